@@ -1,7 +1,5 @@
 """Settings of every test: Qt without a screen, reproducible random examples, reruns of real-time tests."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import signal
@@ -27,7 +25,7 @@ settings.register_profile("search", settings.get_profile("same"), derandomize=Fa
 settings.load_profile("same")
 
 
-def _missing_qt() -> str:
+def _missing_qt():
     """Return why Qt cannot be loaded; empty if it can."""
     try:
         importlib.import_module("PySide6.QtWidgets")
@@ -40,20 +38,20 @@ def _missing_qt() -> str:
 MISSING_QT = _missing_qt()
 
 
-def pytest_configure(config: pytest.Config) -> None:
+def pytest_configure(config):
     """Receive interrupts in the tests and in the programs they start: a shell's background jobs ignore them."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items):
     """Rerun failed tests marked `wall_clock` up to twice."""
     for item in items:
         if item.get_closest_marker("wall_clock"):
             item.add_marker(pytest.mark.flaky(reruns=2))
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+def pytest_terminal_summary(terminalreporter):
     """Print why each rerun test failed before: a rerun must not hide its cause."""
     reruns = terminalreporter.getreports("rerun")
     if reruns:
@@ -62,7 +60,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(f"{report.nodeid}\n{report.longreprtext}")
 
 
-def pytest_addoption(pluginmanager: pytest.PytestPluginManager) -> None:
+def pytest_addoption(pluginmanager):
     """Unregister pytest-qt where Qt cannot be loaded: it would end the whole run."""
     if MISSING_QT:
         pluginmanager.unregister(name="pytest-qt")
@@ -71,11 +69,11 @@ def pytest_addoption(pluginmanager: pytest.PytestPluginManager) -> None:
 if MISSING_QT:
 
     @pytest.fixture
-    def qtbot() -> None:
+    def qtbot():
         """Skip the test: it needs Qt."""
         pytest.skip(MISSING_QT)
 
     @pytest.fixture
-    def qapp() -> None:
+    def qapp():
         """Skip the test: it needs Qt."""
         pytest.skip(MISSING_QT)

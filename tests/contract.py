@@ -18,7 +18,7 @@ from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
 from haptics.rendering.envelope import Limits
 
 
-def safe_command(device: Device) -> np.ndarray:
+def safe_command(device):
     """Return a command that does no harm: no force, or stay where you are."""
     if device.spec.causality is Causality.IMPEDANCE:
         return np.zeros(2)
@@ -31,7 +31,7 @@ class DeviceContract:
     name: ClassVar[str]
     settings: ClassVar[dict[str, Any]] = {}
 
-    def make(self, clock: Clock | None = None, **changes: Any) -> Device:
+    def make(self, clock=None, **changes):
         return devices.create_device(self.name, {**self.settings, **changes}, clock=clock)
 
     @pytest.fixture
@@ -153,7 +153,7 @@ class DeviceContract:
         assert np.isfinite(device.read().position).all()
 
 
-def drive(device: Device, ticks: range, clock: Clock | None = None) -> np.ndarray:
+def drive(device, ticks, clock=None):
     """Close a simple loop around a device and return time, position, velocity and force per tick, (n, 7).
 
     An impedance device gets viscous friction, an admittance device a reference that gives way to the force.
@@ -179,7 +179,7 @@ class VirtualDeviceContract(DeviceContract):
 
     highest_rate = 4000.0
 
-    def run(self, ticks: int = 400, clock: Clock | None = None, **changes: Any) -> np.ndarray:
+    def run(self, ticks=400, clock=None, **changes):
         device = self.make(clock, **changes)
         device.open()
         rows = drive(device, range(ticks), clock)

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from tests.processes import ROOT
 
@@ -40,21 +38,21 @@ class Block:
     marks: dict[str, str] = field(default_factory=dict)
 
     @property
-    def where(self) -> str:
+    def where(self):
         return f"{self.page}:{self.line}"
 
     @property
-    def lines(self) -> list[str]:
+    def lines(self):
         """The lines of a block of commands, continued ones joined, without those that are empty or comments."""
         joined = self.text.replace("\\\n", " ").splitlines()
         return [line for line in joined if shlex.split(line, comments=True)]
 
 
-def blocks_of(page: Path) -> list[Block]:
+def blocks_of(page):
     return list(_blocks(page.relative_to(ROOT).as_posix(), page.read_text(encoding="utf-8").splitlines()))
 
 
-def _blocks(name: str, lines: list[str]) -> Iterator[Block]:
+def _blocks(name, lines):
     marks: dict[str, str] = {}
     start = None
     for number, line in enumerate(lines):
@@ -72,7 +70,7 @@ def _blocks(name: str, lines: list[str]) -> Iterator[Block]:
     assert start is None, f"{name}: a block does not end"
 
 
-def commands_of(page: Path) -> list[tuple[str, list[str]]]:
+def commands_of(page):
     """Return every command ``haptics`` or ``./run`` of a page, in blocks and in sentences: where, and its words."""
     found = []
     for block in blocks_of(page):
@@ -84,7 +82,7 @@ def commands_of(page: Path) -> list[tuple[str, list[str]]]:
     return [(where, words) for where, words in found if words[0] in {"haptics", "./run"}]
 
 
-def _simple_commands(line: str) -> Iterator[list[str]]:
+def _simple_commands(line):
     words: list[str] = []
     for word in _words(line):
         if word in _ENDS:
@@ -96,7 +94,7 @@ def _simple_commands(line: str) -> Iterator[list[str]]:
         yield words
 
 
-def _words(line: str) -> list[str]:
+def _words(line):
     lexer = shlex.shlex(line, posix=True, punctuation_chars="|&;")
     lexer.whitespace_split = True
     return list(lexer)

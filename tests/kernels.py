@@ -22,7 +22,7 @@ from tests.processes import NO_PICTURE
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def _commands(*commands: list[str]) -> None:
+def _commands(*commands):
     """Run commands of the project in a temporary folder, without output."""
     from apps.cli import main
 
@@ -36,26 +36,26 @@ def _commands(*commands: list[str]) -> None:
                 raise SystemExit(f"haptics {' '.join(command)} ended with status {status}:\n{words.getvalue()}")
 
 
-def _joystick() -> None:
+def _joystick():
     _commands(["run", "--device", "virtual-joystick", "--model", "C", "--headless", "--duration", "0.2", *NO_PICTURE])
 
 
-def _drivers() -> None:
+def _drivers():
     emulated = ["--set", "device.emulated=true", "--model", "C", "--headless", "--duration", "0.2", *NO_PICTURE]
     in_python = ["--fault", "nan@60"]  # never comes, but it has the driver's plain methods called
     devices = ("pid-joystick", "pantograph", "inverse3")
     _commands(*(["run", "--device", device, *emulated, *more] for device in devices for more in ([], in_python)))
 
 
-def _conformance() -> None:
+def _conformance():
     _commands(["conformance", "--quick", "--element", "C"])
 
 
-def _arm() -> None:
+def _arm():
     _commands(["run", "--device", "virtual-arm", "--model", "A", "--headless", "--duration", "0.2", *NO_PICTURE])
 
 
-def _offline() -> None:
+def _offline():
     import numpy as np
 
     from haptics import Coulomb, MasslessImpedance, Network, simulate
@@ -75,7 +75,7 @@ PROCESSOR = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES")
 """Environment variables that choose the processor for which kernels are compiled."""
 
 
-def _stamp() -> Path | None:
+def _stamp():
     """Return the stamp file of these sources in the kernel cache; None without a cache."""
     from haptics import kernel_cache
 
@@ -87,7 +87,7 @@ def _stamp() -> Path | None:
     return folder and folder / f"compiled-{digest.hexdigest()[:24]}"
 
 
-def _compile_all() -> int:
+def _compile_all():
     """Compile each group in a separate process; return an exit status."""
     start = time.monotonic()
     print("compiling the kernels before the tests: about a minute, once", file=sys.stderr, flush=True)
@@ -99,7 +99,7 @@ def _compile_all() -> int:
     return max(failed)
 
 
-def main(arguments: list[str]) -> int:
+def main(arguments):
     """Compile the group whose number is given, or all of them if that has not been done."""
     if arguments:
         for compile_some in GROUPS[int(arguments[0])]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -12,13 +10,13 @@ import devices
 from haptics.plugins import find_plugins
 
 
-def forget() -> None:
+def forget():
     """Have installed packages looked for anew."""
     find_plugins.cache_clear()
     devices._registry.cache_clear()
 
 
-def write_package(folder: Path, name: str, version: str, entries: dict[str, str], **modules: str) -> None:
+def write_package(folder, name, version, entries, **modules):
     """Write what an installed package leaves in a folder: its description, its entry points, its modules.
 
     `entries` has ``GROUP NAME`` to ``module:object``.
@@ -37,7 +35,7 @@ def write_package(folder: Path, name: str, version: str, entries: dict[str, str]
 
 
 @pytest.fixture
-def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Callable[..., None]:
+def install(tmp_path, monkeypatch, request):
     """What installs a package for one test; see `write_package`."""
     folder = tmp_path / "site"
     folder.mkdir()
@@ -45,14 +43,14 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fix
     before = set(sys.modules)
     request.addfinalizer(forget)
 
-    def clean() -> None:
+    def clean():
         for name in set(sys.modules) - before:
             if str(folder) in str(getattr(sys.modules[name], "__file__", "")):
                 del sys.modules[name]
 
     request.addfinalizer(clean)
 
-    def put(name: str, version: str, entries: dict[str, str], **modules: str) -> None:
+    def put(name, version, entries, **modules):
         write_package(folder, name, version, entries, **modules)
         forget()
 

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -29,7 +28,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @contextmanager
-def program(*arguments: str, env: Mapping[str, str] = os.environ, **options: Any) -> Iterator[subprocess.Popen[str]]:
+def program(*arguments, env=os.environ, **options):
     """Start Python with `arguments` as the leader of a process group, and kill what is left of the group at the end."""
     command, variables = [sys.executable, *arguments], {**env, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(command, env=variables, text=True, start_new_session=True, **options) as process:
@@ -41,7 +40,7 @@ def program(*arguments: str, env: Mapping[str, str] = os.environ, **options: Any
 
 
 @contextmanager
-def written(folder: Path, *arguments: str, **options: Any) -> Iterator[subprocess.Popen[str]]:
+def written(folder, *arguments, **options):
     """Start a `program` whose words go to files of `folder`."""
     with (
         open(folder / "out", "w") as out,
@@ -54,27 +53,27 @@ def written(folder: Path, *arguments: str, **options: Any) -> Iterator[subproces
 class Application:
     """A session's application that was started with `written`."""
 
-    def __init__(self, process: subprocess.Popen[str], folder: Path) -> None:
+    def __init__(self, process, folder):
         self.application = process
         self._out, self._err = folder / "out", folder / "err"
 
     @property
-    def said(self) -> str:
+    def said(self):
         return self._err.read_text()
 
     @property
-    def answer(self) -> dict[str, Any]:
+    def answer(self):
         return dict(json.loads(self._out.read_text()))
 
 
-def finish(process: subprocess.Popen[str]) -> dict[str, Any]:
+def finish(process):
     """Wait until a program that was given pipes has ended well, and return its answer."""
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
     return dict(json.loads(out))
 
 
-def state_of(pid: int) -> str:
+def state_of(pid):
     """Return the state of a process as the system has it: T is stopped, Z has ended, X is gone."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
@@ -83,7 +82,7 @@ def state_of(pid: int) -> str:
     return stat[stat.rfind(")") + 2]
 
 
-def ended(pid: int) -> bool:
+def ended(pid):
     """Tell whether a process has ended, whether somebody has taken note of it or not."""
     return state_of(pid) in "ZX"
 
@@ -91,12 +90,12 @@ def ended(pid: int) -> bool:
 class NeverCame(AssertionError):
     """What was waited for did not come within `timeout` [s]."""
 
-    def __init__(self, what: str, timeout: float) -> None:
+    def __init__(self, what, timeout):
         super().__init__(what)
         self.timeout = timeout
 
 
-def until(what: Callable[[], Any], otherwise: str, seconds: float = 60.0, every: float = 0.02) -> Any:
+def until(what, otherwise, seconds=60.0, every=0.02):
     """Ask every so many seconds, and return what `what` returns once that is something.
 
     Raises
@@ -112,10 +111,10 @@ def until(what: Callable[[], Any], otherwise: str, seconds: float = 60.0, every:
     return found
 
 
-def until_running(process: subprocess.Popen[str], folder: Path, ticks: int = 200) -> Path:
+def until_running(process, folder, ticks=200):
     """Return the recording in `folder` once it has more than `ticks`; the program was given pipes."""
 
-    def running() -> Path | None:
+    def running():
         assert process.poll() is None, process.communicate()[1]
         parts = list(folder.glob("*/ticks.npy.part"))
         return parts[0].parent if parts and len(np.load(parts[0], mmap_mode="r")) > ticks else None
@@ -124,12 +123,12 @@ def until_running(process: subprocess.Popen[str], folder: Path, ticks: int = 200
     return found
 
 
-def recordings(folder: Path) -> list[Path]:
+def recordings(folder):
     """Return the recordings in `folder`; one that is being made still has a hidden name."""
     return [path for path in folder.glob("*") if not path.name.startswith(".")]
 
 
-def device_log(recording: Path) -> Array:
+def device_log(recording):
     """Return what a virtual device was told, in order: nothing while its log is just being made."""
     try:
         log = np.load(recording / "device_log.npy", mmap_mode="r")

@@ -1,7 +1,5 @@
 """Recordings that are kept as files: made by the version of their time, for every later one to read."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -6,9 +6,7 @@ sticks, or while it slides. Time is simulated; what was commanded is known from 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -63,15 +61,15 @@ class Simulated(Clock):
 
     _late = 0.0
 
-    def block(self, seconds: float) -> None:
+    def block(self, seconds):
         """Let time go by."""
         self._late += seconds
 
-    def elapsed(self) -> float:
+    def elapsed(self):
         """Time since the start [s]."""
         return self.time + self._late
 
-    def wait(self, tick: int) -> float:
+    def wait(self, tick):
         """Be as late as the calls of the last tick took beyond it [s]."""
         super().wait(tick)
         late = max(self._late - self.period, 0.0)
@@ -82,7 +80,7 @@ class Simulated(Clock):
 class Passing(Simulated):
     """Simulated time that goes by a little with every look at it, as it does while a computer works."""
 
-    def elapsed(self) -> float:
+    def elapsed(self):
         """Time since the start [s]; it is later the next time."""
         self.block(WORK)
         return super().elapsed()
@@ -97,21 +95,21 @@ class Case:
     model: str
     phase: str
 
-    def __str__(self) -> str:
+    def __str__(self):
         return f"{self.fault}-{self.model}-{self.phase}"
 
     @property
-    def start(self) -> float:
+    def start(self):
         """When the fault begins [s]."""
         return PHASES[self.phase]
 
     @property
-    def first(self) -> int:
+    def first(self):
         """The first tick of the fault."""
         return round(self.start / PERIOD)
 
 
-def cases() -> Iterator[Case]:
+def cases():
     """Every fault on every device, with every model, in every phase."""
     for fault in FAULTS:
         for device, models in DEVICES.items():
@@ -154,7 +152,7 @@ class Finding:
     largest: float
 
     @property
-    def phase_is_right(self) -> bool:
+    def phase_is_right(self):
         """Whether the contact was in that phase for 20 ms before the fault."""
         if self.case.phase == "start":
             return self.case.first == 0
@@ -162,7 +160,7 @@ class Finding:
         return len(before) == 20 and bool((before == (self.case.phase == "stick")).all())
 
     @property
-    def refused(self) -> Array:
+    def refused(self):
         """Ticks from the fault on in which there was no usable sample, or none at all."""
         bad = self.rows["tick"][(self.rows["status"] & UNUSABLE) != 0]
         raised = [] if not self.message else [int(self.message.split("failed at tick ")[1].split(":")[0])]
@@ -170,12 +168,12 @@ class Finding:
         return ticks
 
     @property
-    def noticed(self) -> float | None:
+    def noticed(self):
         """How long after its beginning the fault was noticed [s]; None if it never was."""
         return float(self.refused[0] - self.case.first) * PERIOD if len(self.refused) else None
 
     @property
-    def safe_after(self) -> int | None:
+    def safe_after(self):
         """In which tick, counted from that in which it was noticed, the device had its safe output for good."""
         if not len(self.refused):
             return None
@@ -190,24 +188,24 @@ class Finding:
         unsafe = when[~safe]
         return int(unsafe[-1] + 1 - first + 1) if len(unsafe) else 1
 
-    def _last_of_stretch(self) -> int:
+    def _last_of_stretch(self):
         """Return the last tick of the first unbroken series of refused samples."""
         gaps = np.flatnonzero(np.diff(self.refused) > 1)
         return int(self.refused[gaps[0]] if len(gaps) else self.refused[-1])
 
     @property
-    def flickers(self) -> bool:
+    def flickers(self):
         """Whether good samples came in between."""
         return bool((np.diff(self.refused) > 1).any())
 
     @property
-    def fault_after(self) -> float | None:
+    def fault_after(self):
         """How long after it was noticed the run ended with an error [s]; None if it went on."""
         if not self.message:
             return None
         return float(self.refused[-1] - self.refused[0]) * PERIOD
 
-    def words(self) -> str:
+    def words(self):
         """Return it for the table."""
         if self.noticed is None:
             return "goes on"
@@ -220,7 +218,7 @@ class Finding:
         return f"{late}{ticks}, fault " + ("at once" if self.fault_after == 0.0 else "after 0.1 s")
 
 
-def run(case: Case, folder: Path, time: type[Simulated] = Simulated) -> Finding:
+def run(case, folder, time=Simulated):
     """Run `case` in a `time` of its own, recording into `folder`."""
     lasting = LASTING.get(case.fault)
     fault = parse_fault(f"{case.fault}@{case.start}" + (f"+{lasting}" if lasting else ""))
@@ -267,7 +265,7 @@ def run(case: Case, folder: Path, time: type[Simulated] = Simulated) -> Finding:
     )
 
 
-def _told(path: Path) -> Array:
+def _told(path):
     """Return what the device was told, in order."""
     log: Array = np.load(path)
     told: Array = log[log["monotonic_ns"] > 0]
@@ -275,12 +273,12 @@ def _told(path: Path) -> Array:
     return told
 
 
-def _fastest(path: Array, start: tuple[float, float]) -> float:
+def _fastest(path, start):
     """Return the largest speed of a reference [m/s], that of its first step from where the handle is included."""
     steps = np.diff(np.vstack([[start], path]), axis=0)
     return float(np.hypot(*steps.T).max()) / PERIOD if len(steps) else 0.0
 
 
-def find_all(folder: Path) -> list[Finding]:
+def find_all(folder):
     """Run everything."""
     return [run(case, folder) for case in cases()]

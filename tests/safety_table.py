@@ -3,8 +3,6 @@
 ``python -m tests.safety_table`` prints the table of ``docs/faults.md``; with ``--write`` it puts it there.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import tempfile
@@ -16,7 +14,7 @@ from haptics.rendering.envelope import FADE_OUT
 from haptics.servo.background import FROZEN
 from haptics.servo.job import LOOK_EVERY
 from haptics.servo.run import HEARTBEAT_EVERY
-from tests.safety_runs import DEVICES, LASTING, PERIOD, PHASES, Finding, find_all
+from tests.safety_runs import DEVICES, LASTING, PERIOD, PHASES, find_all
 
 RAISING = ("read-error", "write-error", "unplug")
 NUMBERS = ("nan", "infinite")
@@ -37,7 +35,7 @@ DOCUMENT = Path(__file__).parents[1] / "docs" / "faults.md"
 BEGIN, END = "<!-- the table is made by python -m tests.safety_table --write -->", "<!-- end of the table -->"
 
 
-def markdown(findings: list[Finding]) -> str:
+def markdown(findings):
     """Return the tables."""
     lines = [
         "| fault | device | at the start | while it sticks | while it slides | largest command |",
@@ -55,7 +53,7 @@ def markdown(findings: list[Finding]) -> str:
     return "\n".join([*lines, "", *_processes()])
 
 
-def _cell(findings: list[Finding]) -> str:
+def _cell(findings):
     """Say what the models of a device do; one of them for all where they do the same."""
     said = {f.case.model: f.words() for f in findings}
     if len(set(said.values())) == 1:
@@ -63,7 +61,7 @@ def _cell(findings: list[Finding]) -> str:
     return "; ".join(f"{model}: {words}" for model, words in said.items())
 
 
-def _processes() -> list[str]:
+def _processes():
     """Return the table of what can happen to the processes; the bounds follow from the times in the code."""
     watchdog = complete({"device": {"name": "virtual-joystick"}}).spec.watchdog
     assert watchdog is not None
@@ -83,17 +81,17 @@ def _processes() -> list[str]:
     ]
 
 
-def _ms(seconds: float) -> str:
+def _ms(seconds):
     return f"{math.ceil(round(seconds * 1e3, 6)):d} ms"
 
 
-def documented() -> str:
+def documented():
     """Return the table that is in the document."""
     _, _, rest = DOCUMENT.read_text(encoding="utf-8").partition(BEGIN)
     return rest.partition(END)[0].strip()
 
 
-def _write(table: str) -> None:
+def _write(table):
     before, begin, rest = DOCUMENT.read_text(encoding="utf-8").partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
@@ -101,7 +99,7 @@ def _write(table: str) -> None:
     DOCUMENT.write_text(f"{before}{BEGIN}\n\n{table}\n\n{END}{after}", encoding="utf-8")
 
 
-def main() -> None:
+def main():
     """Print the table, or put it into the document."""
     parser = argparse.ArgumentParser(prog="python -m tests.safety_table", description=__doc__)
     parser.add_argument("--write", action="store_true", help=f"put it into {DOCUMENT.name}")

@@ -1,14 +1,11 @@
 """Selection of test parameters."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable
 from typing import TypeVar
 
 T = TypeVar("T")
 
 
-def sample(cases: Iterable[T], number: int) -> list[T]:
+def sample(cases, number):
     """Return `number` evenly spaced cases, with the first and the last one; all of them if there are fewer."""
     every = list(cases)
     if len(every) <= number:

@@ -1,4 +1,4 @@
-"""A virtual screen with a pointer and a keyboard: Xvfb and xdotool, as a person would use a real one."""
+"""A virtual screen with pointer and keyboard: Xvfb and xdotool."""
 
 from __future__ import annotations
 
@@ -10,13 +10,9 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tests.processes import ROOT, RUN, program
 
@@ -27,12 +23,12 @@ WHY_NOT = f"needs {' and '.join(MISSING)} (Debian packages xvfb and xdotool)" if
 class Screen:
     """One virtual screen."""
 
-    def __init__(self, display: str) -> None:
+    def __init__(self, display):
         self.environment = {**os.environ, "DISPLAY": display, "QT_QPA_PLATFORM": "xcb"}
         self._sessions: list[subprocess.Popen[str]] = []
 
     @contextmanager
-    def session(self, folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    def session(self, folder, *arguments):
         """Run a session with its window on this screen, recording into `folder`."""
         where, pipe = ("--record", str(folder)), subprocess.PIPE
         words = *RUN, *where, *arguments
@@ -43,15 +39,15 @@ class Screen:
             finally:
                 self._sessions.remove(process)
 
-    def answer(self, module: str) -> Any:
-        """Return what a module prints as JSON that is run on this screen."""
+    def answer(self, module):
+        """Run a module on this screen and return the JSON that it prints."""
         done = subprocess.run(
             [sys.executable, "-m", module], env=self.environment, cwd=ROOT, capture_output=True, text=True, check=True
         )
         return json.loads(done.stdout)
 
-    def xdotool(self, *arguments: str, script: str = "") -> str:
-        """Run xdotool with `arguments`, or with a `script` of one command per line, and return what it prints."""
+    def xdotool(self, *arguments, script=""):
+        """Run xdotool with `arguments`, or with a `script` of one command per line, and return its output."""
         done = subprocess.run(
             ["xdotool", *(arguments or ("-",))],
             env=self.environment,
@@ -63,7 +59,7 @@ class Screen:
         )
         return done.stdout.strip()
 
-    def window(self, title: str, seconds: float = 60.0) -> str:
+    def window(self, title, seconds=60.0):
         """Return the id of the window whose title contains `title`, once it is there."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:
@@ -75,8 +71,8 @@ class Screen:
             time.sleep(0.2)
         raise AssertionError(f"no window named {title!r} appeared")
 
-    def shot(self, window: str) -> NDArray[np.uint8]:
-        """Return what a window shows, (height, width, 3), the uppermost row first."""
+    def shot(self, window):
+        """Return the pixels of a window, (height, width, 3), uppermost row first."""
         from pyglet.libs.x11 import xlib
 
         display = xlib.XOpenDisplay(self.environment["DISPLAY"].encode())
@@ -89,8 +85,8 @@ class Screen:
         xlib.XCloseDisplay(display)
         return pixels[:, : 4 * width].reshape(height, width, 4)[:, :, 2::-1].copy()
 
-    def close(self, window: str) -> None:
-        """Ask a window to close, as a window manager does when somebody clicks on its cross."""
+    def close(self, window):
+        """Request that a window closes, as a window manager does."""
         from pyglet.libs.x11 import xlib
 
         display = xlib.XOpenDisplay(self.environment["DISPLAY"].encode())
@@ -103,13 +99,13 @@ class Screen:
         xlib.XSendEvent(display, int(window), False, 0, event)
         xlib.XCloseDisplay(display)
 
-    def trace_path(self, points: Sequence[tuple[int, int]], interval: float) -> None:
+    def trace_path(self, points, interval):
         """Move the pointer along `points`, one every `interval` seconds."""
         self.xdotool(script="".join(f"mousemove {x} {y}\nsleep {interval}\n" for x, y in points))
 
 
 @contextmanager
-def virtual_screen(size: tuple[int, int] = (1280, 900)) -> Iterator[Screen]:
+def virtual_screen(size=(1280, 900)):
     """Start a virtual screen of a size [pixel] on a free display and stop it afterwards."""
     read_end, write_end = os.pipe()
     command = ["Xvfb", "-displayfd", str(write_end), "-screen", "0", f"{size[0]}x{size[1]}x24", "-nolisten", "tcp"]

@@ -1,6 +1,4 @@
-"""Few and short rounds: what is tested here is that the figures mean what they say, not the machine."""
-
-from __future__ import annotations
+"""Short measurements: the tests check the meaning of the figures, not the computer."""
 
 import shutil
 
@@ -12,26 +10,26 @@ from haptics.jit import numba
 
 
 @pytest.fixture(scope="session")
-def reference() -> Reference:
+def reference():
     if not any(map(shutil.which, ("cc", "gcc", "clang"))):
         pytest.skip("there is no C compiler here")
     return Reference()
 
 
 @pytest.fixture
-def no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_compiler(monkeypatch):
     monkeypatch.delenv("CC", raising=False)
     monkeypatch.setenv("PATH", "")
 
 
 @pytest.fixture
-def compiled() -> None:
+def compiled():
     if numba.config.DISABLE_JIT:
         pytest.skip("the kernels are not compiled")
 
 
 @pytest.fixture
-def few_rounds(compiled: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def few_rounds(compiled, monkeypatch):
     monkeypatch.setattr(slices, "ROUNDS", 2)
     monkeypatch.setattr(simulators, "_ROUNDS", 2)
     monkeypatch.setattr(simulators, "_REPEATS", 1)

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import signal
 import sys
 from dataclasses import replace
 from types import SimpleNamespace
@@ -9,25 +11,25 @@ from typing import Any
 
 import pytest
 
-from apps.bench import command, registry
-from apps.bench.outcome import CannotMeasure, Outcome, Progress
-from apps.shared.answer import Answer
+from apps.bench import command, history, options, registry
+from apps.bench.outcome import CannotMeasure, Outcome, table
+from apps.bench.stop import Stop
 from haptics.errors import ConfigurationError
 
 
-def _run(*arguments: str) -> Answer:
+def run(*arguments):
     parser = argparse.ArgumentParser()
     command.add_options(parser)
     return command.run(parser.parse_args(arguments))
 
 
 @pytest.fixture
-def instant(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Put benchmarks in place of the real ones that return what the test puts here."""
+def instant(monkeypatch):
+    """Replace the benchmarks by functions that return the outcomes of this dictionary at once."""
     outcomes: dict[str, Any] = {name: Outcome({"rows": [name]}, f"table of {name}") for name in registry.BENCHMARKS}
 
-    def load(name: str) -> SimpleNamespace:
-        def run(progress: Progress, **options: object) -> Outcome:
+    def load(name):
+        def run(progress, **options):
             progress(0.5, "half of it")
             if isinstance(outcomes[name], CannotMeasure):
                 raise outcomes[name]
@@ -40,72 +42,163 @@ def instant(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return outcomes
 
 
-def test_the_list_names_them_and_measures_nothing() -> None:
-    answer = _run("--list")
+def test_list_shows_names_and_titles_without_measuring():
+    answer = run("--list")
     assert list(answer.result["benchmarks"]) == list(registry.BENCHMARKS)
-    assert all(name in answer.text for name in registry.BENCHMARKS)
+    for name, entry in answer.result["benchmarks"].items():
+        assert name in answer.text and entry["title"] and entry["title"] in answer.text
 
 
-def test_all_short_ones_by_name_in_the_result(instant: dict[str, Any]) -> None:
-    answer = _run()
+def test_result_holds_all_short_benchmarks_by_name(instant):
+    answer = run()
     assert answer.result == {
         "benchmarks": {name: {"rows": [name], "options": options} for name, options in registry.UNASKED.items()}
     }
+    assert set(registry.UNASKED) == set(registry.BENCHMARKS) - {"soak", "hours", "stream"}
     assert answer.status == 0 and all(f"table of {name}" in answer.text for name in registry.UNASKED)
     json.dumps(answer.result, allow_nan=False)
 
 
-def test_only_those_that_are_named(instant: dict[str, Any]) -> None:
-    assert _run("network", "soak").result == {
-        "benchmarks": {name: {"rows": [name], "options": {}} for name in ("network", "soak")}
-    }
+def test_only_named_benchmarks_run_once_each_in_the_given_order(instant):
+    benchmarks = run("soak", "network", "soak").result["benchmarks"]
+    assert benchmarks == {name: {"rows": [name], "options": {}} for name in ("soak", "network")}
+    assert list(benchmarks) == ["soak", "network"]
 
 
-def test_one_that_is_named_alone_also_answers_at_the_top_and_gets_its_options(instant: dict[str, Any]) -> None:
-    result = _run("servo", "--rate", "500").result
+def test_single_benchmark_reports_at_the_top_level_and_receives_its_options(instant):
+    result = run("servo", "--rate", "500").result
     assert result == {"rows": ["servo"], "options": {"rate": 500.0}, "benchmarks": result["benchmarks"]}
     assert result["benchmarks"] == {"servo": {"rows": ["servo"], "options": {"rate": 500.0}}}
 
 
-def test_what_cannot_be_measured_is_left_out_unless_it_was_named(instant: dict[str, Any]) -> None:
+def test_options_reach_the_benchmarks_that_take_them(instant):
+    result = run("kernel", "servo", "soak", "--duration", "5", "--slice", "1", "--record", "x").result
+    assert {name: entry["options"] for name, entry in result["benchmarks"].items()} == {
+        "kernel": {},
+        "servo": {"duration": 5.0, "slice": 1.0},
+        "soak": {"duration": 5.0, "record": "x"},
+    }
+
+
+@pytest.mark.parametrize("option", options.OPTIONS, ids=lambda option: option.name)
+def test_option_without_a_benchmark_for_it_is_refused(option):
+    assert set(option.takers) <= set(registry.BENCHMARKS)
+    for names in ([], ["kernel"], ["kernel", "network"]):
+        with pytest.raises(ConfigurationError, match=rf"--{option.name} goes with the benchmark {option.takers[0]}"):
+            run(*names, f"--{option.name}", "1")
+
+
+def test_unmeasurable_benchmark_is_left_out_unless_named(instant):
     instant["servo"] = CannotMeasure("cyclictest is not installed.")
-    answer = _run()
+    answer = run()
     assert answer.status == 0 and "left out: cyclictest is not installed." in answer.text
     assert answer.result["benchmarks"]["servo"] == {"left_out": "cyclictest is not installed."}
     with pytest.raises(ConfigurationError, match="not installed"):
-        _run("servo")
+        run("servo")
 
 
-def test_an_option_that_nothing_takes_is_the_wrong_request(instant: dict[str, Any]) -> None:
-    with pytest.raises(ConfigurationError, match="--rate goes with"):
-        _run("kernel", "--rate", "500")
+def test_unknown_name_is_refused_with_the_nearest_one():
+    with pytest.raises(ConfigurationError, match=r"unknown benchmark 'kernels'\. Did you mean 'kernel'\?"):
+        run("kernels")
 
 
-def test_an_unknown_name_is_the_wrong_request() -> None:
-    with pytest.raises(ConfigurationError, match="unknown benchmark 'speed'"):
-        _run("speed")
-
-
-def test_figures_that_cannot_be_trusted_are_no_success(instant: dict[str, Any]) -> None:
+def test_untrustworthy_figures_fail_the_command(instant):
     instant["kernel"] = Outcome({}, "", "the loops differ.")
-    answer = _run()
+    answer = run()
     assert answer.status == 1 and answer.error == "kernel: the loops differ."
 
 
-def test_progress_goes_to_a_terminal_only(
-    instant: dict[str, Any], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _run("kernel")
+def test_progress_is_shown_on_a_terminal_only(instant, capsys, monkeypatch):
+    run("kernel")
     assert capsys.readouterr() == ("", "")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    _run("kernel")
+    run("kernel")
     output, shown = capsys.readouterr()
     assert output == "" and "half of it" in shown and shown.endswith("\x1b[K")
 
 
-def test_without_compiled_kernels_there_is_nothing_to_measure(
-    instant: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_uncompiled_kernels_are_not_measured(instant, monkeypatch):
     monkeypatch.setattr("numba.config.DISABLE_JIT", 1)
     with pytest.raises(ConfigurationError, match="NUMBA_DISABLE_JIT"):
-        _run()
+        run()
+
+
+def test_table_aligns_text_to_the_left_and_numbers_to_the_right():
+    lines = table([("model", "ns"), ("A", 31.72), ("karnopp", 2431.4), ("C", None)]).splitlines()
+    assert lines == ["model      ns", "A        31.7", "karnopp  2431", "C           -"]
+
+
+@pytest.mark.parametrize(("value", "text"), [(1.234, "1.23"), (0.00734, "0.007"), (12345.6, "12346"), (7, "7")])
+def test_table_numbers_have_three_digits_and_no_exponent(value, text):
+    assert table([("x",), (value,)]).splitlines()[1].strip() == text
+
+
+# --- history ---------------------------------------------------------------------------------------------------------
+
+
+def test_history_grows_and_is_shown_beside_the_new_results(instant, tmp_path):
+    path = tmp_path / "history.jsonl"
+    for ratio in (2.0, 4.0, 3.0):
+        instant["kernel"] = Outcome({"rows": [{"model": "C", "law": "coulomb", "ratio": ratio, "ns": 1.0}]}, "")
+        run("kernel", "--history", str(path))
+    before = history.lines_of(path)
+    assert [history.ratios(line["benchmarks"]) for line in before] == [
+        {"kernel C coulomb": ratio} for ratio in (2.0, 4.0, 3.0)
+    ]
+    assert before[0]["versions"]["numpy"]
+    assert before[0]["machine"]["processors"] >= 1
+    streams = [{"stream": "udp", "ratio_p999": 1.5, "ratio_tick": 1.1, "slices": [{"ratio_p999": 9.0}]}]
+    assert history.ratios({"stream": {"model": "C", "streams": streams}}) == {
+        "stream C udp ratio_p999": 1.5,
+        "stream C udp ratio_tick": 1.1,
+    }
+    instant["kernel"] = Outcome({"rows": [{"model": "C", "law": "coulomb", "ratio": 9.0}]}, "")
+    answer = run("kernel", "--history", str(path))
+    assert answer.text.splitlines()[-1].split() == ["kernel", "C", "coulomb", "9.00", "3.00", "3"]
+    assert answer.result["runs"] == len(history.lines_of(path)) == 4
+
+
+def test_truncated_history_line_is_skipped_and_other_errors_are_reported(tmp_path):
+    path = tmp_path / "history.jsonl"
+    assert history.lines_of(path) == []
+    history.append(path, history.entry({}))
+    with path.open("ab") as file:
+        file.write(b'{"format": 1, "bench')
+    assert len(history.lines_of(path)) == 1
+    history.append(path, history.entry({"kernel": {}}))
+    assert [list(line["benchmarks"]) for line in history.lines_of(path)] == [[], ["kernel"]]
+    path.write_bytes(b'{"format": 99}\n' + path.read_bytes())
+    with pytest.raises(ConfigurationError, match="line 1"):
+        history.lines_of(path)
+    with pytest.raises(ConfigurationError, match="name another file"):
+        history.append(tmp_path / "nowhere" / "history.jsonl", {})
+
+
+# --- interruption ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_stop_signal_is_deferred_until_the_check(number):
+    before = signal.getsignal(number)
+    with Stop() as stop:
+        stop.check()
+        os.kill(os.getpid(), number)
+        os.kill(os.getpid(), number)
+        with pytest.raises(KeyboardInterrupt):
+            stop.check()
+        with pytest.raises(KeyboardInterrupt), stop.at_once():
+            pytest.fail("the pending request was lost")
+    assert signal.getsignal(number) is before
+
+
+def test_immediate_stop_interrupts_only_once():
+    reached = []
+    with Stop() as stop:
+        with pytest.raises(KeyboardInterrupt), stop.at_once():
+            try:
+                os.kill(os.getpid(), signal.SIGINT)
+                reached.append("after the first")
+            finally:
+                os.kill(os.getpid(), signal.SIGINT)
+                reached.append("after the second")
+        assert reached == ["after the second"]

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
-
-import pytest
 
 from apps.cli import main
 
 
-def calibrate(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> dict[str, Any]:
-    """Return what ``haptics calibrate ... --json`` answers, if it succeeds."""
+def calibrate(capsys, *arguments):
+    """Return the answer of ``haptics calibrate ... --json``, which must succeed."""
     capsys.readouterr()
     status = main(["calibrate", *map(str, arguments), "--json"])
     out, err = capsys.readouterr()
@@ -21,8 +18,8 @@ def calibrate(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> dic
     return answer
 
 
-def refusal(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
-    """Return the one line with which ``haptics calibrate ...`` refuses."""
+def refusal(capsys, *arguments):
+    """Return the error of ``haptics calibrate ...``, which must be one line."""
     capsys.readouterr()
     assert main(["calibrate", *map(str, arguments), "--json"]) == 2
     out, err = capsys.readouterr()
@@ -31,8 +28,8 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
     return line
 
 
-def refuses_to_move(capsys: pytest.CaptureFixture[str], folder: Path, *arguments: str) -> str:
-    """Return the one line with which it refuses before anything is moved or written."""
+def refuses_to_move(capsys, folder, *arguments):
+    """Return the error of a command that is refused before it moves or writes anything."""
     out, record = folder / "own.toml", folder / "recordings"
     line = refusal(capsys, *arguments, f"--out={out}", f"--record={record}")
     assert not record.exists()

@@ -1,55 +1,35 @@
 """The command, its files and its picture."""
 
-from __future__ import annotations
-
 import argparse
 import csv
 import json
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from apps.conformance import suite
-from apps.conformance.cells import REFERENCE, Cell
+from apps.conformance.cells import REFERENCE
 from apps.conformance.command import add_options, run
 from apps.conformance.limits import METRICS
 from apps.conformance.picture import draw
-from apps.conformance.subjects import Subject, choose
-from apps.shared.answer import Answer
+from apps.conformance.subjects import choose
 from haptics.errors import ConfigurationError
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "conformance.md"
 
-KEYS = {
-    "element",
-    "grip",
-    "quantisation_um",
-    "rate_hz",
-    "hold_drift_um_s",
-    "fluctuation_drift_um",
-    "breakaway_error",
-    "sliding_error",
-    "sliding_std",
-    "direction_error_deg_p95",
-    "isotropy",
-    "buzz_n_rms",
-    "buzz_sliding_n_rms",
-    "velocity",
-}
+KEYS = {"element", "grip", "quantisation_um", "rate_hz", "velocity", *(metric.key for metric in METRICS)}
 
 
-def ask(*arguments: str) -> Answer:
+def ask(*arguments):
     parser = argparse.ArgumentParser()
     add_options(parser)
     return run(parser.parse_args(arguments))
 
 
-def test_one_element_in_the_reference_cell() -> None:
+def test_one_element_is_judged_in_the_reference_cell():
     answer = ask("--quick", "--element", "A")
     assert answer.status == 0
     found = json.loads(json.dumps(answer.result, allow_nan=False))
@@ -62,7 +42,7 @@ def test_one_element_in_the_reference_cell() -> None:
     assert re.search(r"^A +reference +0 ", answer.text, re.MULTILINE)
 
 
-def test_what_is_owed_to_the_velocity_estimator_is_beside_the_reference_cell() -> None:
+def test_raw_velocity_is_judged_beside_the_estimator():
     answer = ask("--quick", "--element", "C")
     found = answer.result
     (row,), (raw,) = found["rows"], found["raw_rows"]
@@ -70,35 +50,30 @@ def test_what_is_owed_to_the_velocity_estimator_is_beside_the_reference_cell() -
     assert raw.keys() == row.keys() >= KEYS
     assert [raw[key] for key in ("grip", "quantisation_um", "rate_hz")] == ["light", 20.0, 1000.0]
     assert found["verdicts"]["C"]["passed"] is True
-    assert found["verdicts"]["C"]["raw"] == {
-        "passed": False,
-        "failed": ["direction_error_deg_p95", "buzz_n_rms"],
-    }
+    assert found["verdicts"]["C"]["raw"] == {"passed": False, "failed": ["direction_error_deg_p95", "buzz_n_rms"]}
     assert re.search(r"^C +reference .* pass\n +raw .* FAIL$", answer.text, re.MULTILINE)
 
 
-def test_the_page_says_what_the_plain_difference_costs() -> None:
+def test_documentation_states_the_cost_of_the_difference():
     found = ask("--quick", "--element", "C").result
     (row,), (raw,) = found["rows"], found["raw_rows"]
-    said = re.search(r"buzz (\d\.\d+) N rms, direction error (\d\.\d+) degrees", PAGE.read_text())
-    assert said is not None
-    assert [float(number) for number in said.groups()] == pytest.approx(
-        [raw["buzz_n_rms"], raw["direction_error_deg_p95"]], rel=0.05
-    )
-    said = re.search(
-        r"(\d\.\d+) N rms above 10 Hz for (\d\.\d+), with the plain\s+difference (\d\.\d+)", PAGE.read_text()
-    )
-    assert said is not None
-    assert [float(number) for number in said.groups()] == pytest.approx(
-        [row["buzz_sliding_n_rms"], row["buzz_n_rms"], raw["buzz_sliding_n_rms"]], rel=0.05
-    )
+    sliding = [row["buzz_sliding_n_rms"], row["buzz_n_rms"], raw["buzz_sliding_n_rms"]]
+    for pattern, expected in (
+        (
+            r"buzz (\d\.\d+) N rms, direction error (\d\.\d+) degrees",
+            [raw["buzz_n_rms"], raw["direction_error_deg_p95"]],
+        ),
+        (r"(\d\.\d+) N rms above 10 Hz for (\d\.\d+), with the plain\s+difference (\d\.\d+)", sliding),
+    ):
+        stated = re.search(pattern, PAGE.read_text())
+        assert [float(number) for number in stated.groups()] == pytest.approx(expected, rel=0.05)
 
 
-def test_without_quick_all_cells_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same without running them: one row is taken for all."""
+def test_all_cells_are_judged_by_default(monkeypatch):
+    """One row replaces the rows of all cells, which are not run."""
     (row,) = ask("--quick", "--element", "A").result["rows"]
 
-    def judge_all(subjects: Sequence[Subject], cells: Sequence[Cell], _: object) -> list[dict[str, Any]]:
+    def judge_all(subjects, cells, _):
         places = [(cell.grip.name, cell.quantisation_um, cell.rate) for cell in cells]
         keys = ("grip", "quantisation_um", "rate_hz")
         return [{**row, **dict(zip(keys, place, strict=True))} for _ in subjects for place in places]
@@ -110,25 +85,22 @@ def test_without_quick_all_cells_are_asked_for(monkeypatch: pytest.MonkeyPatch) 
     assert re.search(r"^ +worst .* 18 of 18 cells$", answer.text, re.MULTILINE)
 
 
-def test_files_are_written(tmp_path: Path) -> None:
+def test_result_files_are_written(tmp_path):
     answer = ask("--quick", "--element", "A", "--element", "C", "--out", str(tmp_path / "new" / "folder"))
     files = answer.result["files"]
     assert json.loads(Path(files["json"]).read_text())["rows"] == answer.result["rows"]
     with open(files["csv"], newline="") as file:
         table = list(csv.DictReader(file))
-    assert [(row["element"], row["velocity"]) for row in table] == [
-        ("A", "tracker"),
-        ("C", "tracker"),
-        ("C", "difference"),
-    ]
+    judged = [(row["element"], row["velocity"]) for row in table]
+    assert judged == [("A", "tracker"), ("C", "tracker"), ("C", "difference")]
     assert float(table[1]["buzz_n_rms"]) == answer.result["rows"][1]["buzz_n_rms"]
     assert Path(files["picture"]).read_bytes().startswith(b"\x89PNG")
     assert all(path in answer.text for path in files.values())
 
 
 @pytest.mark.parametrize("cells", [1, 3])
-def test_a_picture_is_drawn_whatever_the_values(tmp_path: Path, cells: int) -> None:
-    def row(name: str, value: Any, rate: float) -> dict[str, Any]:
+def test_picture_is_drawn_for_any_values(tmp_path, cells):
+    def row(name, value, rate):
         place = {"element": name, "grip": "light", "quantisation_um": 20.0, "rate_hz": rate, "causality": "admittance"}
         return {**place, **{metric.key: value for metric in METRICS}}
 
@@ -138,14 +110,14 @@ def test_a_picture_is_drawn_whatever_the_values(tmp_path: Path, cells: int) -> N
         assert Path(draw(rows, choose(["A", "D"]), tmp_path, raw)).read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_command_starts_without_heavy_imports() -> None:
+def test_command_starts_without_heavy_imports():
     heavy = "('numba', 'numpy', 'matplotlib', 'PySide6')"
     code = f"import sys, apps.conformance.command; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
 
-def test_the_documentation_states_the_limits() -> None:
+def test_documentation_states_the_limits():
     text = PAGE.read_text()
     for metric in METRICS:
         line = next(line for line in text.splitlines() if line.startswith(f"| `{metric.key}`"))
@@ -156,7 +128,7 @@ def test_the_documentation_states_the_limits() -> None:
             assert stated == "none"
 
 
-def test_two_renderers_of_one_name_are_refused(tmp_path: Path) -> None:
+def test_renderers_with_equal_names_are_refused(tmp_path):
     places = []
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
@@ -167,6 +139,6 @@ def test_two_renderers_of_one_name_are_refused(tmp_path: Path) -> None:
         ask("--quick", *places)
 
 
-def test_a_wrong_name_is_refused() -> None:
+def test_unknown_element_is_refused():
     with pytest.raises(ConfigurationError, match="unknown element"):
         ask("--element", "E")

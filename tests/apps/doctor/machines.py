@@ -1,29 +1,39 @@
-"""Machines made of files, and what holds for every finding."""
-
-from __future__ import annotations
+"""Machines made of files, and the properties of every finding."""
 
 import subprocess
-from pathlib import Path
-from typing import Any
 
-from apps.doctor.finding import Finding, Severity
+from apps.doctor.finding import Severity
 from apps.doctor.machine import Machine
 
 ROOT, PERSON = 0, 1000
 
 
-def machine(root: Path, files: dict[str, str] | None = None, user: int = PERSON, **facts: Any) -> Machine:
-    """Make a machine whose ``/`` is the folder `root` and that has `files`."""
-    for name, text in (files or {}).items():
+def write_files(root, files):
+    """Write the files of a system under `root` and return `root`."""
+    for name, content in files.items():
         path = root / name.lstrip("/")
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return root
+
+
+def usb_serial(place, identity, port, **more):
+    """Return the files of a USB device with a serial port."""
+    vendor, product = identity.split(":")
+    folder = f"/sys/bus/usb/devices/{place}"
+    files = {"idVendor": f"{vendor}\n", "idProduct": f"{product}\n", f"{place}:1.0/tty/{port}/dev": "166:7\n", **more}
+    return {f"/dev/{port}": "", **{f"{folder}/{name}": text for name, text in files.items()}}
+
+
+def machine(root, files=None, user=PERSON, **facts):
+    """Return a machine whose ``/`` is the folder `root` with `files`."""
+    write_files(root, files or {})
     given = {"system": "linux", "environment": {}, "groups": frozenset({user}), "record": root, **facts}
     return Machine(root=root, user=user, **given)
 
 
-def expect(finding: Finding, severity: str, *words: str) -> Finding:
-    """Require of a finding what must hold for all: a fix, which a shell understands, exactly if something is wrong."""
+def expect(finding, severity, *words):
+    """Check a finding: its severity, words in it, and a fix that a shell can parse exactly if one is needed."""
     assert finding.severity == severity, finding
     for word in words:
         assert word in finding.found or word in finding.fix, (word, finding)
@@ -33,6 +43,6 @@ def expect(finding: Finding, severity: str, *words: str) -> Finding:
     return finding
 
 
-def is_shell(lines: str) -> bool:
-    """Tell whether a shell understands `lines`; nothing is executed."""
+def is_shell(lines):
+    """Return True if a shell can parse `lines`; nothing is executed."""
     return subprocess.run(["sh", "-n"], input=lines, text=True, capture_output=True, check=False).returncode == 0

@@ -1,103 +1,91 @@
-"""Rights: what is granted, what is not and why, and the lines that give it."""
-
-from pathlib import Path
-from typing import Any
+"""Checks of scheduling rights, kernel, processor and timer."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from apps.doctor.checks import real_time
+from apps.doctor import timing
+from apps.doctor.checks import processor, real_time, timer
+from apps.doctor.checks.processor import CLOCK_SOURCE, CPUS
 from apps.doctor.checks.real_time import LATENCY_DEVICE, LIMIT_LINES, LIMITS
+from apps.doctor.child import ask
 from apps.doctor.machine import Machine
+from haptics.recording.fitness import Fitness
 from tests.apps.doctor.machines import ROOT, expect, machine
 
+PERIOD = 1e-3
 
-def granted(**facts: Any) -> real_time.Granted:
+
+def granted(**facts):
     answer = {"scheduling": "other", "priority": 0, "niceness": 0, "memory_locked": False, "low_latency": False}
     return lambda: {**answer, **facts}
 
 
-def test_what_a_process_was_really_granted_is_what_is_reported() -> None:
+# --- rights ----------------------------------------------------------------------------------------------------------
+
+
+def test_scheduling_reports_the_class_that_was_granted(tmp_path):
     answer = real_time.granted()
-    finding = real_time.scheduling(Machine())
-    assert (finding.severity == "ok") == (answer["scheduling"] == "fifo")
+    assert (real_time.scheduling(Machine()).severity == "ok") == (answer["scheduling"] == "fifo")
     assert set(answer) >= {"scheduling", "priority", "memory_locked", "low_latency"}
-
-
-def test_rights_that_were_granted(tmp_path: Path) -> None:
     everything = granted(scheduling="fifo", priority=80, memory_locked=True, low_latency=True)
     expect(real_time.scheduling(machine(tmp_path), everything), "ok", "80")
     expect(real_time.memory_lock(machine(tmp_path), everything), "ok")
     expect(real_time.cpu_dma_latency(machine(tmp_path), everything), "ok")
 
 
-def test_a_person_gets_the_lines_that_write_down_the_limits(tmp_path: Path) -> None:
-    finding = real_time.scheduling(machine(tmp_path), granted(), lambda _: 50.0)
-    expect(finding, "problem", "50", "sudo tee", LIMITS, *LIMIT_LINES)
-
-
-def test_a_session_older_than_its_rights_is_told_to_log_in_again(tmp_path: Path) -> None:
-    files = {LIMITS: "\n".join(LIMIT_LINES), "/etc/group": "haptics:x:977:ada\n"}
-    finding = expect(
-        real_time.scheduling(machine(tmp_path, files), granted(), lambda _: 0.0), "problem", "log out and in again"
-    )
-    assert "tee" not in finding.fix
-
-
-def test_limits_for_a_group_without_members_do_not_count(tmp_path: Path) -> None:
-    files = {LIMITS: "\n".join(LIMIT_LINES), "/etc/group": "haptics:x:977:\n"}
-    expect(real_time.scheduling(machine(tmp_path, files), granted(), lambda _: 0.0), "problem", "usermod")
-
-
 @pytest.mark.parametrize("user", [ROOT, 1000])
-def test_in_a_container_the_rights_come_from_outside(tmp_path: Path, user: int) -> None:
+def test_rights_in_a_container_are_granted_from_outside(tmp_path, user):
     inside = machine(tmp_path, {"/.dockerenv": ""}, user)
-    for finding in (
-        real_time.scheduling(inside, granted()),
-        real_time.memory_lock(inside, granted(), lambda _: 8.0 * 2**20),
-    ):
+    memory = real_time.memory_lock(inside, granted(), lambda _: 8.0 * 2**20)
+    for finding in (real_time.scheduling(inside, granted()), expect(memory, "note", "8 MB")):
         assert "--cap-add=SYS_NICE" in finding.fix and "sudo" not in finding.fix
-    expect(real_time.memory_lock(inside, granted(), lambda _: 8.0 * 2**20), "note", "8 MB")
 
 
-def test_root_needs_no_sudo(tmp_path: Path) -> None:
-    finding = real_time.scheduling(machine(tmp_path, user=ROOT), granted(), lambda _: 0.0)
-    assert "sudo" not in expect(finding, "problem", "CAP_SYS_NICE").fix
+RUNTIME, RT_PERIOD = "/proc/sys/kernel/sched_rt_runtime_us", "/proc/sys/kernel/sched_rt_period_us"
+CGROUP_RUNTIME = "/sys/fs/cgroup/cpu/cpu.rt_runtime_us"
 
 
-@pytest.mark.parametrize("name", ["/proc/sys/kernel/sched_rt_runtime_us", "/sys/fs/cgroup/cpu/cpu.rt_runtime_us"])
-def test_no_time_for_real_time_processes_is_recognised(tmp_path: Path, name: str) -> None:
-    expect(real_time.scheduling(machine(tmp_path, {name: "0\n"}), granted()), "problem", "sysctl")
+def test_missing_scheduling_right_is_a_problem(tmp_path):
+    limited = real_time.scheduling(machine(tmp_path / "a"), granted(), lambda _: 50.0)
+    expect(limited, "problem", "50", "sudo tee", LIMITS, *LIMIT_LINES)
+    root = real_time.scheduling(machine(tmp_path / "b", user=ROOT), granted(), lambda _: 0.0)
+    assert "sudo" not in expect(root, "problem", "CAP_SYS_NICE").fix
+    expect(real_time.scheduling(machine(tmp_path / "c", {RUNTIME: "0\n"}), granted()), "problem", "sysctl")
+    expect(real_time.scheduling(machine(tmp_path / "d", {CGROUP_RUNTIME: "0\n"}), granted()), "problem", "sysctl")
 
 
-def test_another_system_has_no_real_time_class(tmp_path: Path) -> None:
-    expect(real_time.scheduling(machine(tmp_path, system="darwin"), granted()), "note", "Linux")
-    expect(real_time.memory_lock(machine(tmp_path, system="darwin"), granted()), "ok", "does not apply")
+def test_limits_file_counts_for_members_of_the_group_after_a_login(tmp_path):
+    files = {LIMITS: "\n".join(LIMIT_LINES), "/etc/group": "haptics:x:977:ada\n"}
+    member = real_time.scheduling(machine(tmp_path, files), granted(), lambda _: 0.0)
+    assert "tee" not in expect(member, "problem", "log out and in again").fix
+    empty = machine(tmp_path, {"/etc/group": "haptics:x:977:\n"})
+    expect(real_time.scheduling(empty, granted(), lambda _: 0.0), "problem", "usermod")
 
 
-def test_the_latency_device_is_given_to_the_group_by_a_rule_or_by_hand(tmp_path: Path) -> None:
-    without_udev = machine(tmp_path, {LATENCY_DEVICE: ""})
-    expect(real_time.cpu_dma_latency(without_udev, granted()), "note", "chgrp haptics")
-    with_udev = machine(tmp_path, {"/run/udev/control": ""})
-    expect(real_time.cpu_dma_latency(with_udev, granted()), "note", "udevadm", 'KERNEL=="cpu_dma_latency"')
+def test_other_systems_have_no_real_time_class(tmp_path):
+    here = machine(tmp_path, system="darwin")
+    expect(real_time.scheduling(here, granted()), "note", "Linux")
+    expect(real_time.memory_lock(here, granted()), "ok", "does not apply")
 
 
-def test_where_there_is_no_latency_device(tmp_path: Path) -> None:
-    expect(real_time.cpu_dma_latency(machine(tmp_path), granted()), "note", "max_cstate")
-    inside = machine(tmp_path, {"/run/.containerenv": ""})
-    expect(real_time.cpu_dma_latency(inside, granted()), "note", f"--device {LATENCY_DEVICE}")
+def test_latency_device_is_noted_with_a_fix(tmp_path):
+    udev, none = {LATENCY_DEVICE: "", "/run/udev/control": ""}, machine(tmp_path / "c")
+    rule = 'KERNEL=="cpu_dma_latency"'
+    container = machine(tmp_path / "d", {"/run/.containerenv": ""})
+    expect(real_time.cpu_dma_latency(machine(tmp_path / "a", {LATENCY_DEVICE: ""}), granted()), "note", "chgrp haptics")
+    expect(real_time.cpu_dma_latency(machine(tmp_path / "b", udev), granted()), "note", "udevadm", rule)
+    expect(real_time.cpu_dma_latency(none, granted()), "note", "max_cstate")
+    expect(real_time.cpu_dma_latency(container, granted()), "note", f"--device {LATENCY_DEVICE}")
 
 
 @pytest.mark.parametrize(
     ("runtime", "severity", "word"),
     [("950000", "ok", "95 %"), ("-1", "ok", "not throttled"), ("100000", "problem", "10 %"), ("0", "problem", "0 %")],
 )
-def test_throttling(tmp_path: Path, runtime: str, severity: str, word: str) -> None:
-    files = {"/proc/sys/kernel/sched_rt_runtime_us": runtime, "/proc/sys/kernel/sched_rt_period_us": "1000000"}
-    expect(real_time.throttling(machine(tmp_path, files)), severity, word)
-
-
-def test_throttling_that_nobody_tells_of(tmp_path: Path) -> None:
-    expect(real_time.throttling(machine(tmp_path)), "ok", "does not say")
+def test_throttling(tmp_path, runtime, severity, word):
+    expect(real_time.throttling(machine(tmp_path / "none")), "ok", "does not say")
+    expect(real_time.throttling(machine(tmp_path, {RUNTIME: runtime, RT_PERIOD: "1000000"})), severity, word)
 
 
 @pytest.mark.parametrize(
@@ -110,9 +98,131 @@ def test_throttling_that_nobody_tells_of(tmp_path: Path) -> None:
         ("unnamed", "note", "unnamed"),
     ],
 )
-def test_kernels(tmp_path: Path, version: str, severity: str, word: str) -> None:
+def test_kernel(tmp_path, version, severity, word):
     expect(real_time.kernel(machine(tmp_path), version), severity, word)
+    real = machine(tmp_path, {"/sys/kernel/realtime": "1\n"})
+    expect(real_time.kernel(real, version), "ok", "PREEMPT")
 
 
-def test_the_kernel_itself_says_that_it_is_real_time(tmp_path: Path) -> None:
-    expect(real_time.kernel(machine(tmp_path, {"/sys/kernel/realtime": "1\n"}), "6.12.0 #1 SMP"), "ok", "PREEMPT_RT")
+# --- processor -------------------------------------------------------------------------------------------------------
+
+
+def test_governor(tmp_path):
+    def governors(*names):
+        return {f"{CPUS}/cpu{k}/cpufreq/scaling_governor": f"{name}\n" for k, name in enumerate(names)}
+
+    mixed = machine(tmp_path / "a", governors("powersave", "performance", "schedutil", "powersave"))
+    expect(processor.governor(mixed), "note", "3 of 4", "2 with 'powersave'", "1 with 'schedutil'", "sudo tee")
+    expect(processor.governor(machine(tmp_path / "b", governors("performance", "performance"))), "ok")
+    expect(processor.governor(machine(tmp_path / "c")), "ok", "cannot set")
+
+
+@pytest.mark.parametrize(("current", "available", "cost", "severity", "word"), [
+    ("tsc", "tsc hpet", 40e-9, "ok", "40 ns"), ("hpet", "tsc hpet acpi_pm", 1.5e-6, "note", "echo tsc"),
+    ("acpi_pm", "acpi_pm", 3e-6, "note", "dmesg"), ("a-new-one", "a-new-one", 60e-9, "ok", "a-new-one"),
+])  # fmt: skip
+def test_clock_source(tmp_path, current, available, cost, severity, word):
+    files = {f"{CLOCK_SOURCE}/current_clocksource": current, f"{CLOCK_SOURCE}/available_clocksource": available}
+    expect(processor.clock_source(machine(tmp_path, files), lambda: cost), severity, word)
+
+
+@pytest.mark.parametrize(
+    ("files", "severity", "word"),
+    [
+        ({"/sys/class/dmi/id/sys_vendor": "QEMU"}, "note", "QEMU"),
+        ({"/sys/class/dmi/id/product_name": "VMware Virtual Platform"}, "note", "VMware"),
+        ({"/proc/version": "Linux 5.15 microsoft-standard-WSL2"}, "note", "Windows"),
+        ({"/proc/cpuinfo": "processor : 0\nflags\t\t: fpu tsc hypervisor sse\n"}, "note", "unknown name"),
+        ({"/sys/hypervisor/type": "xen"}, "note", "xen"),
+        ({"/.dockerenv": ""}, "ok", "docker"),
+        ({"/run/.containerenv": ""}, "ok", "podman"),
+        ({"/proc/1/cgroup": "12:cpu:/kubepods/burstable/pod7\n"}, "ok", "kubepods"),
+        ({"/sys/class/dmi/id/sys_vendor": "LENOVO", "/proc/cpuinfo": "flags\t: fpu tsc\n"}, "ok", "no virtual machine"),
+        ({"/proc/1/cgroup": "0::/\n"}, "ok", "no virtual machine"),
+    ],
+)
+def test_virtual_machine(tmp_path, files, severity, word):
+    expect(processor.virtual(machine(tmp_path, files, ROOT)), severity, word)
+    expect(processor.virtual(machine(tmp_path / "lxc", environment={"container": "lxc"})), "ok", "lxc")
+
+
+def test_clock_reading_time_and_number_of_processors(tmp_path):
+    assert 0.0 < processor.reading_time(100) < 1e-3
+    assert processor.usable_processors() >= 1
+    expect(processor.cores(machine(tmp_path), lambda: 8), "ok", "8")
+    expect(processor.cores(machine(tmp_path), lambda: 1), "note", "--headless")
+
+
+@given(limit=st.integers(1, 3_200_000), count=st.integers(2, 64))
+def test_container_quota_is_noted(tmp_path_factory, limit, count):
+    small = machine(tmp_path_factory.mktemp("m"), {"/sys/fs/cgroup/cpu.max": f"{limit} 100000\n"})
+    assert (processor.cores(small, lambda: count).severity == "note") == (limit / 100000 < count)
+
+
+@given(text=st.text(max_size=30))
+def test_malformed_quota_is_ignored(tmp_path_factory, text):
+    odd = machine(tmp_path_factory.mktemp("m"), {"/sys/fs/cgroup/cpu.max": text.encode(errors="ignore").decode()})
+    assert processor.cores(odd, lambda: 2).found
+
+
+# --- timer -----------------------------------------------------------------------------------------------------------
+
+
+@given(missed=st.integers(0, 50), part=st.floats(0.01, 0.99))
+def test_delay_counts_for_every_deadline_missed_meanwhile(missed, part):
+    late = (missed + part) * PERIOD
+    delays = timing.passed(late, PERIOD)
+    assert delays[0] == late
+    assert all(0.0 < delay <= late for delay in delays)
+    assert sum(delay > PERIOD for delay in delays) == missed == len(delays) - 1
+
+
+@given(delays=st.lists(st.floats(0.0, 0.02), min_size=1, max_size=300))
+def test_timer_quantiles_rise_and_are_measured_delays(delays):
+    found = timing.lateness(delays, PERIOD)
+    quantiles = [found[name] for name in ("p50_us", "p99_us", "p999_us", "max_us")]
+    assert quantiles == sorted(quantiles)
+    assert set(quantiles) <= {round(1e6 * delay, 1) for delay in delays}
+    assert quantiles[-1] == round(1e6 * max(delays), 1)
+    assert 0.0 <= found["missed_share"] <= found["late_share"] <= 1.0
+
+
+def test_short_timer_measurement_reports_all_figures(tmp_path):
+    shown: list[str] = []
+    facts = ask("apps.doctor.timing:measure", 0.1, 500.0, waiting=lambda passed: shown.append(str(passed)))
+    assert facts["rate_hz"] == 500.0 and facts["duration_s"] == 0.1
+    assert facts["realtime"] in {"fifo", "other"}
+    assert facts["p50_us"] <= facts["p99_us"] <= facts["p999_us"] <= facts["max_us"]
+    assert "stolen_s" in facts["usage"]
+    assert timer.timer(machine(tmp_path), lambda _: facts).facts == facts
+
+
+def timer_facts(**others):
+    return {
+        **{"p50_us": 1.0, "p99_us": 20.0, "p999_us": 60.0, "max_us": 90.0, "late_share": 0.0, "missed_share": 0.0},
+        **{"realtime": "fifo", "low_latency": True, "memory_locked": True, "usage": {"stolen_s": 0.0}},
+        **others,
+    }
+
+
+@pytest.mark.parametrize(("others", "severity", "word"), [
+    ({}, "ok", "99.9 % 60"), ({"usage": {"stolen_s": None}}, "ok", "us"), ({"late_share": 0.004}, "note", "top"),
+    ({"late_share": 0.2}, "problem", "us"), ({"late_share": 0.004, "usage": {"stolen_s": 0.12}}, "note", "120 ms"),
+    ({"late_share": 0.02, "missed_share": 0.02}, "problem", "2 %"),
+    ({"late_share": 0.004, "max_us": 150e3}, "problem", "150000"),
+    ({"late_share": 0.2, "realtime": "other", "low_latency": False},
+     "problem", "doctor scheduling cpu-dma-latency timer"),
+])  # fmt: skip
+def test_timer(tmp_path, others, severity, word):
+    expect(timer.timer(machine(tmp_path), lambda _: timer_facts(**others)), severity, word)
+
+
+@given(late=st.floats(0.0, 1.0), part=st.floats(0.0, 1.0), longest=st.floats(1.0, 1e6))
+def test_timer_problems_are_those_that_make_a_run_unfit(late, part, longest):
+    found = timer_facts(late_share=late, missed_share=late * part, max_us=longest)
+    certificate = {
+        **{"ticks": 1_000_000, "overruns": late * 1_000_000, "longest_gap_us": longest},
+        **dict.fromkeys(("skipped", "unusable_ticks", "lost_ticks"), 0),
+    }
+    unfit = bool(Fitness().judge(certificate)) or late * part > Fitness().skipped_share
+    assert (timer.judge(found) == "problem") == (unfit and late > 0.001)

@@ -1,42 +1,38 @@
-"""Front ends for tests: one in this process that says what it is told to, and programs behind real pipes."""
-
-from __future__ import annotations
+"""Front ends for tests: one in this process with scripted messages, and programs behind real pipes."""
 
 import os
 import signal
 import time
-from multiprocessing.connection import Connection
-from typing import Any
 
 from apps.front_ends.messages import HOLD_EVERY, HoldKey, Quit
 
 
 class Person:
-    """A front end that says what it was given, and keeps what it was told."""
+    """Front end that sends scripted messages and keeps the received ones."""
 
-    def __init__(self, *says: Any, holds_key: bool = True) -> None:
+    def __init__(self, *says, holds_key=True):
         self.open, self.holds_key = True, holds_key
         self.says, self.told = list(says), []  # type: list[Any], list[Any]
         self.dies = self.closed = False
 
     @property
-    def connection(self) -> Any:
-        raise AssertionError("nobody waits for it in these tests")
+    def connection(self):
+        raise AssertionError("these tests do not wait for it")
 
-    def send(self, message: Any) -> None:
+    def send(self, message):
         self.told.append(message)
 
-    def messages(self) -> list[Any]:
+    def messages(self):
         said, self.says = self.says, []
         self.open = not self.dies
         return said
 
-    def close(self) -> None:
+    def close(self):
         self.closed = True
 
 
-def listen(connection: Connection[Any, Any], file: str) -> None:
-    """Write down what is said, a line each, until there is nobody who says anything, or `Quit`."""
+def listen(connection, file):
+    """Write received messages to a file, one per line, until the pipe is closed or `Quit` arrives."""
     with open(file, "w", buffering=1) as lines:
         try:
             while (message := connection.recv()) != Quit():
@@ -45,8 +41,8 @@ def listen(connection: Connection[Any, Any], file: str) -> None:
             lines.write("alone\n")
 
 
-def repeat(connection: Connection[Any, Any], *messages: Any) -> None:
-    """Say the messages, and then, again and again, that the key is held; listen to nothing."""
+def repeat(connection, *messages):
+    """Send the messages, then report the key as held forever; never receive."""
     for message in messages:
         connection.send(message)
     while True:
@@ -54,13 +50,13 @@ def repeat(connection: Connection[Any, Any], *messages: Any) -> None:
         time.sleep(HOLD_EVERY)
 
 
-def babble(connection: Connection[Any, Any]) -> None:
-    """Talk without end, and listen to nothing."""
+def babble(connection):
+    """Send messages forever; never receive."""
     while True:
         connection.send("and another thing")
 
 
-def die(connection: Connection[Any, Any], said: Any) -> None:
-    """Say something and be killed."""
+def die(connection, said):
+    """Send a message and kill this process."""
     connection.send(said)
     os.kill(os.getpid(), signal.SIGKILL)

@@ -1,56 +1,59 @@
-"""From text to a validated session: every mistake is one line that names the setting and what is allowed."""
+"""Settings of a session: text, files, scenes, walls and sliders."""
 
-from pathlib import Path
-from typing import Any
+import json
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import devices
+from apps.session.counsel import Counsel
 from apps.session.record import new_recorder
 from apps.session.run import Session
 from apps.settings.config import complete, gather, parse_assignment
-from apps.settings.models import MODELS
+from apps.settings.models import MODELS, fitting
+from apps.settings.reference import pages
 from apps.settings.sliders import sliders
+from haptics import Coulomb, Stribeck
 from haptics.elements import tables
+from haptics.elements.catalogue import LAWS
 from haptics.errors import CausalityError, ConfigurationError
 from haptics.reading import sha256_of
 from haptics.recording.recording import Recording
 from haptics.rendering.envelope import Limits
+from haptics.rendering.on_scene import OnScene
+from haptics.scenes import Circle, HalfPlane, Region, Scene, Wall, read_scene, scene_table, write_scene
 from tests.haptics.design.test_measured import FILE
+from tests.processes import ROOT
+from tests.sampling import sample
 
 
-def config_of(*assignments: str, file: Path | None = None) -> Any:
+def config_of(*assignments, file=None):
     return complete(gather(file, assignments))
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_every_model_has_a_device_and_working_defaults(model: str) -> None:
+def test_model_has_a_device_and_working_defaults(model):
     config = config_of(f"session.model={model}")
     element = config.built_element
     assert element.model == model
     assert config.spec.causality is element.causality
 
 
-def test_the_defaults_are_those_of_the_experiments_in_the_paper() -> None:
+def test_defaults_are_those_of_the_experiments_in_the_paper():
     admittance, impedance = config_of("session.model=A"), config_of("session.model=C")
     assert (admittance.law, admittance.element) == ({"name": "coulomb", "force": 6.0}, {"mass": 2.0})
     assert impedance.law == {"name": "coulomb", "force": 4.0}
     assert impedance.element == {"stiffness": 6000.0, "damping": 10.0}
 
 
-def test_file_assignments_and_their_order(tmp_path: Path) -> None:
+def test_assignments_override_the_file_and_the_last_one_counts(tmp_path):
     file = tmp_path / "session.toml"
     file.write_text('[session]\nmodel = "B"\nrate = 500\n[law]\nforce = 2\n[element]\nmass = 0.3\n')
     config = config_of("law.force=3", "law.force=3.5", file=file)
-    assert config.session.rate == 500.0
-    assert config.law["force"] == 3.5
+    assert (config.session.rate, config.law["force"]) == (500.0, 3.5)
     assert config.element == {"mass": 0.3, "stiffness": 6000.0, "damping": 10.0}
-
-
-def test_words_need_no_quotation_marks() -> None:
-    assert config_of("law.name=stribeck").law["name"] == "stribeck"
     assert parse_assignment("device.log=/tmp/x.npy") == ("device", "log", "/tmp/x.npy")
     assert parse_assignment("hand.name='mouse'") == ("hand", "name", "mouse")
 
@@ -62,18 +65,14 @@ def test_words_need_no_quotation_marks() -> None:
         (["law.force=nan"], r"law\.force = nan: must be a finite number at least 0 N"),
         (["law.farce=3"], r"unknown setting 'law\.farce'\. Did you mean 'law\.force'"),
         (["lore.force=3"], r"unknown table of settings 'lore'\. Did you mean 'law'|Allowed: .*law"),
-        (["law.name=karnop"], r"unknown law 'karnop'"),
         (["session.model=E"], r"unknown model 'E'"),
         (["session.rate=0"], r"session\.rate = 0: must be a finite number at least 10 Hz"),
         (["session.rate=9000"], r"rate = 9000 Hz: virtual-joystick can be served at 100 to 8000 Hz"),
         (["session.duration=-5"], r"session\.duration = -5"),
         (["session.seed=-1"], r"session\.seed = -1"),
-        (["session.seed=1.5"], r"session\.seed = 1\.5"),
         (["device.name=joystik"], r"unknown device 'joystik'\. Did you mean 'pid-joystick'"),
-        (["device.mass=-0.2"], r"mass = -0\.2"),
         (["device.colour=red"], r"device\.colour"),
         (["hand.name=fist"], r"unknown hand 'fist'"),
-        (["hand.stiffness=-3"], r"stiffness = -3"),
         (["hand.name=mouse"], r"live view"),
         (["envelope.max_force=99"], r"envelope\.max_force = 99: must be at most 10"),
         (["envelope.max_force=many"], r"envelope\.max_force = 'many'"),
@@ -82,7 +81,7 @@ def test_words_need_no_quotation_marks() -> None:
         (["element.stiffness=0", "element.damping=0"], r"at least one must be greater than 0"),
     ],
 )
-def test_a_mistake_is_one_line_that_names_it(assignments: list[str], message: str) -> None:
+def test_invalid_setting_is_named_in_one_line(assignments, message):
     with pytest.raises(ConfigurationError, match=message) as caught:
         config_of(*assignments)
     assert "\n" not in str(caught.value)
@@ -91,11 +90,10 @@ def test_a_mistake_is_one_line_that_names_it(assignments: list[str], message: st
 @pytest.mark.parametrize(
     ("device", "model"), [("virtual-joystick", "A"), ("virtual-joystick", "D"), ("virtual-arm", "C")]
 )
-def test_a_wrong_pair_says_which_go_together(device: str, model: str) -> None:
-    with pytest.raises(CausalityError) as caught:
+def test_wrong_causality_is_refused_with_the_valid_pairs(device, model):
+    words = "virtual-joystick with model B or C.*virtual-arm with model A or D"
+    with pytest.raises(CausalityError, match=words):
         config_of(f"device.name={device}", f"session.model={model}")
-    assert "virtual-joystick with model B or C" in str(caught.value)
-    assert "virtual-arm with model A or D" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +106,7 @@ def test_a_wrong_pair_says_which_go_together(device: str, model: str) -> None:
         (b"law = 3\n", r"must be a table, \[law\]"),
     ],
 )
-def test_a_wrong_file_is_named(tmp_path: Path, content: bytes | None, message: str) -> None:
+def test_unreadable_settings_file_is_named(tmp_path, content, message):
     file = tmp_path / "session.toml"
     if content is not None:
         file.write_bytes(content)
@@ -118,31 +116,29 @@ def test_a_wrong_file_is_named(tmp_path: Path, content: bytes | None, message: s
 
 
 @given(st.lists(st.text(alphabet="lawforce.=-0123456789nas[]\"'\n{}#", max_size=30), max_size=3))
-def test_any_assignment_gives_a_session_or_a_configuration_error(assignments: list[str]) -> None:
+def test_any_assignment_gives_a_session_or_a_configuration_error(assignments):
     try:
         config_of(*assignments)
     except ConfigurationError as error:
         assert str(error)
 
 
-def test_a_parameter_change_is_validated_and_leaves_the_old_session_alone() -> None:
+def test_parameter_change_is_validated_and_keeps_the_old_configuration():
     config = config_of("law.name=stribeck")
     assert config.with_parameter("element.stiffness", 3000.0).element["stiffness"] == 3000.0
     assert config.element["stiffness"] == 6000.0
-    for key, value in (("element.stiffness", -1.0), ("law.stribeck_velocity", 1e-3), ("law.nothing", 1.0), ("x", 1.0)):
+    for key, value in (("element.stiffness", -1.0), ("law.stribeck_velocity", 1e-3), ("x", 1.0)):
         with pytest.raises(ConfigurationError):
             config.with_parameter(key, value)
 
 
 @pytest.mark.parametrize("value", ["1" + "0" * 5000, "1" + "0" * 400, "[" * 2000 + "]" * 2000])
-def test_a_value_beyond_reason_is_refused_in_one_sentence(value: str) -> None:
+def test_excessive_value_is_refused(value):
     with pytest.raises(ConfigurationError, match=r"law\.force = .*: must be a finite number"):
         config_of(f"law.force={value}")
 
 
-def test_the_file_of_a_law_lies_beside_the_configuration_that_names_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_law_file_is_relative_to_its_configuration(tmp_path, monkeypatch):
     for place, level in (("beside", 2), ("here", 3)):
         (tmp_path / place).mkdir()
         (tmp_path / place / "own.py").write_text(f"def own(speed, level={level}.0):\n    return level\n")
@@ -155,39 +151,30 @@ def test_the_file_of_a_law_lies_beside_the_configuration_that_names_it(
     assert config_of(file=file).law["level"] == 3.0
 
 
-def test_what_a_session_is_made_of_is_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    built: list[str] = []
-
-    def counted(owner: Any, name: str) -> None:
-        build = getattr(owner, name)
-
-        def counting(*arguments: Any, **settings: Any) -> Any:
-            built.append(name)
-            return build(*arguments, **settings)
-
-        monkeypatch.setattr(owner, name, counting)
-
-    counted(devices, "create_device")
-    counted(tables, "make_element")
-    counted(Limits, "of")
+def test_device_element_and_limits_are_built_once(tmp_path, monkeypatch):
+    device, element, limits = (
+        Mock(side_effect=build) for build in (devices.create_device, tables.make_element, Limits.of)
+    )
+    monkeypatch.setattr(devices, "create_device", device)
+    monkeypatch.setattr(tables, "make_element", element)
+    monkeypatch.setattr(Limits, "of", limits)
     config = complete({"session": {"record": str(tmp_path)}})
     session = Session(config, lambda line: None)
     assert session.started["dead_man"] == config.limits.dead_man
     assert sliders(config)
-    assert sorted(built) == ["create_device", "make_element", "of"]
-    built.clear()
+    assert [mock.call_count for mock in (device, element, limits)] == [1, 1, 1]
     changed = config.with_tables({"session": {"model": "B"}}).with_parameter("law.force", 3.0)
     assert (changed.built_element.model, config.built_element.model) == ("B", "C")
-    assert built == ["make_element", "make_element"], "what changes, and nothing else"
+    assert [mock.call_count for mock in (device, element, limits)] == [1, 3, 1], "only the element is built again"
     session.recorder._ticks.close()
     session.servo.close()
 
 
-def test_a_contact_beyond_the_boundary_that_was_measured_is_refused_at_the_start_and_later(tmp_path: Path) -> None:
+def test_contact_beyond_the_measured_boundary_is_refused_at_the_start_and_later(tmp_path):
     file = tmp_path / "tuned.toml"
     file.write_text(FILE.replace('"bench one"', '"virtual-joystick"'))
 
-    def tables(stiffness: float) -> dict[str, dict[str, Any]]:
+    def tables(stiffness):
         session = {"model": "C", "measured": str(file), "record": str(tmp_path)}
         return {"session": session, "element": {"stiffness": stiffness, "damping": 10.0}}
 
@@ -205,29 +192,20 @@ def test_a_contact_beyond_the_boundary_that_was_measured_is_refused_at_the_start
     assert Recording(recorder.folder).metadata["measured_file_hash"] == sha256_of(file)
 
 
-# ---- one file for both causalities
+# --- one file for both causalities ---------------------------------------------------------------------------------
 
-BOTH = """
-[law]
-name = "coulomb"
-force = 3.0
-[impedance]
-model = "iwan"
-element = { stiffness = 2000.0, stiff_share = 0.4 }
-[admittance]
-model = "D"
-[admittance.element]
-stiffness = 3000.0
-[provenance]
-measured = "a joint"
-lever_arm_m = 0.1
-"""
+Numbers = dict[str, float]
 
 
 @pytest.fixture
-def both(tmp_path: Path) -> Path:
+def both(tmp_path):
     file = tmp_path / "both.toml"
-    file.write_text(BOTH)
+    file.write_text(
+        '[law]\nname = "coulomb"\nforce = 3.0\n'
+        '[impedance]\nmodel = "iwan"\nelement = { stiffness = 2000.0, stiff_share = 0.4 }\n'
+        '[admittance]\nmodel = "D"\n[admittance.element]\nstiffness = 3000.0\n'
+        '[provenance]\nmeasured = "a joint"\nlever_arm_m = 0.1\n'
+    )
     return file
 
 
@@ -237,17 +215,13 @@ def both(tmp_path: Path) -> Path:
         ([], "iwan", {"stiffness": 2000.0, "stiff_share": 0.4, "spread": 0.8}),
         (["device.name=virtual-joystick"], "iwan", {"stiffness": 2000.0}),
         (["device.name=virtual-arm"], "D", {"mass": 2.0, "stiffness": 3000.0, "damping": 400.0}),
-        (["session.model=iwan"], "iwan", {"stiffness": 2000.0}),
         (["session.model=D"], "D", {"stiffness": 3000.0}),
         (["session.model=C"], "C", {"stiffness": 6000.0, "damping": 10.0}),
-        (["session.model=A"], "A", {"mass": 2.0}),
         (["element.stiffness=500", "device.name=virtual-arm"], "D", {"stiffness": 500}),
         (["impedance.element.stiffness=700"], "iwan", {"stiffness": 700, "stiff_share": 0.4}),
     ],
 )
-def test_the_devices_causality_chooses_model_and_element(
-    both: Path, assignments: list[str], model: str, element: dict[str, float]
-) -> None:
+def test_causality_selects_model_and_element(both, assignments, model, element):
     config = config_of(*assignments, file=both)
     assert config.session.model == model
     assert element.items() <= config.element.items()
@@ -259,11 +233,203 @@ def test_the_devices_causality_chooses_model_and_element(
     [
         ("impedance.modell=C", r"unknown key of \[impedance\] 'modell'.*'model'"),
         ("impedance.model=A", r"unknown impedance\.model 'A'.*iwan"),
-        ("admittance.model=", r"unknown admittance\.model ''"),
         ("impedance.element=3", r"impedance\.element = 3: must be a table"),
         ("impedance.element.stifness=3", r"unknown setting 'element\.stifness'\. Did you mean 'element\.stiffness'"),
     ],
 )
-def test_a_wrong_table_for_a_causality_is_refused(both: Path, assignment: str, message: str) -> None:
+def test_invalid_causality_table_is_refused(both, assignment, message):
     with pytest.raises(ConfigurationError, match=message):
         config_of(assignment, file=both)
+
+
+# --- scenes and walls -------------------------------------------------------------------------------------------------
+
+MINE = Scene(Coulomb(1.0), (Region("disc", Circle((0.0, 0.0), 0.02), Coulomb(6.0)),), name="mine")
+
+
+def session(**tables):
+    return complete({"device": {"name": "virtual-joystick"}, **tables})
+
+
+def test_shipped_scene_is_found_by_name_and_its_background_is_the_law():
+    config = complete({**gather(None, ["scene=ice-wood-rubber"]), "device": {"name": "virtual-joystick"}})
+    assert config.scene == read_scene("ice-wood-rubber")
+    assert config.built_element.law == Stribeck(1.8, 2.2, 0.1, 1.0)
+    assert isinstance(config.program, OnScene)
+    assert config.strongest_element.law == Stribeck(4.2, 5.0, 0.1, 1.0)
+
+
+@pytest.mark.parametrize("line", ['scene = "mine.toml"', '[session]\nscene = "mine.toml"'])
+def test_settings_file_names_a_scene_file_beside_it(line, tmp_path):
+    write_scene(MINE, tmp_path / "mine.toml")
+    (tmp_path / "settings.toml").write_text(f"{line}\n")
+    tables = gather(tmp_path / "settings.toml", ["device.name=virtual-joystick"])
+    assert complete(tables).scene == MINE
+    over = gather(tmp_path / "settings.toml", ["device.name=virtual-joystick", "scene=border"])
+    assert complete(over).scene == read_scene("border")
+    (tmp_path / "shipped.toml").write_text('scene = "border"\n')
+    assert complete(gather(tmp_path / "shipped.toml", ["device.name=virtual-joystick"])).scene == read_scene("border")
+
+
+def test_session_tables_contain_the_whole_scene():
+    config = session(scene=scene_table(read_scene("relief")))
+    again = complete(json.loads(json.dumps(config.as_dict())))
+    assert again.scene == config.scene == read_scene("relief")
+    assert "scene" not in session().as_dict()
+
+
+def test_law_parameter_changes_the_background_of_the_scene():
+    config = session(scene=scene_table(MINE))
+    louder = config.with_parameter("law.force", 2.0)
+    assert louder.scene is not None and louder.scene.law == Coulomb(2.0) == louder.built_element.law
+    assert louder.scene.regions == MINE.regions
+    stiffer = config.with_parameter("element.stiffness", 3000.0)
+    assert isinstance(config.program, OnScene) and isinstance(stiffer.program, OnScene)
+    assert stiffer.program.surface.border > config.program.surface.border
+
+
+def test_scene_is_replaced_during_a_run_by_table_or_name():
+    config = session(scene=scene_table(MINE))
+    assert config.with_tables({"scene": "border"}).scene == read_scene("border")
+    other = config.with_tables({"scene": scene_table(read_scene("stick-slip-patch"))})
+    assert other.law["name"] == "stribeck" and isinstance(other.program, OnScene)
+    changed = config.with_tables({"law": {"force": 3.0}})
+    assert changed.scene is not None and changed.scene.law == Coulomb(3.0)
+    with pytest.raises(ConfigurationError, match="all laws of a scene must be of one class"):
+        config.with_tables({"law": {"name": "stribeck"}})
+    assert session().with_tables({"scene": "border"}).scene is not None
+    left = config.with_tables({"scene": ""})
+    assert left.scene is None and left.built_element.law == MINE.law
+
+
+@pytest.mark.parametrize(
+    ("tables", "words"),
+    [
+        ({"session": {"scene": "iced"}}, "unknown scene 'iced'"),
+        ({"session": {"scene": "none.toml"}}, "none.toml: cannot be read"),
+        ({"session": {"scene": 3}}, "scene = 3: must be a scene file"),
+        ({"session": {"scene": "border"}, "law": {"force": 3.0}}, "law.force = 3.0: the laws of this session"),
+        ({"session": {"scene": "border", "model": "dahl"}}, "model dahl: cannot be put on a scene"),
+        ({"scene": {"law": 3}}, "law: must be a table"),
+        ({"session": {"scene": "stick-slip-patch"}, "element": {"stiffness": 1000.0}}, "'patch'.*condition 15"),
+    ],
+)
+def test_incompatible_scene_is_refused(tables, words):
+    with pytest.raises(ConfigurationError, match=words):
+        session(**tables)
+
+
+def with_wall(stiffness):
+    scene = Scene(Coulomb(1.0), walls=(Wall(HalfPlane((0.05, 0.0), (-1.0, 0.0)), stiffness),))
+    return session(scene=scene_table(scene))
+
+
+@pytest.mark.parametrize("device", ["virtual-joystick", "virtual-arm"])
+def test_shipped_box_reaches_the_servo_with_its_walls(device):
+    config = complete(gather(None, ["scene=box", f"device.name={device}"]))
+    assert isinstance(config.program, OnScene)
+    assert config.program.scene.walls == read_scene("box").walls
+    assert complete(config.as_dict()).scene == config.scene
+
+
+def test_start_advice_names_a_wall_that_is_too_stiff():
+    config = with_wall(30e3)
+    counsel = Counsel(config.spec)
+    advice = counsel.consider(config.built_element, 0, config.scene)
+    assert "wall.stiffness = 30000 N/m" in advice and "lower it" in advice
+    assert {"wall", "wall-encoder"} <= {one["bound"] for one in counsel.record}
+    assert "wall" not in Counsel(config.spec).consider(config.built_element, 0)
+    sound = with_wall(2000.0)
+    counsel = Counsel(sound.spec)
+    assert "wall" not in counsel.consider(sound.built_element, 0, sound.scene)
+    assert not [one for one in counsel.record if one["bound"].startswith("wall")]
+
+
+# --- sliders ----------------------------------------------------------------------------------------------------------
+
+PAIRS = [(device, model) for device, models in fitting().items() for model in models if device.startswith("virtual")]
+TOGETHER = ("condition 15", "must be at least law.kinetic_force")
+"""Errors that the end of a slider may cause in combination with the other parameters."""
+
+
+def slider(key, *assignments):
+    return next(parameter for parameter in sliders(config_of(*assignments)) if parameter.key == key)
+
+
+@pytest.mark.parametrize(("device", "model"), sample(PAIRS, 6))
+@pytest.mark.parametrize("law", [*LAWS, "stribeck-closed-form"])
+def test_slider_can_be_moved_to_both_ends(device, model, law):
+    try:
+        config = config_of(f"device.name={device}", f"session.model={model}", f"law.name={law}")
+    except ConfigurationError as error:
+        assert "same in all directions" in str(error)
+        return
+    parameters = sliders(config)
+    assert len(parameters) == len(config.element) + len(config.law) - 1
+    for parameter in parameters:
+        assert parameter.minimum < parameter.maximum
+        assert parameter.minimum <= parameter.value <= parameter.maximum
+        for end in (parameter.minimum, parameter.maximum):
+            try:
+                assert config.with_parameter(parameter.key, end)
+            except ConfigurationError as error:
+                assert any(words in str(error) for words in TOGETHER), error
+
+
+@pytest.mark.parametrize(
+    ("model", "law", "logarithmic"),
+    [
+        ("B", "stribeck", {"law.stribeck_velocity", "element.mass", "element.stiffness", "element.damping"}),
+        ("A", "elliptic", {"law.force_x", "law.force_y", "element.mass"}),
+        ("karnopp", "coulomb", {"element.threshold", "element.mass", "element.stiffness", "element.damping"}),
+        ("hayward-armstrong", "coulomb-viscous", {"element.stiffness"}),
+        ("iwan", "coulomb", {"element.stiffness", "element.damping", "element.stiff_stiffness"}),
+    ],
+)
+def test_slider_over_decades_is_logarithmic(model, law, logarithmic):
+    found = sliders(config_of(f"session.model={model}", f"law.name={law}"))
+    assert {parameter.key for parameter in found if parameter.logarithmic} == logarithmic
+
+
+def test_slider_range_ends_at_the_declared_limits():
+    parameters = [
+        parameter
+        for model in ("elastoplastic", "hayward-armstrong", "iwan", "karnopp")
+        for parameter in sliders(config_of(f"session.model={model}"))
+    ]
+    assert {parameter.key for parameter in parameters if parameter.whole} == {"element.count"}
+    ranges = {parameter.key: (parameter.minimum, parameter.maximum) for parameter in parameters}
+    assert ranges["element.elastic_share"] == (0.0, 0.99)
+    assert ranges["element.stick_share"] == (0.1, 1.0)
+    assert ranges["element.creep"] == ranges["element.residual"] == (0.0, 1.0)
+    assert ranges["element.spread"] == (0.0, 0.99)
+    assert ranges["element.threshold"] == (0.001, 0.5)
+
+
+@pytest.mark.parametrize(("key", "value"), [("law.force", 20.0), ("element.stiffness", 1.0), ("element.damping", 0.0)])
+def test_slider_range_includes_the_value(key, value):
+    found = slider(key, "session.model=C", f"{key}={value}")
+    assert found.value == value
+    assert found.minimum <= value <= found.maximum
+    assert found.logarithmic is (found.minimum > 0.0)
+
+
+def test_slider_units_are_those_of_the_declarations(tmp_path):
+    assert slider("law.stribeck_velocity", "law.name=stribeck-closed-form").unit == "m/s"
+    assert slider("element.damping", "session.model=C").unit == "N s/m"
+    assert slider("element.creep", "session.model=hayward-armstrong").unit == ""
+    file = tmp_path / "law.py"
+    file.write_text("def own(speed, force=3.0, dip=-0.5):\n    return force + dip\n")
+    force, dip = (slider(f"law.{name}", f"law.file={file}") for name in ("force", "dip"))
+    assert (force.unit, force.minimum, force.maximum) == ("", 0.0, 6.0)
+    assert (dip.minimum, dip.maximum) == (-1.0, 1.0)
+
+
+def test_settings_page_is_current_and_explains_every_setting():
+    text = "\n".join(pages())
+    assert (ROOT / "docs" / "settings.md").read_text(encoding="utf-8") == text, (
+        "python -m apps.settings.reference > docs/settings.md"
+    )
+    rows = [line for line in text.splitlines() if line.startswith("| `")]
+    assert len(rows) > 40
+    assert [row for row in rows if row.endswith("|  |")] == []

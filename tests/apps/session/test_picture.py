@@ -1,20 +1,19 @@
-"""Every run gets a picture, whatever happened in it."""
+"""Report and picture of a run."""
 
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from apps.session.report import describe
 from apps.shared.picture import _Cells, _Run, _Spans, draw, preloading
 from apps.shared.theme import LIGHT
 from haptics.device import Causality
@@ -27,14 +26,73 @@ from tests.certificates import certificate
 from tests.haptics.doubles import make_spec
 from tests.sampling import sample
 
+# --- report -----------------------------------------------------------------------------------------------------------
 
-def record(folder: Path, rows: np.ndarray, causality: Causality, result: dict[str, Any] | None = None) -> Recording:
-    metadata: dict[str, Any] = {
-        "device": asdict(make_spec(causality)),
-        "model": "C",
-        "rate_hz": 1000.0,
-        "configuration": {"law": {"name": "coulomb", "force": 4.0}, "element": {"stiffness": 6000.0}},
-    }
+SUMMARY: dict[str, Any] = {
+    **{"device": "virtual-joystick", "model": "C", "rate_hz": 1000.0, "reason": "completed"},
+    **{"recording": "recordings/run", "picture": None, "realtime": "other", "processors": "0, 1"},
+    **{"ticks": 30000, "skipped": 2, "lost_ticks": 0, "overruns": 5, "unusable_ticks": 0, "longest_gap_us": 3021.0},
+    "period_error_us": {"p50": 3.2, "p99": 60.0, "p999": 400.0, "max": 900.0},
+    "tick_us": {"p50": 20.0, "p99": 50.0, "p999": 70.0, "max": 2345.0},
+    "write_us": {"p50": 19.0, "p99": 49.0, "p999": 69.0, "max": 99.0},
+    "sample_age_us": {"p50": 0.0, "p99": 0.0, "p999": 0.0, "max": 0.0},
+    **{"stolen_s": 0.51, "involuntary_switches": 1234, "fit": True, "unfit_because": []},
+    **{"force_n": {"mean": 2.0, "max": 4.0}, "stick_fraction": 0.25},
+}
+
+
+def lines(**changes):
+    return describe({**SUMMARY, **changes}).splitlines()
+
+
+def test_report_lists_the_measurements():
+    text = lines()
+    assert text[0] == "virtual-joystick, model C, 1000 Hz: completed"
+    for line in (
+        "  verdict           fit",
+        "  deadlines         2 skipped, 5 late, 0 lost",
+        "  longest gap       3.02 ms between two ticks",
+        "  scheduling        not real-time, CPUs 0, 1",
+        "  disturbed by      CPU steal 0.51 s, 1234 preemptions",
+        "  force             mean 2.00 N, max 4.00 N",
+        "  computation time  p50 20 us, p99 50 us, p99.9 70 us, max 2.35 ms",
+    ):
+        assert line in text
+    assert not any("sample age" in line for line in text)
+    assert "\n".join(text).isascii()
+
+
+def test_report_of_an_unfit_run_begins_with_the_reasons_and_fits_the_terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    reasons = ["12 % of the ticks started or ended late", "3 ticks were lost"]
+    text = lines(fit=False, unfit_because=reasons)
+    assert text[1:4] == ["  verdict           UNFIT", *(f"  because           {reason}" for reason in reasons)]
+    text = lines(fit=False, unfit_because=["12 % of the ticks were late " * 6], advice=["too stiff " * 30])
+    assert max(map(len, text)) <= 80
+
+
+def test_report_of_a_run_without_ticks():
+    empty: dict[str, Any] = {"period_error_us": {}, "tick_us": {}, "write_us": {}, "sample_age_us": {}, "force_n": {}}
+    text = lines(**empty, ticks=0, skipped=0, overruns=0, longest_gap_us=None, stick_fraction=None, stolen_s=None)
+    assert "  ticks             0" in text
+    assert not any("start delay" in line or "force" in line or "sticking" in line for line in text)
+
+
+def test_report_ends_with_the_advice():
+    advice = ["element.stiffness = 9000 N/m: " + "too stiff for this device, " * 8, "law.force: lower it."]
+    text = lines(advice=advice)
+    start = next(number for number, line in enumerate(text) if line.startswith("  advice"))
+    assert " ".join(" ".join(text[start:]).split()) == f"advice {advice[0].strip()} advice {advice[1]}"
+    assert not any(line.startswith("  advice") for line in text[:start])
+
+
+# --- picture ----------------------------------------------------------------------------------------------------------
+
+
+def record(folder, rows, causality, result=None):
+    configuration = {"law": {"name": "coulomb", "force": 4.0}, "element": {"stiffness": 6000.0}}
+    metadata: dict[str, Any] = {"model": "C", "rate_hz": 1000.0, "configuration": configuration}
+    metadata["device"] = asdict(make_spec(causality))
     (folder / "trace").unlink(missing_ok=True)
     trace = Trace.create(folder / "trace", capacity=len(rows) + 2)
     count = len(list(folder.iterdir()))
@@ -47,7 +105,7 @@ def record(folder: Path, rows: np.ndarray, causality: Causality, result: dict[st
     return Recording(recorder.folder)
 
 
-def circle(count: int) -> np.ndarray:
+def circle(count):
     rows = np.zeros(count, ROW)
     t = np.arange(count) * 1e-3
     rows["tick"], rows["time"] = np.arange(count), t
@@ -61,48 +119,42 @@ def circle(count: int) -> np.ndarray:
 
 @pytest.mark.parametrize("causality", sample(list(Causality), 2))
 @pytest.mark.parametrize("count", [1, 2, 3000])
-def test_a_picture_is_drawn(tmp_path: Path, causality: Causality, count: int) -> None:
+def test_picture_is_drawn_as_png(tmp_path, causality, count):
     path = draw(record(tmp_path, circle(count), causality))
     assert path is not None
     assert Path(path).read_bytes().startswith(b"\x89PNG")
 
 
-def test_samples_that_were_no_numbers_do_not_stop_it(tmp_path: Path) -> None:
+def test_picture_of_invalid_samples_or_no_motion_is_drawn(tmp_path):
     rows = circle(2000)
     rows["position"][500:600] = np.nan
     rows["force"][500:600] = np.inf
     assert draw(record(tmp_path, rows, Causality.ADMITTANCE)) is not None
-
-
-def test_a_run_that_never_moved_has_a_picture(tmp_path: Path) -> None:
     rows = circle(2000)
     rows["position"] = rows["command"] = rows["friction_force"] = 0.0
     rows["sticking"] = 1
     assert draw(record(tmp_path, rows, Causality.IMPEDANCE)) is not None
-
-
-def test_a_run_without_ticks_has_no_picture(tmp_path: Path) -> None:
     assert draw(record(tmp_path, circle(0), Causality.IMPEDANCE)) is None
 
 
-def words_of(figure: Figure) -> str:
+def words_of(figure):
     return "\n".join(text.get_text() for text in figure.findobj(Text))
 
 
 @pytest.fixture
-def drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Figure]:
-    """A function that draws some rows and returns the figure."""
+def drawn(tmp_path, monkeypatch):
+    """Return a function that draws a recording and returns the figure."""
     figures: list[Figure] = []
     monkeypatch.setattr(Figure, "savefig", lambda figure, path, **options: figures.append(figure))
 
-    def picture(rows: np.ndarray, **result: Any) -> Figure:
-        draw(record(tmp_path, rows, Causality.IMPEDANCE, result))
+    def picture(rows, causality=Causality.IMPEDANCE, **result):
+        draw(record(tmp_path, rows, causality, result))
         return figures[-1]
 
     return picture
 
 
-def test_the_picture_names_the_flags_that_occurred(drawn: Callable[..., Figure]) -> None:
+def test_picture_names_the_flags_that_occurred(drawn):
     rows = circle(3000)
     rows["status"][:100] = Status.FADE
     rows["status"][2000] = Status.PASSIVITY | Status.IMPLAUSIBLE
@@ -115,22 +167,20 @@ def test_the_picture_names_the_flags_that_occurred(drawn: Callable[..., Figure])
 
 
 @pytest.mark.parametrize(("peak", "limit_is_drawn"), [(0.4, False), (0.06, False), (80.0, True)])
-def test_no_peak_of_the_energy_is_lost_and_the_limit_is_shown_when_it_is_near(
-    drawn: Callable[..., Figure], peak: float, limit_is_drawn: bool
-) -> None:
+def test_picture_keeps_the_energy_peak_and_limit(drawn, peak, limit_is_drawn):
     rows = circle(50_000)
     rows["injected_energy"][31_417] = 1e-3 * peak
     rows["injected_energy"][100] = np.nan
     figure = drawn(rows, limits={"max_energy": 0.1})
     (axes,) = (axes for axes in figure.axes if axes.get_ylabel() == "energy [mJ]")
-    assert max(line.get_ydata().max() for line in axes.lines[:1]) == pytest.approx(peak)  # type: ignore[union-attr]
+    assert max(line.get_ydata().max() for line in axes.lines[:1]) == pytest.approx(peak)
     assert (len(axes.lines) == 2) == limit_is_drawn
     assert axes.get_ylim()[1] > max(peak, 100.0 * limit_is_drawn)
     assert f"at most {peak:.3g} of 100 mJ" in words_of(figure)
 
 
 @pytest.mark.parametrize("count", [3000, 50_001])
-def test_lines_keep_the_extremes_of_every_time_course(drawn: Callable[..., Figure], count: int) -> None:
+def test_picture_lines_keep_the_extremes(drawn, count):
     rows = circle(count)
     rows["friction_force"][1234] = 3.0, 4.0
     rows["friction_force"][2345] = 0.0
@@ -148,20 +198,20 @@ def test_lines_keep_the_extremes_of_every_time_course(drawn: Callable[..., Figur
         assert len(np.asarray(line.get_xdata())) <= 3000
 
 
-def test_the_histograms_count_every_tick(drawn: Callable[..., Figure]) -> None:
+def test_picture_histograms_count_every_tick(drawn):
     rows = circle(3000)
     rows["period_error"][:7], rows["tick_time"][7:9] = 0.0, 1e-3
     (axes,) = (axes for axes in drawn(rows).axes if axes.get_ylabel() == "ticks")
-    late, took = (patch.get_data().values for patch in axes.patches)  # type: ignore[attr-defined]
+    late, took = (patch.get_data().values for patch in axes.patches)
     assert sorted(late[late > 0]) == [7, 2993]
     assert sorted(took[took > 0]) == [2, 2998]
     assert [label.get_text() for label in axes.get_xticklabels()] == ["10⁻¹", "10⁰", "10¹", "10²", "10³", "10⁴"]
 
 
-def test_modules_are_imported_ahead_only_while_that_is_permitted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_modules_are_preloaded_only_while_permitted(monkeypatch):
     permitted, imported = threading.Event(), list[str]()
 
-    def note(name: str) -> None:
+    def note(name):
         imported.append(name)
         if len(imported) == 3:
             permitted.clear()
@@ -171,14 +221,13 @@ def test_modules_are_imported_ahead_only_while_that_is_permitted(monkeypatch: py
     with preloading(permitted):
         while permitted.is_set():
             time.sleep(1e-3)
-    assert len(imported) == 3
     with preloading(permitted):
         pass
     assert len(imported) == 3
 
 
-def test_a_session_draws_its_picture_without_pyplot(tmp_path: Path) -> None:
-    """It would register a window system and takes longer to load than the whole picture takes to draw."""
+def test_session_draws_its_picture_without_pyplot(tmp_path):
+    """Importing pyplot takes longer than drawing the whole picture, and selects a window system."""
     program = (
         "import sys; from apps.cli import main\n"
         f"assert main(['run', '--device', 'virtual-joystick', '--duration', '0.1', '--clock', 'off', '--headless', "
@@ -191,7 +240,7 @@ def test_a_session_draws_its_picture_without_pyplot(tmp_path: Path) -> None:
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_picture_has_the_verdict(drawn: Callable[..., Figure]) -> None:
+def test_picture_shows_the_verdict(drawn):
     rows = circle(3000)
     assert "no certificate" in words_of(drawn(rows))
     rows["status"][:1000] = Status.STARTED_LATE
@@ -204,12 +253,9 @@ def test_the_picture_has_the_verdict(drawn: Callable[..., Figure]) -> None:
         assert "computation time p50 30 µs" in text
 
 
-@pytest.mark.parametrize(
-    "kind",
-    ["link", "link to nowhere", "file"],
-)
-def test_a_picture_is_never_written_through_a_link_nor_over_a_file_of_somebody_s(tmp_path: Path, kind: str) -> None:
-    """A recording may come from anybody; its picture.png may point anywhere."""
+@pytest.mark.parametrize("kind", ["link", "link to nowhere", "file"])
+def test_picture_is_never_written_through_a_link_or_over_a_foreign_file(tmp_path, kind):
+    """A recording may come from a stranger, with a picture.png that points anywhere."""
     own = tmp_path / "thesis.tex"
     own.write_text("years of work")
     recording = record(tmp_path, circle(300), Causality.IMPEDANCE)
@@ -224,29 +270,22 @@ def test_a_picture_is_never_written_through_a_link_nor_over_a_file_of_somebody_s
     assert picture.is_symlink() == (kind != "file")
     assert not (tmp_path / "nowhere").exists()
     picture.unlink()
-    for _ in range(2):  # its own it replaces
+    for _ in range(2):  # an own picture is replaced
         assert draw(recording) == str(picture)
         assert picture.read_bytes().startswith(b"\x89PNG")
     assert len([path for path in recording.folder.iterdir() if "picture" in path.name]) == 1
 
 
-def test_friction_has_the_colour_that_it_has_in_the_window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    colours: dict[str, str] = {}
-    plot = Axes.plot
-
-    def noted(self: Axes, *arguments: Any, **options: Any) -> Any:
-        colours[str(options.get("label"))] = options["color"]
-        return plot(self, *arguments, **options)
-
-    monkeypatch.setattr(Axes, "plot", noted)
-    draw(record(tmp_path, circle(500), Causality.ADMITTANCE))
+def test_picture_uses_the_colours_of_the_live_view(drawn):
+    lines = [line for axes in drawn(circle(500), Causality.ADMITTANCE).axes for line in axes.lines]
+    colours = {str(line.get_label()): line.get_color() for line in lines}
     assert colours["friction |f|"] == LIGHT.friction
     assert colours["measured |h|"] == LIGHT.force
     assert (colours["path, slipping"], colours["sticking"]) == (LIGHT.motion, LIGHT.stick)
 
 
 @pytest.mark.parametrize("size", [1, 7, 100, 1000])
-def test_stretches_of_a_flag_do_not_depend_on_the_size_of_the_pieces(size: int) -> None:
+def test_flag_spans_do_not_depend_on_the_chunk_size(size):
     flags = np.random.default_rng(1).random(1000).round() != 0
     times, spans = np.arange(1000) * 1e-3, _Spans()
     for start in range(0, 1000, size):
@@ -257,7 +296,7 @@ def test_stretches_of_a_flag_do_not_depend_on_the_size_of_the_pieces(size: int) 
     assert spans.total == len(edges)
 
 
-def test_more_stretches_than_are_kept_are_told_by_their_share() -> None:
+def test_flag_spans_beyond_the_maximum_become_shares():
     spans, times = _Spans(), np.arange(10_000) * 1e-3
     flags = np.arange(10_000) % 2 == 0
     flags[5000:] = False
@@ -271,28 +310,29 @@ def test_more_stretches_than_are_kept_are_told_by_their_share() -> None:
     np.testing.assert_allclose(shares[:, 0], np.arange(100) * 0.1)
 
 
-def test_cells_cover_every_point_and_become_larger_where_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cells_cover_every_point_and_grow_beyond_the_maximum(monkeypatch):
     points = np.random.default_rng(2).normal(scale=20.0, size=(5000, 2))
-    cells = _Cells()
-    for piece in np.array_split(points, 9):
-        cells.add(piece)
-    assert cells.size == 0.125
-    monkeypatch.setattr(_Cells, "MOST", 300)
-    coarse = _Cells()
-    for piece in np.array_split(points, 9):
-        coarse.add(piece)
-    assert coarse.size > 1.0
-    for one in (cells, coarse):
-        distance = np.abs(points[:500, None] - one.centres).max(axis=2).min(axis=1)
-        assert (distance <= 0.5 * one.size * (1.0 + 1e-9)).all()
-    assert len(coarse.centres) <= 300
+    sizes = []
+    for most in (_Cells.MOST, 300):
+        monkeypatch.setattr(_Cells, "MOST", most)
+        cells = _Cells()
+        for piece in np.array_split(points, 9):
+            cells.add(piece)
+        sizes.append(cells.size)
+        distance = np.abs(points[:500, None] - cells.centres).max(axis=2).min(axis=1)
+        assert (distance <= 0.5 * cells.size * (1.0 + 1e-9)).all()
+        assert len(cells.centres) <= most
+    assert sizes[0] == 0.125 and sizes[1] > 1.0
 
 
-def test_long_run_is_drawn_where_it_has_been_and_not_along_chords(tmp_path: Path) -> None:
+def test_long_run_is_drawn_as_visited_cells(tmp_path):
     whole = np.tile(circle(3142), 40)
     whole["tick"] = np.arange(len(whole))
     whole["time"] = whole["tick"] * 1e-3
     recording = record(tmp_path, whole[:1000], Causality.IMPEDANCE)
+    run = _Run.of(recording)
+    assert run.visited is None
+    np.testing.assert_allclose(run.points("path"), whole[:1000]["position"] * 1e3)
     recording.rows = whole
     run = _Run.of(recording)
     assert run.visited is not None
@@ -301,17 +341,11 @@ def test_long_run_is_drawn_where_it_has_been_and_not_along_chords(tmp_path: Path
     assert draw(recording) is not None
 
 
-def test_what_is_kept_for_a_picture_does_not_grow_with_the_run(tmp_path: Path) -> None:
+def test_picture_memory_does_not_grow_with_the_run(tmp_path):
     recording = record(tmp_path, circle(1000), Causality.ADMITTANCE)
 
-    def kept(copies: int) -> int:
+    def kept(copies):
         recording.rows = np.tile(circle(1000), copies)
         return sum(part.nbytes for parts in _Run.of(recording)._points.values() for part in parts)
 
     assert kept(800) < 1.1 * kept(200)
-
-
-def test_short_run_is_drawn_as_a_line(tmp_path: Path) -> None:
-    run = _Run.of(record(tmp_path, circle(3000), Causality.IMPEDANCE))
-    assert run.visited is None
-    np.testing.assert_allclose(run.points("path"), circle(3000)["position"] * 1e3)

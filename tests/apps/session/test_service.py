@@ -1,4 +1,4 @@
-"""What front ends ask of a session: who is answered, who hears of it, who holds the key, and who may leave."""
+"""The session service: messages of its front ends, the dead-man's key, and sessions without a clock."""
 
 from __future__ import annotations
 
@@ -6,28 +6,20 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from apps.front_ends.messages import (
-    Close,
-    HandButtons,
-    HandTarget,
-    HoldKey,
-    Key,
-    Refused,
-    SceneInForce,
-    SessionEnded,
-    SessionStarted,
-    SetParameter,
-    Start,
-    Stop,
-    ValuesInForce,
-)
+from apps.front_ends import messages as msg
+from apps.session.application import Application
 from apps.session.mouse import CLICK, Mouse
+from apps.session.offline import record_offline
 from apps.session.service import Service
 from apps.settings.config import complete
+from apps.verification import examine
 from devices.virtual.hands.registry import HAND_TARGET
-from haptics.errors import DeviceFault
+from haptics.errors import ConfigurationError, DeviceFault
+from haptics.recording.checks import OK
+from haptics.recording.recording import Recording
 from haptics.scenes import read_scene
 from haptics.servo.lane import Lane
 from tests.apps.session.persons import Person
@@ -39,60 +31,52 @@ STARTED = {
 
 
 class Running:
-    """What a service sees of a session; its parameters are those of a real one."""
+    """The session as the service uses it, with the parameters of a real one."""
 
-    def __init__(self, dead_man: str = "none") -> None:
+    def __init__(self, dead_man="none"):
         self.started = {**STARTED, "dead_man": dead_man}
         self.config = complete({"session": {"model": "C"}})
         self.done: list[Any] = []
         self.version = 0
+        self.hold_key = self.done.append
+        self.take_key = lambda name, down, at: self.done.append((name, down, at))
+        self.fail = lambda fault: self.done.append(str(fault))
+        self.stop = lambda: self.done.append("stop")
 
-    def change(self, key: str, value: float) -> None:
+    def change(self, key, value):
         self.config, self.version = self.config.with_parameter(key, value), self.version + 1
 
-    def configure(self, tables: dict[str, Any]) -> None:
+    def configure(self, tables):
         self.config, self.version = self.config.with_tables(tables), self.version + 1
 
-    def hold_key(self, at: float | None) -> None:
-        self.done.append(at)
 
-    def take_key(self, name: str, down: bool, at: float) -> None:
-        self.done.append((name, down, at))
-
-    def fail(self, fault: DeviceFault) -> None:
-        self.done.append(str(fault))
-
-    def stop(self) -> None:
-        self.done.append("stop")
-
-
-def served(session: Running, *persons: Person) -> tuple[Service, list[str]]:
-    """Return a service of a running session with these front ends, and what it tells the terminal."""
+def served(session, *persons):
+    """Return the service of a running session with these front ends, and its terminal output."""
     told: list[str] = []
     service = Service(told.append)
     for person in persons:
         service.fronts.add(person)
-    service.begin(session)  # type: ignore[arg-type]
+    service.begin(session)
     for person in persons:
-        assert isinstance(person.told.pop(), SessionStarted)
+        assert isinstance(person.told.pop(), msg.SessionStarted)
     return service, told
 
 
-def test_a_change_is_answered_and_shown_to_the_others_and_to_who_joins_later() -> None:
+def test_parameter_change_reaches_all_front_ends_and_later_ones():
     session, asks, looks = Running(), Person(), Person()
     service, _ = served(session, asks, looks)
-    asks.says = [SetParameter("law.force", 2.5)]
+    asks.says = [msg.SetParameter("law.force", 2.5)]
     service.attend()
     values = {"law.force": 2.5, "element.stiffness": 6000.0, "element.damping": 10.0}
-    assert asks.told == [ValuesInForce(values, yours=True)]
-    assert looks.told == [ValuesInForce(values)]
+    assert asks.told == [msg.ValuesInForce(values, yours=True)]
+    assert looks.told == [msg.ValuesInForce(values)]
     late = Person()
     service.fronts.add(late)
     (greeting,) = late.told
     assert {parameter.key: parameter.value for parameter in greeting.parameters} == values
 
 
-def test_all_are_told_of_another_scene_whoever_changed_it_and_only_then() -> None:
+def test_scene_change_reaches_all_front_ends_once():
     session, asks, looks = Running(), Person(), Person()
     service, _ = served(session, asks, looks)
     session.configure({"scene": "border"})
@@ -100,93 +84,84 @@ def test_all_are_told_of_another_scene_whoever_changed_it_and_only_then() -> Non
     service.attend()
     session.configure({"element": {"stiffness": 3000.0}})
     service.attend()
+    service.fronts.add(late := Person())
+    assert late.told[0].scene.regions == read_scene("border").regions
     values = {"law.force": read_scene("border").law.force, "element.stiffness": 6000.0, "element.damping": 10.0}
-    assert asks.told == looks.told == [ValuesInForce(values), SceneInForce(read_scene("border"), 1)]
-    asks.says = [SetParameter("law.force", 1.5)]
+    assert asks.told == looks.told == [msg.ValuesInForce(values), msg.SceneInForce(read_scene("border"), 1)]
+    asks.says = [msg.SetParameter("law.force", 1.5)]
     service.attend()
     scene = looks.told[-1].scene
     assert (scene.law.force, scene.regions) == (1.5, read_scene("border").regions)
     assert looks.told[-1].version == 3
     session.configure({"scene": ""})
     service.attend()
-    assert looks.told[-1] == SceneInForce(None, 4)
+    assert looks.told[-1] == msg.SceneInForce(None, 4)
 
 
-def test_a_refusal_goes_to_the_one_that_asked() -> None:
+def test_refusal_goes_to_the_front_end_that_asked():
     session, asks, looks = Running(), Person(), Person()
     service, _ = served(session, asks, looks)
-    asks.says = [SetParameter("law.force", -1.0)]
+    asks.says = [msg.SetParameter("law.force", -1.0)]
     service.attend()
     (refused,) = asks.told
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, msg.Refused)
     assert refused.values["law.force"] == session.config.law["force"]
-    looks.says = [Start("virtual-joystick", "A", "mouse")]
+    looks.says = [request := msg.Start("virtual-joystick", "B", "mouse")]
     service.attend()
-    service.refuse_start("they do not go together")
-    assert (asks.told, looks.told) == ([refused], [Refused("they do not go together")])
-
-
-def test_start_ends_the_run_and_the_wish_is_kept_with_who_has_it() -> None:
-    session, one, other = Running(), Person(), Person()
-    service, _ = served(session, one, other)
-    wish = Start("virtual-joystick", "B", "mouse")
-    one.says.append(wish)
-    service.attend()
-    assert session.done == ["stop"]
-    assert service.wish == wish
+    assert (session.done, service.wish) == (["stop"], request)
     service.refuse_start("no such model")
-    assert (one.told, other.told) == ([Refused("no such model")], [])
+    assert (asks.told, looks.told) == ([refused], [msg.Refused("no such model")])
 
 
 @pytest.mark.parametrize("who", [0, 1])
-def test_stop_in_any_stops_the_run_and_all_hear_the_end(who: int) -> None:
+def test_stop_in_any_front_end_stops_the_run_for_all(who):
     session, persons = Running(), (Person(), Person())
     service, _ = served(session, *persons)
-    persons[who].says = [Stop()]
+    persons[who].says = [msg.Stop()]
     service.attend()
     assert session.done == ["stop"]
-    service.end(SessionEnded("stopped"))
-    assert [person.told for person in persons] == [[SessionEnded("stopped")]] * 2
-    persons[who].says = [Stop(), HoldKey(True), Key("f", True), SetParameter("law.force", 1.0)]
+    service.end(msg.SessionEnded("stopped"))
+    assert [person.told for person in persons] == [[msg.SessionEnded("stopped")]] * 2
+    persons[who].says = [msg.Stop(), msg.HoldKey(True), msg.Key("f", True), msg.SetParameter("law.force", 1.0)]
     service.attend()
-    assert session.done == ["stop"], "there is no run any more"
+    assert session.done == ["stop"], "the run has ended"
 
 
-def test_keys_are_passed_on_with_the_time_of_the_front_end() -> None:
+def test_keys_keep_the_time_of_the_front_end():
     session = Running("key")
-    service, _ = served(session, Person(HoldKey(True, at=12.5), HoldKey(False), Key("f", True, at=13.0)))
+    service, _ = served(session, Person(msg.HoldKey(True, at=12.5), msg.HoldKey(False), msg.Key("f", True, at=13.0)))
     service.attend()
     assert session.done == [12.5, None, ("f", True, 13.0)]
 
 
-def test_the_key_is_held_by_who_said_so_last() -> None:
-    session, one, other = Running("key"), Person(HoldKey(True, at=1.0)), Person(HoldKey(True, at=2.0))
+def test_key_belongs_to_the_front_end_that_pressed_it_last():
+    session, one, other = Running("key"), Person(msg.HoldKey(True, at=1.0)), Person(msg.HoldKey(True, at=2.0))
     service, _ = served(session, one, other)
     service.attend()
-    one.says = [HoldKey(False)]
+    one.says = [msg.HoldKey(False)]
     service.attend()
-    assert session.done == [1.0, 2.0], "it was held by the other"
-    other.says = [HoldKey(False)]
+    assert session.done == [1.0, 2.0], "the other front end holds it"
+    other.says = [msg.HoldKey(False)]
     service.attend()
     assert session.done == [1.0, 2.0, None]
 
 
 @pytest.mark.parametrize("goes", ["dies", "closes"])
-def test_a_front_end_that_goes_with_the_key_lets_it_go_and_the_run_goes_on(goes: str) -> None:
-    session, holds, looks = Running("key"), Person(HoldKey(True, at=1.0)), Person()
+def test_lost_front_end_releases_the_key_and_the_run_continues(goes):
+    session, holds, looks = Running("key"), Person(msg.HoldKey(True, at=1.0)), Person()
     service, told = served(session, holds, looks)
     service.attend()
     if goes == "dies":
         holds.dies = True
     else:
-        holds.says = [Close()]
+        holds.says = [msg.Close()]
     service.attend()
     service.attend()
     assert session.done == [1.0, None]
     assert told == (["a window ended unexpectedly; the run goes on with the others."] if goes == "dies" else [])
 
 
-def test_the_run_fails_when_all_are_dead_whose_key_could_be_held_and_only_then() -> None:
+def test_run_fails_when_every_front_end_with_a_key_is_lost():
     session, monitor, persons = Running("key"), Person(holds_key=False), (Person(), Person())
     service, _ = served(session, monitor, *persons)
     persons[0].dies = True
@@ -199,7 +174,7 @@ def test_the_run_fails_when_all_are_dead_whose_key_could_be_held_and_only_then()
 
 
 @pytest.mark.parametrize("dead_man", ["button", "none"])
-def test_without_a_key_the_run_goes_on_alone(dead_man: str) -> None:
+def test_run_without_a_key_continues_alone(dead_man):
     session, person = Running(dead_man), Person()
     person.dies = True
     service, told = served(session, person)
@@ -209,34 +184,27 @@ def test_without_a_key_the_run_goes_on_alone(dead_man: str) -> None:
     assert told == ["the live view ended unexpectedly; the run goes on without it."]
 
 
-def test_a_window_that_is_closed_by_hand_is_no_fault_and_the_last_one_stops_the_run() -> None:
-    session, persons = Running("key"), (Person(Close()), Person())
-    service, told = served(session, *persons)
+@pytest.mark.parametrize("monitors", [(), (Person(holds_key=False),)], ids=["alone", "beside a monitor"])
+def test_closing_the_last_window_with_a_key_stops_the_run_without_a_fault(monitors):
+    session, persons = Running("key"), (Person(msg.Close()), Person())
+    service, told = served(session, *monitors, *persons)
     service.attend()
     assert session.done == []
-    persons[1].says, persons[1].dies = [Close()], True
+    persons[1].says, persons[1].dies = [msg.Close()], True
     service.attend()
     service.attend()
     assert session.done == ["stop"]
-    assert (service.fronts.open, told) == ((), [])
+    assert (service.fronts.open, told) == (monitors, [])
 
 
-def test_a_run_is_stopped_in_order_when_the_window_with_its_key_is_closed_beside_a_monitor() -> None:
-    session, monitor, stage = Running("key"), Person(holds_key=False), Person(Close())
-    service, _ = served(session, monitor, stage)
-    service.attend()
-    assert session.done == ["stop"]
-    assert service.fronts.open == (monitor,)
-
-
-def test_buttons_of_two_mice_add_up_and_go_with_who_held_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mouse_buttons_of_two_front_ends_add_up_and_end_with_their_owner(monkeypatch):
     monkeypatch.setattr("apps.session.mouse.CLICK", -1.0)
     session, one, other = Running(), Person(), Person()
     service, _ = served(session, one, other)
     with Mouse() as service.mouse:
         lane = Lane(Path(service.mouse.path), HAND_TARGET)
 
-        def shown() -> tuple[Any, ...]:
+        def shown():
             service.attend()
             latest = lane.read()
             assert latest is not None
@@ -244,40 +212,31 @@ def test_buttons_of_two_mice_add_up_and_go_with_who_held_them(monkeypatch: pytes
             assert ease == 0.0
             return list(position), engaged, buttons
 
-        one.says, other.says = [HandTarget(0.01, 0.02), HandButtons(0b10)], [HandButtons(0b1000)]
+        one.says, other.says = [msg.HandTarget(0.01, 0.02), msg.HandButtons(0b10)], [msg.HandButtons(0b1000)]
         assert shown() == ([0.01, 0.02], 1, 0b1010)
-        other.says = [HandButtons(0b110)]
+        other.says = [msg.HandButtons(0b110)]
         assert shown() == ([0.01, 0.02], 1, 0b110)
         other.dies = True
         assert shown() == ([0.01, 0.02], 1, 0b10)
-        one.says = [HandButtons(0)]
+        one.says = [msg.HandButtons(0)]
         assert shown() == ([0.01, 0.02], 1, 0)
 
 
-def test_front_ends_are_told_of_the_scene() -> None:
-    session, late = Running(), Person()
-    session.config = complete({"session": {"model": "C"}, "scene": "ice-wood-rubber"})
-    service, _ = served(session, Person())
-    service.fronts.add(late)
-    (greeting,) = late.told
-    assert [region.name for region in greeting.scene.regions] == ["ice", "rubber"]
-
-
-def test_a_pen_that_is_pressed_less_grips_less() -> None:
+def test_pen_pressure_sets_the_grip():
     service, _ = served(Running(), person := Person())
     with Mouse() as service.mouse:
         lane = Lane(Path(service.mouse.path), HAND_TARGET)
         for grip in (0.3, 1.0):
-            person.says = [HandTarget(0.01, 0.02, grip)]
+            person.says = [msg.HandTarget(0.01, 0.02, grip)]
             service.attend()
             assert lane.record["ease"][0] == 1.0 - grip
 
 
-def test_a_click_in_one_breath_lasts_until_ticks_have_seen_it() -> None:
+def test_short_click_lasts_until_the_servo_has_seen_it():
     service, _ = served(Running(), person := Person())
     with Mouse() as service.mouse:
         lane = Lane(Path(service.mouse.path), HAND_TARGET)
-        person.says = [HandButtons(0b10), HandButtons(0), HandButtons(0b100), HandButtons(0)]
+        person.says = [msg.HandButtons(0b10), msg.HandButtons(0), msg.HandButtons(0b100), msg.HandButtons(0)]
         service.attend()
         began = time.monotonic()
         assert lane.record["buttons"][0] == 0b110
@@ -288,3 +247,37 @@ def test_a_click_in_one_breath_lasts_until_ticks_have_seen_it() -> None:
         version = lane.version
         service.attend()
         assert lane.version == version
+
+
+# --- sessions without a clock -----------------------------------------------------------------------------------------
+
+
+def tables(folder, **session):
+    usual = {"model": "C", "duration": 0.5, "clock": "off", "record": str(folder), "picture": False}
+    return {"session": {**usual, **session}, "device": {"name": "virtual-joystick"}}
+
+
+def test_offline_session_equals_the_session_of_a_servo_process(tmp_path):
+    own = record_offline(complete(tables(tmp_path)), tmp_path / "own")
+    outcome = Application(tables(tmp_path / "there"), tell=lambda line: None).run()
+    other = Recording(Path(outcome.summary["recording"]))
+    assert len(own.rows) == len(other.rows) == 500
+    for name in ("tick", "position", "velocity", "command", "friction_force", "hand_force", "status"):
+        np.testing.assert_array_equal(own.rows[name], other.rows[name])
+    found = examine(own)
+    assert (found.mismatches, found.verdict) == (0, OK)
+
+
+def test_offline_session_refuses_the_wall_clock_and_an_open_end(tmp_path):
+    for duration in (0.5, None):
+        with pytest.raises(ConfigurationError, match="must be 'off'"):
+            record_offline(complete(tables(tmp_path, clock="wall", duration=duration)), tmp_path / "own")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_offline_fault_is_raised_after_it_was_recorded(tmp_path):
+    with pytest.raises(DeviceFault):
+        record_offline(complete(tables(tmp_path, faults=["read-error@0.2"])), tmp_path / "own")
+    recording = Recording(tmp_path / "own")
+    assert 150 < len(recording.rows) < 250
+    assert recording.metadata["reason"] == "fault"

@@ -1,4 +1,4 @@
-"""Lays out the stage on a real display and prints, as JSON, where its texts are: a program, run by a test."""
+"""Program of a test: lay out the stage on a display and print the boxes of its texts as JSON."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import sys
 from dataclasses import replace
 
 import numpy as np
-import pyglet
 
 from apps.front_ends.run import RunInfo
 from apps.opengl import paint
@@ -16,7 +15,7 @@ from apps.shared.theme import DARK
 from apps.stage.drawing.notes import keys
 from apps.stage.drawing.picture import Picture
 from apps.stage.motion import Motion
-from haptics.scenes import Scene, find_scene, read_scene
+from haptics.scenes import find_scene, read_scene
 from tests.apps.stage.driving import WORKSPACE, rows
 
 SIZES = ((1280, 720), (1366, 768), (2560, 1440), (800, 600))
@@ -24,14 +23,14 @@ LONG = "a very long name of a material that nobody would give it"
 WORDS = "The handle is at the edge of the workspace, where nothing can be felt: move it to the middle. " * 3
 
 
-def scenes() -> dict[str, Scene]:
+def scenes():
     """Return scenes by name: with walls, with materials, and with the longest names."""
     materials = read_scene(find_scene("ice-wood-rubber"))
     named = [replace(region, name=f"{LONG} {k}") for k, region in enumerate(materials.regions)]
     return {"walls": read_scene(find_scene("box")), "materials": materials, "long": replace(materials, regions=named)}
 
 
-def main() -> None:
+def main():
     """Print one entry for each size and scene: boxes of the texts of each part, and the areas they belong in."""
     found = []
     for size in SIZES:
@@ -49,22 +48,22 @@ def main() -> None:
     json.dump(found, sys.stdout)
 
 
-def _brushes(window: pyglet.window.Window, scene: Scene) -> dict[str, object]:
-    """Return what the parts of a picture write with, and the column (x, y, width, height)."""
+def _brushes(window, scene):
+    """Return the brushes of the parts of a picture, and the column (x, y, width, height)."""
     made: list[paint.Brush] = []
     first = paint.Brush.__init__
 
-    def note(brush: paint.Brush) -> None:
+    def note(brush):
         first(brush)
         made.append(brush)
 
     picture = Picture(window, DARK)
     info = RunInfo(device="virtual-joystick", model="C", hand="minimum-jerk", workspace=WORKSPACE)
-    paint.Brush.__init__ = note  # type: ignore[method-assign]
+    paint.Brush.__init__ = note
     try:
         picture.show_run(info, scene)
     finally:
-        paint.Brush.__init__ = first  # type: ignore[method-assign]
+        paint.Brush.__init__ = first
     standing = made[-1]
     picture.explain(keys(True, True, ("an emulated gamepad with a rather long name: its left stick is your hand",)))
     picture.announce(WORDS, True)
@@ -77,9 +76,9 @@ def _brushes(window: pyglet.window.Window, scene: Scene) -> dict[str, object]:
     return {
         "standing": standing,
         "numbers": picture._numbers._brush,
-        "banner": picture._banner._brush,  # type: ignore[union-attr]
-        "help": picture._help._brush,  # type: ignore[union-attr]
-        "layout": (panel.x, panel.y, panel.width, panel.height),  # type: ignore[dict-item]
+        "banner": picture._banner._brush,
+        "help": picture._help._brush,
+        "layout": (panel.x, panel.y, panel.width, panel.height),
     }
 
 

@@ -1,11 +1,8 @@
-"""Sweeps for tests, as text that may be changed, and a function of one's own."""
-
-from __future__ import annotations
+"""Sweep files for tests, and user-defined functions of a sweep."""
 
 import os
 import signal
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -37,7 +34,7 @@ scale = "log"
 """
 
 
-def written(folder: Path, old: str = "", new: str = "", text: str = SMALL) -> Path:
+def written(folder, old="", new="", text=SMALL):
     """Write a sweep with `old`, which must be in it, replaced by `new`; return the file."""
     assert old in text
     path = folder / "sweep.toml"
@@ -45,21 +42,21 @@ def written(folder: Path, old: str = "", new: str = "", text: str = SMALL) -> Pa
     return path
 
 
-def largest_force(rows: Any) -> dict[str, float]:
+def largest_force(rows):
     """Return the largest command and the number of rows."""
     return {"largest_force_n": float(np.hypot(*rows["command"].T).max()), "rows": len(rows)}
 
 
-def fails_at_four(rows: Any) -> float:
+def fails_at_four(rows):
     """Fail where the friction was 4 N."""
     force = float(np.hypot(*rows["friction_force"].T).max())
     if force > 3.0:
-        raise ZeroDivisionError("nobody thought of that")
+        raise ZeroDivisionError("unexpected")
     return force
 
 
-def kills_its_worker_once(rows: Any) -> float:
-    """Kill the process that runs this the first time that it is asked, as a machine short of memory would."""
+def kills_its_worker_once(rows):
+    """Kill its process at the first call, as the system does when memory runs out."""
     mark = Path(os.environ["HAPTICS_TEST_MARK"])
     if not mark.exists():
         mark.touch()

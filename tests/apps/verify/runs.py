@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from devices.faults import create_faulty, parse_fault
 from haptics.clock import Clock
 from haptics.errors import HapticError
 from haptics.recording.ending import Ending
-from haptics.rendering.rendering import Rendering
 from haptics.servo.job import CONTROL
 from haptics.servo.lane import Lane
 from haptics.servo.servo import Servo
@@ -36,42 +34,24 @@ def steps(speed, low=2.0, high=3.0):
     return max(level, 0.1)
 """
 
+
+def law(kind, **parameters):
+    return {"name": kind, **parameters}
+
+
 LAWS: dict[str, dict[str, Any]] = {
-    "coulomb": {"name": "coulomb", "force": 2.5},
-    "weak": {"name": "coulomb", "force": 0.4},
-    "viscous": {"name": "coulomb-viscous", "force": 1.5, "viscosity": 8.0},
-    "stribeck": {"name": "stribeck", "kinetic_force": 2.0, "static_force": 3.0, "stribeck_velocity": 0.2},
-    "stribeck-viscous": {
-        "name": "stribeck",
-        "kinetic_force": 1.0,
-        "static_force": 2.0,
-        "stribeck_velocity": 0.1,
-        "viscosity": 4.0,
-    },
-    "gaussian": {
-        "name": "gaussian-stribeck",
-        "kinetic_force": 2.0,
-        "static_force": 2.8,
-        "stribeck_velocity": 0.15,
-        "viscosity": 2.0,
-    },
-    "dead-zone": {"name": "dead-zone-viscous", "force": 1.5, "viscosity": 12.0, "dead_zone": 0.05},
-    "elliptic": {"name": "elliptic", "force_x": 3.0, "force_y": 1.5, "angle": 0.4, "viscosity": 2.0},
-    "asymmetric": {
-        "name": "asymmetric",
-        "forward_force": 3.0,
-        "backward_force": 2.0,
-        "sideways_force": 1.5,
-        "angle": -0.3,
-    },
-    "rubber": {"name": "custom", "source": RUBBER, "static": 3.5},
-    "steps": {"name": "custom", "source": STEPS},
-    "closed-form": {
-        "name": "stribeck-closed-form",
-        "kinetic_force": 2.0,
-        "static_force": 2.2,
-        "stribeck_velocity": 0.5,
-    },
+    "coulomb": law("coulomb", force=2.5),
+    "weak": law("coulomb", force=0.4),
+    "viscous": law("coulomb-viscous", force=1.5, viscosity=8.0),
+    "stribeck": law("stribeck", kinetic_force=2.0, static_force=3.0, stribeck_velocity=0.2),
+    "stribeck-viscous": law("stribeck", kinetic_force=1.0, static_force=2.0, stribeck_velocity=0.1, viscosity=4.0),
+    "gaussian": law("gaussian-stribeck", kinetic_force=2.0, static_force=2.8, stribeck_velocity=0.15, viscosity=2.0),
+    "dead-zone": law("dead-zone-viscous", force=1.5, viscosity=12.0, dead_zone=0.05),
+    "elliptic": law("elliptic", force_x=3.0, force_y=1.5, angle=0.4, viscosity=2.0),
+    "asymmetric": law("asymmetric", forward_force=3.0, backward_force=2.0, sideways_force=1.5, angle=-0.3),
+    "rubber": law("custom", source=RUBBER, static=3.5),
+    "steps": law("custom", source=STEPS),
+    "closed-form": law("stribeck-closed-form", kinetic_force=2.0, static_force=2.2, stribeck_velocity=0.5),
 }
 
 ELEMENTS: dict[str, dict[str, float]] = {
@@ -84,22 +64,22 @@ ELEMENTS: dict[str, dict[str, float]] = {
 
 @dataclass(frozen=True)
 class Plan:
-    """What a recording is to be of.
+    """The plan of a recording.
 
     Attributes
     ----------
     tables : dict
         Settings of the session.
     ticks : int
-        Its length.
+        Length.
     changes : dict
-        Tick to the tables that come into force soon after it.
+        Changed settings by tick.
     shut : tuple of (int, int)
-        Ticks from which and to which the gate is closed.
+        First and last tick of each closure of the gate.
     skips : tuple of int
-        Ticks that come 2.3 periods late.
+        Ticks that are 2.3 periods late.
     faults : tuple of str
-        What goes wrong with the device.
+        Faults of the device.
     """
 
     tables: dict[str, dict[str, Any]]
@@ -110,28 +90,28 @@ class Plan:
     faults: tuple[str, ...] = ()
 
     @property
-    def period(self) -> float:
+    def period(self):
         return 1.0 / float(self.tables["session"].get("rate", 1000.0))
 
 
 class Lazy(Clock):
-    """Is late now and then, by a known time, and misses two deadlines before some ticks."""
+    """A clock with a known lateness, which misses two deadlines before some ticks."""
 
-    def __init__(self, period: float, skips: tuple[int, ...]) -> None:
+    def __init__(self, period, skips):
         super().__init__(period)
         self.skips, self.late = skips, 0.0
 
-    def wait(self, tick: int) -> float:
+    def wait(self, tick):
         super().wait(tick)
         self.late = (2.3 if tick in self.skips else 0.09 * (tick % 7)) * self.period
         return self.late
 
-    def elapsed(self) -> float:
+    def elapsed(self):
         return self.time + self.late % self.period + 2e-5
 
 
-def make(folder: Path, plan: Plan) -> Path:
-    """Make the recording of a plan in a new folder in `folder`; return where it is."""
+def make(folder, plan):
+    """Make the recording of a plan in a new folder; return the folder of the recording."""
     folder.mkdir(parents=True)
     session = {"duration": plan.ticks * plan.period, "record": str(folder / "recordings"), "seed": 5}
     config = complete({**plan.tables, "session": {**session, **plan.tables["session"]}})
@@ -144,7 +124,7 @@ def make(folder: Path, plan: Plan) -> Path:
     recorder.note(real_time={"scheduling": "other"})
     present, number, version = config, 0, 0
 
-    def before_tick(_: Rendering) -> None:
+    def before_tick(_):
         nonlocal present, number, version
         lane.record["gate_closed"] = any(start <= clock.tick < stop for start, stop in plan.shut)
         tables = plan.changes.get(clock.tick)
@@ -172,7 +152,7 @@ def make(folder: Path, plan: Plan) -> Path:
     return recorder.folder
 
 
-def _hand(choose: np.random.Generator, admittance: bool) -> dict[str, Any]:
+def _hand(choose, admittance):
     if choose.random() < (0.5 if admittance else 0.25):
         times = np.linspace(0.0, 1.0, 9)
         forces = choose.uniform(-8.0, 8.0, (9, 2)).round(2)
@@ -184,28 +164,14 @@ def _hand(choose: np.random.Generator, admittance: bool) -> dict[str, Any]:
     return {"name": "minimum-jerk", "points": points, "pause": 0.02, "rest": 0.0, "speed": speed}
 
 
-def _envelope(choose: np.random.Generator, admittance: bool) -> dict[str, Any]:
-    """Return limits that act, or none."""
-    kind = choose.integers(0, 6)
-    if kind == 0:
-        return {}
+def _envelope(choose, admittance):
+    """Return limits that intervene, or none."""
+    options: list[dict[str, Any]] = [{}, {"max_force": 1.7}, {"max_force_rate": 200.0}, {"max_speed": 0.15}]
+    options += [{"max_energy": 1e-6}, {"fade_in": 0.3, "max_force": 2.0, "max_speed": 0.2}]
     if admittance:
-        options: list[dict[str, Any]] = [
-            {"max_speed": 0.05},
-            {"max_acceleration": 1.0},
-            {"max_energy": 1e-5},
-            {"fade_in": 0.3},
-            {"max_speed": 0.08, "max_acceleration": 3.0},
-        ]
-    else:
-        options = [
-            {"max_force": 1.7},
-            {"max_force_rate": 200.0},
-            {"max_speed": 0.15},
-            {"max_energy": 1e-6},
-            {"fade_in": 0.3, "max_force": 2.0, "max_speed": 0.2},
-        ]
-    return options[kind - 1]
+        options = [{}, {"max_speed": 0.05}, {"max_acceleration": 1.0}, {"max_energy": 1e-5}, {"fade_in": 0.3}]
+        options.append({"max_speed": 0.08, "max_acceleration": 3.0})
+    return dict(options[choose.integers(0, 6)])
 
 
 CLASSICS: tuple[tuple[str, str], ...] = (
@@ -217,8 +183,8 @@ CLASSICS: tuple[tuple[str, str], ...] = (
 """Classic models, and devices for them."""
 
 
-def classic_plan(number: int) -> Plan:
-    """Return a plan of a classic model with a law that is the same in all directions."""
+def classic_plan(number):
+    """Return a plan of a classic model with an isotropic law."""
     choose = np.random.default_rng((19, number))
     model, device = CLASSICS[number % len(CLASSICS)]
     names = [name for name in LAWS if name not in {"elliptic", "asymmetric"}]
@@ -239,20 +205,16 @@ _FAULTS = ("nan@0.2+0.01", "jump@0.3+0.003", "duplicate@0.1", "out-of-order@0.2"
            "stale@0.4", "stuck@0.2+0.05", "nan@0.3", "delay-5ms@0.2", "infinite@0.15+0.02")  # fmt: skip
 
 
-def plan_of(number: int) -> Plan:
-    """Return plan `number`: every law with every model in turn, disturbed in ways that its seed decides."""
+def plan_of(number):
+    """Return plan `number`: every law with every model in turn, with random disturbances."""
     choose = np.random.default_rng((18, number))
-    models = "CABD"
-    model = models[number % 4]
-    names = list(LAWS)
-    law = LAWS[names[(number // 4) % len(names)]]
+    model = "CABD"[number % 4]
     admittance = model in "AD"
-    device: dict[str, Any] = {"name": "virtual-arm" if admittance else "virtual-joystick"}
     rate = float(choose.choice([1000.0, 1000.0, 1000.0, 500.0, 2000.0]))
     tables: dict[str, dict[str, Any]] = {
-        "device": device,
+        "device": {"name": "virtual-arm" if admittance else "virtual-joystick"},
         "session": {"model": model, "rate": rate},
-        "law": law,
+        "law": list(LAWS.values())[(number // 4) % len(LAWS)],
         "element": dict(ELEMENTS[model]),
         "hand": _hand(choose, admittance),
         "envelope": _envelope(choose, admittance),
@@ -265,7 +227,7 @@ def plan_of(number: int) -> Plan:
     return Plan(tables, 500, _changes(choose, model), *_disturbances(choose))
 
 
-def _disturbances(choose: np.random.Generator) -> tuple[Any, ...]:
+def _disturbances(choose):
     shut = ((150, 280),) if choose.random() < 0.3 else ()
     if choose.random() < 0.15:
         shut = (*shut, (300, 310), (330, 331))
@@ -274,8 +236,8 @@ def _disturbances(choose: np.random.Generator) -> tuple[Any, ...]:
     return shut, skips, faults
 
 
-def _changes(choose: np.random.Generator, model: str) -> dict[int, dict[str, dict[str, Any]]]:
-    """Return changes of law, parameters and model in mid-run."""
+def _changes(choose, model):
+    """Return changes of law, parameters and model during the run."""
     changes: dict[int, dict[str, dict[str, Any]]] = {}
     if choose.random() < 0.4:
         changes[int(choose.integers(50, 200))] = {"law": dict(LAWS[str(choose.choice(list(LAWS)))])}

@@ -1,27 +1,29 @@
-"""What the view counts, and the feeds that its rows come from."""
-
-from __future__ import annotations
+"""Counts, feeds and history of the live view."""
 
 import contextlib
+import math
 import multiprocessing
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from apps.front_ends.stretches import means, runs
 from apps.view.counts import FLAGS, Counts, Durations, RateMeter
 from apps.view.feed import SPAN, LiveFeed, ReplayFeed
-from apps.view.history import Column
+from apps.view.history import Column, History, arrow, averages, envelope, every, segments
 from haptics.errors import ConfigurationError
-from haptics.records import Status
+from haptics.records import ROW, Status
+from haptics.trace import Trace
 from tests.apps.view import view_rows
 from tests.apps.view.view_rows import numbered
 
+# --- counts and feeds -------------------------------------------------------------------------------------------------
 
-def test_counts_late_ticks_once_and_flags_each() -> None:
+
+def test_counts_late_ticks_once_and_flags_each():
     rows = numbered(0, 10)
     rows["status"][3] = Status.STARTED_LATE | Status.ENDED_LATE
     rows["status"][7] = Status.LIMITED
@@ -33,27 +35,21 @@ def test_counts_late_ticks_once_and_flags_each() -> None:
     assert counts.last[FLAGS.index(Status.SLEW)] == -np.inf
 
 
-def test_every_flag_of_a_tick_is_counted() -> None:
+def test_every_flag_and_the_largest_energy_are_counted():
     rows = numbered(0, len(Status))
     rows["status"] = [int(flag) for flag in Status]
+    rows["injected_energy"][:4] = (0.0, 2e-3, np.nan, 1e-3)
     counts = Counts()
     counts.add(rows)
     assert set(FLAGS) == set(Status)
     assert (counts.flags == 1).all()
     assert counts.newest == list(Status)[-1]
-
-
-def test_the_largest_energy_survives_what_is_no_number() -> None:
-    rows = numbered(0, 4)
-    rows["injected_energy"] = (0.0, 2e-3, np.nan, 1e-3)
-    counts = Counts()
-    counts.add(rows)
     assert counts.largest_energy == 2e-3
     counts.add(rows[2:3])
     assert counts.largest_energy == 2e-3
 
 
-def test_skipped_deadlines_are_gaps_that_were_not_lost_on_the_way() -> None:
+def test_skipped_deadlines_are_gaps_of_the_servo_only():
     counts = Counts()
     counts.add(numbered(0, 10))
     counts.add(numbered(13, 5))
@@ -62,36 +58,37 @@ def test_skipped_deadlines_are_gaps_that_were_not_lost_on_the_way() -> None:
     assert counts.skipped == 5
 
 
-def test_bins_hold_every_tick() -> None:
+def test_duration_histogram_holds_every_tick():
     lateness = Durations()
     lateness.add(np.array([-5.0, 0.05, 0.1, 11.0, 999.0, 1e6]))
     assert lateness.counts.sum() == 6
-    assert lateness.counts[0] == 3
-    assert lateness.counts[20] == 1
-    assert lateness.counts[39] == 1
-    assert lateness.counts[-1] == 1
+    assert lateness.counts[[0, 20, 39, -1]].tolist() == [3, 1, 1, 1]
     assert lateness.maximum == 1e6
 
 
-def test_rate_is_rows_per_second_over_the_last_second() -> None:
+def test_rate_is_averaged_over_the_last_second():
     meter = RateMeter()
     for k in range(30):
         meter.update(0.1 * k, 50 * k)
+        assert k > 1 or meter.rate is None
     assert meter.rate == pytest.approx(500.0)
 
 
-def test_rate_is_unknown_at_first() -> None:
-    meter = RateMeter()
-    meter.update(0.0, 0)
-    meter.update(0.1, 100)
-    assert meter.rate is None
-
-
-def test_live_feed_follows_a_trace_written_by_another_process(tmp_path: Path) -> None:
+def test_live_feed_follows_a_trace_written_by_another_process(tmp_path):
     path = tmp_path / "trace"
+    with pytest.raises(ConfigurationError, match="is not a trace"):
+        LiveFeed(path, 1000.0)
     writer = multiprocessing.get_context("spawn").Process(target=view_rows.write_trace, args=(str(path), 1500))
     writer.start()
+    feed = None
+    while feed is None:
+        with contextlib.suppress(ConfigurationError):  # the trace does not exist yet or is incomplete
+            feed = LiveFeed(path, 1000.0)
+    while feed.counts.ticks + feed.unseen < 1500:
+        feed.pull(time.monotonic())
     writer.join()
+    assert (np.diff(feed.history.column(Column.TIME)) > 0).all()
+    assert feed.counts.skipped == 0
     feed = LiveFeed(path, 1000.0)
     assert feed.pull(0.0) == 1500
     assert feed.pull(0.1) == 0
@@ -100,25 +97,7 @@ def test_live_feed_follows_a_trace_written_by_another_process(tmp_path: Path) ->
     assert (feed.counts.ticks, feed.unseen) == (1500, 0)
 
 
-def test_live_feed_while_the_other_process_is_writing(tmp_path: Path) -> None:
-    path = tmp_path / "trace"
-    writer = multiprocessing.get_context("spawn").Process(target=view_rows.write_trace, args=(str(path), 1500))
-    writer.start()
-    feed, pulls = None, 0
-    while feed is None:
-        with contextlib.suppress(ConfigurationError):  # it is not there yet, or not complete
-            feed = LiveFeed(path, 1000.0)
-    while feed.counts.ticks + feed.unseen < 1500:
-        feed.pull(time.monotonic())
-        pulls += 1
-    writer.join()
-    assert (np.diff(feed.history.column(Column.TIME)) > 0).all()
-    assert feed.counts.skipped == 0
-
-
-def test_live_feed_counts_rows_it_was_too_slow_for(tmp_path: Path) -> None:
-    from haptics.trace import Trace
-
+def test_live_feed_counts_overwritten_rows(tmp_path):
     trace = Trace.create(tmp_path / "trace", capacity=64)
     feed = LiveFeed(trace.path, 1000.0)
     for row in numbered(0, 32):
@@ -131,13 +110,8 @@ def test_live_feed_counts_rows_it_was_too_slow_for(tmp_path: Path) -> None:
     assert feed.counts.skipped == 0
 
 
-def test_live_feed_of_no_trace_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="is not a trace"):
-        LiveFeed(tmp_path / "nothing", 1000.0)
-
-
 @given(st.lists(st.integers(0, 6499), min_size=1, max_size=6))
-def test_replay_shows_the_same_whichever_way_one_came(places: list[int]) -> None:
+def test_replay_state_does_not_depend_on_earlier_seeks(places):
     rows = REPLAYED
     wandering, direct = ReplayFeed(rows, 1000.0), ReplayFeed(rows, 1000.0)
     for place in places:
@@ -155,3 +129,116 @@ def test_replay_shows_the_same_whichever_way_one_came(places: list[int]) -> None
 REPLAYED = numbered(0, 6500)
 REPLAYED["status"][::17] = Status.SLEW
 REPLAYED["period_error"] = 1e-6 * (np.arange(6500) % 97)
+
+
+# --- history ----------------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(0, 57), max_size=30))
+def test_history_holds_the_newest_rows_in_order(sizes):
+    history, total = History(20), 0
+    for size in sizes:
+        history.append(numbered(total, size))
+        total += size
+        expected = np.arange(max(total - 20, 0), total)
+        assert history.column(Column.X) == pytest.approx(expected)
+        assert (history.first, history.count) == (max(total - 20, 0), total)
+
+
+def test_history_memory_grows_with_the_rows():
+    history = History(1000, kept=1_000_000)
+    assert list(history.column(Column.X)) == []
+    history.append(numbered(0, 3))
+    assert history._data.nbytes < 10 * len(Column) * 8
+    for first in range(3, 3000, 7):
+        history.append(numbered(first, 7))
+    assert history._data.nbytes < 3 * 3000 * len(Column) * 8
+
+
+def test_history_converts_to_the_units_of_the_display():
+    row = np.zeros(1, ROW)
+    row["position"], row["proxy"], row["velocity"] = (0.01, -0.02), (0.011, -0.02), (0.3, 0.4)
+    row["command"], row["friction_force"], row["force"] = (-3.0, 4.0), (0.6, 0.8), (5.0, 12.0)
+    row["period_error"], row["sticking"], row["injected_energy"] = 25e-6, 1, 3e-3
+    history = History(10)
+    history.append(row)
+    shown = {column: history.newest(column) for column in Column}
+    assert (shown[Column.X], shown[Column.Y], shown[Column.PROXY_X]) == pytest.approx((10, -20, 11))
+    assert (shown[Column.VECTOR_X], shown[Column.VECTOR_Y], shown[Column.FORCE]) == pytest.approx((-3, 4, 5))
+    assert (shown[Column.FRICTION], shown[Column.SPEED]) == pytest.approx((1.0, 500.0))
+    assert (shown[Column.LATENESS], shown[Column.STICKING], shown[Column.ENERGY]) == pytest.approx((25.0, 1.0, 3.0))
+
+
+def test_history_shows_the_hand_force_of_an_admittance_device_and_zero_for_nan():
+    row = np.zeros(1, ROW)
+    row["command"], row["force"] = (0.01, 0.02), (5.0, 12.0)
+    history = History(10, "admittance")
+    history.append(row)
+    assert history.newest(Column.FORCE) == pytest.approx(13.0)
+    row["position"], row["command"] = (np.nan, np.inf), (np.nan, 1.0)
+    history.append(row)
+    assert np.isfinite([history.newest(column) for column in Column]).all()
+
+
+@given(st.integers(0, 1000), st.integers(1, 200), st.integers(1, 30))
+def test_thinning_does_not_depend_on_the_window(first, length, stride):
+    numbers = first + every(first, length, stride)
+    assert numbers[-1] == first + length - 1
+    assert all(number % stride == 0 for number in numbers[:-1])
+    assert set(range(-(-first // stride) * stride, first + length, stride)) <= set(numbers.tolist())
+
+
+@given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=300), st.integers(0, 50), st.integers(1, 20))
+@example([float(k % 7) for k in range(100)], 3, 4)
+def test_envelope_keeps_order_and_the_extremes_of_whole_bins(signal, first, size):
+    values = np.array(signal)
+    places, extremes = envelope(values, first, size)
+    assert (np.diff(places) >= 0).all()
+    assert (values[places.astype(int)] == extremes).all()
+    whole = values[-first % size :] if size > 1 and len(values) >= 2 * size else values
+    assert (extremes.max(), extremes.min()) == (whole.max(), whole.min())
+
+
+@given(st.integers(0, 50), st.integers(0, 300), st.integers(1, 20))
+def test_averages_do_not_depend_on_the_window(first, length, size):
+    numbers = np.arange(first, first + length, dtype=float)
+    places, values = averages(numbers, first, size)
+    assert first + places - 0.5 == pytest.approx(values)
+    assert values == pytest.approx(np.arange(-(-first // size), (first + length) // size) * size + 0.5 * (size - 1))
+
+
+def test_runs_and_their_means():
+    stretches = runs(np.array([1.0, 1, 0, 0, 1, 0, 1]))
+    assert (stretches.start.tolist(), stretches.stop.tolist()) == ([0, 4, 6], [2, 5, 7])
+    assert means(np.array([1.0, 3, 9, 9, 5, 9, 7]), stretches).tolist() == [2.0, 5.0, 7.0]
+    assert len(runs(np.zeros(4)).start) == 0
+
+
+def test_segments_start_on_the_path_and_follow_the_force():
+    x, y = segments(np.array([0.0, 1]), np.array([2.0, 3]), np.array([10.0, 20]), np.array([0.0, -1]))
+    assert x.tolist() == [0, 10, 1, 21]
+    assert y.tolist() == [2, 2, 3, 2]
+
+
+@given(st.floats(0.1, 100), st.floats(-math.pi, math.pi), st.floats(0.01, 5))
+def test_arrow_barbs_are_symmetric_and_point_back(length, angle, barb):
+    x, y = arrow(1.0, 2.0, length * math.cos(angle), length * math.sin(angle), barb)
+    tip = np.array([x[1], y[1]])
+    left, right = np.array([x[3], y[3]]) - tip, np.array([x[5], y[5]]) - tip
+    shaft = tip - (1.0, 2.0)
+    assert np.hypot(*left) == pytest.approx(np.hypot(*right))
+    assert np.hypot(*left) <= min(barb, 0.5 * length) * (1 + 1e-9)
+    assert left @ shaft == pytest.approx(right @ shaft)
+    assert left @ shaft < 0
+    assert [set(values) for values in arrow(1.0, 2.0, 0.0, 0.0, barb)] == [{1.0}, {2.0}]
+
+
+def test_work_does_not_depend_on_the_chunk_size():
+    rows = numbered(0, 300)
+    rows["friction_force"], rows["velocity"], rows["sliding_velocity"] = (3.0, 4.0), (0.03, 0.04), (0.06, 0.08)
+    history = History(50, kept=100)
+    for part in np.array_split(rows, 17):
+        history.append(part)
+    # 5 N at 50 mm/s is 0.25 W, and 299 ms of it 74.75 mJ; the proxy is twice as fast.
+    assert history.newest(Column.WORK) == pytest.approx(74.75)
+    assert history.newest(Column.DISSIPATED) == pytest.approx(149.5)

@@ -1,10 +1,9 @@
-"""The overview of a recording: extremes, marks, what was counted until when, and its cache. No window."""
+"""The overview of a recording: extremes, marks, counts, and its cache."""
 
 from __future__ import annotations
 
 import json
 import shutil
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,21 +16,21 @@ from apps.view.overview import BINS, CACHE, Overview, OverviewScan, row_of
 from haptics.recording.recorder import Recorder
 from haptics.recording.recording import Recording
 from haptics.recording.tick_file import TableInMemory, TickTable
-from haptics.records import ROW, Rows, Status
+from haptics.records import ROW, Status
 from haptics.trace import Reader, Trace
 
 COUNT = 20_000
 
 
 @pytest.fixture
-def steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let an overview look at few rows at a time."""
+def steps(monkeypatch):
+    """Limit the rows that an overview reads at a time."""
     monkeypatch.setattr(module, "STEP", 3000)
     monkeypatch.setattr("apps.view.feed.STEP", 3000)
     monkeypatch.setattr(module, "WORTH_KEEPING", 10_000)
 
 
-def made(count: int = COUNT) -> Rows:
+def made(count=COUNT):
     rng = np.random.default_rng(4)
     rows = np.zeros(count, ROW)
     rows["tick"] = np.arange(count)
@@ -44,63 +43,55 @@ def made(count: int = COUNT) -> Rows:
     return rows
 
 
-def looked_at(rows: Rows) -> Overview:
+def scanned(rows):
     found = Overview(TableInMemory(rows))
     assert found.scan()
     return found
 
 
 @pytest.mark.usefixtures("steps")
-def test_extremes_are_those_of_all_rows() -> None:
+def test_overview_extremes_cover_all_rows():
     rows = made()
     rows["velocity"][7] = np.nan
-    found = looked_at(rows)
+    found = scanned(rows)
     parts = np.arange(COUNT) * BINS // COUNT
     for extremes, name in ((found.force, "command"), (found.speed, "velocity")):
         norms = np.nan_to_num(np.hypot(*rows[name].T))
         for part in (0, 1, 7, 600, 615, 2000, BINS - 1):
             inside = norms[parts == part]
             np.testing.assert_allclose(extremes[part], (inside.min(), inside.max()), rtol=1e-6)
-
-
-def test_a_recording_with_fewer_rows_than_parts_leaves_parts_unknown() -> None:
-    found = looked_at(made(100))
-    assert np.isfinite(found.force).all(axis=1).sum() == 100
+    assert np.isfinite(scanned(made(100)).force).all(axis=1).sum() == 100, "empty bins are unknown"
 
 
 @pytest.mark.usefixtures("steps")
-def test_marks_are_where_something_changes() -> None:
+def test_marks_are_set_at_changes():
     rows = made()
-    rows["status"][2990:3020] |= int(Status.STALE)  # across two pieces
+    rows["status"][2990:3020] |= int(Status.STALE)  # across two chunks
     rows["status"][9000] |= int(Status.STALE)
     rows["status"][9500] |= int(Status.STALE)  # within a second of the one before
     rows["status"][15_000:15_500] |= int(Status.ENERGY)
     rows["marker"][6000:], rows["marker"][12_500:] = 1, 2
     rows["settings_version"][8000:] = 3
-    found = [(mark.kind, mark.row, mark.words) for mark in looked_at(rows).marks]
+    found = [(mark.kind, mark.row, mark.words) for mark in scanned(rows).marks]
     assert found == [
-        ("unusable", 2990, "no usable sample"),
-        ("trial", 6000, "marker 1"),
-        ("settings", 8000, "settings 3"),
-        ("unusable", 9000, "no usable sample"),
-        ("skipped", 10_000, "deadlines were missed"),
-        ("trial", 12_500, "marker 2"),
-        ("limit", 15_000, module.KINDS["limit"]),
-    ]
+        ("unusable", 2990, "no usable sample"), ("trial", 6000, "marker 1"), ("settings", 8000, "settings 3"),
+        ("unusable", 9000, "no usable sample"), ("skipped", 10_000, "deadlines were missed"),
+        ("trial", 12_500, "marker 2"), ("limit", 15_000, module.KINDS["limit"]),
+    ]  # fmt: skip
 
 
-def test_number_of_marks_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_marks_is_limited(monkeypatch):
     monkeypatch.setattr(module, "MOST_MARKS", 50)
     rows = made()
     rows["marker"] = np.arange(COUNT)
     rows["status"][::2] |= int(Status.SPEED)
-    kinds = [mark.kind for mark in looked_at(rows).marks]
+    kinds = [mark.kind for mark in scanned(rows).marks]
     assert kinds.count("trial") <= 50
     assert kinds.count("limit") <= 50
 
 
-def test_keys_and_the_end_are_marked() -> None:
-    rows, found = made(), looked_at(made())
+def test_keys_and_the_end_are_marked():
+    rows, found = made(), scanned(made())
     events: list[dict[str, Any]] = [
         {"event": "key", "name": "f", "down": True, "tick": 300},
         {"event": "key", "name": "f", "down": False, "tick": 310},
@@ -117,7 +108,7 @@ def test_keys_and_the_end_are_marked() -> None:
 # --- counts -------------------------------------------------------------------------------------------------------
 
 
-def counted(rows: Rows) -> dict[str, Any]:
+def counted(rows):
     counts, lateness, computation = Counts(), Durations(), Durations()
     counts.add(rows)
     lateness.add(1e6 * rows["period_error"])
@@ -125,7 +116,7 @@ def counted(rows: Rows) -> dict[str, Any]:
     return state(counts, lateness, computation)
 
 
-def state(counts: Counts, lateness: Durations, computation: Durations) -> dict[str, Any]:
+def state(counts, lateness, computation):
     return {
         **{name: value for name, value in vars(counts).items() if name not in ("flags", "last")},
         "flags": counts.flags.tolist(),
@@ -136,10 +127,10 @@ def state(counts: Counts, lateness: Durations, computation: Durations) -> dict[s
 
 @pytest.mark.usefixtures("steps")
 @pytest.mark.parametrize("places", [(19_999, 0, 12_345), (5, 19_000, 2999, 3000, 3001)])
-def test_going_anywhere_counts_what_there_was_until_then(places: tuple[int, ...]) -> None:
+def test_seek_restores_the_counts_of_all_earlier_rows(places):
     rows = made()
     rows["status"][4000] |= int(Status.STALE)
-    feed = ReplayFeed(rows, 1000.0, overview=looked_at(rows))
+    feed = ReplayFeed(rows, 1000.0, overview=scanned(rows))
     feed.show_span(1.0)
     for place in places:
         feed.seek(place)
@@ -149,7 +140,7 @@ def test_going_anywhere_counts_what_there_was_until_then(places: tuple[int, ...]
 
 
 @pytest.mark.usefixtures("steps")
-def test_what_is_not_known_yet_is_said_and_not_made_up() -> None:
+def test_counts_are_unknown_until_the_overview_is_complete():
     rows = made()
     overview = Overview(TableInMemory(rows))
     feed = ReplayFeed(rows, 1000.0, overview=overview)
@@ -163,22 +154,22 @@ def test_what_is_not_known_yet_is_said_and_not_made_up() -> None:
 
 
 class Watched(TableInMemory):
-    """Remembers how many rows were read."""
+    """Table that keeps the largest number of rows read at a time."""
 
     most = 0
 
-    def read(self, start: int = 0, stop: int | None = None, columns: Any = None) -> Rows:
+    def read(self, start=0, stop=None, columns=None):
         found = super().read(start, stop, columns)
         self.most = max(self.most, len(found))
         return found
 
 
 @pytest.mark.usefixtures("steps")
-def test_no_more_is_read_than_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_seek_reads_only_the_visible_rows(monkeypatch):
     rows = made()
     table = Watched(rows)
     monkeypatch.setattr("apps.view.feed.table_of", lambda source: table)
-    feed = ReplayFeed(rows, 1000.0, overview=looked_at(rows))
+    feed = ReplayFeed(rows, 1000.0, overview=scanned(rows))
     feed.show_span(1.0)
     for place in (19_999, 100, 9000, 9001, 9800):
         feed.seek(place)
@@ -189,18 +180,18 @@ def test_no_more_is_read_than_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("time", [-1.0, 0.0, 0.0005, 3.0, 10.001, 10.0049, 1e9])
-def test_row_at_a_time_is_found_without_reading_all(time: float) -> None:
+def test_row_is_found_by_its_time(time):
     rows = made()
     expected = max(int(np.searchsorted(rows["time"], time, side="right")) - 1, 0)
     for near in (0, 1, 2999, 3001, 10_000, 10_004, COUNT - 1, COUNT, -1):
         assert row_of(TableInMemory(rows), "time", time, near) == expected
 
 
-# --- kept beside the recording ------------------------------------------------------------------------------------
+# --- cache ------------------------------------------------------------------------------------
 
 
 @pytest.fixture
-def recording(tmp_path: Path) -> Recording:
+def recording(tmp_path):
     rows = made()
     rows["status"][9000] |= int(Status.STALE)
     trace = Trace.create(tmp_path / "trace", capacity=COUNT + 2)
@@ -213,7 +204,7 @@ def recording(tmp_path: Path) -> Recording:
     return Recording(tmp_path / "run")
 
 
-def run(recording: Recording) -> Overview:
+def run(recording):
     scan = OverviewScan(Overview(recording.table), recording)
     scan.start()
     scan._thread.join()
@@ -221,78 +212,58 @@ def run(recording: Recording) -> Overview:
     return scan.overview
 
 
-def told(overview: Overview) -> list[Any]:
-    arrays = [overview.force.tolist(), overview.speed.tolist()]
-    return [*arrays, overview.marks, [state(*one) for one in overview._states]]
+def contents(overview):
+    states = [state(*one) for one in overview._states]
+    return [overview.force.tolist(), overview.speed.tolist(), overview.marks, states]
 
 
 @pytest.mark.usefixtures("steps")
-def test_second_look_is_the_first_one_without_reading_the_ticks(
-    recording: Recording, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cached_overview_equals_the_first_one(recording, monkeypatch):
     first = run(recording)
     assert (recording.folder / CACHE).exists()
     monkeypatch.setattr(TickTable, "chunks", None)
-    assert told(run(recording)) == told(first)
+    assert contents(run(recording)) == contents(first)
 
 
-def change_ticks(folder: Path) -> None:
-    description = json.loads((folder / "recording.json").read_text())
-    description["rows_sha256"] = "0" * 64
-    (folder / "recording.json").write_text(json.dumps(description))
-
-
-def cut_cache(folder: Path) -> None:
-    data = (folder / CACHE).read_bytes()
-    (folder / CACHE).write_bytes(data[: len(data) // 2])
-
-
-def put_objects(folder: Path) -> None:
-    np.savez(folder / CACHE, force=np.array([{}], dtype=object))
-
-
-def put_other_shapes(folder: Path) -> None:
-    with np.load(folder / CACHE) as arrays:
-        np.savez(folder / CACHE, **{**arrays, "counts": np.zeros((3, 1))})
-
-
-def put_wild_marks(folder: Path) -> None:
-    with np.load(folder / CACHE) as arrays:
-        np.savez(folder / CACHE, **{**arrays, "marks_limit": np.array([[10**12, 0]])})
-
-
-def put_no_numbers(folder: Path) -> None:
-    with np.load(folder / CACHE) as arrays:
-        np.savez(folder / CACHE, **{**arrays, "counts": np.full(arrays["counts"].shape, np.nan)})
-
-
-def put_a_link(folder: Path) -> None:
-    shutil.move(folder / CACHE, folder.parent / "elsewhere.npz")
-    (folder / CACHE).symlink_to(folder.parent / "elsewhere.npz")
+def spoil(folder, way):
+    """Make the cache stale or hostile."""
+    cache, description = folder / CACHE, folder / "recording.json"
+    with np.load(cache) as kept:
+        arrays = dict(kept)
+    if way == "other ticks":
+        description.write_text(json.dumps(json.loads(description.read_text()) | {"rows_sha256": "0" * 64}))
+    elif way == "truncated":
+        cache.write_bytes(cache.read_bytes()[: cache.stat().st_size // 2])
+    elif way == "link":
+        shutil.move(cache, folder.parent / "elsewhere.npz")
+        cache.symlink_to(folder.parent / "elsewhere.npz")
+    else:
+        arrays |= {
+            "objects": {"force": np.array([{}], dtype=object)},
+            "shapes": {"counts": np.zeros((3, 1))},
+            "marks": {"marks_limit": np.array([[10**12, 0]])},
+            "nan": {"counts": np.full(arrays["counts"].shape, np.nan)},
+        }[way]
+        np.savez(cache, **arrays)
 
 
 @pytest.mark.usefixtures("steps")
-@pytest.mark.parametrize(
-    "spoil",
-    [change_ticks, cut_cache, put_objects, put_other_shapes, put_wild_marks, put_no_numbers, put_a_link],
-)
-def test_cache_that_is_stale_or_hostile_is_not_believed(recording: Recording, spoil: Any) -> None:
+@pytest.mark.parametrize("way", ["other ticks", "truncated", "link", "objects", "shapes", "marks", "nan"])
+def test_stale_or_hostile_cache_is_ignored(recording, way):
     first = run(recording)
-    spoil(recording.folder)
+    spoil(recording.folder, way)
     again = Overview(recording.table)
     seal = json.loads((recording.folder / "recording.json").read_text())["rows_sha256"]
     assert not again.load(recording.folder, seal)
-    assert told(run(Recording(recording.folder))) == told(first)
+    assert contents(run(Recording(recording.folder))) == contents(first)
 
 
 @pytest.mark.usefixtures("steps")
-def test_recording_that_nobody_closed_or_cannot_be_written_beside_keeps_nothing(
-    recording: Recording, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = told(run(recording))
+def test_unclosed_or_unwritable_recording_has_no_cache(recording, monkeypatch):
+    whole = contents(run(recording))
     (recording.folder / CACHE).unlink()
     monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(PermissionError(13, "no")))
-    assert told(run(recording)) == whole
+    assert contents(run(recording)) == whole
     monkeypatch.undo()
     assert [path.name for path in recording.folder.glob("*overview*")] == []
     monkeypatch.setattr(module, "STEP", 3000)
@@ -302,7 +273,7 @@ def test_recording_that_nobody_closed_or_cannot_be_written_beside_keeps_nothing(
 
 
 @pytest.mark.usefixtures("steps")
-def test_look_that_is_stopped_keeps_nothing(recording: Recording) -> None:
+def test_stopped_scan_leaves_no_cache(recording):
     scan = OverviewScan(Overview(recording.table), recording)
     scan._stopped.set()
     scan.start()

@@ -1,15 +1,13 @@
-"""Rows as a session makes them, without a session: a hand moves a small mass with model C's friction along a path.
+"""Simulated rows of a session: a hand moves a small mass with the friction of model C along a path.
 
-The friction is that of the massless impedance: a spring that is wound up to the Coulomb force and then slides.
+Model C is the massless impedance: a spring that is loaded up to the Coulomb force and then slides.
 """
-
-from __future__ import annotations
 
 from pathlib import Path
 
 import numpy as np
 
-from haptics.records import ROW, Rows, Status
+from haptics.records import ROW, Status
 from haptics.trace import Trace
 
 PERIOD = 1e-3
@@ -38,14 +36,14 @@ _CORNERS = [(-0.038, 0.025), (0.005, 0.03), (0.045, 0.012), (0.03, -0.03), (-0.0
 STROKE, REST = 0.55, 0.35
 
 
-def grip(times: np.ndarray) -> np.ndarray:
-    """How firm the hand is: it relaxes while it rests; (n,), from 0 to 1."""
+def grip(times):
+    """Return the firmness of the hand from 0 to 1, which decreases at rest; (n,)."""
     phase = np.mod(times, STROKE + REST) - STROKE
     return np.where(phase > 0, 1 - 0.75 * np.sin(np.pi * np.clip(phase / REST, 0, 1)) ** 2, 1.0)
 
 
-def hand_path(times: np.ndarray) -> np.ndarray:
-    """Where the hand wants to be: strokes between corners with rests, the third one along an arc; (n, 2) [m]."""
+def hand_path(times):
+    """Return the target of the hand: strokes between corners with rests, the third along an arc; (n, 2) [m]."""
     number, phase = np.divmod(times, STROKE + REST)
     share = np.clip(phase / STROKE, 0.0, 1.0)
     smooth = share**3 * (10 - 15 * share + 6 * share**2)
@@ -57,7 +55,7 @@ def hand_path(times: np.ndarray) -> np.ndarray:
     return start + smooth[:, None] * (end - start) + bow[:, None] * across
 
 
-def simulate(count: int, seed: int = 1) -> Rows:
+def simulate(count, seed=1):
     """Return `count` rows of an impedance device at 1 kHz."""
     random = np.random.default_rng(seed)
     rows = np.zeros(count, ROW)
@@ -90,7 +88,7 @@ def simulate(count: int, seed: int = 1) -> Rows:
     return rows
 
 
-def numbered(first: int, count: int) -> np.ndarray:
+def numbered(first, count):
     """Return rows whose x position [mm] is their number."""
     rows = np.zeros(count, ROW)
     rows["tick"] = np.arange(first, first + count)
@@ -99,7 +97,7 @@ def numbered(first: int, count: int) -> np.ndarray:
     return rows
 
 
-def _add_timing(rows: Rows, random: np.random.Generator) -> None:
+def _add_timing(rows, random):
     count = len(rows)
     late = random.lognormal(np.log(22e-6), 0.45, count)
     bursts = random.random(count) < 0.002
@@ -112,7 +110,7 @@ def _add_timing(rows: Rows, random: np.random.Generator) -> None:
     rows["status"][fast] |= np.uint32(Status.SLEW)
 
 
-def write_trace(path: str, count: int) -> None:
+def write_trace(path, count):
     """Write `count` rows through a real trace; the target of a second process."""
     trace = Trace.create(Path(path))
     for row in simulate(count):

@@ -1,9 +1,8 @@
-"""Real processes that fail: a device that goes bad, and an application or a servo that is killed or stopped.
+"""Failing devices and killed or stopped processes of real sessions: how soon the device is safe, and no lost data.
 
-How long it takes until the device is safe is read from the log of the device, which is written in the servo's process
-but by the device, and from the journal of the session; all clocks are the machine's monotonic one. What the machine
-itself stalled is not counted: a thread that does nothing but wake up every half millisecond knows how much that was. It
-cannot know all of it, so that these tests are marked `wall_clock`.
+Times are read from the log of the device and the journal of the session, both in monotonic time. Stalls of the machine
+are measured by a thread that wakes up every half millisecond, and subtracted. It misses some stalls, so
+the tests have the marker `wall_clock`.
 """
 
 from __future__ import annotations
@@ -14,60 +13,45 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from haptics.recording.recording import Recording
 from haptics.recording.replay import verify
-from haptics.records import Permission, Rows
+from haptics.records import Permission, Status
 from haptics.rendering.envelope import FADE_OUT
+from tests.conftest import MISSING_QT
 from tests.processes import RUN, Application, device_log, ended, program, recordings, state_of, until, written
 
 PROMPT = 0.02
-"""How long it may take until the output is safe, or a stopped servo is killed [s]."""
+"""Longest time until the output is safe, or a stopped servo is killed [s]."""
 
 SLOW_HAND = ("--set", "hand.speed=0.03", "--set", "hand.pause=0", "--set", "hand.rest=0", "--seed", "3")
 """A hand that slides for seconds: there is a force to lose."""
 
-
-# --- a device that goes bad ----------------------------------------------------------------------------------------
-
-FATAL = {
+DEVICE_FAULTS = {
     "read-error": ("virtual-joystick", "Input/output error (read, fault on demand)"),
     "infinite": ("virtual-arm", "was not a finite number"),
     "hang": ("virtual-joystick", "has not run for 1 s"),
 }
 
 
-def run_with(fault: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    device, _ = FATAL[fault]
-    where = ("--headless", "--record", str(folder))
-    arguments = ("--device", device, "--fault", f"{fault}@0.3", "--duration", "30")
-    with program(*RUN, *where, *arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        out, err = process.communicate(timeout=100)
+def run(folder, *arguments):
+    """Run a session until it ends."""
+    where, pipe = ("--headless", "--record", str(folder)), subprocess.PIPE
+    with program(*RUN, *where, *arguments, stdout=pipe, stderr=pipe) as process:
+        out, err = process.communicate(timeout=300)
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
 
-@pytest.fixture(scope="module")
-def failed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, subprocess.CompletedProcess[str]]:
-    """Every run of `FATAL`, two at a time."""
-    folder = tmp_path_factory.mktemp("failed")
-    with ThreadPoolExecutor(2) as pool:
-        runs = {fault: pool.submit(run_with, fault, folder / fault) for fault in FATAL}
-        return {fault: run.result() for fault, run in runs.items()}
-
-
-@pytest.mark.parametrize("fault", sorted(FATAL))
-def test_a_bad_device_is_status_4_named_with_its_tick(
-    failed: dict[str, subprocess.CompletedProcess[str]], fault: str
-) -> None:
-    done, (device, complaint) = failed[fault], FATAL[fault]
+@pytest.mark.parametrize("fault", sorted(DEVICE_FAULTS))
+def test_failing_device_is_status_4_and_named_with_its_tick(tmp_path, fault):
+    device, complaint = DEVICE_FAULTS[fault]
+    done = run(tmp_path, "--device", device, "--fault", f"{fault}@0.3", "--duration", "30")
     assert done.returncode == 4, done.stderr
     assert "Traceback" not in done.stderr
     answer = json.loads(done.stdout)
@@ -88,21 +72,19 @@ def test_a_bad_device_is_status_4_named_with_its_tick(
     assert tick >= 300
 
 
-# --- processes that fail -------------------------------------------------------------------------------------------
-
 by_signal = pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=lambda number: number.name)
 
 
 class Stalls(threading.Thread):
-    """Wakes up every half millisecond and keeps how much later than that it came to it."""
+    """Wakes up every half millisecond and records its delays."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__(daemon=True)
         self._over = threading.Event()
         self._late: list[tuple[float, float]] = []
         self._began = 0.0
 
-    def run(self) -> None:
+    def run(self):
         last = time.monotonic()
         while not self._over.is_set():
             time.sleep(0.0005)
@@ -111,98 +93,69 @@ class Stalls(threading.Thread):
                 self._late.append((now, now - last))
             last = now
 
-    def passed(self, instant: float) -> float:
-        """Return how long it was from the beginning to `instant` without what the machine stood still [s]."""
+    def passed(self, instant):
+        """Return the time from the beginning to `instant` without stalls [s]."""
         stalls = (min(now, instant) - max(now - late, self._began) for now, late in self._late)
         return instant - self._began - sum(max(stall, 0.0) for stall in stalls)
 
-    def __enter__(self) -> Stalls:
+    def __enter__(self):
         self.start()
         self._began = time.monotonic()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_):
         self._over.set()
         self.join()
 
 
-class Session(Application):
-    """A session in processes of its own, with a handle that slides."""
+class SlidingSession(Application):
+    """A session with a sliding handle."""
 
-    def __init__(self, application: subprocess.Popen[str], folder: Path) -> None:
+    def __init__(self, application, folder):
         super().__init__(application, folder)
         self._recordings = folder / "recordings"
         until(self._slides, "the handle never slid")
         (self.recording,) = recordings(self._recordings)
-        self.servo = self._servo()
+        tasks = Path(f"/proc/{application.pid}/task").iterdir()
+        children = {int(pid) for task in tasks for pid in (task / "children").read_text().split()}
+        (self.servo,) = (pid for pid in children if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes())
 
-    @property
-    def told(self) -> np.ndarray[Any, np.dtype[Any]]:
-        """What the device was told, in order."""
-        return device_log(self.recording)
-
-    def event(self) -> dict[str, Any]:
+    def event(self):
         """Return the last line of the journal."""
         return dict(json.loads((self.recording / "events.jsonl").read_text().splitlines()[-1]))
 
-    def await_event(self) -> None:
-        """Wait until there is a journal."""
-        until((self.recording / "events.jsonl").exists, "nothing was written into the journal")
-
-    def await_end_of_servo(self) -> None:
+    def await_end_of_servo(self):
         """Wait until the servo has ended."""
         until(lambda: ended(self.servo), "the servo never ended", every=0.001)
 
-    def await_kill_of_servo(self) -> None:
-        """Wait until the servo, which was stopped, was sent the signal that ends it: it never goes on any more."""
-        until(lambda: state_of(self.servo) in "TZX", "the servo was not stopped", every=0.0002)
-        until(lambda: state_of(self.servo) != "T", "the servo was not killed", every=0.0002)
-
-    def _slides(self) -> bool:
+    def _slides(self):
         assert self.application.poll() is None, self.said
         commands = [device_log(folder)["command"] for folder in recordings(self._recordings)]
         return any(len(one) > 500 and bool((np.hypot(*one[-100:].T) > 3.0).all()) for one in commands)
 
-    def _servo(self) -> int:
-        tasks = Path(f"/proc/{self.application.pid}/task")
-        children = {int(pid) for task in tasks.iterdir() for pid in (task / "children").read_text().split()}
-        (servo,) = (pid for pid in children if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes())
-        return servo
-
-
-Begin = Callable[[], Session]
-
 
 @pytest.fixture
-def sessions(tmp_path: Path) -> Iterator[Begin]:
-    """Begins sessions, and ends them."""
-    with ExitStack() as begun:
-
-        def begin() -> Session:
-            folder = tmp_path / str(len(list(tmp_path.iterdir())))
-            folder.mkdir()
-            arguments = ("--device", "virtual-joystick", "--model", "C", "--duration", "60", *SLOW_HAND)
-            where = ("--headless", "--record", str(folder / "recordings"))
-            return Session(begun.enter_context(written(folder, *RUN, *where, *arguments)), folder)
-
-        yield begin
+def session(tmp_path):
+    arguments = ("--device", "virtual-joystick", "--model", "C", "--duration", "60", *SLOW_HAND)
+    where = ("--headless", "--record", str(tmp_path / "recordings"))
+    with written(tmp_path, *RUN, *where, *arguments) as application:
+        yield SlidingSession(application, tmp_path)
 
 
-def promptly(taken: float, what: str) -> None:
-    """Make sure that it took, without stalls, no longer than it may [s]."""
-    print(f"{what}: {1e3 * taken:.1f} ms")  # noqa: T201 - with -rP
+def require_prompt(taken, event):
+    print(f"{event}: {1e3 * taken:.1f} ms")  # noqa: T201 - with -rP
     assert taken <= PROMPT
 
 
-def safe_at(session: Session) -> float:
-    """Return when the device was told for good to give no force [s, monotonic]."""
-    told = session.told
+def safe_at(session):
+    """Return the time of the first command without force that remains [s, monotonic]."""
+    told = device_log(session.recording)
     pushed = np.flatnonzero(told["command"].any(axis=1))
     return float(told["monotonic_ns"][pushed[-1] + 1]) * 1e-9
 
 
-def judge_fade(rows: Rows) -> None:
-    """The force went down step by step, in the ticks that were told so."""
+def judge_fade(rows):
+    """Check that the force decreases during the ticks that are permitted to end."""
     told = (rows["permission"] & int(Permission.ENDING)) != 0
     assert 1 <= told.sum() <= round(FADE_OUT * 1e3) + 1
     assert told[-1]
@@ -213,11 +166,10 @@ def judge_fade(rows: Rows) -> None:
 
 @pytest.mark.wall_clock
 @by_signal
-def test_without_the_application_the_device_is_safe_within_20_ms(sessions: Begin, number: signal.Signals) -> None:
-    session = sessions()
+def test_device_without_the_application_is_safe_within_20_ms(session, number):
     with Stalls() as stalls:
         session.application.send_signal(number)
-        session.await_event()
+        until((session.recording / "events.jsonl").exists, "nothing was written into the journal")
         time.sleep(0.05)
     event, safe = session.event(), safe_at(session)
     assert event["event"] == "application lost"
@@ -236,18 +188,16 @@ def test_without_the_application_the_device_is_safe_within_20_ms(sessions: Begin
     judge_fade(recording.rows)
     if number == signal.SIGKILL:
         assert recording.metadata["state"] == "interrupted"
-    promptly(stalls.passed(safe), f"safe after {number.name} of the application")
+    require_prompt(stalls.passed(safe), f"safe after {number.name} of the application")
 
 
 @pytest.mark.wall_clock
 @by_signal
-def test_a_servo_that_is_lost_is_ended_within_20_ms_and_its_device_told_no_more(
-    sessions: Begin, number: signal.Signals
-) -> None:
-    session = sessions()
+def test_lost_servo_is_ended_within_20_ms_and_its_device_commanded_no_more(session, number):
     with Stalls() as stalls:
         os.kill(session.servo, number)
-        session.await_kill_of_servo()
+        until(lambda: state_of(session.servo) in "TZX", "the servo was not stopped", every=0.0002)
+        until(lambda: state_of(session.servo) != "T", "the servo was not killed", every=0.0002)
         killed = time.monotonic()
         session.await_end_of_servo()
         status = session.application.wait(60.0)
@@ -259,11 +209,268 @@ def test_a_servo_that_is_lost_is_ended_within_20_ms_and_its_device_told_no_more(
     last = int(recording.rows["tick"][-1])
     assert f"after tick {last}" in session.answer["error"]
     assert recording.metadata["state"] == "interrupted"
+    assert session.answer["lost_ticks"] == 0 and len(recording.rows) == session.answer["ticks"]
     assert verify(recording).mismatches == 0
-    # From here on it is the device's own watchdog that counts: nothing must feed it.
-    silent = float(session.told["monotonic_ns"][-1]) * 1e-9
+    # The watchdog of the device acts from now on: no command may feed it.
+    silent = float(device_log(session.recording)["monotonic_ns"][-1]) * 1e-9
     assert recording.metadata["device"]["watchdog"] == pytest.approx(0.02)
     assert session.event()["event"] == "servo lost"
-    # A killed one is taken apart by the system, memory and all, in its own time: up to 50 ms on busy processors.
+    # The system needs up to 50 ms to remove a killed process on busy processors.
     instants = (silent, killed) if number == signal.SIGSTOP else (silent,)
-    promptly(max(map(stalls.passed, instants)), f"servo killed after its {number.name}")
+    require_prompt(max(map(stalls.passed, instants)), f"servo killed after its {number.name}")
+
+
+# --- the arm: the emulated drive records the state of its motors at the end. The first session compiles its kernels.
+
+
+ARM = ("--device", "arm", "--set", "device.emulated=true")
+PATIENT = (
+    *("--set", "device.motors.watchdog=0.4"),
+    *("--set", "device.motors.reply_timeout=0.15"),
+    *("--set", "device.sensor.patience=0.1"),
+)
+HAND = ("--set", "hand.speed=0.1", "--set", "hand.pause=0", "--set", "hand.rest=0", "--set", "hand.tremor=0")
+LATEST = 1.0
+"""Longest time from a fault to loose motors on a busy machine [s]."""
+
+
+def account(recording):
+    """Return the final state of the emulated drive."""
+    file = recording / "emulated_arm.json"
+    until(lambda: file.exists() and file.read_text().endswith("}"), "the emulated drive did not end")
+    return dict(json.loads(file.read_text()))
+
+
+def run_arm(folder, *arguments):
+    return run(folder, *ARM, *PATIENT, *HAND, *arguments)
+
+
+def friction(recording):
+    """Return the mean force of the hand while sliding, without inertia [N], and the number of ticks."""
+    rows, mass = recording.rows, 2.0
+    velocity = rows["sliding_velocity"]
+    speed = np.hypot(*velocity.T)
+    good = (rows["status"] == 0) & (rows["permission"] == 0) & (speed > 0.02)
+    chosen = np.flatnonzero(good[1:] & good[:-1] & (np.diff(rows["tick"]) == 1)) + 1
+    needed = rows["force"][chosen] - mass * (velocity[chosen] - velocity[chosen - 1]) / 1e-3
+    along = np.sum(needed * velocity[chosen], axis=1) / speed[chosen]
+    return float(along.mean()), len(chosen)
+
+
+@pytest.mark.timeout(400)
+@pytest.mark.wall_clock
+@pytest.mark.parametrize("model", ["A", "D"])
+def test_arm_slides_at_the_friction_of_its_law(tmp_path, model):
+    done = run_arm(tmp_path, "--model", model, "--duration", "2")
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["lost_ticks"] == 0
+    recording = Recording(Path(answer["recording"]))
+    assert verify(recording).mismatches == 0
+    felt, count = friction(recording)
+    assert count > 200
+    assert felt == pytest.approx(6.0, abs=0.15)
+    error = np.hypot(*(recording.rows["position"] - recording.rows["proxy"]).T)
+    assert np.median(error) < 2e-3  # measured some milliseconds later, during motion
+    assert np.ptp(recording.rows["position"], axis=0).max() > 0.01
+    end = account(Path(answer["recording"]))
+    assert (end["states"], end["errors"], end["torques"]) == ([1, 1], [0, 0], [0.0, 0.0])
+
+
+WIRE_FAULTS = {"motors.unplug": "the drive was unplugged", "sensor.mute": "has sent no usable force|was too old"}
+"""Further faults are tested without a session in tests/devices/arm."""
+
+
+@pytest.mark.timeout(400)
+@pytest.mark.wall_clock
+@pytest.mark.parametrize("fault", WIRE_FAULTS)
+def test_fault_of_a_wire_ends_the_session_with_loose_motors(tmp_path, fault):
+    setting = f"device.wire_faults=['{fault}@1']"
+    done = run_arm(tmp_path, "--model", "A", "--duration", "30", "--set", setting)
+    (recording,) = recordings(tmp_path)
+    end = account(recording)
+    assert done.returncode == 4, done.stderr
+    assert "Traceback" not in done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["reason"] == "fault"
+    assert answer["error"].startswith("arm failed at tick ")
+    assert any(words in answer["error"] for words in WIRE_FAULTS[fault].split("|")), answer["error"]
+    assert answer["lost_ticks"] == 0
+    assert end["states"] == [1, 1]
+    assert end["torques"] == [0.0, 0.0]
+    assert 1.0 <= end["loose_at"] <= 1.0 + LATEST
+    print(f"{fault}: loose after {1e3 * (end['loose_at'] - 1.0):.0f} ms")  # noqa: T201 - with -rP
+    rows = Recording(recording).rows
+    stale = np.flatnonzero(rows["status"] & int(Status.STALE))  # it holds until the fault is final
+    sent = stale[np.isfinite(rows["command"][stale]).all(axis=1)]
+    assert (rows["command"][sent] == rows["command"][sent - 1]).all()
+    assert verify(Recording(recording)).mismatches == 0
+
+
+@pytest.mark.timeout(400)
+@pytest.mark.wall_clock
+def test_watchdogs_of_the_drive_release_the_motors_of_a_killed_session(tmp_path):
+    folder = tmp_path / "recordings"
+    where = ("--headless", "--record", str(folder))
+    with written(tmp_path, *RUN, *where, *ARM, *PATIENT, *HAND, "--model", "A", "--duration", "60") as process:
+
+        def moves():
+            assert process.poll() is None, Application(process, tmp_path).said
+            sent = [device_log(recording)["command"] for recording in recordings(folder)]
+            return any(len(one) > 300 and bool(np.ptp(one[-200:], axis=0).max() > 1e-3) for one in sent)
+
+        until(moves, "the arm never moved")
+        os.killpg(process.pid, signal.SIGKILL)
+        (recording,) = recordings(folder)
+        end = account(recording)
+    assert (end["states"], end["errors"], end["torques"]) == ([1, 1], [0x800, 0x800], [0.0, 0.0])
+
+
+# --- kills at random moments, with fixed seeds, counted from three events: start of the victim, recording, first tick.
+# HAPTICS_KILLS is the number of kills per process.
+
+KILLS = int(os.environ.get("HAPTICS_KILLS", "3"))
+TICKS = 1000
+EVENTS = ("start", "recording", "first tick")
+LONGEST_DELAY = {"application": (3.0, 2.0, 1.6), "servo": (2.0, 2.0, 1.05), "view": (3.0, 2.0, 1.6)}
+"""Longest delay of a kill after each event [s]; the run takes 1 s."""
+
+
+class KilledSession(Application):
+    """A session whose processes are marked in their environment."""
+
+    def __init__(self, application, folder, victim):
+        super().__init__(application, folder)
+        self.folder, self.victim = folder, victim
+
+    def processes(self):
+        """Return the command lines of the living processes of this session."""
+        found, mark = {}, f"HAPTICS_KILL={self.folder}\0".encode()
+        for entry in Path("/proc").iterdir():
+            with suppress(OSError):  # the process has ended
+                if entry.name.isdigit() and mark in (entry / "environ").read_bytes():
+                    found[int(entry.name)] = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+        return found
+
+    def pid(self):
+        """Return the victim's process id once it exists; the servo is started before the view."""
+        if self.victim == "application":
+            return self.application.pid
+        children = sorted(pid for pid, command in self.processes().items() if "spawn_main" in command)
+        place = 1 if self.victim == "view" else 0
+        return children[place] if len(children) > place else None
+
+    def recording(self):
+        found = recordings(self.folder / "recordings")
+        assert len(found) < 2, found
+        return found[0] if found else None
+
+    def commands(self):
+        """Return the commands of the device in order, once it has received one."""
+        folder = self.recording()
+        sent = device_log(folder) if folder else None
+        return sent if sent is not None and len(sent) else None
+
+    def until(self, question):
+        """Return the first answer other than None, or None if the session ends before."""
+        while (found := question()) is None and self.application.poll() is None:
+            time.sleep(0.002)
+        return found
+
+
+@contextmanager
+def session_with(victim, number, folder):
+    """Start a session, with a window where the view is killed and in half of the other kills of the application."""
+    for name in ("temporary", "runtime"):
+        (folder / name).mkdir(parents=True, mode=0o700)
+    environment = {
+        **os.environ,
+        "HAPTICS_KILL": str(folder),
+        "TMPDIR": str(folder / "temporary"),
+        "XDG_RUNTIME_DIR": str(folder / "runtime"),
+        "QT_QPA_PLATFORM": "offscreen",
+        "DISPLAY": ":0",  # need not exist: the window is drawn off the screen
+    }
+    window = victim == "view" or (victim == "application" and number % 2 == 1 and not MISSING_QT)
+    arguments = ["--device", "virtual-joystick", "--duration", f"{TICKS / 1000:g}", "--seed", str(number)]
+    arguments += ["--record", str(folder / "recordings"), *([] if window else ["--headless"])]
+    with written(folder, *RUN, *arguments, env=environment, cwd=folder) as application:
+        yield KilledSession(application, folder, victim)
+
+
+def kill(victim, number, folder):
+    """Kill a process of a session and judge the remaining state; return whether the kill met a running session."""
+    event = EVENTS[number % len(EVENTS)]
+    delay = np.random.default_rng([number, len(victim)]).random() * LONGEST_DELAY[victim][number % len(EVENTS)]
+    with session_with(victim, number, folder) as run:
+        pid = run.until(run.pid)
+        run.until({"start": run.pid, "recording": run.recording, "first tick": run.commands}[event])
+        time.sleep(float(delay))
+        hit = run.application.poll() is None and pid in run.processes()
+        killed_ns = time.monotonic_ns()
+        if hit:
+            os.kill(pid, signal.SIGKILL)
+        status = run.application.wait(90.0)
+        until(lambda: not run.processes(), "a process of the session remains")
+        assert not list((folder / "temporary").iterdir())
+        assert not list(Path("/dev/shm").glob(f"haptics-{run.application.pid}-*"))
+        if victim != "application":  # a killed one may leave an unnamed recording, which a later session removes
+            assert not list((folder / "recordings").glob(".*"))
+    recording = None if run.recording() is None else judge_recording(run, killed_ns)
+    if hit and victim == "servo":
+        judge_loss_of_servo(run, status, recording)
+    elif victim != "application":
+        judge_undisturbed(run, status, recording)
+    return hit
+
+
+def judge_recording(run, killed_ns):
+    folder = run.recording()
+    assert folder is not None
+    recording = Recording(folder)
+    rows, commands = np.array(recording.rows), run.commands()
+    skips = (rows["status"][1:] & int(Status.AFTER_SKIP)) != 0
+    assert (np.diff(rows["tick"])[~skips] == 1).all()
+    if commands is not None:
+        unrecorded = commands[~np.isin(commands["time"], rows["time"])]
+        assert not (unrecorded["monotonic_ns"] < killed_ns - 50e6).any()
+        assert len(np.unique(unrecorded["time"])) <= 1  # the last command of the killed servo
+    assert verify(recording).mismatches == 0
+    events = folder / "events.jsonl"
+    if run.victim == "application" and events.exists() and "application lost" in events.read_text():
+        assert (recording.metadata["state"], recording.metadata["reason"]) == ("interrupted", "application lost")
+    return recording
+
+
+def judge_loss_of_servo(run, status, recording):
+    """A lost servo is status 4, except after the completion of the run."""
+    assert "Traceback" not in run.said
+    if status == 0:
+        assert run.answer["reason"] == "completed"
+    else:
+        assert status == 4, run.said
+        assert "killed by SIGKILL" in run.said and str(run.recording()) in run.said
+        assert recording is not None and recording.metadata["state"] == "interrupted"
+
+
+def judge_undisturbed(run, status, recording):
+    """Without the view, or after a late kill, the run is completed."""
+    assert status == 0, run.said
+    assert "Traceback" not in run.said
+    assert run.answer["ticks"] + run.answer["skipped"] == TICKS
+    assert run.answer["lost_ticks"] == 0
+    assert recording is not None and recording.metadata["state"] == "complete"
+    assert len(recording.rows) == run.answer["ticks"]
+
+
+@pytest.mark.timeout(120 + 60 * KILLS)
+@pytest.mark.parametrize(
+    "victim",
+    ["application", "servo", pytest.param("view", marks=pytest.mark.skipif(bool(MISSING_QT), reason=MISSING_QT))],
+)
+def test_kill_loses_no_data_and_leaves_no_process(victim, tmp_path):
+    with ThreadPoolExecutor(2) as pool:
+        pending = [pool.submit(kill, victim, number, tmp_path / str(number)) for number in range(KILLS)]
+    if errors := [error for one in pending if (error := one.exception()) is not None]:
+        raise ExceptionGroup(f"{len(errors)} of {KILLS} kills", errors)
+    assert any(one.result() for one in pending)

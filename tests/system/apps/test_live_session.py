@@ -1,37 +1,44 @@
-"""A live session with a real window on a virtual screen, moved and stopped as a person would.
+"""Live sessions on a virtual screen, driven by mouse and keyboard: view, stage, several windows, dead-man's key."""
 
-The pointer is driven by xdotool: 30 s along a Lissajous figure over the plane of the window, one position every 16 ms
-as a real mouse would send them. What the hand felt is then judged from the recording.
-"""
+from __future__ import annotations
 
 import json
 import math
 import os
-import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
+from threading import Event, Thread
+from typing import Any
 
 import numpy as np
 import pytest
 
+from apps.opengl.plane import Plane
+from apps.session.run import Session
+from apps.session.service import Service
+from apps.settings.config import complete
+from apps.stage.launch import StageLink
+from haptics.recording.recording import Recording
+from haptics.recording.replay import verify
+from haptics.records import Status
 from haptics.rendering.envelope import FADE
-from tests.apps.screen import WHY_NOT, Screen
+from tests.apps.screen import WHY_NOT
+from tests.apps.stage.driving import layout, near
 from tests.conftest import MISSING_QT
-from tests.processes import ROOT, finish, recordings, until, until_running
+from tests.processes import finish, program, recordings, until, until_running
 
 pytestmark = pytest.mark.skipif(bool(WHY_NOT or MISSING_QT), reason=WHY_NOT or MISSING_QT)
 
 
-def smoothed_speed(rows: np.ndarray, window: int = 40) -> np.ndarray:
+def smoothed_speed(rows, window=40):
     """Return the speed of the handle [m/s], averaged over 40 ms so that single encoder steps do not count."""
     kernel = np.ones(window) / window
     return np.hypot(*(np.convolve(rows["velocity"][:, axis], kernel, "same") for axis in range(2)))
 
 
 @pytest.mark.wall_clock  # the window has 11 s to appear, and the hand to move
-def test_a_session_with_the_mouse_feels_four_newtons(screen: Screen, tmp_path: Path) -> None:
+def test_mouse_feels_four_newtons(screen, tmp_path):
     arguments = ("--device", "virtual-joystick", "--model", "C", "--hand", "mouse", "--duration", "11")
     with screen.session(tmp_path, *arguments) as process:
         screen.window("virtual-joystick")
@@ -49,32 +56,10 @@ def test_a_session_with_the_mouse_feels_four_newtons(screen: Screen, tmp_path: P
     assert fast.sum() > 1500
     force = np.hypot(*rows["command"].T)
     assert force[fast] == pytest.approx(4.0, rel=1e-3)
-    verified = subprocess.run(
-        [sys.executable, "-m", "apps", "replay", answer["recording"], "--verify", "--json"],
-        env={**screen.environment, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert json.loads(verified.stdout)["mismatches"] == 0
+    assert verify(Recording(Path(answer["recording"]))).mismatches == 0
 
 
-def test_the_space_bar_stops_and_closing_the_window_leaves(screen: Screen, tmp_path: Path) -> None:
-    with screen.session(tmp_path, "--device", "virtual-arm", "--model", "A") as process:
-        window = screen.window("virtual-arm")
-        until_running(process, tmp_path)
-        part = next(tmp_path.glob("*/ticks.npy.part"))
-        screen.xdotool("windowfocus", "--sync", window, "key", "--window", window, "space")
-        until(lambda: not part.exists(), "the space bar did not end the run")
-        metadata = json.loads((part.parent / "recording.json").read_text())
-        assert metadata["reason"] == "stopped"
-        assert process.poll() is None, "the window should stay until it is closed"
-        screen.xdotool("windowkill", window)
-        answer = finish(process)
-        assert answer["reason"] == "stopped"
-
-
-def test_a_slider_acts_on_the_running_session_and_start_begins_another(screen: Screen, tmp_path: Path) -> None:
+def test_slider_acts_on_the_run_and_start_begins_another(screen, tmp_path):
     with screen.session(tmp_path, "--device", "virtual-joystick", "--model", "C", "--seed", "3") as process:
         window = screen.window("virtual-joystick")
         until_running(process, tmp_path)
@@ -99,34 +84,169 @@ def test_a_slider_acts_on_the_running_session_and_start_begins_another(screen: S
         until((second / "ticks.npy").exists, "the space bar did not end the second run")
         screen.xdotool("windowkill", window)
         answer = finish(process)
-        assert answer["recording"] == str(second)
+        assert (answer["recording"], answer["reason"]) == (str(second), "stopped")
         assert json.loads((second / "recording.json").read_text())["state"] == "complete"
 
 
-def test_a_run_goes_on_when_the_view_dies(screen: Screen, tmp_path: Path) -> None:
-    with screen.session(tmp_path, "--device", "virtual-joystick", "--model", "C", "--duration", "600") as process:
+def test_missing_display_does_not_prevent_a_run(tmp_path):
+    environment, pipe = {**os.environ, "DISPLAY": ":4242", "QT_QPA_PLATFORM": "xcb"}, subprocess.PIPE
+    arguments = ("-m", "apps", "demo", "--duration", "2", "--json")
+    with program(*arguments, env=environment, cwd=tmp_path, stdout=pipe, stderr=pipe) as process:
+        out, err = process.communicate(timeout=100)
+    assert process.returncode == 0
+    assert json.loads(out)["ticks"] + json.loads(out)["skipped"] == 2000
+    assert "no live view: the display :4242 cannot be used" in err
+    assert "This application failed to start" not in err
+
+
+@pytest.mark.wall_clock  # the windows and the session need processor time
+def test_two_windows_share_one_run(screen, tmp_path):
+    arguments = ("--device", "virtual-joystick", "--model", "C", "--hand", "mouse", "--views", "2")
+
+    def windows():
+        return screen.xdotool("search", "--onlyvisible", "--name", "virtual-joystick").split()
+
+    with screen.session(tmp_path, *arguments) as process:
+        until_running(process, tmp_path)
+        until(lambda: len(windows()) == 2, "there are no two windows")
+        (folder,) = recordings(tmp_path)
+        one, other = windows()
+        screen.xdotool("windowfocus", "--sync", one)
+        before = time.monotonic()
+        screen.xdotool("keydown", "f")
+        time.sleep(1.0)  # the keyboard repeats the key
+        screen.xdotool("keyup", "f")
+        after = time.monotonic()
+        until(lambda: len(Recording(folder).events) == 2, "the key is not there")
+        screen.xdotool("mousemove", "576", "230", "mousedown", "3")
+        time.sleep(0.3)
+        screen.xdotool("mouseup", "3", "mousemove", "60", "367", "click", "1")  # the slider of the friction force
+        until(lambda: len((folder / "settings.jsonl").read_text().splitlines()) > 1, "the slider did nothing")
+        screen.xdotool("windowkill", one)
+        until(lambda: windows() == [other], "the window did not go")
+        assert process.poll() is None
+        rows = len(np.load(folder / "ticks.npy.part", mmap_mode="r"))
+        until(lambda: len(np.load(folder / "ticks.npy.part", mmap_mode="r")) > rows + 200, "the run did not go on")
+        screen.xdotool("windowfocus", "--sync", other, "key", "--window", other, "space")
+        until((folder / "ticks.npy").exists, "the space bar of the other window did not end the run")
+        screen.xdotool("windowkill", other)
+        answer = finish(process)
+    assert answer["reason"] == "stopped"
+    recording = Recording(folder)
+    down, up, end = recording.events
+    assert [(key["name"], key["down"]) for key in (down, up)] == [("f", True), ("f", False)]
+    assert before < 1e-9 * down["monotonic_ns"] < 1e-9 * up["monotonic_ns"] < after
+    assert up["tick"] - down["tick"] == pytest.approx(1e-6 * (up["monotonic_ns"] - down["monotonic_ns"]), abs=1.1)
+    assert end["event"] == "stopped"
+    held = recording.rows["buttons"] & 0b100
+    assert (held != 0).any()
+    assert np.count_nonzero(np.diff(held.astype(int))) == 2, "once down and once up"
+    assert json.loads((folder / "settings.jsonl").read_text().splitlines()[-1])["law"]["force"] < 4.0
+
+
+def test_stage_is_operated_and_the_killed_view_is_survived(screen, tmp_path):
+    arguments = ("--device", "virtual-joystick", "--model", "C", "--hand", "mouse", "--stage")
+
+    with screen.session(tmp_path, *arguments, "--set", "scene=ice-wood-rubber") as process:
+        until_running(process, tmp_path)
+        stage, view = screen.window("(stage)"), screen.window("haptics: model C on virtual-joystick$")
+        (folder,) = recordings(tmp_path)
+        moves = [("mousemove", "--window", stage, str(x), "360", "sleep", "0.05") for x in range(300, 800, 20)]
+        screen.xdotool(*(word for move in moves for word in move))
+        until(lambda: np.ptp(np.load(folder / "ticks.npy.part", mmap_mode="r")["region"]) > 0, "it is on one material")
+        screen.xdotool("windowkill", view)
+        rows = len(np.load(folder / "ticks.npy.part", mmap_mode="r"))
+        until(lambda: len(np.load(folder / "ticks.npy.part", mmap_mode="r")) > rows + 200, "the run did not go on")
+        screen.xdotool("windowfocus", "--sync", stage, "key", "space")
+        until((folder / "ticks.npy").exists, "the space bar of the stage did not end the run")
+        screen.close(stage)
+        answer = finish(process)
+    assert answer["reason"] == "stopped"
+    assert len(np.unique(Recording(folder).rows["region"])) > 1
+
+
+def test_scene_changed_during_the_run_is_displayed(screen, tmp_path, monkeypatch):
+    """The session, its servo and the stage are real, and so are the pipes between them."""
+    monkeypatch.setenv("DISPLAY", screen.environment["DISPLAY"])
+    tables = {"session": {"model": "C", "record": str(tmp_path), "scene": "ice-wood-rubber"}}
+    session, service = Session(complete(tables), lambda line: None), Service(lambda line: None)
+    service.fronts.add(StageLink("dark"))
+    assert service.fronts.await_key(60.0, lambda: False)
+    window = screen.window("haptics: stage")
+    shots: list[Any] = []
+    running, seen, changed = Event(), Event(), Event()
+
+    def watch():  # in a thread: the heartbeat of the session must not wait for it
+        for ready in (running, changed):
+            ready.wait(60.0)
+            time.sleep(1.5)
+            shots.append(screen.shot(window))
+            seen.set()
+
+    def attend():
+        service.attend()
+        if session.servo.trace.count:
+            running.set()
+        if seen.is_set() and not changed.is_set():
+            session.configure({"scene": "border"})
+            changed.set()
+        if len(shots) == 2:
+            session.stop()
+
+    watcher = Thread(target=watch, daemon=True)
+    watcher.start()
+    service.begin(session)
+    try:
+        outcome = session.run(attend, service.connections)
+    finally:
+        service.fronts.close()
+    watcher.join(60.0)
+    assert outcome.reason == "stopped", outcome.fault
+    place = Plane(layout().plane, session.started["workspace"]).to_window(0.01, 0.065)
+    before, after = (near(shot, place, 6).astype(float).mean(axis=0) for shot in shots)
+    assert before[0] - before[2] > 40.0, "wood"
+    assert abs(after[0] - after[2]) < 15.0, "rubber"
+
+
+def rows_of(folder):
+    """Return the recorded rows."""
+    parts = list(folder.glob("*/ticks.npy*"))
+    return np.load(parts[0]) if parts else np.zeros(0)
+
+
+def released(folder):
+    """Return whether the dead-man is not held in the newest tick."""
+    rows = rows_of(folder)
+    return bool(len(rows) and rows["status"][-1] & Status.RELEASED)
+
+
+@pytest.mark.wall_clock  # the window repeats the key every 50 ms, and 150 ms of silence release it
+def test_force_needs_the_held_space_bar(screen, tmp_path):
+    arguments = ("--device", "virtual-joystick", "--model", "C", "--set", "envelope.dead_man=key")
+    with screen.session(tmp_path, *arguments) as process:
         window = screen.window("virtual-joystick")
         until_running(process, tmp_path)
+        assert released(tmp_path)
+        screen.xdotool("windowfocus", "--sync", window)
+        screen.xdotool("keydown", "space")
+        until(lambda: not released(tmp_path), "the key did nothing")
+        time.sleep(1.5)
+        assert not released(tmp_path)
+        screen.xdotool("keyup", "space")
+        until(lambda: released(tmp_path), "letting go did nothing")
+        time.sleep(0.2)
+        screen.xdotool("key", "Escape")
+        until(lambda: list(tmp_path.glob("*/ticks.npy")), "Esc did not end the run")
         screen.xdotool("windowkill", window)
-        assert process.stderr is not None
-        said = iter(process.stderr.readline, "")
-        assert any("the run goes on without it" in line for line in said)
-        (part,) = tmp_path.glob("*/ticks.npy.part")
-        until_running(process, tmp_path, len(np.load(part, mmap_mode="r")) + 500)
-        process.send_signal(signal.SIGINT)
-        answer = json.loads(process.communicate(timeout=60.0)[0])
-    assert process.returncode == 130
-    assert answer["reason"] == "interrupted"
-
-
-def test_a_display_that_is_not_there_is_no_obstacle(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "apps", "demo", "--duration", "2", "--json"]
-    environment = {**os.environ, "DISPLAY": ":4242", "QT_QPA_PLATFORM": "xcb", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=100, check=False
-    )
-    assert done.returncode == 0
-    answer = json.loads(done.stdout)
-    assert answer["ticks"] + answer["skipped"] == 2000
-    assert "no live view: the display :4242 cannot be used" in done.stderr
-    assert "This application failed to start" not in done.stderr
+        answer = finish(process)
+    assert answer["reason"] == "stopped"
+    rows = rows_of(tmp_path)
+    free = (rows["status"] & Status.RELEASED) != 0
+    changes = np.flatnonzero(np.diff(free))
+    assert len(changes) == 2, f"once down and once up, not at {rows['time'][changes]} s"
+    pressed, let_go = changes
+    assert rows["time"][let_go] - rows["time"][pressed] > 1.5
+    force = np.hypot(*rows["command"].T)
+    assert not force[: pressed + 1].any()
+    assert force[pressed + 200 : let_go].max() > 0.5
+    assert not force[let_go + 20 :].any()

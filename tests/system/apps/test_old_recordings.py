@@ -1,6 +1,4 @@
-"""Recordings of earlier formats in the programs: verified, drawn, shown, read for calibration."""
-
-from __future__ import annotations
+"""Recordings of earlier formats: verified, drawn, shown, and read for calibration."""
 
 import json
 import shutil
@@ -10,6 +8,8 @@ import numpy as np
 import pytest
 
 from apps import cli
+from calibration.data.reading import read_joint_recordings
+from haptics.errors import ConfigurationError
 from haptics.recording.recording import Recording
 from tests.recordings import of_every_kept_recording
 
@@ -17,7 +17,7 @@ KILLED = "c_killed"
 
 
 @of_every_kept_recording
-def test_the_command_verifies_it(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_old_recording_is_verified(kept, capsys):
     status = cli.main(["replay", str(kept), "--verify", "--json"])
     answer = json.loads(capsys.readouterr().out)
     assert answer["mismatches"] == 0
@@ -27,7 +27,7 @@ def test_the_command_verifies_it(kept: Path, capsys: pytest.CaptureFixture[str])
 
 
 @of_every_kept_recording
-def test_the_command_draws_it(kept: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_old_recording_is_drawn(kept, tmp_path, capsys):
     shutil.copytree(kept, tmp_path / "run")
     assert cli.main(["replay", str(tmp_path / "run"), "--headless", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
@@ -36,7 +36,7 @@ def test_the_command_draws_it(kept: Path, tmp_path: Path, capsys: pytest.Capture
 
 
 @of_every_kept_recording
-def test_the_window_shows_it(kept: Path, tmp_path: Path, qtbot) -> None:
+def test_old_recording_is_shown(kept, tmp_path, qtbot):
     pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError, reason="Qt or its system libraries are missing")
     from apps.shared.theme import DARK
     from apps.view.replay import ReplayWindow
@@ -53,10 +53,7 @@ def test_the_window_shows_it(kept: Path, tmp_path: Path, qtbot) -> None:
 
 
 @of_every_kept_recording
-def test_calibration_reads_it(kept: Path) -> None:
-    from calibration.data.reading import read_joint_recordings
-    from haptics.errors import ConfigurationError
-
+def test_old_recording_is_read_for_calibration(kept):
     recording = Recording(kept)
     if recording.metadata["device"]["causality"] == "admittance" or kept.name == "b_fault":
         with pytest.raises(ConfigurationError, match=r"not recorded|not a finite number"):

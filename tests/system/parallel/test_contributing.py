@@ -28,19 +28,19 @@ IN_FILES = [
 ]
 
 
-def test_the_text_is_understood() -> None:
+def test_the_text_is_understood():
     assert {("LAWS", "tests/haptics/strategies.py"), ("slope", "tests/haptics/references.py")} <= set(IN_FILES)
     assert {("_KNOWN", "devices/__init__.py"), ("LAWS", "haptics/elements/catalogue.py")} <= set(IN_FILES)
 
 
 @pytest.mark.parametrize(("name", "file"), IN_FILES)
-def test_what_is_named_is_in_the_file_that_is_named(name: str, file: str) -> None:
+def test_what_is_named_is_in_the_file_that_is_named(name, file):
     source = (ROOT / file).read_text(encoding="utf-8")
     assert re.search(rf"^(?:def |class )?{name}\b", source, re.MULTILINE), f"{name} is not defined in {file}"
 
 
 @pytest.mark.parametrize("file", sorted(set(re.findall(r"[a-z_]+/[a-z_/]+\.(?:py|md)", TEXT))))
-def test_the_files_that_are_named_exist(file: str) -> None:
+def test_the_files_that_are_named_exist(file):
     assert (ROOT / file).is_file()
 
 
@@ -48,16 +48,14 @@ class Bench(VirtualJoystick):
     """A device that somebody has added."""
 
 
-def _register(monkeypatch: pytest.MonkeyPatch) -> None:
+def _register(monkeypatch):
     """Do step 4, *Register*, of adding a device."""
     bench = devices.BackendInfo("bench", Causality.IMPEDANCE, "somebody's own", f"{__name__}:Bench")
     monkeypatch.setitem(devices.BACKENDS, "bench", bench)
 
 
 @pytest.mark.parametrize("arguments", [["devices"], ["devices", "--json"], ["run", "--help"], ["doctor", "--list"]])
-def test_commands_know_a_device_that_was_added(
-    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_commands_know_a_device_that_was_added(arguments, monkeypatch, capsys):
     _register(monkeypatch)
     try:
         assert main(arguments) == 0
@@ -84,7 +82,7 @@ if __name__ == "__main__":
 """
 
 
-def test_a_session_runs_on_a_device_that_was_added(tmp_path: Path) -> None:
+def test_a_session_runs_on_a_device_that_was_added(tmp_path):
     script = tmp_path / "with_bench.py"
     script.write_text(_SCRIPT)
     done = subprocess.run(
@@ -102,9 +100,7 @@ def test_a_session_runs_on_a_device_that_was_added(tmp_path: Path) -> None:
     assert answer["ticks"] + answer["skipped"] == 200
 
 
-def test_the_list_of_devices_fits_a_terminal(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_list_of_devices_fits_a_terminal(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "90")
     assert main(["devices"]) == 0
     table = capsys.readouterr().out.split("\n\n")[0].splitlines()

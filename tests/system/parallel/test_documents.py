@@ -8,7 +8,6 @@ import pydoc
 import re
 import subprocess
 import sys
-from argparse import ArgumentParser
 from pathlib import Path
 
 import pytest
@@ -64,7 +63,7 @@ echo "./run $command is to be marked: not run" >&2; exit 1
 """
 
 
-def page_name(page: Path) -> str:
+def page_name(page):
     return page.relative_to(ROOT).as_posix()
 
 
@@ -79,19 +78,19 @@ PAGES_WITH_CODE = [
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_name)
-def test_every_block_says_its_language_and_why_it_is_not_run(page: Path) -> None:
+def test_every_block_says_its_language_and_why_it_is_not_run(page):
     for block in blocks_of(page):
         assert block.language in LANGUAGES, block.where
         assert block.marks.get("not run", REASONS[0]) in REASONS, block.where
 
 
 @functools.cache
-def parser() -> ArgumentParser:
+def parser():
     return _parser()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_name)
-def test_every_command_is_understood(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_command_is_understood(page, monkeypatch):
     monkeypatch.chdir(ROOT)
     for where, (program, *words) in commands_of(page):
         if program == "./run":
@@ -107,7 +106,7 @@ def test_every_command_is_understood(page: Path, monkeypatch: pytest.MonkeyPatch
                 assert only_named, f"{where}: haptics {' '.join(arguments)}: {error}"
 
 
-def test_every_column_of_a_recording_is_explained_with_its_unit() -> None:
+def test_every_column_of_a_recording_is_explained_with_its_unit():
     text = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
     rows = [line.split("|")[1:3] for line in text.splitlines() if line.startswith("| `")]
     explained = {name: unit for names, unit in rows for name in re.findall(r"`(\w+)`", names)}
@@ -116,7 +115,7 @@ def test_every_column_of_a_recording_is_explained_with_its_unit() -> None:
         assert re.sub(r" \(\w+\)|flags", "", unit).split()[0] in explained[name], name
 
 
-def test_every_name_in_the_glossary_exists() -> None:
+def test_every_name_in_the_glossary_exists():
     texts = "".join((ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("settings.md", "formats.md"))
     known = set(re.findall(r"`([\w.]+)`", texts)) | {"overruns", "envelope"}
     rows = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8").splitlines()[6:]
@@ -133,13 +132,13 @@ def test_every_name_in_the_glossary_exists() -> None:
 # --- run --------------------------------------------------------------------------------------------------------------
 
 
-def executable(path: Path, text: str) -> None:
+def executable(path, text):
     path.write_text(text)
     path.chmod(0o755)
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch):
     """A folder like a clone of the repository, with the commands of the documents on the path."""
     programs, here = tmp_path / "bin", tmp_path / "clone"
     programs.mkdir()
@@ -153,7 +152,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return here
 
 
-def run_commands(block: Block, folder: Path) -> None:
+def run_commands(block, folder):
     environment = {name: value for name, value in os.environ.items() if name not in {"DISPLAY", "WAYLAND_DISPLAY"}}
     environment |= {"PATH": f"{folder.parent / 'bin'}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
     for line in block.lines:
@@ -173,7 +172,7 @@ def run_commands(block: Block, folder: Path) -> None:
         assert done.returncode == expected, f"{block.where}: {command}\n{done.stdout}{done.stderr}"
 
 
-def run_python(block: Block, folder: Path, names: dict[str, object]) -> None:
+def run_python(block, folder, names):
     """Run a block with the names that the ones above it on its page have left."""
     file = folder / f"{Path(block.page).stem}_{block.line}.py"
     file.write_text(block.text)
@@ -182,7 +181,7 @@ def run_python(block: Block, folder: Path, names: dict[str, object]) -> None:
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("page", PAGES_WITH_CODE)
-def test_what_a_page_says_can_be_done(page: Path, folder: Path) -> None:
+def test_what_a_page_says_can_be_done(page, folder):
     names: dict[str, object] = {"__name__": "page"}
     before = set(sys.modules)
     try:
@@ -201,7 +200,7 @@ def test_what_a_page_says_can_be_done(page: Path, folder: Path) -> None:
                 del sys.modules[name]
 
 
-def test_a_command_that_fails_is_noticed(folder: Path) -> None:
+def test_a_command_that_fails_is_noticed(folder):
     block = Block("page", 1, "sh", "true\nhead -n 1 no_such_file\n")
     with pytest.raises(AssertionError, match=re.escape("page:1: head -n 1 no_such_file")):
         run_commands(block, folder)

@@ -1,9 +1,5 @@
 """Every fault on every device, with every model, in every phase: what must come of it, and the table that says so."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -28,19 +24,19 @@ Findings = dict[str, list[Finding]]
 
 
 @pytest.fixture(scope="module")
-def findings(tmp_path_factory: pytest.TempPathFactory) -> Findings:
+def findings(tmp_path_factory):
     """Every run there is, by its fault."""
     found = find_all(tmp_path_factory.mktemp("faults"))
     return {fault: [finding for finding in found if finding.case.fault == fault] for fault in FAULTS}
 
 
-def told_from_the_first_sample_on(case: Case) -> bool:
+def told_from_the_first_sample_on(case):
     """Tell whether the fault is a lie that nothing contradicts: zeros, where nothing is known of the handle yet."""
     return (case.fault, case.phase) == ("jump", "start")
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_the_contact_is_in_the_phase_that_the_table_says(findings: Findings, fault: str) -> None:
+def test_the_contact_is_in_the_phase_that_the_table_says(findings, fault):
     for finding in findings[fault]:
         assert finding.phase_is_right, finding.case
         if finding.case.phase != "start" and finding.causality is Causality.IMPEDANCE:
@@ -49,7 +45,7 @@ def test_the_contact_is_in_the_phase_that_the_table_says(findings: Findings, fau
 
 
 @pytest.mark.parametrize("fault", FATAL)
-def test_what_cannot_go_on_is_safe_within_two_ticks_and_ends_as_a_fault(findings: Findings, fault: str) -> None:
+def test_what_cannot_go_on_is_safe_within_two_ticks_and_ends_as_a_fault(findings, fault):
     judged = [finding for finding in findings[fault] if not told_from_the_first_sample_on(finding.case)]
     assert len(judged) >= 8
     for finding in judged:
@@ -63,14 +59,14 @@ def test_what_cannot_go_on_is_safe_within_two_ticks_and_ends_as_a_fault(findings
 
 
 @pytest.mark.parametrize("fault", HARMLESS)
-def test_what_is_not_far_from_the_truth_ends_no_run(findings: Findings, fault: str) -> None:
+def test_what_is_not_far_from_the_truth_ends_no_run(findings, fault):
     for finding in findings[fault]:
         assert finding.message == ""
         assert len(finding.refused) == 0, finding.case
 
 
 @pytest.mark.parametrize("fault", UNSEEN)
-def test_what_no_sample_shows_is_noticed_where_an_arm_should_move(findings: Findings, fault: str) -> None:
+def test_what_no_sample_shows_is_noticed_where_an_arm_should_move(findings, fault):
     for finding in findings[fault]:
         case, status = finding.case, finding.rows["status"]
         moves = case.phase == "slip" or (fault, case.phase) == ("ignored", "stick")  # later, it would slide
@@ -86,7 +82,7 @@ def test_what_no_sample_shows_is_noticed_where_an_arm_should_move(findings: Find
 
 
 @pytest.mark.parametrize("fault", AFTER_ALL)
-def test_a_short_fault_is_survived(findings: Findings, fault: str) -> None:
+def test_a_short_fault_is_survived(findings, fault):
     for finding in findings[fault]:
         assert finding.message == ""
         assert len(finding.refused) > 0, finding.case
@@ -95,7 +91,7 @@ def test_a_short_fault_is_survived(findings: Findings, fault: str) -> None:
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_no_command_is_above_the_limits(findings: Findings, fault: str) -> None:
+def test_no_command_is_above_the_limits(findings, fault):
     for finding in findings[fault]:
         assert np.isfinite(finding.commands).all()
         if told_from_the_first_sample_on(finding.case) and finding.causality is Causality.ADMITTANCE:
@@ -106,7 +102,7 @@ def test_no_command_is_above_the_limits(findings: Findings, fault: str) -> None:
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_refused_sample_leaves_the_element_as_it_was(findings: Findings, fault: str) -> None:
+def test_a_refused_sample_leaves_the_element_as_it_was(findings, fault):
     for finding in findings[fault]:
         rows = finding.rows
         refused = np.flatnonzero((rows["status"] & UNUSABLE) != 0)
@@ -118,7 +114,7 @@ def test_a_refused_sample_leaves_the_element_as_it_was(findings: Findings, fault
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_the_recording_is_whole_and_comes_out_with_the_same_bits(findings: Findings, fault: str) -> None:
+def test_the_recording_is_whole_and_comes_out_with_the_same_bits(findings, fault):
     for finding in findings[fault]:
         rows, told = finding.rows, np.unique(finding.ticks)
         assert (finding.verification.ticks, finding.verification.mismatches) == (len(rows), 0), finding.case
@@ -131,13 +127,13 @@ def test_the_recording_is_whole_and_comes_out_with_the_same_bits(findings: Findi
             assert finding.case.phase == "start"
 
 
-def test_the_document_has_the_table_of_this_run(findings: Findings) -> None:
+def test_the_document_has_the_table_of_this_run(findings):
     table = markdown([finding for group in findings.values() for finding in group])
     assert documented() == table, "python -m tests.safety_table --write puts it there"
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_the_outcome_is_the_same_where_reading_takes_time(findings: Findings, fault: str, tmp_path: Path) -> None:
+def test_the_outcome_is_the_same_where_reading_takes_time(findings, fault, tmp_path):
     """The table is made in simulated time, where a reading takes none; nothing in it may depend on that."""
     said = {finding.case: finding.words() for finding in findings[fault]}
     for device, models in DEVICES.items():
@@ -145,5 +141,5 @@ def test_the_outcome_is_the_same_where_reading_takes_time(findings: Findings, fa
         assert run(case, tmp_path / device, Passing).words() == said[case], case
 
 
-def test_every_fault_is_judged() -> None:
+def test_every_fault_is_judged():
     assert {*FATAL, *HARMLESS, *AFTER_ALL, *UNSEEN} == set(FAULTS)

@@ -1,16 +1,12 @@
 """The package in examples/plugin, built and installed as pip does it: its device, its laws, recordings with them."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +19,7 @@ from tests.processes import ROOT
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site(tmp_path_factory):
     """A folder with the package in it."""
     folder = tmp_path_factory.mktemp("site")
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
@@ -36,17 +32,17 @@ class TestPuck(DeviceContract):
     name = "puck"
 
     @pytest.fixture(autouse=True)
-    def _installed(self, site: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    def _installed(self, site, monkeypatch):
         monkeypatch.syspath_prepend(str(site))
         forget()
         yield
         forget()
 
-    def test_is_that_of_its_package(self) -> None:
+    def test_is_that_of_its_package(self):
         assert devices.BACKENDS["puck"].package == "haptics-puck 0.1.0"
         assert devices.refused_plugins() == ()
 
-    def test_goes_where_it_is_pushed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_goes_where_it_is_pushed(self, monkeypatch):
         clock = Clock(1e-3)
         device = self.make(clock, strength=0.5)
         maker = importlib.import_module("haptics_puck.maker")
@@ -63,7 +59,7 @@ class TestPuck(DeviceContract):
         assert device.spec.max_force == 3.0
 
 
-def haptics(*arguments: str, folder: Path, site: Path | None, status: int = 0) -> Any:
+def haptics(*arguments, folder, site, status=0):
     """Run a command with the package installed, or without it; return its answer, or its words of an error."""
     path = os.pathsep.join(map(str, filter(None, (site, ROOT))))
     command = [sys.executable, "-m", "apps", *arguments, "--json"]
@@ -80,9 +76,7 @@ def haptics(*arguments: str, folder: Path, site: Path | None, status: int = 0) -
     return json.loads(done.stdout) if done.stdout else done.stderr
 
 
-def test_a_recording_with_its_device_and_its_function_is_replayed_without_the_package(
-    site: Path, tmp_path: Path
-) -> None:
+def test_a_recording_with_its_device_and_its_function_is_replayed_without_the_package(site, tmp_path):
     settings = ("--device", "puck", "--duration", "0.6", "--set", "law.name=felt", "--set", "law.static=0.4")
     run = haptics("run", "--headless", "--record", str(tmp_path), *settings, folder=tmp_path, site=site)
     assert (run["device"], run["reason"]) == ("puck", "completed")
@@ -98,7 +92,7 @@ def test_a_recording_with_its_device_and_its_function_is_replayed_without_the_pa
     )
 
 
-def test_a_recording_with_its_class_of_a_law_says_which_package_is_missing(site: Path, tmp_path: Path) -> None:
+def test_a_recording_with_its_class_of_a_law_says_which_package_is_missing(site, tmp_path):
     settings = ("--device", "virtual-joystick", "--clock", "off", "--duration", "2", "--set", "law.name=two-levels")
     run = haptics("run", "--headless", "--record", str(tmp_path), *settings, folder=tmp_path, site=site)
     assert 0.0 < run["stick_fraction"] < 1.0

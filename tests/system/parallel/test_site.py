@@ -1,7 +1,5 @@
 """The documentation site: it is built without a warning, lacks nothing that is public, and fetches nothing."""
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 import os
@@ -11,9 +9,6 @@ import shutil
 import subprocess
 import sys
 import zlib
-from collections.abc import Iterator
-from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -27,7 +22,7 @@ MODULES = ("chapters", "command_line", "docstrings", "hooks", "interface", "link
 
 
 @pytest.fixture
-def generator(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def generator(monkeypatch):
     """Make the modules of ``docs/generate`` importable, as MkDocs does."""
     for package in ("mkdocs", "mkdocstrings", "griffe"):
         if not os.environ.get("CI"):
@@ -38,7 +33,7 @@ def generator(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         sys.modules.pop(name, None)
 
 
-def build(root: Path, into: Path) -> tuple[int, str]:
+def build(root, into):
     """Do what ``./run docs`` does; return the exit status and all that was said."""
     words = runpy.run_path(str(ROOT / "run"))["program"]("docs", [])
     done = subprocess.run(
@@ -57,7 +52,7 @@ def build(root: Path, into: Path) -> tuple[int, str]:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site(tmp_path_factory):
     if not os.environ.get("CI"):
         pytest.importorskip("mkdocstrings", reason="the site is built where the extra 'docs' is installed: ./run setup")
     into = tmp_path_factory.mktemp("site")
@@ -66,14 +61,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return into
 
 
-def test_every_public_name_has_its_place(site: Path) -> None:
+def test_every_public_name_has_its_place(site):
     packed = (site / "objects.inv").read_bytes().split(b"\n", 4)[4]
     places = {line.split(" ")[0] for line in zlib.decompress(packed).decode().splitlines()}
     assert {f"haptics.{name}" for name in haptics.__all__} <= places
     assert "devices.open_device" in places
 
 
-def test_every_command_is_in_the_reference(site: Path) -> None:
+def test_every_command_is_in_the_reference(site):
     page = (site / "command_line.html").read_text(encoding="utf-8")
     (commands,) = (action.choices for action in _parser()._actions if action.choices and not action.option_strings)
     for name in commands:
@@ -81,21 +76,21 @@ def test_every_command_is_in_the_reference(site: Path) -> None:
     assert "--travel-x" in page, "of a command in a command"
 
 
-def test_reading_it_fetches_nothing(site: Path) -> None:
+def test_reading_it_fetches_nothing(site):
     fetched = re.compile(r'<(?:script|link|img|iframe)\b[^>]*(?:src|href)="(?:https?:)?//[^"]+"')
     for page in site.rglob("*.html"):
         found = [tag for tag in fetched.findall(page.read_text(encoding="utf-8")) if 'rel="canonical"' not in tag]
         assert found == [], page
 
 
-def test_nothing_of_the_generator_is_on_it(site: Path) -> None:
+def test_nothing_of_the_generator_is_on_it(site):
     assert not (site / "generate").exists()
 
 
 # --- what must not pass -----------------------------------------------------------------------------------------------
 
 
-def small_repository(root: Path, text: str, module: str) -> None:
+def small_repository(root, text, module):
     """Make a repository of one page and one public name, with this project's own configuration and generator."""
     shutil.copytree(GENERATE, root / "docs" / "generate", ignore=shutil.ignore_patterns("__pycache__"))
     settings, _, _ = (ROOT / "mkdocs.yml").read_text().partition("nav:\n")
@@ -124,7 +119,7 @@ BAD = GOOD.replace('["good"]', '["good", "bad", "absent"]') + "\n\ndef bad():\n 
 
 
 @pytest.mark.usefixtures("generator")
-def test_a_small_site_is_built(tmp_path: Path) -> None:
+def test_a_small_site_is_built(tmp_path):
     small_repository(tmp_path, "[the log](../CHANGELOG.md) and `haptics.good`\n", GOOD)
     status, said = build(tmp_path, tmp_path / "site")
     assert status == 0, said
@@ -134,7 +129,7 @@ def test_a_small_site_is_built(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("generator")
-def test_broken_links_and_undocumented_names_are_errors(tmp_path: Path) -> None:
+def test_broken_links_and_undocumented_names_are_errors(tmp_path):
     small_repository(tmp_path, "[a](nowhere.md) [b](command_line.md#no-such-place) [c](../nowhere.py)\n", BAD)
     (tmp_path / "docs" / "forgotten.md").write_text("# In no chapter\n")
     status, said = build(tmp_path, tmp_path / "site")
@@ -155,7 +150,7 @@ def test_broken_links_and_undocumented_names_are_errors(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def links(generator: None) -> ModuleType:
+def links(generator):
     return importlib.import_module("links")
 
 
@@ -173,12 +168,12 @@ def links(generator: None) -> ModuleType:
         ("../no_such_file.py", "docs/safety.md", "safety.md", "../no_such_file.py"),
     ],
 )
-def test_where_a_link_leads_on_the_site(links: ModuleType, link: str, origin: str, page: str, becomes: str) -> None:
+def test_where_a_link_leads_on_the_site(links, link, origin, page, becomes):
     assert links.rewritten(f"[a]({link})", origin, page) == f"[a]({becomes})"
     assert links.rewritten(f"```\n[a]({link})\n```", origin, page) == f"```\n[a]({link})\n```"
 
 
-def test_names_become_links_to_where_they_are(links: ModuleType) -> None:
+def test_names_become_links_to_where_they_are(links):
     places = {"haptics.Law": "interface/haptics.md#haptics.Law"}
     said = links.with_names(
         "`haptics.Law`, `haptics.friction.law` [`haptics.Law`](x.md)\n", places, "tutorials/own_law.md"
@@ -220,12 +215,12 @@ See `a ≥ b` and `c`.
 
 
 @pytest.mark.usefixtures("generator")
-def test_docstrings_become_markdown() -> None:
+def test_docstrings_become_markdown():
     assert importlib.import_module("docstrings").as_markdown(DOCSTRING) == MARKDOWN
 
 
 @pytest.mark.usefixtures("generator")
-def test_settings_are_documented_by_their_declarations() -> None:
+def test_settings_are_documented_by_their_declarations():
     griffe = importlib.import_module("griffe")
     extension = griffe.load_extensions(importlib.import_module("docstrings").Markdown)
     settings = griffe.load("devices.joystick.settings", search_paths=[ROOT], extensions=extension)["StickSettings"]

@@ -1,13 +1,10 @@
 """The package as it is installed: what is in the wheel, that it runs from there, and beside packages of its names."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
 import sys
 import zipfile
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +14,7 @@ COMMAND = "import sys, haptics; sys.exit(haptics.main())"
 PACKAGES = ("haptics", "devices", "calibration", "apps")
 
 
-def run(*arguments: str, path: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+def run(*arguments, path, folder):
     """Run the command of the packages in the folder `path`."""
     own = {**os.environ, "PYTHONPATH": str(path)}
     own.pop("PYTHONSAFEPATH", None)
@@ -32,7 +29,7 @@ def run(*arguments: str, path: Path, folder: Path) -> subprocess.CompletedProces
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def wheel(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheel")
     pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
     subprocess.run([*pip, "--wheel-dir", str(folder), str(ROOT)], check=True, capture_output=True, text=True)
@@ -40,7 +37,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
-def test_the_wheel_has_all_that_is_needed_and_nothing_else(wheel: Path) -> None:
+def test_the_wheel_has_all_that_is_needed_and_nothing_else(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
     assert {name.partition("/")[0] for name in names if ".dist-info" not in name} == set(PACKAGES)
@@ -49,7 +46,7 @@ def test_the_wheel_has_all_that_is_needed_and_nothing_else(wheel: Path) -> None:
     assert {name for name in kept if "__pycache__" not in name and not (ROOT / name).is_dir()} <= set(names)
 
 
-def test_the_demonstration_runs_from_the_wheel(wheel: Path, tmp_path: Path) -> None:
+def test_the_demonstration_runs_from_the_wheel(wheel, tmp_path):
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "site")
     done = run("demo", "--headless", "--duration", "0.5", "--json", path=tmp_path / "site", folder=tmp_path)
@@ -59,7 +56,7 @@ def test_the_demonstration_runs_from_the_wheel(wheel: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("name", ["apps", "devices"])
-def test_a_foreign_package_of_the_same_name_is_said_in_one_line(name: str, tmp_path: Path) -> None:
+def test_a_foreign_package_of_the_same_name_is_said_in_one_line(name, tmp_path):
     (tmp_path / name).mkdir()
     (tmp_path / name / "__init__.py").write_text("")
     done = run("--version", path=tmp_path, folder=tmp_path)
@@ -69,7 +66,7 @@ def test_a_foreign_package_of_the_same_name_is_said_in_one_line(name: str, tmp_p
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_a_package_that_is_missing_is_said_in_one_line(tmp_path: Path) -> None:
+def test_a_package_that_is_missing_is_said_in_one_line(tmp_path):
     (tmp_path / "haptics").symlink_to(ROOT / "haptics")
     code = f"import sys; sys.path[:] = [p for p in sys.path if {str(ROOT)!r} not in p]; {COMMAND}"
     done = subprocess.run(
@@ -84,7 +81,7 @@ def test_a_package_that_is_missing_is_said_in_one_line(tmp_path: Path) -> None:
     assert "the package 'devices' is missing" in done.stderr
 
 
-def test_the_command_is_that_of_the_packages_here(tmp_path: Path) -> None:
+def test_the_command_is_that_of_the_packages_here(tmp_path):
     done = run("--version", path=ROOT, folder=tmp_path)
     assert done.returncode == 0
     assert done.stdout.startswith("haptics ")

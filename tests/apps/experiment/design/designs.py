@@ -1,9 +1,5 @@
 """Experiments for tests, as text that may be changed."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 WEBER = """\
 [experiment]
 name = "weber"
@@ -62,9 +58,20 @@ keys = { "1" = ["1", "left"], "2" = ["2", "right"] }
 """
 
 
-def changed(folder: Path, old: str = "", new: str = "", text: str = WEBER) -> Path:
+def changed(folder, old="", new="", text=WEBER):
     """Write the experiment with `old`, which must be in it, replaced by `new`; return the file."""
     assert old in text
     path = folder / "weber.toml"
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
     return path
+
+
+def friction_file(x, y, viscosity=1.0, reach=(0.02, 0.02)):
+    """Return a friction file of a joystick with Coulomb levels [N], their intervals and a viscosity [N s/m]."""
+    text = '[provenance]\ndevice = "virtual-joystick"\n'
+    for axis, level, half in (("x", x, reach[0]), ("y", y, reach[1])):
+        text += f'[joint.{axis}]\nrotary = false\n[joint.{axis}.friction]\nmodel = "coulomb-viscous"\n'
+        text += f"coulomb_force_n = {level}\nviscosity_ns_per_m = {viscosity}\n[joint.{axis}.friction.interval_95]\n"
+        text += f"coulomb_force_n = [{level - half:g}, {level + half:g}]\n"
+        text += f"viscosity_ns_per_m = [{0.9 * viscosity:g}, {1.1 * viscosity:g}]\n"
+    return text

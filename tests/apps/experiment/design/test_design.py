@@ -1,22 +1,28 @@
-"""An experiment from its file: complete where it is right, and refused with line and key where it is not."""
+"""Experiment files: complete designs, refusals with line and key, texts of participants, shipped examples."""
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
+import json
+import tomllib
+from dataclasses import fields
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from apps.experiment.design import read_design
+from apps.experiment.design import key_lines, read_design
+from apps.experiment.design.lines import KeyPath
+from apps.experiment.design.texts import ANSWERS, TextSettings
+from apps.experiment.engine.course import Course, Participant
+from apps.experiment.screens import Show, audience
+from apps.experiment.trial import TASKS, Answer, TrialView
 from haptics.errors import ConfigurationError
-from tests.apps.experiment.design.designs import WEBER, changed
+from tests.apps.experiment.design.designs import WEBER, changed, friction_file
+from tests.apps.experiment.screens.test_audience import Heard
+from tests.processes import ROOT
 
 
-def line_of(text: str, mark: str) -> int:
-    return text[: text.index(mark)].count("\n") + 1
-
-
-def test_a_design_has_the_session_with_everything_that_a_session_can_be(tmp_path: Path) -> None:
+def test_design_takes_session_settings_and_procedures_of_conditions(tmp_path):
     design = read_design(changed(tmp_path, "[session]\n", "[session]\nrate = 2000.0\n"))
     config = design.config(design.condition("2 N"), 2.5)
     assert (config.session.rate, config.law["force"], config.device) == (2000.0, 2.5, "virtual-joystick")
@@ -56,73 +62,248 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("old", "new", "mark", "key"), WRONG, ids=[new.split("\n")[-1] for _, new, _, _ in WRONG])
-def test_a_mistake_is_refused_with_its_line_and_key(tmp_path: Path, old: str, new: str, mark: str, key: str) -> None:
+def test_invalid_setting_is_refused_with_line_and_key(tmp_path, old, new, mark, key):
     path = changed(tmp_path, old, new)
     with pytest.raises(ConfigurationError) as caught:
         read_design(path)
-    found = re.match(rf"{re.escape(str(path))}:(\d+): ", str(caught.value))
-    assert found, caught.value
-    assert int(found[1]) == line_of(path.read_text(encoding="utf-8"), mark), caught.value
-    assert key in str(caught.value)
+    line = path.read_text(encoding="utf-8").partition(mark)[0].count("\n") + 1
+    assert str(caught.value).startswith(f"{path}:{line}: ") and key in str(caught.value)
 
 
-def test_a_level_beyond_the_largest_force_is_refused_with_the_one_that_can_be_had(tmp_path: Path) -> None:
+def test_level_above_the_largest_force_is_refused_with_the_limit(tmp_path):
     with pytest.raises(ConfigurationError, match=r"the highest level on this reference is 8 N"):
         read_design(changed(tmp_path, "maximum = 2.0", "maximum = 8.5"))
     read_design(changed(tmp_path, "maximum = 2.0", "maximum = 8.0"))
 
 
-def test_a_level_finer_than_the_device_renders_is_refused_with_the_increment_on_that_pedestal(tmp_path: Path) -> None:
+def test_level_below_the_resolution_is_refused_with_the_increment(tmp_path):
     with pytest.raises(ConfigurationError, match=r"smallest increment on the pedestal of 1 is 0\.05"):
         read_design(changed(tmp_path, "[stimulus]", "[stimulus]\nresolution = 0.05"))
 
 
-def test_the_step_of_force_is_that_of_the_data_sheet_where_the_file_says_none(tmp_path: Path) -> None:
-    """An emulated SideWinder has 255 steps: of its 7 N or so each is more than 0.02 N."""
+def test_resolution_defaults_to_the_data_sheet_of_the_device(tmp_path):
+    """An emulated SideWinder has 255 steps of about 7 N: each is more than 0.02 N."""
     stick = 'name = "pid-joystick"\nemulated = true\nemulator = "sidewinder-ff2"'
-    text = WEBER.replace('name = "virtual-joystick"', stick).replace(
-        "[[-0.03, 0.0], [0.03, 0.0]]", "[[-0.02, 0.0], [0.02, 0.0]]"
-    )
-    with pytest.raises(
-        ConfigurationError, match=r"weber\.toml:\d+: .*finer than pid-joystick renders in law\.force"
-    ) as told:
+    text = WEBER.replace('name = "virtual-joystick"', stick).replace("-0.03, 0.0], [0.03", "-0.02, 0.0], [0.02")
+    message = r"weber\.toml:\d+: .*finer than pid-joystick renders in law\.force"
+    with pytest.raises(ConfigurationError, match=message) as caught:
         read_design(changed(tmp_path, text=text))
-    step = float(str(told.value).rpartition(" is ")[2].rstrip("."))
+    step = float(str(caught.value).rpartition(" is ")[2].rstrip("."))
     assert 0.02 < step < 0.1
     read_design(changed(tmp_path, "minimum = 0.02", f"minimum = {1.01 * step}", text))
 
 
-OWN_FRICTION = """\
-[provenance]
-device = "virtual-joystick"
-[joint.x]
-rotary = false
-[joint.x.friction]
-model = "coulomb"
-coulomb_force_n = 1.0
-viscosity_ns_per_m = 0.0
-[joint.y]
-rotary = false
-[joint.y.friction]
-model = "coulomb"
-coulomb_force_n = 1.0
-viscosity_ns_per_m = 0.0
-"""
-
-
-def detection(folder: Path, reference: float) -> Path:
-    """Write a detection on a joystick of whose friction of 1 N a tenth is left."""
-    (folder / "own.toml").write_text(OWN_FRICTION, encoding="utf-8")
+def detection(folder, reference):
+    """Write a detection experiment on a joystick with a residual friction of 0.1 N."""
+    (folder / "own.toml").write_text(friction_file(1.0, 1.0, viscosity=0.0, reach=(0.0, 0.0)), encoding="utf-8")
     text = WEBER.replace('"discrimination"', '"detection-2ifc"')
     text = text.replace('"virtual-joystick"', '"virtual-joystick"\nfriction_parameters = "own.toml"\n')
-    text = text.replace("reference = 1.0", f"reference = {reference}").replace(
-        "easy = 0.2", "easy = 0.2\neasy_level = 2.0"
-    )
-    return changed(folder, text=text)
+    text = text.replace("reference = 1.0", f"reference = {reference}")
+    return changed(folder, "easy = 0.2", "easy = 0.2\neasy_level = 2.0", text)
 
 
-def test_detection_below_the_friction_that_is_left_is_refused_and_a_pedestal_offered(tmp_path: Path) -> None:
+def test_detection_below_the_residual_friction_is_refused_with_a_pedestal(tmp_path):
     with pytest.raises(ConfigurationError, match=r"conditions\.reference = 0\.1\b") as caught:
         read_design(detection(tmp_path, 0.0))
     assert ":3: " in str(caught.value)
     read_design(detection(tmp_path, 0.1))
+
+
+NAMES = st.sampled_from(["a", "b-1", "c_2", "Über", "with space", 'quo"te', "x.y", "7"])
+SCALARS = st.one_of(
+    st.integers(-5, 5),
+    st.booleans(),
+    st.sampled_from(["", "# no comment", "a = 1", "]", "}", "'", '"', "\\", 'say "a", \\ b', "[t]"]),
+)
+INLINE = st.recursive(
+    SCALARS,
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(NAMES, inner, max_size=3)),
+    max_leaves=8,
+)
+TABLE = st.dictionaries(NAMES, INLINE, max_size=4)
+DOCUMENT = st.dictionaries(NAMES, st.one_of(TABLE, st.lists(TABLE, min_size=1, max_size=3)), max_size=4)
+
+
+class Writer:
+    """Writes a TOML document and records the line of each key."""
+
+    def __init__(self, draw):
+        self._draw = draw
+        self.lines = [""]
+        self.places: dict[KeyPath, int] = {}
+
+    def text(self):
+        return "\n".join(self.lines)
+
+    def put(self, words):
+        *whole, self.lines[-1] = (self.lines[-1] + words).split("\n")
+        self.lines[-1:-1] = whole
+
+    def note(self, path):
+        self.places.setdefault(path, len(self.lines))
+
+    def key(self, name):
+        bare = name.isascii() and name.replace("-", "").replace("_", "").isalnum()
+        self.put(name if bare and self._draw(st.booleans()) else json.dumps(name, ensure_ascii=False))
+
+    def value(self, value, path):
+        if isinstance(value, dict):
+            self.put("{ ")
+            for number, (name, inner) in enumerate(value.items()):
+                self.put(", " if number else "")
+                self.pair(name, inner, path)
+            self.put(" }")
+        elif isinstance(value, list):
+            self.put("[")
+            for number, inner in enumerate(value):
+                self.put(self._draw(st.sampled_from(["", " ", "\n", " # ] a comment }\n  "])))
+                self.note((*path, number))
+                self.value(inner, (*path, number))
+                self.put(",")
+            self.put("]")
+        elif isinstance(value, str) and "'" not in value and self._draw(st.booleans()):
+            self.put(self._draw(st.sampled_from([f"'{value}'", f"'''\n{value}'''"])))
+        elif isinstance(value, str) and self._draw(st.booleans()):
+            inside = value.replace("\\", "\\\\").replace('"', '\\"')
+            self.put(f'"""\n\n{inside}\\\n   """')
+        else:
+            self.put(json.dumps(value))
+
+    def pair(self, name, value, path):
+        self.note((*path, name))
+        self.key(name)
+        self.put(self._draw(st.sampled_from(["=", " = "])))
+        self.value(value, (*path, name))
+
+    def table(self, name, table, number):
+        path: KeyPath = (name,)
+        self.note(path)
+        if number is not None:
+            path = (name, number)
+            self.note(path)
+        marks = ("[", "]") if number is None else ("[[", "]]")
+        self.put(marks[0])
+        self.key(name)
+        self.put(marks[1] + self._draw(st.sampled_from(["\n", "  # [not] a table\n", "\n\n"])))
+        for inner, value in table.items():
+            self.pair(inner, value, path)
+            self.put(self._draw(st.sampled_from(["\n", " # = 3\n", "\n# a comment\n"])))
+
+
+@given(DOCUMENT, st.data())
+def test_key_lines_finds_every_key_of_random_documents(document, data):
+    writer = Writer(data.draw)
+    for name, table in document.items():
+        for number, one in enumerate(table if isinstance(table, list) else [table]):
+            writer.table(name, one, number if isinstance(table, list) else None)
+    text = writer.text()
+    tomllib.loads(text)
+    assert key_lines(text) == writer.places
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "line"),
+    [
+        ("a.b.c = 1\na.b.d = 2", ("a", "b", "d"), 2),
+        ("[a.b]\n\n[[a.c]]\nx = 1\n[[a.c]]\nx = 2\n[a.c.deep]\ny = 3", ("a", "c", 1, "deep", "y"), 8),
+        ("[t]\nwhen = 1979-05-27 07:32:00 # x\nz = 1.5e3", ("t", "z"), 3),
+        ('s = """four quotes: """"\nz = 1', ("z",), 2),
+        ("z = 0x1f", ("z",), 1),
+    ],
+)
+def test_key_lines_handles_rare_forms(text, path, line):
+    tomllib.loads(text)
+    assert key_lines(text)[path] == line
+
+
+GERMAN = (ROOT / "examples/experiments/texts/weber_friction.toml").read_text(encoding="utf-8")
+INTO_GERMAN = 'name = "weber"\ntexts = "words.toml"\nlanguage = "de"'
+
+
+def german(folder, words=GERMAN, text=WEBER):
+    (folder / "words.toml").write_text(words, encoding="utf-8")
+    return changed(folder, 'name = "weber"', INTO_GERMAN, text)
+
+
+def test_participant_screen_shows_only_configured_texts(tmp_path):
+    german_words = GERMAN.replace('answers = { "1"', 'answers = { done = "fertig", "1"')
+    keys = WEBER.replace('["1", "left"]', '["space"]').replace('["2", "right"]', '["return"]')
+    file = german(tmp_path, german_words, keys)
+    design, participant = read_design(file), Heard()
+    texts, screen = design.texts, audience.ScreenAudience(design, participant, None, code="P01", session=1, blocks=2)
+    plan = Course(design, Participant("P01", 1, 0, 7)).next()
+    screen.page(1, 1, texts.instructions[0])
+    screen.practice(texts.practice)
+    screen.rest(0.0, texts.rest)
+    for number in (0, 1):
+        for show in (screen.park, screen.interval, screen.gap):
+            show(plan, number)
+    screen.ask(plan)
+    screen.entry("12")
+    for correct in (True, False):
+        screen.feedback(correct)
+    screen.pause("participant")
+    screen.let_go(93.0)
+    screen.measures(0.5)
+    screen.measured("for the experimenter")
+    screen.finish(texts.end)
+    allowed = {str(getattr(texts, one.name)) for one in fields(texts)}
+    allowed |= {*texts.answers.values(), *texts.keys.values(), *texts.instructions, ""}
+    allowed.add(texts.let_go.replace("{seconds}", "93"))
+    shows = [message for message in participant.told if isinstance(message, Show)]
+    for show in shows:
+        words = (show.title, show.text, show.hold, *(word for key in show.keys for word in (key.words, key.cap)))
+        assert set(words) <= allowed, show.kind
+
+
+def test_missing_translation_is_named_with_file_and_line(tmp_path):
+    file = german(tmp_path, GERMAN.replace('right = "Richtig"\n', ""))
+    with pytest.raises(ConfigurationError, match=r"words\.toml:\d+: .*right.*'de'.*would read English"):
+        read_design(file)
+    file = german(tmp_path, GERMAN.replace(', "2" = "im zweiten"', "") + "\n[fr]\n")
+    with pytest.raises(ConfigurationError, match=r"answers\.2"):
+        read_design(file)
+
+
+def test_answer_texts_are_complete_and_unknown_ones_refused(tmp_path):
+    assert {answer for task in TASKS.values() for answer in task.responses} <= set(ANSWERS)
+    text = WEBER + '\n[texts]\nanswers = { "3" = "third" }\n'
+    with pytest.raises(ConfigurationError, match=r"weber\.toml:\d+: .*texts\.answers\.3"):
+        read_design(changed(tmp_path, text=text))
+    with pytest.raises(ConfigurationError, match=r"texts\.keys"):
+        TextSettings(keys={"space": ""})
+
+
+def test_english_texts_are_the_default(tmp_path):
+    design = read_design(changed(tmp_path))
+    assert design.texts.ask(design.experiment.task) == "Which one resisted more?"
+    assert (design.texts.answer("1"), design.texts.key("space")) == ("first", "Space")
+
+
+@pytest.mark.parametrize(
+    ("task", "level", "order", "response", "correct"),
+    [
+        ("discrimination", 0.2, 2, "2", True),
+        ("discrimination", 0.2, 2, "1", False),
+        ("discrimination", 0.0, 1, "1", True),  # an equal pair: right by chance, half of the time
+        ("detection-2ifc", 0.2, 1, "2", False),
+        ("detection", 0.2, None, "yes", True),
+        ("detection", 0.0, None, "yes", False),
+        ("detection", 0.0, None, "no", True),
+        ("same-different", 0.2, 2, "same", False),
+        ("same-different", 0.0, 2, "same", True),
+        ("adjustment", 0.2, None, 3.1, None),
+        ("estimation", 0.2, None, 10.0, None),
+    ],
+)
+def test_answer_is_scored(task, level, order, response, correct):
+    trial = TrialView(task, "law.force", 1.0, level, (1.0, 1.0 + level)[: TASKS[task].intervals], order)
+    assert Answer(response, 0.5).correct(trial) is correct
+
+
+FILES = sorted([*(ROOT / "examples/experiments").glob("*.toml"), *(ROOT / "examples/replications").glob("*.toml")])
+
+
+@pytest.mark.parametrize("file", FILES, ids=[file.stem for file in FILES])
+def test_shipped_experiment_is_valid(file):
+    assert read_design(file).conditions

@@ -1,10 +1,8 @@
-"""Runs a session of an experiment in processes that are killed, and goes on with it until it has ended.
+"""Run a session in processes that are killed at random moments and resumed until the session ends.
 
-``python -m tests.apps.experiment.engine.killed FILE OUT KILLS SEED`` prints how often a process was killed. Every child
-is a fork of a process that has compiled and imported all, so that a kill comes within trials, and not before.
+``python -m tests.apps.experiment.engine.killed FILE OUT KILLS SEED`` prints the number of kills. Every child is forked
+from a process with compiled kernels and loaded modules, so that a kill interrupts a trial instead of the start.
 """
-
-from __future__ import annotations
 
 import contextlib
 import os
@@ -20,8 +18,8 @@ from apps.experiment.engine.running import resume_session, run_session
 from haptics.errors import HapticError
 
 
-def go_on(file: Path, out: Path) -> None:
-    """Run the session, or what is left of it."""
+def go_on(file, out):
+    """Run the session, or resume it."""
     places = list(out.glob("sub-*/ses-*/*_journal.jsonl"))
     if places:
         resume_session(places[0])
@@ -29,8 +27,8 @@ def go_on(file: Path, out: Path) -> None:
         run_session(read_design(file), Request("P01", 1, 7, out, {}, simulated=True))
 
 
-def child(file: Path, out: Path) -> int:
-    """Fork a process that goes on; return its number."""
+def child(file, out):
+    """Fork a process that runs or resumes the session; return its number."""
     process = os.fork()
     if process == 0:
         status = 1
@@ -41,14 +39,14 @@ def child(file: Path, out: Path) -> int:
     return process
 
 
-def records(out: Path) -> int:
-    """Return how many records the journal has."""
+def records(out):
+    """Return the number of records of the journal."""
     places = list(out.glob("sub-*/ses-*/*_journal.jsonl"))
     return places[0].read_bytes().count(b"\n") if places else 0
 
 
-def status_of(process: int, out: Path, until: int, moment: float) -> int | None:
-    """Return the exit status of a process; None if it was killed, a `moment` [s] after it wrote the record `until`."""
+def status_of(process, out, until, moment):
+    """Return the exit status of a process; None if killed, a `moment` [s] after it wrote the record `until`."""
     while True:
         ended, status = os.waitpid(process, os.WNOHANG)
         if ended:
@@ -61,13 +59,13 @@ def status_of(process: int, out: Path, until: int, moment: float) -> int | None:
         time.sleep(1e-3)
 
 
-def main(file: Path, out: Path, kills: int, seed: int) -> int:
-    """Kill so often, at random moments; return how often a kill met a session that was running."""
+def main(file, out, kills, seed):
+    """Kill `kills` times at random moments; return the number of kills before the session ended."""
     chance = random.Random(seed)
     go_on(file, out / "whole")
     whole, cut, met = records(out / "whole"), out / "cut", 0
     while met < kills:
-        # some kills come before anything new was written, most of them well within a trial
+        # some kills precede any new record, most of them interrupt a trial
         until = records(cut) + chance.choice((0, chance.randrange(1, max(2 * whole // kills, 2))))
         if status_of(child(file, cut), cut, until, chance.uniform(0.0, 0.02)) is not None:
             return met

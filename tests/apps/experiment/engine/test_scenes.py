@@ -1,17 +1,15 @@
-"""Experiments on scenes: regions and walls are rendered, recorded, verified and felt, and a design says which scene."""
+"""Experiments on scenes: regions and walls are rendered, recorded and verified, and designs select a scene."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from apps.experiment.design import Design, read_design
 from apps.experiment.engine.opening import Request, begin
 from apps.experiment.engine.running import resume_session
-from apps.experiment.journal import SessionFolder, trial_rows
+from apps.experiment.journal import trial_rows
 from apps.experiment.report.sessions import read_experiment
 from apps.experiment.report.settings import AnalysisSettings
 from apps.experiment.report.words import methods
@@ -46,12 +44,12 @@ TEXT = WEBER.replace("rest = 0.4\n", GRIP).replace("[stimulus]", FIRM).replace('
 LAW = '[law]\nname = "coulomb"\n'
 
 
-def on_a_spot(folder: Path, named: str = '[session]\nscene = "spot.toml"') -> Path:
+def on_a_spot(folder, named='[session]\nscene = "spot.toml"'):
     (folder / "spot.toml").write_text(SPOT, encoding="utf-8")
     return changed(folder, LAW, "", TEXT.replace("[session]", named))
 
 
-def along_a_wall(folder: Path) -> Path:
+def along_a_wall(folder):
     text = TEXT.replace(LAW, WALL).replace('axis = "law.force"', 'axis = "wall.friction"')
     text = text.replace("points = [[-0.03, 0.0], [0.03, 0.0]]", "points = [[-0.03, -0.003], [0.03, -0.003]]")
     for name, reference in (("1 N", 0.3), ("2 N", 0.8)):
@@ -59,8 +57,8 @@ def along_a_wall(folder: Path) -> Path:
     return changed(folder, "start = 0.5\n", "start = 0.2\n", text.replace("maximum = 2.0", "maximum = 1.0"))
 
 
-def sound(place: SessionFolder) -> list[Any]:
-    """All blocks are as the equations say, to the bit what the program computes, and delivered as asked."""
+def assert_exact(place):
+    """Assert that all blocks verify, replay with the same bits, and deliver the asked levels; return their rows."""
     rows = []
     for recording in sorted(place.folder.glob("blocks/*")):
         run, found = verify(recording)
@@ -78,17 +76,17 @@ def sound(place: SessionFolder) -> list[Any]:
 
 
 @pytest.mark.parametrize("named", ['[session]\nscene = "spot.toml"', 'scene = "spot.toml"\n\n[session]'])
-def test_a_law_is_judged_beside_a_region(tmp_path: Path, named: str) -> None:
+def test_session_on_a_scene_is_exact(tmp_path, named):
     text = on_a_spot(tmp_path, named).read_text(encoding="utf-8")
     head, _, rest = text.partition('scene = "spot.toml"\n')
     file = changed(tmp_path, text="".join(('scene = "spot.toml"\n', head, rest)) if named[0] == "s" else text)
     _, place = simulate(file, tmp_path / "out")
-    for rows in sound(place):
+    for rows in assert_exact(place):
         assert set(rows["region"].tolist()) == {0, 1}
     assert "on the scene spot.toml" in methods(read_experiment([place.folder]), [], AnalysisSettings())
 
 
-def test_a_session_on_a_scene_goes_on_with_that_scene_only(tmp_path: Path) -> None:
+def test_resume_refuses_a_modified_scene(tmp_path):
     file = on_a_spot(tmp_path)
     journal, _ = begin(read_design(file), Request("P01", 1, 7, tmp_path / "out", {}, simulated=True))
     journal.close()
@@ -109,9 +107,7 @@ def test_a_session_on_a_scene_goes_on_with_that_scene_only(tmp_path: Path) -> No
         ("[session]\n", '[session]\nscene = "box"\n', 'scene = "box"', "scene"),
     ],
 )
-def test_a_mistake_in_a_scene_is_refused_with_its_line(
-    tmp_path: Path, old: str, new: str, mark: str, words: str
-) -> None:
+def test_invalid_scene_is_refused_with_its_line(tmp_path, old, new, mark, words):
     file = along_a_wall(tmp_path)
     text = file.read_text(encoding="utf-8").replace(old, new, 1)
     file.write_text(text, encoding="utf-8")
@@ -121,12 +117,12 @@ def test_a_mistake_in_a_scene_is_refused_with_its_line(
     assert f"{file}:{line}: " in str(caught.value) and words in str(caught.value)
 
 
-def test_without_a_wall_there_is_none_to_be_judged(tmp_path: Path) -> None:
+def test_wall_axis_requires_a_wall(tmp_path):
     with pytest.raises(ConfigurationError, match=r"axis 'wall.friction'|wall\.friction"):
         read_design(changed(tmp_path, 'axis = "law.force"', 'axis = "wall.friction"'))
 
 
-def test_a_shipped_scene_goes_by_its_name(tmp_path: Path) -> None:
+def test_shipped_scene_is_selected_by_name(tmp_path):
     design: Design = read_design(on_a_spot(tmp_path, '[session]\nscene = "border"'))
     assert design.session.scene is not None and len(design.session.scene.regions) == 1
     assert replace(design.session.scene, law=design.session.scene.law) == design.session.scene

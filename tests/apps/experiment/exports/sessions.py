@@ -1,55 +1,42 @@
 """Sessions to export: two participants, one of them with recordings of two blocks."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 
-from apps.experiment.journal import Journal, SessionFolder
+from apps.experiment.journal import Journal
 from haptics.recording.recorder import Recorder
-from haptics.records import NEUTRAL, Rows
+from haptics.records import NEUTRAL
 from haptics.trace import Reader, Trace
-from tests.apps.experiment.journal.records import HEADER, begin_block, end, place, response, run_trial, start
+from tests.apps.experiment.journal.records import HEADER, begin_block, end, place, run_trial, start
 
 TICKS = 400
 
 
-def plain_session(out: Path, participant: str = "P01", **header: Any) -> SessionFolder:
+def plain_session(out, participant="P01", **header):
     """Level 0.25 (2 of 3 right) and 0.5 (1 of 1) in one condition, 0.25 (1 of 1) in another; more does not count."""
     with Journal.create(place(out, participant), HEADER | header) as journal:
         begin_block(journal)
-        journal.append("trial_start", **start(1, kind="practice"))
-        journal.append("response", **response(1))
-        journal.append("trial_end", **end(1))
+        run_trial(journal, 1, kind="practice")
         run_trial(journal, 2)
         run_trial(journal, 3, level=0.5)
         run_trial(journal, 4)
-        journal.append("trial_start", **start(5))
-        journal.append("response", **response(5, correct=False, response="1", reaction_time_s=0.1 + 0.2))
-        journal.append("trial_end", **end(5))
+        run_trial(journal, 5, answer={"correct": False, "response": "1", "reaction_time_s": 0.1 + 0.2})
         journal.append("trial_start", **start(6))
         journal.append("trial_end", **end(6, 1, "repeat", "too fast, twice", 'said "oh"'))
         begin_block(journal, 2)
-        journal.append("trial_start", **start(6, 2, block=2, condition='high, "rough"', track=None))
-        journal.append("response", **response(6, 2))
-        journal.append("trial_end", **end(6, 2))
-        journal.append("trial_start", **start(7, kind="catch-easy", block=2))
-        journal.append("response", **response(7))
-        journal.append("trial_end", **end(7))
+        run_trial(journal, 6, 2, block=2, condition='high, "rough"', track=None)
+        run_trial(journal, 7, kind="catch-easy", block=2)
         journal.append("end", reason="completed", trials=6, repeated=1)
     return journal.place
 
 
-def recorded_session(out: Path, participant: str = "P02") -> SessionFolder:
+def recorded_session(out, participant="P02"):
     where = plain_session(out, participant, observer={"name": "level-1"})
     for block in (1, 2):
         record(where.recording(block), seed=block)
     return where
 
 
-def rows_of(seed: int) -> Rows:
+def rows_of(seed):
     """Rows with any numbers, of which a tick was skipped."""
     rng = np.random.default_rng(seed)
     rows = np.repeat(NEUTRAL, TICKS)
@@ -63,7 +50,7 @@ def rows_of(seed: int) -> Rows:
     return rows
 
 
-def record(folder: Path, seed: int) -> None:
+def record(folder, seed):
     """Make the recording of a block."""
     device = {"name": "virtual-joystick", "identity": "seed 1", "causality": "impedance"}
     trace = Trace.create(folder.parent.parent / f"trace-{seed}", capacity=1024)

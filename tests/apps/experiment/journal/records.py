@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
-from apps.experiment.journal import Journal, SessionFolder
+from apps.experiment.journal import SessionFolder
 
 HEADER: dict[str, Any] = {
     "experiment": "friction",
@@ -20,11 +19,11 @@ HEADER: dict[str, Any] = {
 }
 
 
-def place(out: Path, participant: str = "P01", session: int = 1) -> SessionFolder:
+def place(out, participant="P01", session=1):
     return SessionFolder.new(out, participant, session, "friction")
 
 
-def start(trial: int, attempt: int = 1, **fields: Any) -> dict[str, Any]:
+def start(trial, attempt=1, **fields):
     values = {
         "trial": trial,
         "block": 1,
@@ -42,7 +41,7 @@ def start(trial: int, attempt: int = 1, **fields: Any) -> dict[str, Any]:
     return values | fields
 
 
-def response(trial: int, attempt: int = 1, **fields: Any) -> dict[str, Any]:
+def response(trial, attempt=1, **fields):
     values = {
         "trial": trial,
         "attempt": attempt,
@@ -56,16 +55,24 @@ def response(trial: int, attempt: int = 1, **fields: Any) -> dict[str, Any]:
     return values | fields
 
 
-def end(trial: int, attempt: int = 1, outcome: str = "ok", *reasons: str) -> dict[str, Any]:
+def end(trial, attempt=1, outcome="ok", *reasons):
     return {"trial": trial, "attempt": attempt, "outcome": outcome, "reasons": list(reasons)}
 
 
-def begin_block(journal: Journal, block: int = 1, attempt: int = 1) -> None:
+def begin_block(journal, block=1, attempt=1):
     recording = journal.place.recording(block, attempt).relative_to(journal.place.folder).as_posix()
     journal.append("block_start", block=block, conditions=["low"], recording=recording, attempt=attempt)
 
 
-def run_trial(journal: Journal, trial: int, **fields: Any) -> None:
-    journal.append("trial_start", **start(trial, **fields))
-    journal.append("response", **response(trial))
-    journal.append("trial_end", **end(trial))
+def run_trial(
+    journal,
+    trial,
+    attempt=1,
+    outcome="ok",
+    answer=None,
+    **fields,
+):
+    """Append the records of an answered trial; `answer` and `fields` change its response and its start."""
+    journal.append("trial_start", **start(trial, attempt, **fields))
+    journal.append("response", **response(trial, attempt, **(answer or {})))
+    journal.append("trial_end", **end(trial, attempt, outcome))

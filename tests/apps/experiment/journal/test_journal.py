@@ -1,6 +1,4 @@
-"""The journal: what it has taken is kept, whatever happens to the process or the disk."""
-
-from __future__ import annotations
+"""The journal of a session: names, locking, durability, hostile files, and slots."""
 
 import json
 import os
@@ -10,21 +8,29 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apps.experiment.journal import Journal, JournalFault, read_journal, replay
+from apps.experiment.journal import (
+    Journal,
+    JournalFault,
+    SessionFolder,
+    read_journal,
+    replay,
+    require_code,
+    reserve_slot,
+    sessions_below,
+    task_label,
+)
 from haptics.errors import ConfigurationError, RecordingError
 from tests.apps.experiment.journal.records import HEADER, begin_block, place, run_trial
 from tests.processes import ROOT
 
-STAMPS = ("utc", "monotonic_ns")
 
-
-def test_a_journal_is_read_as_it_was_written(tmp_path: Path) -> None:
+def test_journal_round_trip_keeps_records_and_sidecar(tmp_path):
     with Journal.create(place(tmp_path), HEADER, {"room": "B12"}) as journal:
         begin_block(journal)
         run_trial(journal, 1)
@@ -42,18 +48,15 @@ def test_a_journal_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert sidecar["design"] == HEADER["design"]
 
 
-def test_the_names_are_those_of_bids(tmp_path: Path) -> None:
+def test_file_names_follow_bids(tmp_path):
     with Journal.create(place(tmp_path, session=3), HEADER) as journal:
         pass
     assert journal.place.journal == tmp_path / "sub-P01" / "ses-03" / "sub-P01_ses-03_task-friction_journal.jsonl"
-    assert sorted(path.name for path in journal.place.folder.iterdir()) == [
-        ".lock",
-        "session.json",
-        journal.place.journal.name,
-    ]
+    names = sorted(path.name for path in journal.place.folder.iterdir())
+    assert names == [".lock", "session.json", journal.place.journal.name]
 
 
-def test_one_writes_at_a_time_and_a_session_is_begun_once(tmp_path: Path) -> None:
+def test_journal_has_one_writer_and_is_created_once(tmp_path):
     where = place(tmp_path)
     with Journal.create(where, HEADER):
         with pytest.raises(ConfigurationError, match=rf"written by process {os.getpid()} on "):
@@ -64,18 +67,8 @@ def test_one_writes_at_a_time_and_a_session_is_begun_once(tmp_path: Path) -> Non
         assert len(journal.records) == 1
 
 
-def test_a_session_that_is_opened_again_goes_on_with_the_next_number(tmp_path: Path) -> None:
-    with Journal.create(place(tmp_path), HEADER) as journal:
-        begin_block(journal)
-    with Journal.open(journal.place) as again:
-        assert again.append("event", name="resumed")["number"] == 2
-    assert len(read_journal(again.place.journal).records) == 3
-
-
 @pytest.mark.parametrize("fields", [{"text": float("nan"), "by": "x"}, {"text": "a"}, {"text": "a", "by": "b", "c": 1}])
-def test_a_record_that_is_none_is_a_mistake_of_the_program_and_writes_nothing(
-    tmp_path: Path, fields: dict[str, Any]
-) -> None:
+def test_invalid_record_raises_and_writes_nothing(tmp_path, fields):
     with Journal.create(place(tmp_path), HEADER) as journal:
         before = journal.place.journal.read_bytes()
         with pytest.raises(ValueError, match="note"):
@@ -88,7 +81,7 @@ def test_a_record_that_is_none_is_a_mistake_of_the_program_and_writes_nothing(
         assert journal.append("note", text="a", by="b")["number"] == 1
 
 
-def test_nothing_personal_gets_in(tmp_path: Path) -> None:
+def test_personal_data_is_refused(tmp_path):
     with pytest.raises(ConfigurationError, match="looks like an address"):
         Journal.create(place(tmp_path), HEADER | {"fields": {"contact": "ann@example.org"}})
     with pytest.raises(ConfigurationError, match="'name'"):
@@ -96,11 +89,8 @@ def test_nothing_personal_gets_in(tmp_path: Path) -> None:
     assert not (tmp_path / "sub-P01").exists()
 
 
-# --- links, other people's files --------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", [".lock", "session.json", "journal"])
-def test_nothing_is_written_through_a_link(tmp_path: Path, name: str) -> None:
+def test_create_does_not_write_through_a_link(tmp_path, name):
     where = place(tmp_path / "out")
     where.folder.mkdir(parents=True)
     target = tmp_path / "precious"
@@ -111,7 +101,7 @@ def test_nothing_is_written_through_a_link(tmp_path: Path, name: str) -> None:
     assert target.read_text() == "precious"
 
 
-def test_a_journal_that_became_a_link_is_not_written(tmp_path: Path) -> None:
+def test_open_refuses_a_link(tmp_path):
     with Journal.create(place(tmp_path), HEADER) as journal:
         pass
     moved = journal.place.journal.rename(tmp_path / "moved.jsonl")
@@ -120,7 +110,7 @@ def test_a_journal_that_became_a_link_is_not_written(tmp_path: Path) -> None:
         Journal.open(journal.place)
 
 
-def test_a_sidecar_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
+def test_foreign_sidecar_is_not_overwritten(tmp_path):
     where = place(tmp_path)
     where.folder.mkdir(parents=True)
     where.sidecar.write_text('{\n  "mine": 1\n}\n')
@@ -130,7 +120,7 @@ def test_a_sidecar_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("harm", ["remove", "grow", "shrink"])
-def test_a_journal_that_somebody_touched_takes_no_more(tmp_path: Path, harm: str) -> None:
+def test_append_fails_after_the_file_was_modified(tmp_path, harm):
     with Journal.create(place(tmp_path), HEADER) as journal:
         path = journal.place.journal
         if harm == "remove":
@@ -142,7 +132,7 @@ def test_a_journal_that_somebody_touched_takes_no_more(tmp_path: Path, harm: str
                 journal.append("note", text="a", by="b")
 
 
-def test_a_journal_under_another_ones_name_is_not_gone_on_with(tmp_path: Path) -> None:
+def test_open_refuses_a_journal_of_another_participant(tmp_path):
     with Journal.create(place(tmp_path), HEADER) as journal:
         pass
     other = place(tmp_path, "P02")
@@ -152,10 +142,7 @@ def test_a_journal_under_another_ones_name_is_not_gone_on_with(tmp_path: Path) -
         Journal.open(other)
 
 
-# --- a torn last line -------------------------------------------------------------------------------------------------
-
-
-def test_a_last_line_torn_at_any_byte_is_cut_and_reported(tmp_path: Path) -> None:
+def test_torn_last_line_is_reported_at_any_byte(tmp_path):
     with Journal.create(place(tmp_path), HEADER) as journal:
         begin_block(journal)
         whole = journal.place.journal.stat().st_size
@@ -168,7 +155,7 @@ def test_a_last_line_torn_at_any_byte_is_cut_and_reported(tmp_path: Path) -> Non
     assert read_journal(journal.place.journal).torn == len(data) - 1 - whole
 
 
-def test_a_session_with_a_torn_line_goes_on_after_it(tmp_path: Path) -> None:
+def test_open_truncates_a_torn_last_line(tmp_path):
     with Journal.create(place(tmp_path), HEADER) as journal:
         begin_block(journal)
         whole = journal.place.journal.stat().st_size
@@ -181,11 +168,8 @@ def test_a_session_with_a_torn_line_goes_on_after_it(tmp_path: Path) -> None:
     assert names == ["header", "block_start", "event"]
 
 
-# --- the disk refuses -------------------------------------------------------------------------------------------------
-
-
-def test_a_full_disk_ends_the_journal_in_words_and_keeps_what_it_had(tmp_path: Path) -> None:
-    """The limit on file sizes stands for a full disk: part of the line is written, the rest is refused."""
+def test_full_disk_closes_the_journal_and_keeps_its_records(tmp_path):
+    """The limit on file sizes simulates a full disk: part of the line is written, the rest is refused."""
     with Journal.create(place(tmp_path), HEADER) as journal:
         begin_block(journal)
         whole = journal.place.journal.stat().st_size
@@ -207,27 +191,21 @@ def test_a_full_disk_ends_the_journal_in_words_and_keeps_what_it_had(tmp_path: P
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="nothing is forbidden to root")
-def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+def test_create_reports_a_read_only_folder(tmp_path):
     tmp_path.chmod(0o500)
     with pytest.raises(JournalFault, match="cannot be made"):
         Journal.create(place(tmp_path), HEADER)
 
 
-def test_an_interrupt_while_writing_leaves_no_half_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupt_while_writing_leaves_no_partial_record(tmp_path, monkeypatch):
     with Journal.create(place(tmp_path), HEADER) as journal:
-        monkeypatch.setattr(os, "fsync", _interrupt)
+        monkeypatch.setattr(os, "fsync", Mock(side_effect=KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             journal.append("note", text="a", by="e")
         monkeypatch.undo()
         assert journal.append("note", text="b", by="e")["number"] == 1
     assert [one.get("text") for one in read_journal(journal.place.journal).records] == [None, "b"]
 
-
-def _interrupt(_: int) -> None:
-    raise KeyboardInterrupt
-
-
-# --- kill -9 ----------------------------------------------------------------------------------------------------------
 
 _WRITER = """
 import sys
@@ -251,10 +229,9 @@ while True:
 """
 
 
-def _killed_writer(out: Path, after: int, extra: float) -> int:
-    """Run a writer until it has told of `after` trials and a moment more; return the last trial it told of."""
+def _killed_writer(out, after, extra):
+    """Kill a writer `extra` [s] after it reported `after` trials; return the last trial that it reported."""
     writer = subprocess.Popen([sys.executable, "-c", _WRITER, str(out)], cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    assert writer.stdout is not None
     lines = [writer.stdout.readline() for _ in range(after)]
     try:
         writer.wait(extra)
@@ -266,38 +243,36 @@ def _killed_writer(out: Path, after: int, extra: float) -> int:
     return int([line for line in lines if line.endswith("\n")][-1])
 
 
-def _kill_often(out: Path, times: int) -> None:
+def _kill_often(out, times):
     rng = random.Random(20)
     for _ in range(times):
-        told = _killed_writer(out, rng.randrange(1, 6), rng.uniform(0.0, 0.02))
+        reported = _killed_writer(out, rng.randrange(1, 6), rng.uniform(0.0, 0.02))
         state = replay(read_journal(place(out).journal).records)
-        assert len(state.answered) >= told, "what was told is not in the journal"
+        assert len(state.answered) >= reported, "a reported trial is missing in the journal"
         assert list(state.answered) == list(range(1, len(state.answered) + 1))
     state = replay(read_journal(place(out).journal).records)
     assert state.blocks == {1: times}
 
 
-def test_kill_9_at_random_moments_loses_nothing_answered(tmp_path: Path) -> None:
+def test_kill_9_loses_no_answer(tmp_path):
     _kill_often(tmp_path, 4)
 
 
-# --- any content ------------------------------------------------------------------------------------------------------
-
-_TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40)
-_PLAIN = st.recursive(
+TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40)
+PLAIN = st.recursive(
     st.none()
     | st.booleans()
     | st.integers(-(2**63), 2**63 - 1)
     | st.floats(allow_nan=False, allow_infinity=False)
-    | _TEXTS,
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(_TEXTS, inner, max_size=4),
+    | TEXTS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4),
     max_leaves=10,
 )
 
 
 @settings(max_examples=15)
-@given(st.lists(st.tuples(_TEXTS, _PLAIN), max_size=5))
-def test_whatever_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, entries: list[tuple[str, Any]]) -> None:
+@given(st.lists(st.tuples(TEXTS, PLAIN), max_size=5))
+def test_any_json_content_round_trips(tmp_path_factory, entries):
     with Journal.create(place(tmp_path_factory.mktemp("out")), HEADER) as journal:
         for text, value in entries:
             journal.append("note", text=text, by="x")
@@ -305,3 +280,98 @@ def test_whatever_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, e
     found = read_journal(journal.place.journal)
     assert found.records == journal.records
     assert found.torn == 0
+
+
+@pytest.mark.parametrize("code", ["P01", "01", "s3", "SIM", "x", "A" * 32])
+def test_participant_code_is_accepted(code):
+    assert require_code(code) == code
+
+
+@pytest.mark.parametrize(
+    "code", ["", "Ann Lee", "a@b.org", "sub-01", "P_01", "P.01", "../x", "Ü1", "P01\n", "A" * 33, "Anna", "Meier", "１"]
+)
+def test_personal_name_or_path_is_refused_as_code(code):
+    with pytest.raises(ConfigurationError, match="must be a code"):
+        require_code(code)
+
+
+@pytest.mark.parametrize("number", [0, -1, 1000])
+def test_session_number_out_of_range_is_refused(number):
+    with pytest.raises(ConfigurationError, match="session"):
+        SessionFolder.new(Path("out"), "P01", number, "friction")
+
+
+def test_task_label_keeps_letters_and_digits():
+    assert task_label("Weber-function of friction (2)") == "Weberfunctionoffriction2"
+    for name in ("", "---", "摩擦", "x" * 65):
+        with pytest.raises(ConfigurationError, match="letters"):
+            task_label(name)
+
+
+def test_session_folder_is_found_from_folder_or_journal(tmp_path):
+    with Journal.create(place(tmp_path), HEADER) as journal:
+        pass
+    where = journal.place
+    assert SessionFolder.of(where.folder) == SessionFolder.of(where.journal) == where
+    assert where.recording(3).name == "block-03"
+    assert where.recording(3, 2).name == "block-03_2"
+    with pytest.raises(RecordingError, match="no session"):
+        SessionFolder.of(tmp_path)
+    (where.folder / "sub-P02_ses-01_task-friction_journal.jsonl").write_text("")
+    with pytest.raises(RecordingError, match="must be one file"):
+        SessionFolder.of(where.folder)
+
+
+def test_sessions_below_searches_every_level(tmp_path):
+    for participant, session in (("P02", 1), ("P01", 2), ("P01", 1)):
+        Journal.create(place(tmp_path, participant, session), HEADER).close()
+    found = [(one.participant, one.session) for one in sessions_below(tmp_path)]
+    assert found == [("P01", 1), ("P01", 2), ("P02", 1)]
+    assert [one.session for one in sessions_below(tmp_path / "sub-P01")] == [1, 2]
+    assert sessions_below(tmp_path / "sub-P02" / "ses-01")[0].participant == "P02"
+    with pytest.raises(RecordingError, match="holds no session"):
+        sessions_below(tmp_path / "sub-P01" / "ses-01" / "blocks")
+
+
+_STATION = """
+import sys
+from pathlib import Path
+from apps.experiment.journal import reserve_slot
+
+sys.stdin.readline()
+print(*(reserve_slot(Path(sys.argv[1]), "friction", code) for code in sys.argv[2:]))
+"""
+
+
+def test_slot_is_unique_and_kept_per_participant(tmp_path):
+    assert [reserve_slot(tmp_path, "friction", code) for code in ("P3", "P1", "P2", "P1")] == [0, 1, 2, 1]
+    assert reserve_slot(tmp_path, "viscosity", "P2") == 0
+
+
+def test_concurrent_reservations_never_share_a_slot(tmp_path):
+    """Three stations reserve at once; participant P1 is reserved at each of them."""
+    codes = [[f"S{station}P{number}" for number in range(12)] for station in range(3)]
+    command = [sys.executable, "-c", _STATION, str(tmp_path)]
+    stations = [
+        subprocess.Popen([*command, "P1", *own], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for own in codes
+    ]
+    for station in stations:
+        station.stdin.write("go\n")
+        station.stdin.flush()
+    found = [[int(word) for word in station.communicate()[0].split()] for station in stations]
+    assert all(station.returncode == 0 for station in stations)
+    assert len({places[0] for places in found}) == 1
+    others = [number for places in found for number in places[1:]]
+    assert len(set(others) | {found[0][0]}) == len(others) + 1 == 37
+    for own, places in zip(codes, found, strict=True):
+        assert [reserve_slot(tmp_path, "friction", code) for code in own] == places[1:]
+    assert len(list((tmp_path / "slots" / "task-friction").iterdir())) == 37
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[]", '{"participant": "Ann Lee"}', "x" * 5_000_000])
+def test_foreign_slot_file_is_named(tmp_path, content):
+    reserve_slot(tmp_path, "friction", "P1")
+    (tmp_path / "slots" / "task-friction" / "slot-0001").write_text(content)
+    with pytest.raises(ConfigurationError, match=r"slot-0001 is no reserved place"):
+        reserve_slot(tmp_path, "friction", "P2")

@@ -1,6 +1,4 @@
-"""Lays out every `Show` on a real display and prints, as JSON, where its texts are: a program, run by a test."""
-
-from __future__ import annotations
+"""Program: lay out every `Show` on a real display and print the places of its texts as JSON."""
 
 import json
 import sys
@@ -16,7 +14,7 @@ from tests.apps.experiment.screens.shows import INSTRUCTIONS, shows
 SIZES = ((1280, 720), (1366, 768), (1024, 768), (2560, 1440))
 
 
-def main() -> None:
+def main():
     """Print one entry for each size and `Show`."""
     pyglet.window.Window(64, 64, visible=False)
     found = []

@@ -1,7 +1,5 @@
 """One `Show` of every kind, as an experiment would say them."""
 
-from __future__ import annotations
-
 import time
 
 from apps.experiment.screens import Choice, Pacing, Show, StartBox
@@ -20,7 +18,7 @@ TWO = (Choice("1", "first"), Choice("2", "second"))
 START = StartBox((-0.06, 0.0), 0.008)
 
 
-def shows() -> dict[str, Show]:
+def shows():
     """Return them by name."""
     now = time.monotonic()
     pacing = Pacing(((-0.06, 0.0), (0.06, 0.0)), 1.0, now)

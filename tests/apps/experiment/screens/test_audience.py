@@ -1,52 +1,59 @@
-"""What the engine does, as it is told to the screens."""
+"""Messages to the screens of participant and experimenter, and parts of the screens that need no display."""
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import subprocess
+import sys
 import time
-from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from apps.experiment.design import Design, read_design
-from apps.experiment.engine.course import Course, Participant, Plan
+from apps.experiment.design import read_design
+from apps.experiment.engine.course import Course, Participant
 from apps.experiment.engine.presenting import Reply
-from apps.experiment.screens import Certificate, Outcome, Progress, Show
+from apps.experiment.screens import Certificate, Outcome, Pacing, Progress, ScreenSettings, Show
 from apps.experiment.screens.audience import ScreenAudience
+from apps.experiment.screens.participant.layout import arrange
+from apps.experiment.screens.participant.sound import RATE, part_of, pink_noise, samples, tones
+from haptics.errors import ConfigurationError
 from tests.apps.experiment.design.designs import changed
 
 
 class Heard:
-    """A front end that keeps what it is told."""
+    """A front end that records its messages."""
 
     open, holds_key, connection = True, False, None
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.told: list[Any] = []
 
-    def send(self, message: Any) -> None:
+    def send(self, message):
         self.told.append(message)
 
-    def messages(self) -> list[Any]:
+    def messages(self):
         return []
 
-    def close(self) -> None:
+    def close(self):
         self.open = False
 
-    def last(self, kind: type) -> Any:
+    def last(self, kind):
         return next(message for message in reversed(self.told) if isinstance(message, kind))
 
 
-def begin(design: Design, trials: int | None = None) -> tuple[ScreenAudience, Heard, Heard, Plan]:
+def begin(design, trials=None):
     participant, experimenter = Heard(), Heard()
     audience = ScreenAudience(design, participant, experimenter, code="P01", session=1, blocks=2, trials=trials)
     plan = Course(design, Participant("P01", 1, 0, 7)).next()
-    assert plan is not None
     return audience, participant, experimenter, plan
 
 
-def present(audience: ScreenAudience, plan: Plan) -> None:
+def present(audience, plan):
     """Present a trial and its answer."""
     for number in (0, 1):
         audience.park(plan, number)
@@ -56,7 +63,7 @@ def present(audience: ScreenAudience, plan: Plan) -> None:
     audience.ended(plan, 1, True, (), Reply("2", 0.8, 5000, "key", "2"))
 
 
-def test_a_trial_as_both_see_it(tmp_path: Path) -> None:
+def test_trial_is_shown_to_participant_and_experimenter(tmp_path):
     audience, participant, experimenter, plan = begin(read_design(changed(tmp_path)))
     present(audience, plan)
     shows = [message for message in participant.told if isinstance(message, Show)]
@@ -70,16 +77,13 @@ def test_a_trial_as_both_see_it(tmp_path: Path) -> None:
     assert not any("level" in str(dataclasses.asdict(show)) for show in shows)
 
 
-def test_the_experimenter_sees_the_certificate_of_all_intervals(tmp_path: Path) -> None:
+def test_experimenter_sees_the_timing_certificate(tmp_path):
     audience, participant, experimenter, _ = begin(read_design(changed(tmp_path)))
     audience.judged(2000, 0, 1.2e-3, ())
     told = {one.name: one for one in experimenter.last(Certificate).figures}
-    assert {name: one.verdict for name, one in told.items()} == {
-        "intervals": "",
-        "repeated": "good",
-        "late ticks in intervals": "good",
-        "longest gap": "good",
-    }
+    verdicts = {name: one.verdict for name, one in told.items()}
+    assert verdicts.pop("intervals") == "" and set(verdicts.values()) == {"good"}
+    assert set(verdicts) == {"repeated", "late ticks in intervals", "longest gap"}
     audience.judged(2000, 8, 9e-3, ("late ticks", "gap between ticks"))
     told = {one.name: one for one in experimenter.last(Certificate).figures}
     assert {one.verdict for name, one in told.items() if name != "intervals"} == {"doubtful"}
@@ -89,7 +93,7 @@ def test_the_experimenter_sees_the_certificate_of_all_intervals(tmp_path: Path) 
     assert not any(isinstance(message, Certificate) for message in participant.told)
 
 
-def test_in_a_blind_session_the_experiment_itself_says_nothing_that_tells(tmp_path: Path) -> None:
+def test_blind_session_hides_condition_and_level(tmp_path):
     design = read_design(changed(tmp_path))
     design = dataclasses.replace(design, experiment=dataclasses.replace(design.experiment, blind=True))
     audience, _, experimenter, plan = begin(design)
@@ -101,7 +105,7 @@ def test_in_a_blind_session_the_experiment_itself_says_nothing_that_tells(tmp_pa
     assert experimenter.last(Outcome).response == "2"
 
 
-def test_what_is_left_comes_from_the_pace_so_far(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_remaining_time_follows_the_pace(tmp_path, monkeypatch):
     audience, participant, experimenter, plan = begin(read_design(changed(tmp_path)), trials=20)
     now = 1000.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
@@ -117,3 +121,77 @@ def test_what_is_left_comes_from_the_pace_so_far(tmp_path: Path, monkeypatch: py
     assert participant.last(Show).kind == "pause"
     audience.park(plan, 0)
     assert not experimenter.last(Progress).paused
+
+
+SIZES = st.tuples(st.integers(640, 4000), st.integers(480, 2400))
+
+
+@given(SIZES)
+def test_layout_areas_do_not_overlap(size):
+    layout = arrange(*size)
+    rows = [layout.bar, layout.keys, layout.hint, layout.field, layout.lead, layout.title]
+    assert all(layout.window.holds(row) for row in rows)
+    # Neighbours share an edge, which rounding puts in two places.
+    assert all(below.y + below.height <= above.y + 1e-6 for below, above in itertools.pairwise(rows))
+    columns = [layout.left, layout.field, layout.right]
+    assert all(one.x + one.width <= other.x + 1e-6 for one, other in itertools.pairwise(columns))
+
+
+@given(st.floats(0.2, 5), st.floats(0, 60))
+def test_pacing_target_moves_at_constant_speed(stroke, after):
+    from apps.experiment.screens.participant import field
+
+    pacing = Pacing(((0, 0), (0.1, 0)), stroke, 100.0)
+    now = 100.0 + after
+    assert field.pacing_share(pacing, 99.0) == 0.0
+    assert field.turns(pacing, 99.0) == 0
+    assert abs(field.pacing_share(pacing, now + 1e-3) - field.pacing_share(pacing, now)) <= 1e-3 / stroke + 1e-9
+    end = 100.0 + stroke * field.turns(pacing, now)
+    assert end - stroke - 1e-9 <= now <= end + 1e-9
+    assert field.pacing_share(pacing, end) == pytest.approx(field.turns(pacing, now) % 2, abs=1e-6)
+
+
+def test_masking_noise_is_pink_and_periodic():
+    noise = pink_noise(1 << 18)
+    power = np.abs(np.fft.rfft(noise)) ** 2
+    frequency = np.fft.rfftfreq(len(noise), 1 / RATE)
+    octaves = [power[(frequency >= low) & (frequency < 2 * low)].sum() for low in (50, 200, 1000, 4000, 7000)]
+    assert max(octaves) / min(octaves) < 1.02  # the same power in every octave
+    assert power[frequency < 39].sum() < 1e-12 * power.sum()
+    steps = np.abs(np.diff(noise))
+    assert abs(noise[0] - noise[-1]) < steps.max()
+    assert np.abs(noise).max() == 1.0
+
+
+def test_sound_levels_are_shares_of_full_scale():
+    wave = np.frombuffer(samples(tones(2), 0.25), "<i2")
+    assert np.abs(wave).max() == pytest.approx(0.25 * 32767, rel=1e-3)
+    loud = np.flatnonzero(np.abs(wave) > 800)
+    assert np.diff(loud).max() > 0.05 * RATE  # two tones with a pause between them
+    with pytest.raises(ConfigurationError, match=r"screen.noise_level = 1.5: must be .* at most 1"):
+        ScreenSettings(noise_level=1.5)
+
+
+def test_screens_are_opened_without_loading_toolkits():
+    code = f"import sys; sys.path[:0] = {sys.path!r}; import apps.experiment.screens"
+    code += "; sys.exit(any(name.split('.')[0] in ('PySide6', 'pyqtgraph', 'pyglet', 'numba') for name in sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_missing_sound_device_is_reported():
+    lines = (
+        f"import sys; sys.path[:0] = {sys.path!r}; import pyglet",
+        "pyglet.options.shadow_window = False; pyglet.options.audio = ('silent',)",
+        "from apps.experiment.screens.participant.sound import Sound",
+        "sound = Sound(0.1, 0.1); print(sound.obstacle); sound.obstacle = ''",  # as with a device
+        "sound.noise(True); sound.tone(1); sound.tone(2); sound.noise(False); sound.close()",
+    )
+    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "there is no sound device that pyglet can use" in done.stdout
+
+
+@given(st.binary(min_size=1, max_size=40), st.integers(0, 200), st.integers(0, 100))
+def test_endless_sound_is_periodic(data, start, size):
+    assert part_of(data, start, size, endless=True) == (data * 302)[start : start + size]
+    assert part_of(data, start, size, endless=False) == data[start : start + size]

@@ -1,11 +1,9 @@
-"""A rehearsal with both screens, of which one process after the other is killed at random moments, until it has ended.
+"""Rehearse a session with both screens while its processes are killed in turn, until the session ends.
 
 ``python -m tests.apps.experiment.engine.live.killed FILE OUT KILLS SEED`` runs the session of FILE on a virtual screen
-to its end once, and then again with so many kills (-9) of the application, the servo and the participant's screen, each
-followed by a resume; it prints how often which was killed, and what is different in the journals.
+once, and again with KILLS kills (-9) of the application, the servo and the screen of the participant, each followed by
+a resume. It prints the number of kills of each process and the differences between the journals.
 """
-
-from __future__ import annotations
 
 import json
 import os
@@ -16,36 +14,35 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 from apps.experiment.journal import read_journal, replay, sessions_below
-from tests.apps.screen import Screen, virtual_screen
+from tests.apps.screen import virtual_screen
 from tests.processes import ROOT
 
 VICTIMS = ("application", "servo", "screen")
 OWN = ("utc", "monotonic_ns", "number", "tick", "attempt", "markers")
-"""Of a record: stamps, and what counts attempts; an answer's tick counts from the beginning of its block."""
+"""Fields that may differ: stamps, numbers of attempts, and ticks, which start with their block."""
 
 LONGEST = 180.0
-"""Nothing may take longer between two kills [s]."""
+"""Time limit between two kills [s]."""
 
 
-def begin(screen: Screen, *arguments: str) -> subprocess.Popen[str]:
+def begin(screen, *arguments):
     """Start the command ``haptics experiment``."""
     command = [sys.executable, "-m", "apps", "experiment", *arguments, "--screens", "--json"]
     pipe = subprocess.PIPE
     return subprocess.Popen(command, env=screen.environment, stdout=pipe, stderr=pipe, text=True, cwd=ROOT)
 
 
-def run(screen: Screen, file: Path, out: Path) -> subprocess.Popen[str]:
-    """Begin the session, or go on with it."""
+def run(screen, file, out):
+    """Start or resume the session."""
     if list(out.glob("sub-*/ses-*/*_journal.jsonl")):
         return begin(screen, "resume", str(sessions_below(out)[0].folder))
     return begin(screen, "run", str(file), "--observer", "simulated", "--seed", "7", "--out", str(out))
 
 
-def spawned(process: int) -> list[int]:
-    """Return the processes of the session below its application, oldest first: screens, then the servo of a block."""
+def spawned(process):
+    """Return the child processes of the application, oldest first: screens, then the servo of a block."""
     try:
         tasks = Path(f"/proc/{process}/task/{process}/children").read_text().split()
         named = [(int(one), Path(f"/proc/{one}/cmdline").read_bytes()) for one in tasks]
@@ -54,14 +51,14 @@ def spawned(process: int) -> list[int]:
     return [one for one, command in named if b"spawn_main" in command]
 
 
-def records(out: Path) -> list[dict[str, Any]]:
-    """Return the journal so far."""
+def records(out):
+    """Return the records of the journal."""
     places = list(out.glob("sub-*/ses-*/*_journal.jsonl"))
     return [dict(one) for one in read_journal(places[0]).records] if places else []
 
 
-def victim_of(running: subprocess.Popen[str], name: str) -> int | None:
-    """Return the process of that name, None while there is none; screens are two, so the third is a servo."""
+def victim_of(running, name):
+    """Return the process with a name, None if absent: the first two children are screens, the third a servo."""
     if name == "application":
         return running.pid
     found = spawned(running.pid)
@@ -70,8 +67,8 @@ def victim_of(running: subprocess.Popen[str], name: str) -> int | None:
     return found[2] if len(found) > 2 else None
 
 
-def kill(running: subprocess.Popen[str], name: str, out: Path, moment: float) -> bool:
-    """Kill a process a `moment` [s] after the next trial has begun; tell whether the session had not ended before."""
+def kill(running, name, out, moment):
+    """Kill a process a `moment` [s] after the next trial has started; return False if the session ended before."""
     known, until = len(records(out)), time.monotonic() + LONGEST
     while running.poll() is None:
         told = records(out)
@@ -86,13 +83,13 @@ def kill(running: subprocess.Popen[str], name: str, out: Path, moment: float) ->
     return False
 
 
-def finish(running: subprocess.Popen[str]) -> str:
-    """Wait for the end; return what it says on standard error."""
+def finish(running):
+    """Wait for the end; return standard error."""
     return running.communicate(timeout=LONGEST)[1]
 
 
-def course(out: Path) -> list[dict[str, Any]]:
-    """Return what counts of a journal, trial by trial, without stamps and numbers of attempts."""
+def course(out):
+    """Return starts and answers of the trials, without stamps and numbers of attempts."""
     answered = replay(records(out)).answered
     return [
         {name: value for part in (one.start, one.response or {}) for name, value in part.items() if name not in OWN}
@@ -100,8 +97,8 @@ def course(out: Path) -> list[dict[str, Any]]:
     ]
 
 
-def different(whole: Path, cut: Path) -> list[str]:
-    """Return in words what is not the same in both journals, or cannot be."""
+def different(whole, cut):
+    """Describe the differences between two journals, and contradictions in the second one."""
     expected, found, state = course(whole), course(cut), replay(records(cut))
     words = [f"trial {a['trial']}: {a} and {b}" for a, b in zip(expected, found, strict=False) if a != b]
     words += [f"{len(expected)} and {len(found)} trials"] if len(expected) != len(found) else []
@@ -115,8 +112,8 @@ def different(whole: Path, cut: Path) -> list[str]:
     return words
 
 
-def main(file: Path, out: Path, kills: int, seed: int) -> dict[str, Any]:
-    """Run it whole, and with kills; return how often each process was killed, and what is different."""
+def main(file, out, kills, seed):
+    """Run the session without and with kills; return the number of kills by process and the differences."""
     chance, met, said = random.Random(seed), Counter[str](), []
     cut = out / "cut"
     with virtual_screen() as screen:
@@ -134,11 +131,8 @@ def main(file: Path, out: Path, kills: int, seed: int) -> dict[str, Any]:
             running = run(screen, file, cut)
         words = finish(running)
         assert running.returncode == 0, words
-    return {"kills": dict(met), "resumed": _resumed(cut), "different": different(out / "whole", cut)}
-
-
-def _resumed(out: Path) -> int:
-    return sum(one.get("name") == "resumed" for one in records(out))
+    resumed = sum(one.get("name") == "resumed" for one in records(cut))
+    return {"kills": dict(met), "resumed": resumed, "different": different(out / "whole", cut)}
 
 
 if __name__ == "__main__":

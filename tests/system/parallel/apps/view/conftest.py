@@ -1,12 +1,8 @@
 """The view is tested without a display: Qt draws into memory."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -15,25 +11,24 @@ os.environ["QT_QPA_PLATFORM"] = "offscreen"
 os.environ["PYQTGRAPH_QT_LIB"] = "PySide6"
 
 from apps.front_ends.messages import Parameter, SessionStarted
-from haptics.records import Rows
 from haptics.trace import Trace
 from tests.apps.view import view_rows
 
 
 @pytest.fixture(scope="session")
-def rows() -> Rows:
+def rows():
     """Six and a half seconds of a hand that moves, stops and moves again."""
     return view_rows.simulate(6500)
 
 
 @pytest.fixture
-def trace(tmp_path: Path) -> Trace:
+def trace(tmp_path):
     """An empty trace."""
     return Trace.create(tmp_path / "trace")
 
 
 @pytest.fixture
-def started(trace: Trace, tmp_path: Path) -> SessionStarted:
+def started(trace, tmp_path):
     """The message with which a session begins."""
     return SessionStarted(
         trace=str(trace.path),
@@ -57,8 +52,13 @@ def started(trace: Trace, tmp_path: Path) -> SessionStarted:
 
 
 @pytest.fixture
-def live(qtbot, trace: Trace, started: SessionStarted) -> Iterator[SimpleNamespace]:
-    """A live window, its session's end of the pipe, and a function that begins a run."""
+def waiting(qtbot, trace, started):
+    """A live window before its first run, with functions: `begin` or `run` a run, `publish` rows, `receive` messages.
+
+    All but `begin` draw the window afterwards; `sent` returns the messages of the window.
+    """
+    from PySide6 import QtWidgets
+
     from apps.front_ends.link import Link
     from apps.shared.theme import DARK
     from apps.view.qt import application
@@ -72,16 +72,69 @@ def live(qtbot, trace: Trace, started: SessionStarted) -> Iterator[SimpleNamespa
     window.show()
     qtbot.waitExposed(window)
 
-    def begin(**changes: object) -> None:
+    def begin(**changes):
         session.send(replace(started, **changes))
         window.frame()
 
-    def sent() -> list[object]:
+    def publish(found):
+        for row in found:
+            trace.append(row)
+        draw()
+
+    def draw():
+        for _ in range(3):  # numbers change in every third frame
+            window.frame()
+            QtWidgets.QApplication.processEvents()
+
+    def run(found=(), **changes):
+        begin(**changes)
+        publish(found)
+
+    def receive(*messages):
+        for message in messages:
+            session.send(message)
+        draw()
+
+    def sent():
         messages = []
         while session.poll():
             messages.append(session.recv())
         return messages
 
-    yield SimpleNamespace(window=window, session=session, begin=begin, sent=sent, trace=trace)
+    yield SimpleNamespace(
+        window=window, session=session, trace=trace, begin=begin, publish=publish, run=run, receive=receive, sent=sent
+    )
     window.close()
     session.close()
+
+
+@pytest.fixture
+def live(waiting):
+    """The live window after the start of a run."""
+    waiting.begin()
+    return waiting
+
+
+@pytest.fixture
+def shown(live, rows):
+    """The live window with the first six seconds of the run."""
+    live.run(rows[:6000], mouse=False, law="coulomb")
+    return SimpleNamespace(**vars(live), dashboard=live.window.dashboard, history=live.window._feed.history)
+
+
+@pytest.fixture
+def place(shown):
+    """A function that shows the plot of a name in the lower place at the right, and returns it."""
+    from tests.apps.view.driving import frames
+
+    def choose(name):
+        places = shown.dashboard.places
+        for plot in places.visible:
+            if plot.name == name:
+                return plot
+        title = next(title for title, kind in places.kinds.items() if kind.name == name)
+        places.choose(places.shown[2], title)
+        frames(shown)
+        return places.plot(title)
+
+    return choose

@@ -1,0 +1,368 @@
+"""Power analysis: the command, simulated participants and tasks, closed forms, and threshold methods."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import math
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from apps.experiment.observers import make_observer
+from apps.experiment.observers.decisions import different, yes
+from apps.experiment.observers.settings import Z75
+from apps.experiment.power import command
+from apps.experiment.power.people import Arm, Study, simulate_people
+from apps.experiment.power.planning import Row, enough
+from apps.experiment.power.planning import plan as plan_power
+from apps.experiment.power.pool import simulate_pool
+from apps.experiment.power.settings import PowerSettings
+from apps.experiment.power.tasks import noticed_at
+from apps.experiment.procedures import make_procedure
+from apps.experiment.trial import TrialView
+from haptics.errors import ConfigurationError
+from tests.processes import ROOT
+
+FILE = """\
+experiment = { name = "weber", task = "discrimination" }
+session = { model = "C" }
+device = { name = "virtual-joystick" }
+law = { name = "coulomb" }
+stimulus = { axis = "law.force" }
+
+[[conditions]]
+name = "low"
+reference = 0.5
+procedure = { minimum = 0.01, maximum = 1.0 }
+
+[[conditions]]
+name = "high"
+reference = 2.0
+
+[procedure]
+kind = "quest+"
+minimum = 0.04
+maximum = 2.0
+count = 16
+thresholds = 20
+trials = 30
+
+[catch]
+easy = 0.1
+
+[trials]
+interval = 3.0
+gap = 0.5
+block = 22
+rest = 60.0
+
+[exploration]
+rest = 0.5
+
+[power]
+people = 60
+participants = [8, 16]
+"""
+
+
+def plan(folder, *arguments, old="", new=""):
+    """Run the command on the file with `old`, which must be in it, replaced."""
+    assert old in FILE
+    path = folder / "weber.toml"
+    path.write_text(FILE.replace(old, new, 1), encoding="utf-8")
+    parser = argparse.ArgumentParser()
+    command.add_options(parser)
+    return command.run(parser.parse_args([str(path), "--workers", "1", *arguments]))
+
+
+def test_plan_of_a_difference(tmp_path):
+    answer = plan(tmp_path, "--ratio", "2")
+    result: dict[str, Any] = json.loads(json.dumps(answer.result, allow_nan=False))
+    assert result["truth"] == pytest.approx(2.0, rel=0.05) and result["found"] == pytest.approx(2.0, rel=0.25)
+    assert result["trials"] == {"low": 30.0, "high": 30.0}
+    few, many = result["power"]
+    assert few["power"] < many["power"] > 0.8 and few["half_width"] > many["half_width"]
+    assert result["enough"] in (8, 16) and f"{result['enough']} participants are enough" in answer.text
+    assert "not people" in answer.text and "not people" in result["statement"]
+
+
+def test_time_of_a_participant(tmp_path):
+    """60 trials and their share of catch trials: two intervals with a rest before each, a gap, an answer; breaks."""
+    result = plan(tmp_path, "--people", "20").result
+    assert result["minutes"] == pytest.approx((60 / 0.9 * (2 * (3.0 + 0.5) + 0.5 + 0.6) + 3 * 60.0) / 60.0)
+
+
+def test_plan_without_an_effect_has_no_power(tmp_path):
+    answer = plan(tmp_path, "--ratio", "1", "--participants", "4,6")
+    assert all(row["power"] < 0.3 for row in answer.result["power"]) and answer.result["enough"] is None
+    assert "take more participants or trials" in answer.text
+
+
+def test_plan_of_a_precision(tmp_path):
+    answer = plan(tmp_path, old="[power]", new='[power]\nquestion = "precision"\nfirst = "high"\nprecision = 0.3')
+    assert answer.result["truth"] == pytest.approx(math.hypot(0.2, 0.05) / 2.0, rel=0.15)
+    assert list(answer.result["trials"]) == ["high"] and "within 30%" in answer.text
+
+
+def test_threads_yield_the_same_plan(tmp_path):
+    alone, threads = (
+        plan(tmp_path, "--people", "30", *more).result["power"]
+        for more in ((), ("--executor", "threads", "--workers", "2"))
+    )
+    assert threads == alone
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("people = 60", "people = 6", r"weber\.toml:\d+: power\.people = 6: must be a whole number at least 20"),
+        ("[power]", "[power]\nsecond = 'middle'", r"weber\.toml:\d+: .*unknown condition 'middle'"),
+        ("[power]", "[power]\nfirst = 'high'\nsecond = 'high'", r"power\.second = 'high': must be another condition"),
+        ("[power]", "[observer]\nlapse = 0.6\n[power]", r"weber\.toml:\d+: observer\.lapse = 0\.6"),
+        ('"discrimination"', '"same-different"', r"weber\.toml:\d+: .*catch\.null = 0"),
+        ('"discrimination"', '"estimation"', r"weber\.toml:\d+: .*ask for 'precision'"),
+        ('"discrimination"', '"adjustment"', r"weber\.toml:\d+: .*does not find what the task 'adjustment' is for"),
+    ],
+)
+def test_invalid_setting_is_refused_with_line_and_key(tmp_path, old, new, words):
+    with pytest.raises(ConfigurationError, match=words):
+        plan(tmp_path, old=old, new=new)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--participants", "8;12"), "--participants 8;12: must be whole numbers"),
+        (("--workers", "-1"), "--workers -1"),
+        (("--ratio", "0"), r"power\.ratio = 0"),
+    ],
+)
+def test_invalid_option_is_refused(tmp_path, arguments, words):
+    with pytest.raises(ConfigurationError, match=words):
+        plan(tmp_path, *arguments)
+
+
+QUEST: dict[str, Any] = {"kind": "quest+", "minimum": 0.02, "maximum": 2.0, "trials": 40, "count": 20, "thresholds": 20}
+WEAK = Arm("weak", "discrimination", "law.force", 1.0, 1, QUEST)
+STRONG = Arm("strong", "discrimination", "law.force", 4.0, 1, QUEST | {"minimum": 0.08, "maximum": 8.0})
+STUDY = Study((WEAK, STRONG), {"spread": 0.3}, "dprime", 0.75, 5)
+
+
+def test_simulated_person_does_not_depend_on_others():
+    together = simulate_people(STUDY, 0, 6)
+    assert (simulate_people(STUDY, 4, 1)[0] == together[4]).all()
+    assert not (together[3] == together[4]).all()
+    assert not (simulate_people(replace(STUDY, seed=6), 4, 1)[0] == together[4]).all()
+
+
+def test_results_do_not_depend_on_the_workers():
+    alone = simulate_pool(STUDY, 50)
+    shares: list[float] = []
+    with ThreadPoolExecutor(3) as threads:
+        assert (simulate_pool(STUDY, 50, executor=threads, progress=shares.append) == alone).all()
+    assert len(shares) == 3 and shares[-1] == 1.0
+    assert (simulate_pool(STUDY, 25) == alone[:25]).all()
+
+
+@pytest.mark.parametrize(
+    ("procedure", "error"),
+    [
+        (QUEST | {"trials": 80}, 0.35),
+        ({"kind": "constant", "levels": [0.05, 0.1, 0.15, 0.2, 0.3], "repeats": 20}, 0.4),
+        ({"kind": "staircase", "start": 0.5, "minimum": 0.01, "maximum": 1.0, "steps": [4.0, 2.0]}, 0.5),
+    ],
+    ids=["quest+", "constant", "staircase"],
+)
+def test_procedure_recovers_thresholds(procedure, error):
+    found = simulate_people(Study((replace(WEAK, procedure=procedure),), {}, "dprime", 0.75, 8), 0, 40)[:, 0]
+    found = found[~np.isnan(found[:, 0])]
+    off = found[:, 0] - found[:, 1]
+    assert len(found) > 30 and abs(off.mean()) < 0.15 and off.std() < error
+    assert np.exp(np.median(found[:, 1])) == pytest.approx(math.hypot(0.1, 0.05), rel=0.15)
+
+
+def test_effect_size_is_recovered():
+    study = replace(STUDY, arms=(WEAK, replace(WEAK, name="harder", factor=1.5, spread=0.1)))
+    found = simulate_people(study, 0, 120)
+    truth, estimates = (found[:, 1, k] - found[:, 0, k] for k in (1, 0))
+    assert truth.mean() == pytest.approx(math.log(1.5), abs=0.04) and truth.std() == pytest.approx(0.1, abs=0.03)
+    assert estimates.mean() == pytest.approx(math.log(1.5), abs=4.0 * estimates.std() / math.sqrt(120))
+
+
+def test_tracks_of_a_condition_are_fitted_together():
+    one, three = (simulate_people(replace(STUDY, arms=(replace(WEAK, tracks=n),)), 0, 25)[:, 0] for n in (1, 3))
+    assert set(one[:, 2]) == {40.0} and set(three[:, 2]) == {120.0}
+    assert (three[:, 0] - three[:, 1]).std() < 0.8 * (one[:, 0] - one[:, 1]).std()
+
+
+def test_threshold_depends_on_the_proportion():
+    low, high = (simulate_people(replace(STUDY, proportion=p), 0, 12)[:, 0] for p in (0.71, 0.84))
+    assert (high[:, 1] - low[:, 1]) == pytest.approx(math.log(0.9945 / 0.5534), abs=1e-3)
+    assert (high[:, 0] > low[:, 0]).all()
+
+
+UNKNOWN_GUESSES = {"kind": "quest+", "minimum": 0.02, "maximum": 2.0, "count": 20, "thresholds": 20, "trials": 60} | {
+    "guesses": [0.05, 0.15, 0.3]  # false alarms are not known beforehand
+}
+CONSTANT = {"kind": "constant", "levels": [0.1, 0.2, 0.4, 0.8, 1.6], "repeats": 20}
+ADJUSTMENT = {"kind": "adjustment", "starts": [0.5, 2.0], "repeats": 10}
+ESTIMATION = {"kind": "estimation", "levels": [0.5, 1.0, 2.0, 4.0], "repeats": 5}
+
+
+def task_study(task, procedure, observer, null=0.0):
+    arm = Arm("one", task, "law.force", 1.0, 1, procedure, null=null)
+    return Study((arm,), {"level": 1, "weber": 0.2, "floor": 0.0, **observer}, "dprime", 0.75, 3)
+
+
+@pytest.mark.parametrize(
+    ("task", "procedure", "null"),
+    [("detection", CONSTANT, 0.3), ("same-different", CONSTANT, 0.3), ("detection", UNKNOWN_GUESSES, 0.3)],
+)
+def test_thresholds_of_detection_tasks_are_recovered(task, procedure, null):
+    found = simulate_people(task_study(task, procedure, {"spread": 0.0, "lapse": 0.0}, null), 0, 40)
+    off = found[:, 0, 0] - found[:, 0, 1]
+    known = off[np.isfinite(off)]
+    assert len(known) > 34
+    assert math.exp(float(np.median(known))) == pytest.approx(1.0, abs=0.15)
+    trials = UNKNOWN_GUESSES["trials"] if procedure is UNKNOWN_GUESSES else 100
+    assert (found[:, 0, 2] == trials + round(null * trials / (1 - null))).all(), "trials without a stimulus take time"
+
+
+@pytest.mark.parametrize(("task", "rule"), [("detection", yes), ("same-different", different)])
+@pytest.mark.parametrize("alarms", [0.05, 0.3])
+def test_noticed_level_corresponds_to_the_proportion(task, rule, alarms):
+    """75 % of the trials without a guess are noticed: the proportion corrected for guessing."""
+    said = rule(noticed_at(task, 0.75, alarms) * Z75, alarms)
+    assert (said - alarms) / (1.0 - alarms) == pytest.approx(0.75, abs=1e-9)
+
+
+def test_spread_of_adjustments_is_recovered():
+    found = simulate_people(task_study("adjustment", ADJUSTMENT, {}), 0, 400)[:, 0]
+    assert (found[:, 2] == 20).all() and np.std(found[:, 1]) > 0.1, "people differ"
+    assert math.exp(float(np.mean(found[:, 0] - found[:, 1]))) == pytest.approx(1.0, abs=0.03)
+
+
+def test_exponent_of_estimates_is_recovered():
+    found = simulate_people(task_study("estimation", ESTIMATION, {"exponent": 1.4}), 0, 40)[:, 0]
+    assert np.exp(found[:, 1]) == pytest.approx(1.4)
+    assert math.exp(float(np.mean(found[:, 0]))) == pytest.approx(1.4, rel=0.03)
+
+
+NUMBERS = (4, 8, 16, 32)
+
+
+def normal_results(mean, sd, count=20_000, seed=3):
+    """Return normally distributed results with an exact mean and deviation."""
+    drawn = stats.norm.ppf((np.arange(count) + 0.5) / count)
+    return np.random.default_rng(seed).permutation(mean + sd * drawn / drawn.std())
+
+
+def closed_form(mean, sd, count, alpha):
+    reach, noncentrality = stats.t.ppf(1.0 - 0.5 * alpha, count - 1), mean / sd * math.sqrt(count)
+    return float(stats.nct.sf(reach, count - 1, noncentrality) + stats.nct.cdf(-reach, count - 1, noncentrality))
+
+
+@pytest.mark.parametrize(("mean", "sd", "alpha"), [(math.log(1.3), 0.4, 0.05), (-0.2, 0.5, 0.05), (0.2, 0.2, 0.01)])
+def test_power_of_a_difference_agrees_with_the_t_test(mean, sd, alpha):
+    rows = plan_power(normal_results(mean, sd), PowerSettings(participants=NUMBERS, alpha=alpha))
+    for row in rows:
+        expected = closed_form(mean, sd, row.participants, alpha)
+        assert row.power == pytest.approx(expected, abs=0.03)
+        assert row.low <= row.power <= row.high
+        assert row.low - 0.02 <= expected <= row.high + 0.02
+    assert [row.participants for row in rows] == list(NUMBERS)
+
+
+def test_false_positive_rate_is_alpha():
+    assert [
+        row.power for row in plan_power(normal_results(0.0, 0.4), PowerSettings(participants=NUMBERS))
+    ] == pytest.approx([0.05] * 4, abs=0.015)
+
+
+def test_interval_width_agrees_with_student_t():
+    for row in plan_power(normal_results(0.3, 0.4), PowerSettings(participants=NUMBERS)):
+        half = stats.t.ppf(0.975, row.participants - 1) * 0.4 / math.sqrt(row.participants)
+        half *= stats.chi.mean(row.participants - 1) / math.sqrt(row.participants - 1)  # the deviation is estimated
+        assert row.half_width == pytest.approx(math.expm1(half), rel=0.03)
+
+
+def test_power_of_a_precision_agrees_with_chi_squared():
+    settings = PowerSettings(question="precision", precision=0.25, participants=NUMBERS)
+    for row in plan_power(normal_results(-2.0, 0.4), settings):
+        count = row.participants
+        widest = math.log(1.25) * math.sqrt(count) / stats.t.ppf(0.975, count - 1) / 0.4
+        assert row.power == pytest.approx(stats.chi2.cdf(widest**2 * (count - 1), count - 1), abs=0.03)
+
+
+def test_enough_requires_the_power_from_there_on():
+    rows = [
+        Row(count, power, power, power, 0.1) for count, power in ((4, 0.5), (6, 0.81), (8, 0.79), (10, 0.85), (12, 0.9))
+    ]
+    assert enough(rows, 0.8) == 10
+    assert enough(rows, 0.95) is None
+
+
+@pytest.mark.parametrize("numbers", [(), (8, 4), (1, 4), (4.0, 8.0), "8"])
+def test_invalid_participant_numbers_are_refused(numbers):
+    with pytest.raises(ConfigurationError, match=r"power\.participants = "):
+        PowerSettings(participants=numbers)
+
+
+EXAMPLE = ROOT / "examples" / "threshold_methods.py"
+
+
+@pytest.fixture(scope="module")
+def study():
+    found = importlib.util.spec_from_file_location("threshold_methods", EXAMPLE)
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return module
+
+
+def person(**table):
+    return make_observer({"spread": 0.0, **table}, seed=np.random.SeedSequence(0))
+
+
+def proportion(who, study, level):
+    values = (study.REFERENCE, study.REFERENCE + level)
+    return who.probability(TrialView("discrimination", study.AXIS, study.REFERENCE, level, values, 2))
+
+
+def test_information_of_a_trial_agrees_with_the_observer(study):
+    who = person()
+    threshold, z75 = who.truth(study.AXIS, study.REFERENCE)["increment_75"], 0.6744897501960817
+    for z in (0.3, 0.545, 0.674, 1.3, 2.5):
+        level, step = threshold * z / z75, 1e-5
+        p = proportion(who, study, level)
+        slope = (proportion(person(weber=0.1 * math.exp(step), floor=0.05 * math.exp(step)), study, level) - p) / step
+        assert study.information(z, who.settings.lapse) == pytest.approx(slope**2 / (p * (1.0 - p)), rel=1e-3)
+
+
+def test_scatter_at_the_best_level_reaches_the_bound(study):
+    """Estimates from the proportion correct at one level are asymptotically unbiased and reach the bound."""
+    lapse, trials = 0.02, 4000
+    z, bound = study.best(lapse)
+    assert all(study.information(z, lapse) >= study.information(other * z, lapse) for other in (0.5, 0.95, 1.05, 2.0))
+    p = lapse + (1.0 - 2.0 * lapse) * study.NORMAL.cdf(z)
+    shares = np.random.default_rng(1).binomial(trials, p, 4000) / trials
+    logs = [math.log(study.NORMAL.inv_cdf((share - lapse) / (1.0 - 2.0 * lapse))) for share in shares]
+    assert np.std(logs) == pytest.approx(bound / math.sqrt(trials), rel=0.05)
+    assert study.best(0.0)[1] == pytest.approx(1.282, abs=1e-3)  # by hand: z = 1.575, P = 0.942, I = 0.608
+
+
+def test_two_down_one_up_converges_to_71_percent(study):
+    """P^2 = 1/2 (Levitt 1971): 70.7 % correct, from small steps and an observer who does not lapse."""
+    table = {**study.EQUAL, "steps": [0.5], "minimum": 1e-4, "maximum": 10.0, "start": 0.1}
+    procedure, who = make_procedure(table, guess=0.5, seed=np.random.SeedSequence(0)), person(lapse=0.0)
+    rng, right = np.random.default_rng(0), []
+    for _ in range(8000):
+        level = procedure.level()
+        right.append(bool(rng.random() < proportion(who, study, level)))
+        procedure.take(level, right[-1])
+    assert np.mean(right[200:]) == pytest.approx(math.sqrt(0.5), abs=0.01)

@@ -1,0 +1,70 @@
+"""Benchmarks: the needs of commands against the length of a recording, and the cost of every element."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from apps.bench import hours, kernel
+from apps.bench.hours import Usage
+from apps.bench.workload import elements
+from haptics.errors import ConfigurationError, HapticError
+from tests.apps.bench.conftest import compiled, few_rounds, reference  # noqa: F401
+
+
+def result(peak, ratio):
+    return {"commands": {"verify": {"lengths": [{"memory_mb": peak}], "memory_ratio": ratio}}}
+
+
+@pytest.mark.parametrize(
+    ("peak", "ratio", "words"),
+    [(299.0, 1.09, []), (301.0, 1.0, ["verify had 301 MB"]), (200.0, 1.2, ["verify needs 1.20 times the memory"])],
+)
+def test_large_and_growing_memory_are_failures(peak, ratio, words):
+    found = hours.failures(result(peak, ratio))
+    assert len(found) == len(words)
+    assert all(word in sentence for word, sentence in zip(words, found, strict=True))
+
+
+def test_memory_ratio_compares_the_longest_with_the_middle_length():
+    found = hours._as_dict({10: Usage(50.0, 1.0, 1.0), 100: Usage(80.0, 2.0, 1.5), 600: Usage(100.0, 4.0, 3.0)})
+    assert found["memory_ratio"] == 1.25
+    longest = {"ticks": 600, "memory_mb": 100.0, "time_s": 4.0, "processor_s": 3.0, "ticks_per_s": 150}
+    assert found["lengths"][-1] == longest
+
+
+def test_missing_disk_space_is_reported_before_recording(tmp_path, monkeypatch):
+    monkeypatch.setattr(hours, "_SPARE", 1e12)
+    with pytest.raises(ConfigurationError, match="name another folder with --record"):
+        hours.run(lambda *_: None, record=str(tmp_path))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_failing_command_is_named_with_its_error():
+    with pytest.raises(HapticError, match=r"haptics verify /nowhere: /nowhere is not a readable recording"):
+        hours._measure(["verify", "/nowhere"])
+
+
+@pytest.mark.timeout(300)
+def test_every_command_is_measured_for_three_lengths(tmp_path, compiled):
+    found = hours.run(lambda *_: None, duration=60.0, rate=200.0, record=str(tmp_path)).result
+    commands = found["commands"]
+    assert {"run", "run with picture", "replay --verify", "verify", "compare", "export --to csv"} <= commands.keys()
+    for one in commands.values():
+        assert [length["ticks"] for length in one["lengths"]] == [200, 2000, 12_000]
+        assert all(20.0 < length["memory_mb"] < 1000.0 for length in one["lengths"])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_kernel_benchmark_has_a_row_for_every_element_and_law(few_rounds, reference):
+    shares: list[float] = []
+    outcome = kernel.run(lambda done, words: shares.append(done))
+    rows = outcome.result["rows"]
+    assert {(row["element"], row["law"]) for row in rows} == {(e.model, e.law.name) for e in elements()}
+    for row in (*rows, *outcome.result["classic"]):
+        assert row["ns_per_step"] > 0.0 and row["reference_ns_per_step"] > 0.0 and row["ratio"] > 0.0
+    assert outcome.error == ""
+    assert shares == sorted(shares) and shares[0] == 0.0 and shares[-1] == 1.0
+    assert all(row["element"] in outcome.text for row in (*rows, *outcome.result["classic"]))
+    json.dumps(outcome.result, allow_nan=False)

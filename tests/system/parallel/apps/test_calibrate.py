@@ -1,0 +1,478 @@
+"""Whole calibrations by the command: from data or a device to a parameter file and a session that uses it."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import time
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from apps.calibrate import joystick
+from apps.calibrate.places import require_place
+from apps.calibrate.reports.report import motor_pages, write_report
+from apps.calibrate.reports.results import provenance
+from apps.cli import main
+from apps.settings.config import complete
+from apps.verification import examine
+from apps.verify.check import verify
+from calibration.coupled import COUPLINGS, Coupling
+from calibration.friction import FitSettings
+from calibration.identification import Wishes, identify
+from calibration.motor.gain import identify_motor
+from calibration.parameters.files import read_parameter_file
+from calibration.parameters.parameters import ParameterFile
+from devices.joystick.parameters import parse_parameters, read_parameters
+from haptics.errors import ConfigurationError
+from haptics.reading import read_toml, sha256_of
+from haptics.recording.recording import Recording
+from tests.apps.calibrate.commands import calibrate, refusal
+from tests.calibration.measured import driven, friction, idle, swinging, write_csv, write_idle
+from tests.devices.felt import FRICTION
+from tests.processes import NO_PICTURE, program
+
+
+def test_coupled_motors_of_a_coupling_file_are_identified(tmp_path, capsys):
+    torso = COUPLINGS["icub-torso"]
+    mine = Coupling(torso.joints, ("left", "middle", "right"), torso.matrix)
+    text = f"joints = {list(mine.joints)}\nmotors = {list(mine.motors)}\nmatrix = {mine.matrix.tolist()}\n"
+    (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
+    _, _, swing, _ = swinging(duration=20.0)
+    velocity = np.zeros((3 * len(swing), 3))
+    for motor in range(3):  # each motor moves while the others are held
+        velocity[motor * len(swing) : (motor + 1) * len(swing), motor] = swing
+    torque = mine.joint_effort(-friction(velocity))
+    columns = {"time_s": 0.01 * np.arange(len(velocity))}
+    for k, joint in enumerate(mine.joints):
+        columns[f"{joint}__velocity_rad_per_s"] = mine.joint_velocity(velocity)[:, k]
+        columns[f"{joint}__torque_nm"] = torque[:, k]
+    data, out = write_csv(tmp_path / "a.csv", **columns), tmp_path / "P.toml"
+    arguments = ("--coupling", tmp_path / "mine.toml", "--data", data, "--out", out, "--model", "coulomb-viscous")
+    answer = calibrate(capsys, "coupled", *arguments, "--report", tmp_path / "R.html")
+    assert [joint["name"] for joint in answer["joints"]] == ["left", "middle", "right"]
+    assert (tmp_path / "R.html").read_text(encoding="utf-8").count("<section>") == 3
+    errors = calibrate(capsys, "check", "--parameters", out, "--data", data)["relative_errors"]["a.csv"]
+    assert set(errors) == {"left", "middle", "right"}
+
+
+@pytest.fixture(scope="module")
+def idle_joint(tmp_path_factory):
+    place = tmp_path_factory.mktemp("friction")
+    write_idle(place / "knee.csv")
+    write_idle(place / "again.csv", seed=7, duration=30.0)
+    return place
+
+
+def test_friction_of_a_joint_is_fitted_reported_and_checked(idle_joint, capsys):
+    data, out, report = idle_joint / "knee.csv", idle_joint / "P.toml", idle_joint / "R.html"
+    answer = calibrate(
+        capsys, "friction", "--data", data, "--out", out, "--report", report, "--check", idle_joint / "again.csv"
+    )
+    assert answer["out"] == str(out) and answer["report"] == str(report)
+    (joint,) = answer["joints"]
+    assert joint["friction"]["model"].startswith("stribeck")
+    assert joint["models"]["coulomb-viscous"] > 1.2 * joint["models"]["stribeck"]
+    assert 0.01 < joint["checks"]["again.csv"] < 0.05
+    found = read_parameter_file(out)
+    assert found.provenance.data_files == ("knee.csv",)
+    assert found.joints[0].known_friction().values["coulomb"] == joint["friction"]["coulomb_torque_nm"]
+    assert report.read_text(encoding="utf-8").count("<section>") == 1
+
+
+def test_friction_is_printed_with_units_and_intervals(idle_joint):
+    options = ("--data", "knee.csv", "--out", "T.toml", "--model", "coulomb-viscous", "--identity", "knee 7")
+    done = haptics("calibrate", "friction", *options, folder=idle_joint)
+    assert done.returncode == 0
+    assert "joint: coulomb-viscous friction, residual" in done.stdout
+    assert "viscosity_nms_per_rad" in done.stdout and "95 % between" in done.stdout
+    assert "Parameters: T.toml" in done.stdout
+    assert done.stderr == ""
+    assert read_parameter_file(idle_joint / "T.toml").provenance.device == "knee 7"
+
+
+@pytest.fixture(scope="module")
+def knee():
+    return identify([idle(0.1, duration=30.0)], Wishes("stribeck", settings=FitSettings()))
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_report_of_a_motor_has_a_page(knee, tmp_path, known):
+    fit = identify_motor(driven(noise=0.1), friction if known else None)
+    joint = replace(knee.parameters(), motor=fit.found())
+    file = ParameterFile(provenance("least squares", [idle().source], "right knee"), (knee.parameters(),))
+    write_report(tmp_path / "R.html", file, motor_pages([fit], [joint]))
+    text = (tmp_path / "R.html").read_text(encoding="utf-8")
+    assert "<h1>knee: motor</h1>" in text
+    assert ("its friction is known" in text) == known
+    assert ('<td class="name">hysteresis</td>' in text) != known
+    assert "N m/%" in text
+    assert text.count('src="data:image/svg+xml;base64,') == 1
+
+
+Array = NDArray[np.float64]
+LEVER = ("--lever-arm", "0.1")
+DURATION = 12.0
+
+
+def joint(forward=0.3, backward=0.3, part=0.0, distance=0.02):
+    """Columns of a joint with dry friction [N m], of which `part` builds up over a distance [rad], and an offset."""
+    time = np.arange(0.0, DURATION, 0.005)
+    position = 0.8 + 0.5 * np.sin(1.7 * time) * (0.75 + 0.25 * np.cos(0.9 * time))
+    velocity = np.gradient(position, time)
+    deflection, state = np.zeros(6), np.empty(len(time))
+    for k, step in enumerate(np.diff(position, prepend=position[0])):
+        limits = distance * np.linspace(0.2, 1.8, 6)
+        deflection = np.clip(deflection + step, -limits, limits)
+        state[k] = deflection.mean() / distance
+    level = np.where(velocity > 0.0, forward, backward)
+    friction = (level - part) * np.sign(velocity) + part * state + 0.05
+    noise = 0.003 * np.random.default_rng(2).standard_normal(len(time))
+    return {"time_s": time, "position_rad": position, "velocity_rad_per_s": velocity, "torque_nm": noise - friction}
+
+
+@pytest.fixture(scope="module")
+def joints(tmp_path_factory):
+    place = tmp_path_factory.mktemp("law")
+    write_csv(place / "plain.csv", **joint())
+    write_csv(place / "soft.csv", **joint(part=0.2))
+    write_csv(place / "sided.csv", **joint(forward=0.4, backward=0.2))
+    columns = joint()
+    both = {f"{name}.{key}": values for name in ("hip", "knee") for key, values in columns.items() if key != "time_s"}
+    write_csv(place / "two.csv", time_s=columns["time_s"], **both)
+    return place
+
+
+def rendered(capsys, joints, name, model, device):
+    """Identify a joint, render it on a virtual device along the recorded motion, verify, and compare the loops."""
+    law, hand, data = joints / f"{name}.toml", joints / f"{name}-hand.csv", joints / f"{name}.csv"
+    answer = calibrate(
+        capsys,
+        *("friction", "--data", data, "--out", joints / "P.toml", "--model", model),
+        *("--law", law, "--law-hand", hand, *LEVER),
+    )
+    assert (answer["law"], answer["law_hand"]) == (str(law), str(hand))
+    run = ["run", "--config", str(law), "--device", device, "--hand", str(hand), "--duration", str(DURATION)]
+    run += ["--clock", "off", "--headless", "--record", str(joints / device), "--set", "session.picture=false"]
+    capsys.readouterr()
+    assert main([*run, "--json"]) == 0
+    recording = Path(json.loads(capsys.readouterr().out)["recording"])
+    for check in (["verify", str(recording)], ["replay", str(recording), "--verify", "--headless"]):
+        assert main([*check, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["verdict"] == "ok"
+    picture = joints / f"{name}-{device}.png"
+    found = calibrate(capsys, "loops", "--data", data, "--recording", recording, "--law", law, "--out", picture)
+    assert picture.read_bytes()[:4] == b"\x89PNG"
+    assert found["picture"] == str(picture)
+    return {**found, "recording": recording, "law": read_toml(law)}
+
+
+@pytest.mark.parametrize(
+    ("name", "model", "device", "element", "bound"),
+    [
+        ("plain", "coulomb-viscous-offset", "virtual-joystick", "C", 12.0),
+        ("soft", "coulomb-viscous-offset-presliding", "virtual-joystick", "iwan", 8.0),
+        ("soft", "coulomb-viscous-offset-presliding", "virtual-arm", "D", 15.0),
+        ("sided", "coulomb-viscous-asymmetric", "virtual-arm", "A", 15.0),
+    ],
+)
+def test_rendered_loop_is_that_of_the_joint(joints, capsys, name, model, device, element, bound):
+    found = rendered(capsys, joints, name, model, device)
+    assert Recording(found["recording"]).metadata["model"] == element
+    assert found["difference_percent_of_level"] < bound
+    assert found["loop_area_rendered"] == pytest.approx(found["loop_area_measured"], rel=0.05)
+
+
+def test_rendered_levels_are_asymmetric(joints, capsys):
+    found = rendered(capsys, joints, "sided", "coulomb-viscous-asymmetric", "virtual-joystick")
+    rows = Recording(found["recording"]).rows
+    force, velocity = rows["friction_force"][:, 0], rows["sliding_velocity"][:, 0]
+    offset = 0.05 / 0.1  # this model does not separate it from the levels
+    assert np.median(force[velocity > 1e-3]) == pytest.approx(4.0 + offset, rel=0.02)
+    assert np.median(force[velocity < -1e-3]) == pytest.approx(-2.0 + offset, rel=0.02)
+
+
+def test_law_forces_are_scaled(joints, capsys):
+    law = joints / "scaled.toml"
+    answer = calibrate(
+        capsys,
+        *("friction", "--data", joints / "plain.csv", "--out", joints / "P.toml", "--model", "coulomb-viscous-offset"),
+        *("--law", law, *LEVER, "--scale", "0.05"),
+    )
+    assert read_toml(law)["law"]["force"] == pytest.approx(0.15, rel=0.01)
+    assert "consider --scale" in answer["law_warnings"][0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--data", "{0}/plain.csv", "--law", "{0}/x.toml"], r"the joint turns, .* give --lever-arm M"),
+        (["--data", "{0}/plain.csv", "--law", "{0}/x.toml", "--lever-arm", "-1"], "--lever-arm = -1.0: must be"),
+        (["--data", "{0}/plain.csv", "--law", "{0}/none/x.toml", *LEVER], "--law = .*none/x.toml.*: cannot be written"),
+        (["--data", "{0}/plain.csv", "--law", "{0}/plain.csv", *LEVER], "--law = .*: is already used"),
+        (["--data", "{0}/plain.csv", "--law-hand", "{0}/x.csv"], "--law-hand belongs to --law"),
+        (["--data", "{0}/plain.csv", *LEVER], "--lever-arm belongs to --law"),
+        (["--data", "{0}/two.csv", "--law", "{0}/x.toml", *LEVER], "hip, knee: choose one with --joint"),
+    ],
+)
+def test_law_options_that_do_not_fit_are_refused(joints, tmp_path, capsys, arguments, message):
+    out = tmp_path / "P.toml"
+    line = refusal(capsys, "friction", "--out", out, *(argument.format(joints) for argument in arguments))
+    assert re.search(message, line), line
+    assert not out.exists()
+    assert not (joints / "x.toml").exists()
+
+
+def test_law_of_one_of_several_joints_is_written(joints, capsys):
+    law = joints / "knee.toml"
+    calibrate(
+        capsys,
+        *("friction", "--data", joints / "two.csv", "--joint", "knee", "--out", joints / "P.toml"),
+        *("--model", "coulomb-viscous-offset", "--law", law, *LEVER),
+    )
+    assert read_toml(law)["provenance"]["joint"] == "knee"
+
+
+def test_loops_need_a_session_file_and_a_picture_format(joints, tmp_path, capsys):
+    other = tmp_path / "other.toml"
+    other.write_text("[law]\nforce = 3.0\n")
+    arguments = ("loops", "--data", joints / "plain.csv", "--recording", tmp_path, "--law", other)
+    assert "has no table [provenance]" in refusal(capsys, *arguments, "--out", tmp_path / "x.png")
+    assert "must end in .png or .svg" in refusal(capsys, *arguments, "--out", tmp_path / "x.gif")
+
+
+CALIBRATE = ("joystick", "--out", "stick.toml")
+TRAVEL = ("--travel-x", "0.14", "--travel-y", "0.12", "--stated-max-force", "6")
+EMULATED = ("--set", "device.emulated=true", "--set", "device.emulator=arduino")
+RUN = ("run", "--device", "pid-joystick", "--headless", "--duration", "1", *NO_PICTURE)
+Calibrated = tuple[Path, subprocess.CompletedProcess[str]]
+PIPES: Any = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+
+
+def haptics(*arguments, folder):
+    with program("-m", "apps", *arguments, cwd=folder, **PIPES) as process:
+        out, err = process.communicate(timeout=100)
+    return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+
+@pytest.fixture(scope="module")
+def calibrated(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("calibrated")
+    return folder, haptics("calibrate", *CALIBRATE, *TRAVEL, *EMULATED, "--yes", "--json", folder=folder)
+
+
+def test_joystick_is_measured_and_its_file_written(calibrated):
+    folder, done = calibrated
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["out"] == "stick.toml"
+    assert answer["parameters"]["force"]["max_force_n"] == 6.0
+    assert 0.0 < answer["push_level"] <= 0.3
+    assert read_parameters(folder / "stick.toml").device.vid_pid == "2341:8036"
+    assert "At the far right corner the counts are" in done.stderr
+
+
+def test_joystick_file_is_used_by_a_session(calibrated):
+    folder, _ = calibrated
+    gentle = ("--set", "device.parameters=stick.toml", "--set", "element.stiffness=500", "--set", "element.damping=2")
+    done = haptics(*RUN, *EMULATED, *gentle, "--set", "law.force=2", "--json", folder=folder)
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["force_n"]["max"] > 0.5
+    recorded = json.loads((folder / answer["recording"] / "recording.json").read_text())
+    assert len(recorded["parameter_file_hash"]) == 64
+
+
+def test_joystick_file_of_another_stick_is_refused(calibrated):
+    folder, _ = calibrated
+    other = ("--set", "device.emulated=true", "--set", "device.emulator=sidewinder-ff2")
+    done = haptics(*RUN, *other, "--set", "device.parameters=stick.toml", folder=folder)
+    assert done.returncode in {2, 3}
+    assert "2341:8036" in done.stderr and "045e:001b" in done.stderr
+    text = (folder / "stick.toml").read_text()
+    digest = read_parameters(folder / "stick.toml").device.report_descriptor_sha256
+    (folder / "changed.toml").write_text(text.replace(digest, digest[::-1]))
+    done = haptics(*RUN, *EMULATED, "--set", "device.parameters=changed.toml", folder=folder)
+    assert done.returncode == 2
+    assert "report descriptor" in done.stderr and "haptics calibrate joystick" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "KIND"),
+        (("toaster",), "toaster"),
+        ((*CALIBRATE, "--travel-x", "0.1"), "--travel-y"),
+        ((*CALIBRATE, "--travel-x", "0.1", "--travel-y", "0.1"), "--weight KG"),
+        ((*CALIBRATE, *TRAVEL, "--weight", "1"), "exactly one of two options"),
+        ((*CALIBRATE, *TRAVEL, "--gate", "oval"), "unknown --gate 'oval'"),
+        ((*CALIBRATE, *TRAVEL, "--set", "device.parameters=x.toml"), "--out"),
+        ((*CALIBRATE, *TRAVEL, "--set", "device.colour=red"), "device.colour"),
+        ((*CALIBRATE, *TRAVEL, "--set", "device.name=pantograph"), "pid-joystick only"),
+        ((*CALIBRATE, *TRAVEL, "--set", "law.force=1"), "unknown table of settings 'law'"),
+        ((*CALIBRATE, *TRAVEL, *EMULATED, "--set", "device.hand.name=mouse"), "device.hand"),
+        (("joystick", "--out", "nowhere/p.toml", *TRAVEL), "nowhere/p.toml"),
+    ],
+)
+def test_joystick_options_that_do_not_fit_are_refused_in_one_line(
+    tmp_path,
+    monkeypatch,
+    capsys,
+    arguments,
+    words,
+):
+    monkeypatch.chdir(tmp_path)
+    assert words in refusal(capsys, *arguments)
+
+
+@pytest.mark.parametrize("place", [".", "no such folder/p.toml", "terminal"])
+def test_result_is_written_to_an_ordinary_file_only(tmp_path, place):
+    (tmp_path / "terminal").symlink_to("/dev/null")
+    with pytest.raises(ConfigurationError, match=r"--out = .*cannot be written"):
+        require_place(tmp_path / place)
+    require_place(tmp_path / "new.toml")
+
+
+def test_joystick_parameters_that_cannot_be_written_are_printed(calibrated, tmp_path, capfd):
+    parameters = read_parameters(calibrated[0] / "stick.toml")
+    with pytest.raises(ConfigurationError, match="cannot be written"):
+        joystick._keep(tmp_path / "taken away" / "stick.toml", parameters)
+    words, text = capfd.readouterr().err.split("\n\n", 1)
+    assert "could not be written" in words
+    assert parse_parameters(text, "standard error") == parameters
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_joystick_measurement_that_is_ended_leaves_no_file(tmp_path, number):
+    with program("-m", "apps", "calibrate", *CALIBRATE, *TRAVEL, *EMULATED, cwd=tmp_path, **PIPES) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if "far right" in line:
+                break
+        time.sleep(0.05)
+        process.send_signal(number)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert not (tmp_path / "stick.toml").exists()
+
+
+def test_session_without_joystick_parameters_names_the_command(tmp_path):
+    done = haptics(*RUN, folder=tmp_path)
+    assert done.returncode in {2, 3}
+    assert "device.parameters" in done.stderr and "haptics calibrate joystick" in done.stderr
+
+
+def test_unplugged_joystick_is_status_4(tmp_path):
+    unplugged = ("--set", "device.wire_faults=['unplug@1.5']")  # opening takes .5 s on a busy machine
+    done = haptics("calibrate", *CALIBRATE, *TRAVEL, *EMULATED, *unplugged, "--json", folder=tmp_path)
+    assert done.returncode == 4, done.stderr
+    assert "unplugged" in json.loads(done.stdout)["error"]
+    assert not (tmp_path / "stick.toml").exists()
+
+
+FEW_STROKES = [f"--set=excitation.{setting}" for setting in ("speeds=4", "rounds=2", "strokes=1", "stroke_time=0.25")]
+
+
+OWN = [f"--set=device.friction.{axis}.{name}={value}" for axis in FRICTION for name, value in FRICTION[axis].items()]
+
+
+def test_device_friction_is_measured_and_its_file_used(tmp_path, capsys):
+    out, record = tmp_path / "own.toml", tmp_path / "recordings"
+    measure = ["calibrate", "friction", "--device=virtual-joystick", "--model=stribeck-asymmetric"]
+    found = main([*measure, *OWN, *FEW_STROKES, f"--out={out}", f"--record={record}", "--json"])
+    captured = capsys.readouterr()
+    assert found == 0, captured.err
+    assert "let go of the handle" in captured.err
+    joints = {joint["name"]: joint["friction"] for joint in json.loads(captured.out)["joints"]}
+    for axis, levels in FRICTION.items():
+        for direction in ("forward", "backward"):
+            assert joints[axis][f"coulomb_force_{direction}_n"] == pytest.approx(
+                levels[f"coulomb_{direction}"], rel=0.15
+            )
+    (recording,) = record.iterdir()
+    assert json.loads((recording / "recording.json").read_text())["state"] == "complete"
+
+    session = ["run", "--device=virtual-joystick", *OWN, f"--set=device.friction_parameters={out}", "--headless"]
+    ended = main([*session, *NO_PICTURE, "--duration=0.3", "--set=law.force=0.01", f"--record={record}", "--json"])
+    captured = capsys.readouterr()
+    assert ended == 0, captured.err
+    result = json.loads(captured.out)
+    assert any("friction left of its own" in advice for advice in result["advice"])
+    assert json.loads((Path(result["recording"]) / "recording.json").read_text())["friction_file_hash"]
+
+
+QUICK = ["--set=autotune.axes=x", "--set=autotune.pushes=16"]
+
+
+def session(path, stiffness, damping, **more):
+    tables = {"session": {"measured": str(path), "model": "C"}, "device": {"name": "virtual-joystick", **more}}
+    return {**tables, "element": {"stiffness": stiffness, "damping": damping}}
+
+
+def test_device_is_tuned_and_its_sessions_keep_to_the_boundary(tmp_path, capsys):
+    out, record = tmp_path / "tuned.toml", tmp_path / "recordings"
+    tune = ["calibrate", "device", "--device=virtual-joystick", *QUICK]
+    assert main([*tune, f"--out={out}", f"--record={record}", "--json"]) == 0
+    captured = capsys.readouterr()
+    assert "let go of the handle" in captured.err
+    answer = json.loads(captured.out)
+    written = tomllib.loads(out.read_text())
+    axis, boundary = written["axis"]["x"], written["axis"]["x"]["boundary"]
+    assert answer["axis"]["x"]["mass_kg"] == axis["mass_kg"] == pytest.approx(0.2, rel=0.02)
+    low, high = axis["interval_95"]["damping_ns_per_m"]
+    assert low <= 1.0 <= high
+    assert axis["resolution_m"] == pytest.approx(1e-5, rel=1e-6)
+    assert written["suggestion"]["stiffness_n_per_m"] <= 0.5 * boundary["stiffness_n_per_m"] * (1.0 + 1e-9)
+
+    edge, damping = boundary["stiffness_n_per_m"], boundary["damping_ns_per_m"]
+    config = complete(session(out, 0.9 * edge, damping))
+    assert config.known_spec.mass == axis["mass_kg"]
+    with pytest.raises(ConfigurationError, match="begins to swing"):
+        complete(session(out, 1.01 * edge, damping))
+    with pytest.raises(ConfigurationError, match="begins to swing"):
+        config.with_parameter("element.stiffness", 1.01 * edge)
+    with pytest.raises(ConfigurationError, match="begins to swing"):
+        config.with_tables({"element": {"stiffness": 1.01 * edge}})
+
+    run = ["run", "--device=virtual-joystick", "--model=C", "--headless", "--duration=0.2", "--clock=off", *NO_PICTURE]
+    run += [f"--set=session.measured={out}", f"--set=element.damping={damping}", f"--record={record}", "--json"]
+    assert main([*run, f"--set=element.stiffness={2.0 * edge}"]) == 2
+    assert "session.measured" in capsys.readouterr().err
+    assert main([*run, f"--set=element.stiffness={0.9 * edge}"]) == 0
+
+    # The recording has the hash of the file; a recording of before there was a hash is verified all the same.
+    recording = Path(json.loads(capsys.readouterr().out)["recording"])
+    sidecar = recording / "recording.json"
+    told = json.loads(sidecar.read_text())
+    assert told["measured_file_hash"] == sha256_of(out)
+    assert verdicts(recording) == ("ok", [], "ok")
+    out.write_text(out.read_text() + "\n")
+    assert verdicts(recording) == ("ok", ["measured"], "ok")
+    sidecar.write_text(json.dumps({name: value for name, value in told.items() if name != "measured_file_hash"}))
+    assert verdicts(recording) == ("ok", [], "ok")
+    del told["configuration"]["session"]["measured"]
+    sidecar.write_text(json.dumps(told))
+    assert verdicts(recording) == ("violated", ["configuration"], "violated")
+
+
+def verdicts(recording):
+    """Return verdict and findings of ``replay --verify``, and the verdict of ``verify``."""
+    found = examine(Recording(recording))
+    return found.verdict, [one.rule for one in found.findings], verify(recording)[1].verdict
+
+
+def test_device_that_fails_while_tuned_leaves_its_recording_and_no_file(tmp_path, capsys):
+    out, record = tmp_path / "tuned.toml", tmp_path / "recordings"
+    tune = ["calibrate", "device", "--device=virtual-joystick", *QUICK, "--fault=unplug@3"]
+    assert main([*tune, f"--out={out}", f"--record={record}"]) == 4
+    assert "The recording is in" in capsys.readouterr().err
+    assert not out.exists()
+    (recording,) = record.iterdir()
+    assert (recording / "ticks.npy").exists()

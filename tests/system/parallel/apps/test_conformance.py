@@ -1,0 +1,87 @@
+"""Conformance: all cells, the order of rows, the plant's energy, and the example of the documentation."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from apps.cli import main
+from apps.conformance import cells
+from apps.conformance.cells import CELLS, REFERENCE
+from apps.conformance.kernels import PLANT, move_mass
+from apps.conformance.limits import passes
+from apps.conformance.plant import transition
+from apps.conformance.report import by_element
+from apps.conformance.subjects import RendererSubject, choose
+from apps.conformance.suite import judge, judge_all
+from tests.processes import ROOT
+
+
+def test_examples_of_the_page_are_judged_by_the_command_and_from_python(tmp_path, capsys):
+    renderer, use = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "conformance.md").read_text(), re.DOTALL)
+    file = tmp_path / "my_module.py"
+    file.write_text(renderer)
+    assert main(["conformance", "--quick", "--renderer", f"{file}:make", "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["rows"]
+    assert row["element"] == "my_module:make"
+    done = subprocess.run(
+        [sys.executable, "-c", use],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout.split()[0]) == pytest.approx(row["hold_drift_um_s"], abs=0.05)
+
+
+def oscillator(damping, count):
+    """Return position and velocity of the handle on 400 N/m, released at 1 cm, every 0.1 ms."""
+    record = np.zeros(1, PLANT)
+    record["transition"], record["response"] = transition(cells.HANDLE_MASS, 400.0, damping, 1e-4)
+    record["handle"] = 0.01
+    state = np.empty((count, 2))
+    plant = record.view(np.recarray)[0]
+    for row in state:
+        move_mass.py_func(plant, 0, 0.0) if hasattr(move_mass, "py_func") else move_mass(plant, 0, 0.0)
+        row[:] = plant.handle[0], plant.handle_velocity[0]
+    return state[:, 0], state[:, 1]
+
+
+def test_plant_conserves_energy_without_damping_and_loses_it_with():
+    x, v = oscillator(0.0, 20000)
+    energy = 0.5 * cells.HANDLE_MASS * v**2 + 200.0 * x**2
+    np.testing.assert_allclose(energy, energy[0], rtol=1e-11)
+    x, v = oscillator(0.5, 20000)
+    assert (np.diff(0.5 * cells.HANDLE_MASS * v**2 + 200.0 * x**2) < 0.0).all()
+
+
+def viscous(_):
+    return lambda _, velocity: -20.0 * velocity
+
+
+def test_rows_are_in_the_order_of_renderers_and_cells():
+    subjects = [RendererSubject("one", viscous), RendererSubject("two", viscous)]
+    some = (CELLS[9], CELLS[0])
+    seen: list[tuple[int, int]] = []
+    rows = judge_all(subjects, some, lambda done, total, _: seen.append((done, total)))
+    order = [("one", "firm"), ("one", "light"), ("two", "firm"), ("two", "light")]
+    assert [(row["element"], row["grip"]) for row in rows] == order
+    assert seen == [(k, 4) for k in range(4)]
+    assert list(by_element(rows)) == ["one", "two"]
+
+
+def test_rigid_admittance_does_not_move():
+    (subject,) = choose(["A"])
+    for cell in (REFERENCE, CELLS[0], CELLS[-1]):
+        row = judge(subject, cell)
+        assert row["hold_drift_um_s"] == 0.0
+        assert row["fluctuation_drift_um"] == 0.0
+    assert passes(judge(subject, REFERENCE))

@@ -1,0 +1,337 @@
+"""Whole experiments: shipped examples, live blocks, scenes, observers, kills, power, and exported tables."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from apps.experiment.design import read_design
+from apps.experiment.engine import sitting
+from apps.experiment.engine.live.stage import Followers, LiveStage
+from apps.experiment.engine.opening import Manner, Request
+from apps.experiment.engine.running import run_session
+from apps.experiment.journal import SessionFolder, read_journal, replay, sessions_below, trial_rows
+from apps.experiment.power import command as power
+from apps.experiment.power.planning import plan
+from apps.experiment.power.settings import PowerSettings
+from apps.experiment.report.analysis import analyse
+from apps.experiment.report.sessions import read_experiment
+from apps.experiment.report.settings import AnalysisSettings
+from apps.experiment.stimulus import measure
+from apps.verify.check import verify
+from haptics.recording.recording import Recording
+from haptics.recording.replay import verify as verify_by_replay
+from tests.apps.experiment.design.designs import WEBER, changed
+from tests.apps.experiment.engine.live import killed
+from tests.apps.experiment.engine.running import simulate
+from tests.apps.screen import WHY_NOT, virtual_screen
+from tests.processes import ROOT
+from tests.sampling import sample
+
+EXAMPLES = sorted([*(ROOT / "examples/experiments").glob("*.toml"), *(ROOT / "examples/replications").glob("*.toml")])
+
+ENDLESS = WEBER.replace("{ most_trials = 3 }", "{}")
+"""Both conditions have the procedure of the experiment."""
+
+SHORT = ENDLESS.replace("block = 5", "block = 4\nrest = 0.5\nlate_ticks = 1.0\nlongest_gap = 0.9").replace(
+    "most_trials = 4", "most_trials = 2"
+)
+
+WALL = """\
+[scene]
+law = { name = "coulomb", force_n = 0.2 }
+[[scene.walls]]
+half_plane = { point_m = [0.0, 0.0], normal = [0.0, 1.0] }
+friction = 0.5
+"""
+
+
+def along_a_wall(folder):
+    """Write an experiment that asks for the friction of a wall; return the file."""
+    text = WEBER
+    for old, new in (
+        ("rest = 0.4\n", "rest = 0.4\nstiffness = 2000.0\ndamping = 20.0\ntremor = 0.0\n"),
+        ("[stimulus]", "[element]\nstiffness = 4000.0\ndamping = 4.0\n\n[stimulus]"),
+        ('name = "virtual-joystick"\n', 'name = "virtual-joystick"\ndamping = 0.0\n'),
+        ('[law]\nname = "coulomb"\n', WALL),
+        ('axis = "law.force"', 'axis = "wall.friction"'),
+        ("points = [[-0.03, 0.0], [0.03, 0.0]]", "points = [[-0.03, -0.003], [0.03, -0.003]]"),
+        ('"1 N"\nreference = 1.0', '"mu 0.3"\nreference = 0.3'),
+        ('"2 N"\nreference = 2.0', '"mu 0.8"\nreference = 0.8'),
+        ("maximum = 2.0", "maximum = 1.0"),
+        ("start = 0.5\n", "start = 0.2\n"),
+    ):
+        assert old in text
+        text = text.replace(old, new)
+    return changed(folder, text=text)
+
+
+def run_live(file, out, live=True):
+    """Run a session with a simulated observer; return its result."""
+    request = Request("P01", 1, 7, out, {}, simulated=True, manner=Manner(live=live))
+    return run_session(read_design(file), request)
+
+
+@pytest.mark.parametrize("file", sample(EXAMPLES, 2), ids=lambda file: file.stem)
+def test_example_runs_and_delivers_the_stimuli_of_its_design(file, tmp_path):
+    result, place = simulate(file, tmp_path, seed=read_design(file).experiment.seed)
+    assert result["reason"] == "completed" and result["repeated"] == 0
+    rows = trial_rows(place, measure)
+    assert all(row["delivered_exact"] for row in rows)
+    if file.stem == "provancher2009":  # the intervals hold the published differences, and not zero
+        experiment = read_experiment([place.folder], measure)
+        person = analyse(experiment, experiment.people[0], AnalysisSettings.of({}, [75.0]))
+        found = {one.reference: one.differences[0].jnd for one in person.conditions}
+        for reference, published in ((0.2, 0.056), (0.8, 0.150)):
+            assert 0.0 < found[reference].low < published < found[reference].high
+    if any(word in file.read_text(encoding="utf-8") for word in ("compensation", "damping = 0.0")):
+        for row in rows:
+            for k in (1, 2):
+                assert abs(row[f"felt_{k}"] - row[f"asked_{k}"]) < 0.02 * row[f"asked_{k}"]
+
+
+def test_friction_of_a_wall_is_rendered_recorded_and_felt(tmp_path):
+    _, place = simulate(along_a_wall(tmp_path), tmp_path / "out")
+    for folder in sorted(place.folder.glob("blocks/*")):
+        run, found = verify(folder)
+        assert (found.violations, found.missing) == ([], []) and run.count
+        recording = Recording(folder)
+        again = verify_by_replay(recording)
+        assert (again.mismatches, again.verdict) == (0, "ok")
+        assert np.nanmax(recording.rows["normal_force"]) > 1.0
+    table = trial_rows(place, measure)
+    assert table and all(row["delivered_exact"] for row in table)
+    for row in table:
+        for k in (1, 2):
+            assert row[f"delivered_{k}"] == row[f"asked_{k}"]
+            assert abs(row[f"felt_{k}"] - row[f"asked_{k}"]) < 0.02 * row[f"asked_{k}"], row["stimulus_missing"]
+    assert trial_rows(place, None)[0]["axis_unit"] == ""
+    assert "np." not in place.table.read_text(encoding="utf-8"), "numbers are written without their NumPy type"
+
+
+# --- live blocks ------------------------------------------------------------------------------------------------------
+
+
+class FakeSession:
+    """Stands in for the session of a block, and keeps the tables that it is configured with."""
+
+    def __init__(self, config, tell, *, progress, folder):
+        self.folder = folder
+        self.keys = SimpleNamespace(listen=lambda hear: None)
+        self.tables: list[Mapping[str, Any]] = []
+
+    def configure(self, tables):
+        self.tables.append(tables)
+
+
+@pytest.mark.parametrize(
+    ("make", "level"),
+    [
+        (changed, lambda table: (table["law"]["force"], "scene" in table)),
+        (along_a_wall, lambda table: (table["scene"]["walls"][0]["friction"], False)),
+    ],
+    ids=["law", "wall"],
+)
+def test_live_block_is_configured_only_where_the_level_changes(make, level, tmp_path, monkeypatch):
+    monkeypatch.setattr("apps.experiment.engine.live.stage.Session", FakeSession)
+    design = read_design(make(tmp_path))
+    low, high = (design.config(design.conditions[0], level) for level in (0.5, 0.7))
+    stage: Any = LiveStage(low, tmp_path / "block", lambda kind, **fields: None, Followers())
+    for config in (low, high, high, low):
+        stage.take(config)
+    assert [level(table) for table in stage.session.tables] == [(0.7, False), (0.5, False)]
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_device_friction_is_measured_by_the_clock_of_the_blocks(live, tmp_path, monkeypatch):
+    asked: list[bool] = []
+
+    def ended(*_, live):
+        asked.append(live)
+        raise sitting.Ended
+
+    monkeypatch.setattr(sitting, "with_friction", ended)
+    result = run_live(changed(tmp_path, text=ENDLESS), tmp_path / "out", live)
+    assert result["reason"] == "ended by a person"
+    assert asked == [live]
+
+
+def test_live_block_is_recorded_and_replays(tmp_path):
+    result = run_live(changed(tmp_path, "easy = 0.2", "easy = 0.0", SHORT), tmp_path / "out")
+    assert (result["trials"], result["reason"]) == (4, "completed")
+    place = SessionFolder.of(Path(result["folder"]))
+    recording = Recording(place.recording(1))
+    assert verify_by_replay(recording).mismatches == 0
+    for attempt in replay(read_journal(place.journal).records).attempts:
+        for marker, value in zip(attempt.start["markers"], attempt.start["values"], strict=True):
+            rows = recording.rows[recording.rows["marker"] == marker]
+            (version,) = set(rows["settings_version"].tolist())
+            assert recording.settings[version]["law"]["force"] == value
+            assert (rows["gate"] == 1.0).all() and len(rows) > 500
+
+
+LIVE = (
+    ENDLESS.replace("reversals = 20\nmost_trials = 4", "reversals = 20\nmost_trials = 5")
+    .replace("block = 5", "block = 20\nrest = 0.2\ninterval = 0.3\ngap = 0.15\nlate_ticks = 1.0\nlongest_gap = 0.9")
+    .replace("start = [-0.03, 0.0]\nstrokes = 2\nleast_speed = 0.025\ngreatest_speed = 0.2\n", "")
+    + "\n[screen]\nfull_screen = false\n"
+)
+
+MEASURED = """
+[friction]
+measure_each_session = true
+excitation = { slowest = 0.02, speeds = 2, rounds = 2, strokes = 1, stroke_time = 0.3 }
+
+[texts]
+instructions = ["The first page.", "The second page."]
+"""
+
+
+@pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
+@pytest.mark.timeout(300)
+def test_rehearsal_measures_the_device_friction_before_instructions_and_blocks(tmp_path):
+    text = LIVE.replace("most_trials = 5", "most_trials = 2") + MEASURED
+    file = changed(tmp_path, "rest = 0.4\n", "rest = 0.4\nstiffness = 2000.0\ndamping = 20.0\n", text)
+    with virtual_screen() as screen:
+        rehearsal = killed.run(screen, file, tmp_path / "out")
+        words = killed.finish(rehearsal)
+    assert rehearsal.returncode == 0, words
+    (place,) = sessions_below(tmp_path / "out")
+    records = read_journal(place.journal).records
+    order = [one.get("name", one["record"]) for one in records if one["record"] in ("event", "block_start")]
+    assert order[:3] == ["own-friction", "instructions", "block_start"]
+    assert "own friction was measured" in words
+    recording = Recording(place.folder / "friction")
+    assert recording.metadata["state"] == "complete"
+    assert recording.metadata["real_time"], "a servo process moved the device in real time"
+    block = json.loads((place.recording(1) / "recording.json").read_text())
+    (measured,) = [one for one in records if one.get("name") == "own-friction"]
+    assert block["friction_file_hash"] == measured["sha256"]
+
+
+# --- kills ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
+@pytest.mark.timeout(900)
+def test_live_session_with_killed_processes_has_the_journal_of_an_undisturbed_one(tmp_path):
+    result = killed.main(changed(tmp_path, text=LIVE), tmp_path / "out", 3, 3)
+    assert result["kills"] == {"application": 1, "servo": 1, "screen": 1}
+    assert result["resumed"] == 3
+    assert killed.course(tmp_path / "out" / "whole")
+    assert result["different"] == []
+
+
+def test_session_that_is_killed_thirty_times_has_the_journal_of_an_undisturbed_one(tmp_path):
+    file = changed(tmp_path, "most_trials = 4", "most_trials = 30", ENDLESS)
+    command = [sys.executable, "-m", "tests.apps.experiment.engine.killed", str(file), str(tmp_path), "30", "2"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) >= 20, "kills that met a running session"
+    (whole,), (cut,) = sessions_below(tmp_path / "whole"), sessions_below(tmp_path / "cut")
+    assert lasting_records(cut)[1:] == lasting_records(whole)[1:]
+    state = replay(read_journal(cut.journal).records)
+    for one in state.answered.values():
+        assert one.recording is not None
+        found = set(np.unique(Recording(cut.folder / one.recording).rows["marker"]).tolist())
+        assert found >= set(one.start["markers"]), "an answered trial is in the recording"
+    for one in state.attempts:
+        assert one.end is not None or one.response is None, "an answered trial was lost"
+        assert one.end is not None or state.attempts_at(one.trial) > one.number, "an interrupted trial was not repeated"
+
+
+def lasting_records(place):
+    """Return the records of a journal without stamps, kills and interrupted trials."""
+    records = read_journal(place.journal).records
+    ended = {(one.trial, one.number) for one in replay(records).attempts if one.end is not None}
+    left_out = ("number", "utc", "monotonic_ns", "attempt", "markers")
+    kept = []
+    for record in records:
+        key = record.get("trial"), record.get("attempt")
+        interrupted = record["record"] in ("trial_start", "response", "trial_end") and key not in ended
+        if not interrupted and record["record"] != "block_start" and record.get("name") != "resumed":
+            kept.append({name: value for name, value in record.items() if name not in left_out})
+    return kept
+
+
+# --- observers, tables, power -----------------------------------------------------------------------------------------
+
+
+def responses_of(folder, observer):
+    """Return the responses of a session with 16 trials at 0.6 N on 1 N."""
+    one_condition = ENDLESS.replace('[[conditions]]\nname = "2 N"\nreference = 2.0\nprocedure = {}\n', "")
+    head, rest = one_condition.split("[procedure]")
+    series = f'[procedure]\nkind = "series"\nlevel = 0.6\ntrials = 16\n\n[observer]\n{observer}\nspread = 0.0\n\n'
+    text = head + series + rest[rest.index("[catch]") :].replace("easy = 0.2", "easy = 0.0")
+    _, place = simulate(changed(folder, text=text), folder / "out")
+    return [dict(record) for record in read_journal(place.journal).records if record["record"] == "response"]
+
+
+def test_observer_that_feels_the_device_answers_correctly_far_above_its_threshold(tmp_path):
+    """0.6 N on 1 N is six times the increment of 75 %."""
+    responses = responses_of(tmp_path, "level = 2\nlapse = 0.0")
+    assert [response["correct"] for response in responses] == [True] * 16
+    assert {response["response"] for response in responses} == {"1", "2"}
+
+
+def test_observer_answers_after_its_reaction_time(tmp_path):
+    responses = responses_of(tmp_path, "level = 1\nreaction_time = 0.9\nreaction_spread = 0.0")
+    assert {response["reaction_time_s"] for response in responses} == {0.9}
+
+
+def test_plan_reports_people_without_a_threshold(tmp_path):
+    """A staircase that settles at 86 % presents few trials near 80 %."""
+    head, rest = ENDLESS.split("[procedure]")
+    staircase = 'kind = "staircase"\nstart = 0.5\ndown = 4\nreversals = 8\nsteps = [2.0]\nminimum = 0.04\nmaximum = 2.0'
+    questions = "[power]\nproportion = 0.8\npeople = 60\nparticipants = [8, 16]\n\n"
+    file = changed(tmp_path, text=f"{head}[procedure]\n{staircase}\n\n{questions}{rest[rest.index('[catch]') :]}")
+    parser = argparse.ArgumentParser()
+    power.add_options(parser)
+    answer = power.run(parser.parse_args([str(file), "--workers", "1"]))
+    assert answer.result["left_out"] > 3 and "power.proportion" in answer.text.replace("\n", " ")
+
+
+def test_interval_of_the_power_covers_the_scatter_between_pools():
+    """Between pools of 150 people the power differs far more than by drawing 4000 studies."""
+    settings, mean, sd, count = PowerSettings(participants=(12,)), math.log(1.3), 0.4, 12
+    reach, noncentrality = stats.t.ppf(0.975, count - 1), mean / sd * math.sqrt(count)
+    truth = stats.nct.sf(reach, count - 1, noncentrality) + stats.nct.cdf(-reach, count - 1, noncentrality)
+    rows = []
+    for seed in range(25):
+        rows += plan(mean + sd * np.random.default_rng(seed).standard_normal(150), settings)
+    assert sum(row.low <= truth <= row.high for row in rows) >= 22
+    assert np.std([row.power for row in rows]) > 0.05
+    assert np.mean([row.high - row.low for row in rows]) < 0.45
+
+
+def test_no_threshold_method_beats_the_bound(tmp_path, monkeypatch, capsys):
+    spec = importlib.util.spec_from_file_location("threshold_methods", ROOT / "examples" / "threshold_methods.py")
+    assert spec is not None and spec.loader is not None
+    study: Any = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(study)
+    picture = tmp_path / "study.png"
+    monkeypatch.setattr("sys.argv", ["threshold_methods", "--people=40", f"--picture={picture}"])
+    study.main()
+    rows = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines() if line.startswith("| ")]
+    longest = {row[1]: [float(one) for one in row[2].split(" ± ")] for row in rows[1:] if row[0] == "80"}
+    (floor,) = longest.pop(study.FLOOR)
+    assert floor == pytest.approx(study.best(0.02)[1] / math.sqrt(80), abs=6e-4)
+    for scatter, error in longest.values():
+        assert scatter > floor - 3.0 * error
+    assert longest["QUEST+ that knows slope and lapses"][0] < 1.25 * floor
+    powers = {row[0]: [float(one.split(" ± ")[0]) for one in row[1:-1]] for row in rows if len(row) == 11}
+    assert all(one[-1] > one[0] for one in powers.values())
+    assert powers[study.FLOOR][4] > powers["2-down/1-up"][4]
+    assert picture.stat().st_size > 10_000
