@@ -7,6 +7,13 @@ import signal
 import pytest
 from hypothesis import HealthCheck, settings
 
+pytest_plugins = [
+    "tests.apps.bench.fixtures",
+    "tests.apps.screen",
+    "tests.apps.view.fixtures",
+    "tests.devices.fixtures",
+]
+
 # One BLAS thread per process: several test processes share the processors.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
@@ -77,3 +84,11 @@ if MISSING_QT:
     def qapp():
         """Skip the test: it needs Qt."""
         pytest.skip(MISSING_QT)
+
+
+@pytest.fixture
+def trace(tmp_path):
+    """An empty trace."""
+    from haptics.trace import Trace
+
+    return Trace.create(tmp_path / "trace")

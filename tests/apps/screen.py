@@ -13,6 +13,7 @@ import time
 from contextlib import contextmanager
 
 import numpy as np
+import pytest
 
 from tests.processes import ROOT, RUN, program
 
@@ -117,3 +118,10 @@ def virtual_screen(size=(1280, 900)):
             yield Screen(f":{display}")
         finally:
             server.terminate()
+
+
+@pytest.fixture(scope="module")
+def screen():
+    """A virtual screen for the tests of a module."""
+    with virtual_screen() as screen:
+        yield screen

@@ -1,13 +1,7 @@
 import pytest
 
-from haptics import Trace
 from tests.haptics.drives import Drive
 from tests.haptics.strategies import LAWS, make
-
-
-@pytest.fixture
-def trace(tmp_path):
-    yield Trace.create(tmp_path / "trace")
 
 
 @pytest.fixture

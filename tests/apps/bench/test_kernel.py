@@ -213,7 +213,7 @@ def test_batch_and_single_sessions_give_the_same_results():
     assert [one.sums.tobytes()[16:] for one in together] == [one.sums[0].tobytes()[16:] for one in alone]
 
 
-def test_sweep_sessions_are_simulated(compiled):
+def test_sweep_sessions_are_simulated(compiled_kernels):
     assert 0.0 < sweep.simulate_batch(2, 0) < 60.0
 
 

@@ -21,7 +21,7 @@ from tests.devices.joystick.doubles import STILL
 from tests.devices.joystick.in_step import FRAME, BusClock, put_in_step
 from tests.sampling import sample
 
-pytestmark = pytest.mark.usefixtures("compiled")
+pytestmark = pytest.mark.usefixtures("compiled_stick")
 
 
 # Ticks in the end in which the force is taken back, and a few more.

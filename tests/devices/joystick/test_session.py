@@ -584,7 +584,7 @@ def stick_turned(request, monkeypatch):
     return TurnedStick(monkeypatch, request.param)
 
 
-@pytest.mark.usefixtures("compiled")
+@pytest.mark.usefixtures("compiled_stick")
 def test_turned_force_has_size_and_direction(stick_turned):
     grain = math.tau / stick_turned.profile.scales.direction
     for size, degrees in itertools.product((0.05, 0.5, 1.0), range(0, 360, 7)):
@@ -594,7 +594,7 @@ def test_turned_force_has_size_and_direction(stick_turned):
         assert np.hypot(*(stick_turned.level - wanted)) < size * grain + 1.0 / stick_turned.forces._full_scale
 
 
-@pytest.mark.usefixtures("compiled")
+@pytest.mark.usefixtures("compiled_stick")
 def test_reversed_force_stays_on_its_line(stick_turned):
     stick_turned.send()
     way = np.array((0.6, 0.8))
@@ -607,7 +607,7 @@ def test_reversed_force_stays_on_its_line(stick_turned):
         np.testing.assert_allclose(stick_turned.level, part * way, atol=0.03)
 
 
-@pytest.mark.usefixtures("compiled")
+@pytest.mark.usefixtures("compiled_stick")
 def test_intermediate_level_is_bounded(stick_turned):
     stick_turned.command(0.5, 0.0)
     stick_turned.send()
@@ -621,7 +621,7 @@ def test_intermediate_level_is_bounded(stick_turned):
         before = stick_turned.level
 
 
-@pytest.mark.usefixtures("compiled")
+@pytest.mark.usefixtures("compiled_stick")
 def test_zero_force_keeps_the_effect_alive_without_directions(stick_turned):
     stick_turned.command(0.5, 0.5)
     stick_turned.send()
@@ -635,7 +635,7 @@ def test_zero_force_keeps_the_effect_alive_without_directions(stick_turned):
     assert 4 <= stick_turned.starts <= 7
 
 
-@pytest.mark.usefixtures("compiled")
+@pytest.mark.usefixtures("compiled_stick")
 def test_stale_turned_command_is_replaced_by_zero(stick_turned):
     stick_turned.command(0.5, 0.5)
     stick_turned.send()
@@ -644,7 +644,7 @@ def test_stale_turned_command_is_replaced_by_zero(stick_turned):
     assert stick_turned.magnitude == 0.0
 
 
-@pytest.mark.usefixtures("compiled")
+@pytest.mark.usefixtures("compiled_stick")
 def test_lost_report_is_sent_again(stick_turned):
     stick_turned.command(0.3, -0.4)
     stick_turned.send(taken=False)
@@ -653,7 +653,7 @@ def test_lost_report_is_sent_again(stick_turned):
     np.testing.assert_allclose(stick_turned.level, (0.3, -0.4), atol=0.02)
 
 
-@pytest.mark.usefixtures("compiled")
+@pytest.mark.usefixtures("compiled_stick")
 def test_turned_forces_use_one_effect():
     transport = FakeTransport()
     transport.pool_answers = [bytes((9, 0, 1, 1))]
@@ -694,7 +694,7 @@ def forces(sums, effects, tmp_path, monkeypatch):
     return stick_turned, seen
 
 
-@pytest.mark.usefixtures("compiled")
+@pytest.mark.usefixtures("compiled_stick")
 @pytest.mark.usefixtures("cannot_add")
 @pytest.mark.parametrize("sums", SUMS)
 @pytest.mark.parametrize("effects", [1, 2])
@@ -706,7 +706,7 @@ def test_firmware_without_addition_needs_one_effect(sums, effects, tmp_path, mon
     assert not stick_turned.force.any()
 
 
-@pytest.mark.usefixtures("compiled")
+@pytest.mark.usefixtures("compiled_stick")
 def test_largest_force_of_one_effect_is_checked():
     known = build_parameters(PROFILES["openffboard"].truths())
     assert parse_parameters(format_parameters(known), "f") == known

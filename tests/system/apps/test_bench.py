@@ -110,7 +110,7 @@ def test_servo_slices_fit_into_the_duration(duration, view):
 
 @pytest.mark.skipif(not shutil.which(cyclictest.NAME), reason="needs cyclictest (Debian package rt-tests)")
 @pytest.mark.skipif(bool(MISSING_QT), reason=MISSING_QT)
-def test_servo_benchmark_runs_with_a_view(compiled, tmp_path, monkeypatch, capsys):
+def test_servo_benchmark_runs_with_a_view(compiled_kernels, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     status = cli.main(["bench", "servo", "--duration", "1", "--slice", "0.5", "--view", "on", "--json"])
     output, words = capsys.readouterr()
@@ -163,7 +163,7 @@ def temporary(tmp_path, monkeypatch):
     return tmp_path / "temporary"
 
 
-def test_soak_of_two_seconds_passes(compiled, temporary, tmp_path, capsys):
+def test_soak_of_two_seconds_passes(compiled_kernels, temporary, tmp_path, capsys):
     record = tmp_path / "kept"
     assert cli.main(["bench", "soak", "--duration", "2", "--record", str(record), "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
@@ -264,7 +264,7 @@ def test_stream_slices_alternate_with_slices_without_a_stream(kind, turns):
         StreamSettings(stream=kind, slice=30.0, duration=40.0)
 
 
-def test_stream_benchmark_runs_with_both_streams(compiled, tmp_path, monkeypatch, capsys):
+def test_stream_benchmark_runs_with_both_streams(compiled_kernels, tmp_path, monkeypatch, capsys):
     pytest.importorskip("websockets")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     status = cli.main(["bench", "stream", "--duration", "3", "--json"])
@@ -338,7 +338,7 @@ def alive(group):
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="this system has no /proc")
 @pytest.mark.parametrize("name", ["servo", "soak"])
-def test_interrupt_ends_the_benchmark_and_its_processes(compiled, name, tmp_path):
+def test_interrupt_ends_the_benchmark_and_its_processes(compiled_kernels, name, tmp_path):
     if name == "servo" and not shutil.which(cyclictest.NAME):
         pytest.skip("needs cyclictest (Debian package rt-tests)")
     command = ("-m", "apps", "bench", name, "--duration", "30", "--json")

@@ -36,7 +36,7 @@ from tests.processes import until
 from tests.system.devices.test_joystick_transport import plug
 
 # The stick is emulated in real time by threads of this process.
-pytestmark = [pytest.mark.wall_clock, pytest.mark.usefixtures("compiled")]
+pytestmark = [pytest.mark.wall_clock, pytest.mark.usefixtures("compiled_stick")]
 
 MOVES = {"name": "minimum-jerk", "tremor": 0.0}
 HOLDS = MOVES | {"points": [[0.0, 0.0], [0.001, 0.0]], "rests": ["b"], "rest": 30.0, "rest_force": 0.0}

@@ -30,7 +30,7 @@ from tests.devices.joystick.in_step import FRAME, BusClock, put_in_step
 from tests.system.devices.test_ports import by_methods, by_port, run_with
 
 pytestmark = [
-    pytest.mark.usefixtures("compiled"),
+    pytest.mark.usefixtures("compiled_stick"),
     pytest.mark.skipif(not AVAILABLE, reason="no loop without Python here"),
 ]
 

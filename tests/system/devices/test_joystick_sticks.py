@@ -26,7 +26,7 @@ from haptics.errors import ConfigurationError, DeviceNotFoundError, DeviceOpenEr
 from tests.contract import DeviceContract
 from tests.devices.joystick.doubles import STILL, FakeTransport, make, session
 
-pytestmark = pytest.mark.usefixtures("compiled")
+pytestmark = pytest.mark.usefixtures("compiled_stick")
 
 
 # --- choosing a stick ------------------------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ from apps.bench import hours, kernel
 from apps.bench.hours import Usage
 from apps.bench.workload import elements
 from haptics.errors import ConfigurationError, HapticError
-from tests.apps.bench.conftest import compiled, few_rounds, reference  # noqa: F401
 
 
 def result(peak, ratio):
@@ -47,7 +46,7 @@ def test_failing_command_is_named_with_its_error():
 
 
 @pytest.mark.timeout(300)
-def test_every_command_is_measured_for_three_lengths(tmp_path, compiled):
+def test_every_command_is_measured_for_three_lengths(tmp_path, compiled_kernels):
     found = hours.run(lambda *_: None, duration=60.0, rate=200.0, record=str(tmp_path)).result
     commands = found["commands"]
     assert {"run", "run with picture", "replay --verify", "verify", "compare", "export --to csv"} <= commands.keys()

@@ -25,7 +25,7 @@ from tests.devices.joystick.in_step import FRAME, BusClock, put_in_step
 from tests.devices.joystick.test_closed_loop import CASES, advised, data_sheet, drift, loop, swing  # noqa: F401
 from tests.processes import ROOT
 
-pytestmark = pytest.mark.usefixtures("compiled")
+pytestmark = pytest.mark.usefixtures("compiled_stick")
 
 
 # --- friction compensation -------------------------------------------------------------------------------------------

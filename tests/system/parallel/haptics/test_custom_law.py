@@ -29,7 +29,6 @@ from haptics.rendering.rendering import Rendering
 from haptics.servo.job import Job, Paths
 from haptics.servo.process import ServoProcess
 from tests.haptics.changing import record_change
-from tests.haptics.conftest import trace  # noqa: F401
 from tests.haptics.doubles import BenchDevice, make_spec
 from tests.haptics.friction.test_custom_law import exponential
 from tests.haptics.references import norms, rubber, steepest

@@ -1,17 +1,12 @@
-"""The view is tested without a display: Qt draws into memory."""
+"""Fixtures of the live view, whose windows Qt draws into memory."""
 
 import multiprocessing
-import os
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
-os.environ["QT_QPA_PLATFORM"] = "offscreen"
-os.environ["PYQTGRAPH_QT_LIB"] = "PySide6"
-
 from apps.front_ends.messages import Parameter, SessionStarted
-from haptics.trace import Trace
 from tests.apps.view import view_rows
 
 
@@ -19,12 +14,6 @@ from tests.apps.view import view_rows
 def rows():
     """Six and a half seconds of a hand that moves, stops and moves again."""
     return view_rows.simulate(6500)
-
-
-@pytest.fixture
-def trace(tmp_path):
-    """An empty trace."""
-    return Trace.create(tmp_path / "trace")
 
 
 @pytest.fixture
@@ -64,7 +53,7 @@ def waiting(qtbot, trace, started):
     from apps.view.qt import application
     from apps.view.window import LiveWindow
 
-    application()  # dressed as in the program: its letters are not those that Qt begins with
+    application()  # the fonts of the program, which differ from the defaults of Qt
     session, view = multiprocessing.Pipe()
     window = LiveWindow(Link(view), DARK)
     qtbot.addWidget(window)

@@ -1,4 +1,4 @@
-"""Short measurements: the tests check the meaning of the figures, not the computer."""
+"""Fixtures of the benchmark tests: short measurements, which check the meaning of the figures."""
 
 import shutil
 
@@ -23,13 +23,13 @@ def no_compiler(monkeypatch):
 
 
 @pytest.fixture
-def compiled():
+def compiled_kernels():
     if numba.config.DISABLE_JIT:
         pytest.skip("the kernels are not compiled")
 
 
 @pytest.fixture
-def few_rounds(compiled, monkeypatch):
+def few_rounds(compiled_kernels, monkeypatch):
     monkeypatch.setattr(slices, "ROUNDS", 2)
     monkeypatch.setattr(simulators, "_ROUNDS", 2)
     monkeypatch.setattr(simulators, "_REPEATS", 1)
