@@ -1,7 +1,7 @@
-"""Haptics: friction elements at 1 kHz, the contract of a device, the servo, the trace.
+"""Friction elements at 1 kHz, the device interface, the servo and the trace.
 
-This floor knows no driver, no window and no file format but its own; it needs NumPy and numba only. Its public names
-are loaded when they are first used, so that a command that computes nothing starts without numba.
+This layer depends on NumPy and numba only. It contains no driver, no window and no foreign file format. Its public
+names are imported on first use, so that commands without computation start without numba.
 """
 
 from __future__ import annotations
@@ -119,10 +119,10 @@ __all__ = [
 
 
 def main() -> int:
-    """Run the command ``haptics`` of an installed package; return its exit status.
+    """Run the command ``haptics`` of an installed package and return its exit status.
 
-    The project installs four packages. Two of them have names that others might use as well, and Python would then
-    mix the two without a word.
+    The project installs four top-level packages. Two of their names are common enough to collide with other projects,
+    so the command first checks that all of them come from the same installation.
     """
     place = Path(__file__).parents[1]
     for name in ("devices", "calibration", "apps"):

@@ -1,10 +1,10 @@
-"""The two clocks a run can follow: real time (absolute deadlines), or simulated time (as fast as possible).
+"""Clocks of a run, in real time or simulated time, and cancellable waits for drivers.
 
-And waits for a driver's ``open``, which may take long: whoever cancels it must not wait for it.
+All motion in a run is a function of the *nominal* time ``tick * period``. A virtual device that gets its time from one
+of these clocks therefore behaves identically in real time and in simulated time, and two runs with the same seed
+produce bit-identical data.
 
-Everything that moves in a run is a function of the *nominal* time ``tick * period``. A virtual device
-that is told the time by one of these clocks therefore behaves identically at 1 kHz and as fast as the
-machine can go, and two runs with the same seed give the same data bit for bit.
+Opening a device may take seconds. Drivers wait with `pause`, so that the caller can cancel the opening.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from contextvars import ContextVar
 from haptics.errors import OpeningCancelled
 
 SPIN = 50e-6
-"""Busy-waiting before a deadline [s]: a timer's wake-up delay is of this size."""
+"""Duration of the busy wait before a deadline [s]; about the wake-up latency of a timer."""
 _SLICE = 0.02
-"""A cancel is noticed within this time [s]."""
+"""Longest delay until a cancellation is noticed [s]."""
 
 _cancelled: ContextVar[Callable[[], bool] | None] = ContextVar("cancelled", default=None)
-"""Tells whether the waits of this thread are cancelled; other threads have none."""
+"""Function that returns True if the waits of this thread are cancelled; None in other threads."""
 
 
 class Clock:
-    """Counts ticks of a fixed period without waiting for them (simulated time).
+    """Count ticks of a fixed period without waiting for them (simulated time).
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class Clock:
     Attributes
     ----------
     origin_ns : (int, int)
-        When it was started last: the system's monotonic clock, and the time since 1970 [ns]; zeros before.
+        Monotonic clock and time since 1970 at the last `start` [ns]; zeros before the first.
     """
 
     def __init__(self, period: float) -> None:
@@ -50,29 +50,29 @@ class Clock:
         return self.tick * self.period
 
     def start(self) -> None:
-        """Make now the instant of tick 0."""
+        """Set tick 0 to the present instant."""
         self.tick = 0
         self.origin_ns = time.monotonic_ns(), time.time_ns()
 
     def elapsed(self) -> float:
-        """Time since the start [s], as this clock sees it; for a simulated clock that is `time`."""
+        """Return the time since the start [s]; for a simulated clock this is `time`."""
         return self.time
 
     def wait(self, tick: int) -> float:
-        """Wait for the deadline of `tick`, make it the current one and return the lateness [s]."""
+        """Wait for the deadline of `tick`, make it the current tick and return the lateness [s]."""
         self.tick = tick
         return 0.0
 
 
 class WallClock(Clock):
-    """Waits for absolute deadlines on the monotonic clock, so that lateness never accumulates.
+    """Wait for absolute deadlines on the monotonic clock, so that lateness does not accumulate.
 
     Parameters
     ----------
     period : float
         Nominal period of a tick [s].
     spin : float
-        The last stretch before a deadline that is waited out awake [s].
+        Duration of the busy wait before a deadline [s].
     """
 
     def __init__(self, period: float, spin: float = SPIN) -> None:
@@ -82,20 +82,20 @@ class WallClock(Clock):
 
     @property
     def spin_ns(self) -> int:
-        """Busy-waiting before a deadline [ns]."""
+        """Duration of the busy wait before a deadline [ns]."""
         return round(self._spin * 1e9)
 
     def start(self) -> None:
-        """Make now the instant of tick 0."""
+        """Set tick 0 to the present instant."""
         super().start()
         self._origin = 1e-9 * self.origin_ns[0]
 
     def elapsed(self) -> float:
-        """Measured time since the start [s]."""
+        """Return the measured time since the start [s]."""
         return time.monotonic() - self._origin
 
     def wait(self, tick: int) -> float:
-        """Sleep until the deadline of `tick` (the last stretch of it awake) and return how late it is [s]."""
+        """Sleep until shortly before the deadline of `tick`, busy-wait for it and return the lateness [s]."""
         deadline = self._origin + tick * self.period
         remaining = deadline - time.monotonic() - self._spin
         if remaining > 0.0:
@@ -106,12 +106,12 @@ class WallClock(Clock):
         return now - deadline
 
 
-# --- waits that can be cancelled --------------------------------------------------------------------------------------
+# --- cancellable waits ------------------------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
 def cancelled_by(check: Callable[[], bool]) -> Iterator[None]:
-    """Let `check` cancel the waits of this thread that are made with `pause`."""
+    """Cancel the waits of this thread that use `pause` as soon as `check` returns True."""
     token = _cancelled.set(check)
     try:
         yield
@@ -120,14 +120,15 @@ def cancelled_by(check: Callable[[], bool]) -> Iterator[None]:
 
 
 def go_on() -> None:
-    """Return, or raise where the waits of this thread are cancelled: once, so that what has begun can be undone.
+    """Raise `OpeningCancelled` if the waits of this thread are cancelled.
 
-    To be called before anything is energised.
+    Call it before any part of a device is energised. The error is raised only once, so that the cleanup that follows
+    can use `pause` as well.
 
     Raises
     ------
     OpeningCancelled
-        If they are.
+        If the opening was cancelled.
     """
     check = _cancelled.get()
     if check is not None and check():
@@ -136,7 +137,7 @@ def go_on() -> None:
 
 
 def pause(duration: float) -> None:
-    """Wait for `duration` [s], in ``open`` of a driver in place of `time.sleep`.
+    """Wait for `duration` [s]; replaces `time.sleep` in ``open`` of a driver.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""The contract between the servo and a device: four methods and a data sheet.
+"""Device interface of the servo: four methods and a specification.
 
-A driver author writes ``open``, ``read``, ``write`` and ``close`` and fills in a `DeviceSpec`. Units are
-SI throughout; whatever the wire speaks is converted inside the driver.
+A driver implements ``open``, ``read``, ``write`` and ``close`` and provides a `DeviceSpec`. All units are SI; the
+driver converts from the units of its protocol.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ Vector = NDArray[np.float64]
 """A float64 array of shape (2,): x and y."""
 
 Channel = tuple[str, str, int]
-"""Something else that a device measures: name, unit, and how many numbers it is."""
+"""An additional measured quantity of a device: name, unit and number of values."""
 
 MOST_CHANNELS = 24
-"""Numbers that all channels of a device may have together."""
+"""Maximum number of values of all channels of a device together."""
 
 
 class Causality(StrEnum):
-    """What a device takes and gives: the element in front of it must be of the same kind."""
+    """Input and output of a device; the element before it must have the same causality."""
 
     IMPEDANCE = "impedance"
     """Motion in, force out: a backdrivable device; elements B and C."""
@@ -46,28 +46,27 @@ _UNKNOWN.flags.writeable = False
 
 @dataclass(slots=True)
 class State:
-    """What a device reports at one tick.
+    """Sample of a device at one tick.
 
-    The arrays may be reused by the device at the next ``read``: copy what you keep.
+    The device may reuse the arrays at the next ``read``; copy them to keep them.
 
     Attributes
     ----------
     time : float
-        When the sample was taken, on the run's clock [s]; the servo turns it into an age.
+        Time of the sample on the run's clock [s]. The servo computes the age of the sample from it.
     position : (2,) float array
         End-effector position [m].
     velocity : (2,) float array
-        End-effector velocity [m/s], estimated by the driver, which knows its encoder.
+        End-effector velocity [m/s], estimated by the driver.
     force : (2,) float array
-        Force of the hand on the end effector [N]; zeros where there is no sensor.
+        Force of the hand on the end effector [N]; zeros without a force sensor.
     buttons : int
-        Buttons that are held, one bit each; bit 0 is the dead-man's, where the device has one.
+        Bit mask of the pressed buttons; bit 0 is the dead-man's switch if the device has one.
     hand_force : (2,) float array
-        What the hand really does to the handle [N], where the hand is virtual; nan elsewhere. It is recorded, and used
-        for nothing.
+        True force of a virtual hand on the handle [N]; nan for a real hand. It is recorded only.
     channels : (n,) float array or None
-        The numbers of all `DeviceSpec.channels`, one after the other; None where there are none, or none yet. They are
-        recorded, and used for nothing.
+        Values of all `DeviceSpec.channels`, concatenated; None if the device has no channels or no values yet. They are
+        recorded only.
     """
 
     time: float = 0.0
@@ -85,76 +84,77 @@ DEAD_MAN_BUTTON = 1
 
 @dataclass(frozen=True, slots=True)
 class DeviceSpec:
-    """A device's data sheet: what may be asked of it. The envelope takes its limits from here.
+    """Specification of a device: its capabilities, and the limits that the safety envelope enforces.
 
     Attributes
     ----------
     name, identity : str
-        Backend name, and what tells this very device from its siblings (serial number, seed).
+        Backend name, and an identifier of the individual device (serial number, seed).
     causality : Causality
-        Which elements it can be paired with.
+        Determines the elements that the device can be paired with.
     rate_min, rate_max : float
-        Servo rates it can serve [Hz].
+        Range of supported servo rates [Hz].
     workspace_min, workspace_max : (float, float)
-        Corners of the rectangle the end effector may be in [m].
+        Corners of the permitted rectangle of the end effector [m].
     dimensions : int
-        2, or 1 for a device that moves along x only, such as a wheel: its y is 0, and a force along y does nothing.
+        2, or 1 for a device that moves along x only, such as a wheel: y is always 0, and a force along y has no effect.
     max_force, max_force_rate : float
-        Largest force that may be commanded [N] and its largest rate of change [N/s] (impedance), or the
-        range of the force sensor (admittance): a sample beyond it is refused.
+        Largest commanded force [N] and its largest rate of change [N/s] (impedance), or range of the force sensor
+        (admittance): samples beyond it are rejected.
     max_speed : float
-        Largest commanded speed of the end effector (admittance); speed from which on no force drives it on (impedance)
-        [m/s].
+        Largest commanded speed of the end effector (admittance), or the speed above which no force may accelerate it
+        further (impedance) [m/s].
     max_acceleration : float
         Largest commanded acceleration of the end effector [m/s^2] (admittance).
     max_sample_age : float
         Samples older than this are stale [s].
     max_following_error : float
-        Largest distance of the end effector from its reference [m] (admittance); one that is farther away is blocked,
-        or its motors are off. By default farther than any arm reaches: it is not watched.
+        Largest distance of the end effector from its reference [m] (admittance). A larger distance means that the end
+        effector is blocked or the motors are off. The default is larger than any workspace and disables the check.
     max_energy : float
-        Largest energy that the loop may give the hand beyond what the element itself had stored [J].
+        Largest energy that the loop may inject into the hand beyond the energy stored by the element [J].
     plausible_speed : float
-        No hand moves the handle faster [m/s]: a sample that says so is wrong.
+        Highest speed at which a hand can move the handle [m/s]; faster samples are rejected as wrong.
     fade_in : float
-        Shortest time in which the output may come up [s].
+        Shortest fade-in time of the output [s].
     dead_man : str
-        What must be held for any output: ``none``, ``key`` (of the live view) or ``button`` (of the device).
+        Dead-man's switch that enables the output: ``none``, ``key`` (of the live view) or ``button`` (of the device).
     watchdog : float or None
-        After this long without a command the device itself goes to its safe output [s]; None if it does not.
+        Timeout of the device's own watchdog [s], after which it switches to its safe output; None without a watchdog.
     position_resolution : float or None
-        Smallest position step the device can tell [m]. This and all that follows is for advice on parameters
-        (`haptics.design`); None if it is not known.
+        Position resolution [m]. This attribute and the following ones serve the parameter advice (`haptics.design`);
+        None if unknown.
     mass, damping : float or None
-        Moving mass [kg] and own viscous damping [N s/m] (impedance).
+        Moving mass [kg] and viscous damping of the device [N s/m] (impedance).
     delay : float or None
-        From taking a sample to the force or the motion commanded for it [s].
+        Delay from a sample to the resulting force or motion [s].
     force_resolution : float or None
-        Smallest step of the force that reaches the motors [N]; None if it is not known, or finer than matters.
+        Resolution of the force that reaches the motors [N]; None if unknown or negligible.
     least_friction : float or None
-        Residual device friction: the device's own that is not compensated, the least that can be rendered [N].
+        Residual device friction after compensation [N]; the lowest friction force that can be rendered.
     velocity_lag : float
-        How much later than a backward difference the velocity comes, where it is smoothed [s].
+        Additional delay of a smoothed velocity relative to a backward difference [s].
     servo_frequency, servo_damping_ratio : float or None
-        Of the position servo: natural frequency [Hz], damping relative to critical (admittance).
+        Natural frequency [Hz] and damping ratio of the position servo (admittance).
     servo_knows_velocity : bool
-        Whether the servo is told the velocity of its reference; without, it lags behind a moving one (admittance).
+        Whether the position servo receives the velocity of its reference. Without it, the servo lags behind a moving
+        reference (admittance).
     grip_stiffness, grip_damping : float or None
-        The firmest grip to be expected, spring [N/m] and damper [N s/m] (admittance).
+        Stiffness [N/m] and damping [N s/m] of the firmest expected grip (admittance).
     handle_mass : float or None
-        What moves beyond the force sensor, which shows its inertia as a force [kg] (admittance).
+        Mass beyond the force sensor [kg]; its inertia appears in the measured force (admittance).
     least_mass : float or None
-        The smallest virtual mass with which a sliding contact does not shake the device in that grip [kg], as a device
-        finds it that knows its servo law, gears and force sensor (`haptics.design.SampledArm`); without it the advice
-        goes by the servo's frequency (admittance).
+        Smallest virtual mass at which a sliding contact remains stable in the firmest grip [kg] (admittance). It is
+        computed by devices with known servo law, gears and force sensor (`haptics.design.SampledArm`). If None, the
+        advice is derived from the natural frequency of the servo.
     channels : tuple of (str, str, int)
-        What else it measures, in the order of `State.channels`: name (small letters, digits, underscores), unit, and
-        how many numbers. A recording has them as columns (`haptics.recording.columns`).
+        Additional measured quantities in the order of `State.channels`: name (lower-case letters, digits, underscores),
+        unit and number of values. They become columns of a recording (`haptics.recording.columns`).
 
     Raises
     ------
     ConfigurationError
-        If the channels cannot be columns.
+        If the channels are not valid columns of a recording.
     """
 
     name: str
@@ -200,12 +200,19 @@ _CHANNEL_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
 def checked_channels(channels: Any, device: str) -> tuple[Channel, ...]:
-    """Return `channels`, which may come from a file, as a data sheet has them.
+    """Validate `channels` and return them in the form of `DeviceSpec.channels`.
+
+    Parameters
+    ----------
+    channels : object
+        Rows of name, unit and number of values.
+    device : str
+        Name of the device, for messages.
 
     Raises
     ------
     ConfigurationError
-        If they cannot be columns of a recording; `device` is its name.
+        If the channels are not valid columns of a recording.
     """
     if not isinstance(channels, list | tuple):
         raise ConfigurationError(f"{device}: the channels must be rows of name, unit and size.")
@@ -229,65 +236,77 @@ def _checked_channel(channel: Any, device: str) -> Channel:
 
 
 class Compensating(Protocol):
-    """A device with friction compensation; the servo looks for it by the method's name.
+    """A device with friction compensation.
 
-    What it adds to a command is bounded by `DeviceSpec.max_force` together with it, and is no part of it: a recording
-    has the command alone.
+    The servo detects it by the name of the method. The compensation is added to the command inside the device. The sum
+    is limited to `DeviceSpec.max_force`. The recording contains the command without the compensation.
     """
 
     def compensate(self, share: float) -> None:
-        """Apply this share of the friction compensation, 0 to 1, from the next ``write`` on; 0 after ``open``.
+        """Set the share of the friction compensation, 0 to 1, from the next ``write`` on; 0 after ``open``.
 
-        The servo says it before every ``write``: nothing while the output is the safe one.
+        The servo calls it before every ``write``, with 0 while the output is the safe output.
         """
         ...
 
 
 class Telling(Protocol):
-    """A device that says more of itself when it is open; the servo looks for that by the attribute's name."""
+    """A device that reports additional facts once it is open.
+
+    The servo detects it by the name of the attribute.
+    """
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """What goes into the recording as ``device_facts``, such as the limits of a drive: values that JSON has."""
+        """JSON-serialisable values that are recorded as ``device_facts``, such as the limits of a drive."""
         ...
 
 
 class Explaining(Protocol):
-    """A device that may know better why it failed; the servo looks for it by the method's name."""
+    """A device that can diagnose its own failure.
+
+    The servo detects it by the name of the method.
+    """
 
     def explain(self) -> str:
-        """Return why the run that has just failed did so, in a sentence; empty if only the driver's words are known.
+        """Return a sentence with the cause of the failed run; empty if only the driver's message is known.
 
-        The servo asks once the device is closed.
+        The servo calls it after the device is closed.
         """
         ...
 
 
 @runtime_checkable
 class Device(Protocol):
-    """What the servo needs of a device; see `Compensating`, `Telling` and `Explaining` for what it may have besides.
+    """Interface of a device; `Compensating`, `Telling` and `Explaining` are optional extensions.
 
-    Building a device touches no hardware, so that `spec` can be checked first. ``open`` and ``close`` may be
-    called twice. ``read`` and ``write`` never block for longer than a small part of a period.
+    Creating a device accesses no hardware, so that `spec` can be checked first. ``open`` and ``close`` may be called
+    twice. ``read`` and ``write`` block for at most a small part of a period.
     """
 
     @property
     def spec(self) -> DeviceSpec:
-        """The data sheet; known before the device is opened."""
+        """Specification of the device; available before the device is opened."""
         ...
 
     def open(self) -> None:
-        """Connect and energise; raise `DeviceNotFoundError` or `DeviceOpenError` with the remedy."""
+        """Connect and energise the device.
+
+        Raises
+        ------
+        DeviceNotFoundError, DeviceOpenError
+            If the device is missing or cannot be opened; the message contains the remedy.
+        """
         ...
 
     def read(self) -> State:
-        """Return the newest sample; raise `DeviceFault` when there will be no more."""
+        """Return the newest sample; raise `DeviceFault` if the device delivers no further samples."""
         ...
 
     def write(self, command: Vector) -> None:
-        """Take a command: the force on the handle [N] (impedance) or the position reference [m] (admittance)."""
+        """Apply a command: the force on the handle [N] (impedance) or the position reference [m] (admittance)."""
         ...
 
     def close(self) -> None:
-        """Leave the device without force (impedance) or holding its position (admittance) and disconnect."""
+        """Set the force to zero (impedance) or hold the position (admittance), then disconnect."""
         ...

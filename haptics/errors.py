@@ -1,17 +1,17 @@
-"""The error tree, by the phase in which a person meets the error.
+"""Exceptions, ordered by the phase in which the user meets them.
 
 ::
 
     HapticError
     +-- ConfigurationError (ValueError)   a setting, parameter or file is wrong: nothing was opened
     |   `-- CausalityError                this element cannot be paired with this device
-    +-- RecordingError (ValueError)       a recording cannot be read, or is not one
-    +-- DeviceNotFoundError (LookupError) no such device, or it is not plugged in
-    +-- DeviceOpenError                   the device is there but could not be opened
+    +-- RecordingError (ValueError)       a folder is not a readable recording
+    +-- DeviceNotFoundError (LookupError) the device does not exist or is not plugged in
+    +-- DeviceOpenError                   the device is present but could not be opened
     `-- DeviceFault                       the device failed during a run
-        `-- ServoLost                     the process that serves it died unexpectedly
+        `-- ServoLost                     the servo process died unexpectedly
 
-Messages are single sentences for people: what happened, which setting or device, what to do next.
+Messages are single sentences for users. They name the failure, the setting or device concerned, and the remedy.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 
 class HapticError(Exception):
-    """Base of every error this project raises on purpose."""
+    """Base class of all exceptions that this project raises deliberately."""
 
 
 class ConfigurationError(HapticError, ValueError):
@@ -28,7 +28,7 @@ class ConfigurationError(HapticError, ValueError):
 
 
 class CausalityError(ConfigurationError, TypeError):
-    """An element and a device do not fit together (impedance against admittance)."""
+    """An element and a device have different causality (impedance and admittance)."""
 
 
 class RecordingError(HapticError, ValueError):
@@ -44,18 +44,20 @@ class DeviceOpenError(HapticError):
 
 
 class OpeningCancelled(DeviceOpenError):
-    """The opening of the device was cancelled (`haptics.clock`)."""
+    """The caller cancelled the opening of the device (`haptics.clock`)."""
 
 
 class DeviceFault(HapticError):
-    """The device failed during a run; its safe output was written if it still took one.
+    """The device failed during a run.
+
+    The servo has written the safe output if the device still accepted it.
 
     Attributes
     ----------
     rows : structured array or None
         The last rows of the trace before the fault, newest last, for diagnosis.
     used : dict
-        What the run had used of the machine until then (`haptics.servo.realtime.Usage`), where it is known.
+        Resource usage of the run until the fault (`haptics.servo.realtime.Usage`), if known.
     """
 
     def __init__(self, message: str, rows: Any = None) -> None:
@@ -65,8 +67,14 @@ class DeviceFault(HapticError):
 
 
 class ServoLost(DeviceFault):
-    """The servo process died and gave no reason; its recording is complete up to that instant but was not closed."""
+    """The servo process died without an error message.
+
+    Its recording is complete until then but was not closed.
+    """
 
 
 class AmbiguousLawWarning(UserWarning):
-    """A friction law falls so steeply that the next force is not unique (condition (15) of Kikuuwe et al. 2006)."""
+    """A friction law falls so steeply that the next force is not unique.
+
+    It violates condition (15) of Kikuuwe et al. 2006.
+    """

@@ -1,4 +1,4 @@
-"""Atomic writes: files that are written whole or not at all."""
+"""Atomic writes: a file is replaced completely or not at all."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ from haptics.errors import ConfigurationError
 
 
 def write_whole(path: str | Path, text: str) -> None:
-    """Write a file atomically, all of it or nothing: whatever happens, one that was there is not half overwritten.
+    """Write a text file atomically.
+
+    On failure, an existing file remains unchanged.
 
     Raises
     ------
     ConfigurationError
-        If it cannot be written.
+        If the file cannot be written.
     """
     try:
-        where = Path(os.path.realpath(path))  # the file, where it is a link to one
+        where = Path(os.path.realpath(path))  # follow a link and replace its target
         with tempfile.TemporaryDirectory(prefix=f".{where.name}.", dir=where.parent) as folder:
             whole = Path(folder) / where.name
             with whole.open("w", encoding="utf-8") as file:
@@ -35,12 +37,12 @@ def write_whole(path: str | Path, text: str) -> None:
 
 
 def replace_own(path: Path, data: bytes, magic: bytes) -> None:
-    """Replace a file that an earlier run may have made; what is a link, or does not begin with `magic`, is left alone.
+    """Replace a file of an earlier run; refuse a link and a file that does not begin with `magic`.
 
     Raises
     ------
     OSError
-        If it cannot be written, or something else is there.
+        If the file cannot be written, or `path` is not a file of this kind.
     """
     with in_place_of_own(path, lambda start: start == magic, len(magic)) as descriptor:
         with open(descriptor, "wb", closefd=False) as file:
@@ -49,23 +51,23 @@ def replace_own(path: Path, data: bytes, magic: bytes) -> None:
 
 @contextlib.contextmanager
 def in_place_of_own(path: Path, is_ours: Callable[[bytes], bool], length: int) -> Iterator[int]:
-    """Give the descriptor of a new file that takes the place of `path` at the end, in one step.
+    """Yield the descriptor of a new file that atomically replaces `path` on success.
 
-    Nothing is ever written through a link, nor in place of what is not ours.
+    It never writes through a link and never replaces a file of another kind.
 
     Parameters
     ----------
     path : Path
-        The name; its folder must exist.
+        Path of the file; its folder must exist.
     is_ours : callable
-        Tells from the first bytes of what is there whether it may be replaced. An empty file may.
+        Returns True if the existing file may be replaced, given its first bytes. Empty files may always be replaced.
     length : int
-        How many bytes it wants to see.
+        Number of bytes to pass to `is_ours`.
 
     Raises
     ------
     OSError
-        If nothing can be made there, or something else is there.
+        If the file cannot be created, or `path` is something else.
     """
     _require_own(path, is_ours, length)
     new = path.with_name(f".{path.name}.{secrets.token_hex(8)}")

@@ -1,6 +1,7 @@
-"""The one decorator for compiled code.
+"""Compilation of kernels with numba.
 
-Compiled kernels are kept in files (haptics.kernel_cache). Where no folder is writable, they compile afresh each time.
+Compiled kernels are cached in files (haptics.kernel_cache). Without a writable folder, every process compiles them
+again.
 """
 
 from __future__ import annotations
@@ -21,35 +22,36 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 _FOLDER = find_folder()
 
-# A kernel for an element's record also serves the larger records that begin with the same fields
-# (haptics.elements.models, haptics.rendering.rendering). Numba does that right but calls it experimental at every first
-# compilation.
+# A kernel compiled for an element's record also accepts larger records that begin with the same fields
+# (haptics.elements.models, haptics.rendering.rendering). Numba supports this but warns at every first compilation that
+# it is experimental.
 warnings.filterwarnings("ignore", message=r"(?s).*considered a subtype")
 
 
 def kernel(function: _F) -> _F:
-    """Compile `function` in nopython mode, without the GIL and without fast-math (results are reproducible).
+    """Compile `function` in nopython mode, without the GIL.
 
-    Structured arrays are passed whole and changed in place. With ``NUMBA_DISABLE_JIT=1`` (coverage, debugger) they
-    are wrapped so that their fields can be reached as attributes there too.
+    Fast-math is off, so that results are reproducible. Structured arrays are passed by reference and modified in place.
+    With ``NUMBA_DISABLE_JIT=1`` (coverage, debugger), arguments are wrapped so that their fields are accessible as
+    attributes as well.
     """
     return _compiled(function)
 
 
 def inlined_kernel(function: _F) -> _F:
-    """Compile like `kernel`, but copied into every kernel that calls it.
+    """Compile like `kernel` and inline the code into every calling kernel.
 
-    For what every step runs through: returning several numbers from a call takes a fifth of the time of a step, and
-    the compiler does not inline code of that length by itself.
+    Use it for functions that run in every step. Returning several numbers from a call takes a fifth of the time of a
+    step, and the compiler does not inline functions of this length by itself.
     """
     return _compiled(function, forceinline=True)
 
 
 def merged_kernel(function: _F) -> _F:
-    """Compile like `kernel`, but only as a part of the kernels that call it.
+    """Compile like `kernel`, but only as part of the calling kernels.
 
-    For what is large and called from one place: with a kernel, all that it calls is optimised once more, so that each
-    level between a whole step and its parts takes the compiler as long as the whole step.
+    Use it for large functions that are called from one place. Every separate kernel optimises the code of its callees
+    again, so that each level between a step and its parts takes as long to compile as the whole step.
     """
     return _compiled(function, inline="always")
 
@@ -63,27 +65,27 @@ def _compiled(function: _F, **options: Any) -> _F:
 
 
 def kept(function: Callable[..., Any]) -> Any:
-    """Return the place where numba is to keep what it compiles from `function`."""
+    """Return the numba cache of `function`; a cache without storage if no folder is writable."""
     return NullCache() if _FOLDER is None else KernelCache(_FOLDER, function)
 
 
-# --- custom laws: functions known by their address -----------------------------------------------------------------
+# --- custom laws ------------------------------------------------------------------------------------------------------
 #
-# A function as an argument would keep every kernel that takes it out of the cache. An address is a number: kernels stay
-# as they are, and a person's own law costs one indirect call.
+# Kernels that take a function as an argument cannot be cached. They take the address of the function instead, which is
+# a plain number: the kernels remain unchanged, and a user-defined law costs one indirect call.
 
 LEVEL_ARGUMENTS = 9
-"""Speed and eight parameters: what a compiled level function takes, all float64."""
+"""Number of float64 arguments of a compiled level function: the speed and eight parameters."""
 
 COMPILED = not numba.config.DISABLE_JIT
-"""Whether kernels are compiled, or run as plain Python (``NUMBA_DISABLE_JIT=1``)."""
+"""True if kernels are compiled, False if they run as plain Python (``NUMBA_DISABLE_JIT=1``)."""
 
 _interpreted_levels: list[Callable[..., float]] = []
 
 if not COMPILED:
 
     def quotients(x: float, y: float, divisor: float) -> tuple[float, float]:
-        """Return x and y over `divisor`; both in one instruction, since a processor divides only one at a time."""
+        """Return ``x / divisor`` and ``y / divisor``."""
         return x / divisor, y / divisor
 
     def call_level(address: int, *arguments: float) -> float:
@@ -98,7 +100,7 @@ else:
     from numba.extending import intrinsic
 
     def compile_callback(function: Callable[..., Any], signature: Any, **options: Any) -> tuple[int, object]:
-        """Compile a C function, kept as kernels are; return its address and what keeps it alive."""
+        """Compile a cached C function; return its address and the object that must be kept alive."""
         callback: Any = CFunc(function, sigutils.normalize_signature(signature), {}, options)
         callback._cache = kept(function)
         callback.compile()
@@ -106,7 +108,10 @@ else:
 
     @intrinsic  # type: ignore[untyped-decorator]
     def quotients(typing: Any, x: Any, y: Any, divisor: Any) -> Any:
-        """Return x and y over `divisor`; both in one instruction, since a processor divides only one at a time."""
+        """Return ``x / divisor`` and ``y / divisor``, computed in one vector instruction.
+
+        A processor executes only one division instruction at a time.
+        """
 
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
             pair, places = ir.VectorType(ir.DoubleType(), 2), [ir.IntType(32)(k) for k in range(2)]
@@ -135,12 +140,17 @@ else:
 
 
 def compile_level(function: Callable[..., float], count: int) -> tuple[int, object]:
-    """Compile ``function(speed, *parameters)`` with `count` parameters; return its address and what keeps it alive.
+    """Compile ``function(speed, *parameters)`` with `count` parameters as a level function.
+
+    Returns
+    -------
+    (int, object)
+        Address of the compiled function, and the object that must be kept alive.
 
     Raises
     ------
     Exception
-        Whatever numba has to say about the function.
+        Any compilation error of numba.
     """
     return _compiled_level(function, count) if COMPILED else _listed_level(function, count)
 
@@ -153,13 +163,14 @@ def _listed_level(function: Callable[..., float], count: int) -> tuple[int, obje
             return math.nan
 
     _interpreted_levels.append(level)
-    return len(_interpreted_levels), level  # from 1 on: an address of 0 means that there is none
+    return len(_interpreted_levels), level  # address 0 is reserved for "no law"
 
 
 def _compiled_level(function: Callable[..., float], count: int) -> tuple[int, object]:
-    """Compile a level, or find it among the kept ones. The functions of all laws are called the same.
+    """Compile a level function, or load it from the cache.
 
-    What is compiled is known by its name, so each gets one from its fingerprint.
+    Numba identifies compiled functions by their names, but the level functions of all laws have the same name. Each
+    therefore gets a unique name from its fingerprint.
     """
     own = f"level_{fingerprint(function)[:24]}"
     inner = _level_kernel(function, f"{own}_law")
@@ -176,7 +187,7 @@ def _compiled_level(function: Callable[..., float], count: int) -> tuple[int, ob
     ) -> float:
         try:
             return float(body(s, p1, p2, p3, p4, p5, p6, p7, p8))
-        except Exception:  # C has no exceptions: whoever calls sees a number that is none
+        except Exception:  # C has no exceptions: return nan instead
             return math.nan
 
     level.__name__ = level.__qualname__ = own
@@ -184,7 +195,7 @@ def _compiled_level(function: Callable[..., float], count: int) -> tuple[int, ob
 
 
 def _level_kernel(function: Callable[..., float], name: str) -> Any:
-    """Compile a part of a level; it is kept with the whole."""
+    """Compile an inner function of a level; it is cached as part of the level."""
     function.__name__ = function.__qualname__ = name
     return numba.njit(error_model="numpy")(function)
 

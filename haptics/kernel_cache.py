@@ -1,9 +1,9 @@
-"""Keep compiled kernels on disk, each under a fingerprint of everything it was compiled from.
+"""Disk cache of compiled kernels, keyed by a fingerprint of all code and data that they depend on.
 
-Numba's own file cache looks at the source file of the cached function only: a kernel that calls a changed kernel of
-another module is served stale, which here would be silently wrong physics. A fingerprint follows a kernel through all
-that it uses (kernels it calls, constants, record types, flags), so that an edit compiles again what it touches and
-nothing else: a docstring, a comment or another file is no reason.
+Numba's own file cache checks only the source file of the cached function. If a kernel of another module changes, its
+callers are loaded from a stale cache, which would silently produce wrong physics here. A fingerprint covers everything
+that a kernel uses (called kernels, constants, record types, flags), so that an edit recompiles only the affected
+kernels. Changes of docstrings, comments and other files cause no recompilation.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from numba.core.runtime import rtsys
 from numba.extending import _Intrinsic
 
 MAX_BYTES = 500_000_000
-"""What the folder may hold; beyond it, the kernels that were not used for longest are removed."""
+"""Maximum size of the folder [bytes]; beyond it, the least recently used kernels are removed."""
 
 VARIABLE = "NUMBA_CACHE_DIR"
-"""The environment variable that names another folder; child processes inherit it."""
+"""Environment variable that overrides the folder; child processes inherit it."""
 
 
 def find_folder() -> Path | None:
-    """Return the folder of compiled kernels, made if need be; None where it cannot be written."""
+    """Return the folder of compiled kernels and create it if necessary; None if it is not writable."""
     try:
         own = os.environ.get(VARIABLE)
         base = Path(own) if own else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
@@ -45,7 +45,7 @@ def find_folder() -> Path | None:
         with tempfile.TemporaryFile(dir=folder):
             os.environ[VARIABLE] = str(folder)
             return folder
-    except (OSError, RuntimeError):  # not writable, or a user without a home
+    except (OSError, RuntimeError):  # not writable, or the user has no home directory
         return None
 
 
@@ -53,12 +53,14 @@ def find_folder() -> Path | None:
 
 
 def fingerprint(function: Callable[..., Any]) -> str:
-    """Return a hash of everything that decides what `function` compiles to, but the signature and the processor.
+    """Return a hash of everything that determines the compiled code of `function`.
+
+    The argument types and the processor are not included.
 
     Raises
     ------
     TypeError
-        If the function uses a global of a kind whose value cannot be told apart; such a kernel must not be cached.
+        If the function uses a global of a type without a comparable value; such a kernel must not be cached.
     """
     digest = hashlib.sha256()
     for words in _descriptions(function):
@@ -68,7 +70,7 @@ def fingerprint(function: Callable[..., Any]) -> str:
 
 
 def _descriptions(function: Callable[..., Any]) -> Iterator[str]:
-    """Describe `function`, then every function that can be reached from it, each once."""
+    """Yield descriptions of `function` and of every function reachable from it, each once."""
     yield f"numba {numba.__version__} numpy {np.__version__} python {sys.version_info[:2]}"
     waiting: list[Any] = [function]
     seen: set[int] = set()
@@ -85,7 +87,7 @@ def _descriptions(function: Callable[..., Any]) -> Iterator[str]:
 
 
 def _code(code: types.CodeType, doc: str | None) -> Iterator[str]:
-    """Describe compiled Python: what it does, without its docstring, file and lines."""
+    """Yield descriptions of bytecode, without its docstring, file and line numbers."""
     yield code.co_code.hex()
     yield repr((code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars, code.co_argcount, code.co_flags))
     for position, constant in enumerate(code.co_consts):
@@ -103,7 +105,10 @@ def _names(code: types.CodeType) -> set[str]:
 
 
 def _used(function: Any) -> Iterator[tuple[str, Any]]:
-    """Name the globals and enclosed variables that `function` uses, those of our own modules one by one."""
+    """Yield the globals and closure variables that `function` uses.
+
+    Modules of the project are expanded to the used names inside them.
+    """
     names = _names(function.__code__)
     known = function.__globals__
     for name in sorted(names & known.keys()):
@@ -118,9 +123,9 @@ def _used(function: Any) -> Iterator[tuple[str, Any]]:
         yield name, cell.cell_contents
 
 
-@functools.cache  # of a package it is read from a file
+@functools.cache  # the version of a package is read from a file
 def _version(module: types.ModuleType) -> str:
-    """Return the version of an installed package or of Python's own library; nothing for a module of the project."""
+    """Return a package version, a constant for the standard library, or '' for modules of the project."""
     package = module.__name__.partition(".")[0]
     if package in sys.stdlib_module_names:
         return "of Python"
@@ -128,7 +133,7 @@ def _version(module: types.ModuleType) -> str:
 
 
 def _value(value: Any, waiting: list[Any]) -> str:
-    """Describe what a kernel uses; functions are put on the list of those that wait."""
+    """Describe a value that a kernel uses; append functions to `waiting`."""
     if isinstance(value, Dispatcher):
         waiting.append(value.py_func)
         return f"kernel {value.py_func.__qualname__} {sorted(map(repr, value.targetoptions.items()))}"
@@ -160,13 +165,13 @@ def _class(kind: type) -> str:
 
 
 class Compilation:
-    """Counts the kernels that this process compiles, for somebody who waits.
+    """Counter of the kernels that this process compiles, for progress displays.
 
     Attributes
     ----------
     watcher : callable or None
-        Called when the compilation of a kernel begins, with its number and with about how many there will be: those
-        that are reached from the kernels compiled so far.
+        Called when the compilation of a kernel starts, with its number and the expected total. The total is the number
+        of kernels reachable from the compiled ones.
     """
 
     def __init__(self) -> None:
@@ -175,7 +180,7 @@ class Compilation:
         self._expected: set[int] = set()
 
     def begin(self, function: Callable[..., Any]) -> None:
-        """Take note that `function` is compiled now."""
+        """Record that the compilation of `function` starts."""
         if self.watcher is None:
             return
         self._begun += 1
@@ -184,11 +189,11 @@ class Compilation:
 
 
 COMPILATION = Compilation()
-"""What this process compiles."""
+"""Counter of this process."""
 
 
 def _kernels_in(function: Callable[..., Any]) -> set[int]:
-    """Return the identities of `function` and of all kernels that it reaches and that are compiled by themselves."""
+    """Return the identities of `function` and of all separately compiled kernels reachable from it."""
     found, seen, waiting = {id(function)}, set(), [function]
     while waiting:
         current = waiting.pop()
@@ -203,15 +208,15 @@ def _kernels_in(function: Callable[..., Any]) -> set[int]:
     return found
 
 
-# --- numba's cache, with our fingerprint ------------------------------------------------------------------------------
+# --- adapter to numba's cache -----------------------------------------------------------------------------------------
 
 
 class _Locator(_CacheLocator):  # type: ignore[misc]
-    """Where a kernel is kept: one folder for all, the fingerprint in the name of the file."""
+    """Location of a cached kernel: one folder for all, with the fingerprint in the file name."""
 
     def __init__(self, folder: Path, function: Callable[..., Any]) -> None:
         self._folder = folder
-        self._py_file = function.__code__.co_filename  # numba names it in its warnings
+        self._py_file = function.__code__.co_filename  # appears in numba's warnings
         self._fingerprint = fingerprint(function)
 
     def get_cache_path(self) -> str:
@@ -237,14 +242,17 @@ def _numba_cache(folder: Path, function: Callable[..., Any]) -> Any:
         _impl_class = Implementation
 
         def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
-            """Tell signature and processor; numba adds what a kernel encloses, told apart anew in every process."""
+            """Return signature and processor; numba would add the closure, which differs in every process."""
             return sig, codegen.magic_tuple()
 
     return Kept(function)
 
 
 class KernelCache(NullCache):  # type: ignore[misc]
-    """The cache of one kernel. The fingerprint is taken at the first call, when all that the kernel uses exists."""
+    """Cache of one kernel.
+
+    The fingerprint is computed at the first call, when all globals of the kernel exist.
+    """
 
     def __init__(self, folder: Path, function: Callable[..., Any]) -> None:
         self._folder, self._function = folder, function
@@ -252,7 +260,7 @@ class KernelCache(NullCache):  # type: ignore[misc]
 
     @property
     def cache_path(self) -> str:
-        """The folder."""
+        """Folder of the cache."""
         return str(self._folder)
 
     def _opened(self) -> Any:
@@ -261,12 +269,12 @@ class KernelCache(NullCache):  # type: ignore[misc]
         return self._cache
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return what was compiled for the signature `sig`, or None. A file that cannot be read is none."""
+        """Return the compiled code for the signature `sig`; None if it is not cached or cannot be read."""
         cache = self._opened()
         try:
-            rtsys.initialize(target_context)  # all that compiled code needs; numba would load its compiler too
+            rtsys.initialize(target_context)  # sufficient for compiled code; numba would also load its compiler
             found = cache._load_overload(sig, target_context)
-        except Exception:  # cut off, damaged or of another version: compile again
+        except Exception:  # truncated, damaged or of another version: compile again
             with contextlib.suppress(OSError):
                 Path(cache._cache_file._index_path).unlink()
             found = None
@@ -278,14 +286,14 @@ class KernelCache(NullCache):  # type: ignore[misc]
         return found
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep what was compiled for the signature `sig`. A full disk costs the time to compile again, no more."""
+        """Store the compiled code for the signature `sig`, ignoring a full disk."""
         with contextlib.suppress(OSError):
             self._opened().save_overload(sig, data)
             prune(self._folder)
 
 
 def prune(folder: Path, limit: int = MAX_BYTES) -> None:
-    """Remove what was not used for longest until `folder` holds at most `limit` bytes."""
+    """Remove the least recently used files until `folder` holds at most `limit` bytes."""
     files = []
     for path in folder.rglob("*.nb[ic]"):
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Public names of a package that are loaded from their modules when they are first used."""
+"""Lazy import of the public names of a package."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any
 def public_names(
     package: str, homes: Mapping[str, tuple[str, ...]]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return ``__getattr__`` and ``__dir__`` of a package.
+    """Return ``__getattr__`` and ``__dir__`` of a package that imports its public names on first use.
 
     Parameters
     ----------
     package : str
-        Its name.
+        Name of the package.
     homes : mapping
-        Modules, relative to the package, to the public names that they have.
+        Module names, relative to the package, with their public names.
     """
     home_of = {name: module for module, names in homes.items() for name in names}
 

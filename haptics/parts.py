@@ -1,13 +1,13 @@
-"""Parts: functions that compiled loops call by their address, each compiled and kept by itself.
+"""Parts: separately compiled functions that compiled loops call by address.
 
-What varies in a loop (an element with its law, a plant, a hand) would have to be compiled into it in every combination.
-As a part it is compiled once, when it is first chosen, and costs the loop one indirect call. A part works on one
-record: it gets that and two numbers, and returns nothing.
+Compiling every combination of element, law, plant and hand into the loop would take too long. Each of them is therefore
+a part: it is compiled and cached separately when it is first used, and costs the loop one indirect call. A part takes
+one record and two numbers and returns nothing.
 
-What belongs to a record but not into it (a table of any length, the record of another part) it knows by the address,
-which is a number: `record_at`. Whoever writes an address into a record keeps alive what lies there. Memory that others
-write to meanwhile is read by `integer_at` and `float_at`: these loads happen when and in the order in which they are
-asked for. The compiler may put off any other load, past a fence too, until its value is needed.
+A record refers to data outside of it (a table of any length, the record of another part) by an address, which is read
+with `record_at`. The code that writes an address into a record must keep the data alive. Memory that other threads or
+processes modify is read with `integer_at` and `float_at`, which load at once and in program order. The compiler may
+delay any other load until its value is needed, even past a fence.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ import numpy as np
 from haptics.jit import COMPILED, kernel
 
 _PARTS: dict[tuple[Callable[..., None], np.dtype[Any]], tuple[int, object]] = {}
-"""Address of every part and what keeps it alive: whoever calls it knows its address alone."""
+"""Address of every part and the object that must be kept alive; callers hold only the address."""
 
 _interpreted: list[tuple[Callable[..., None], np.dtype[Any]]] = []
 
 
 def address_of_part(function: Callable[..., None], dtype: np.dtype[Any]) -> int:
-    """Return where the part ``function(record, x, y)`` lies in this process, compiled now if it never was.
+    """Return the address of the part ``function(record, x, y)`` in this process; compile it on first use.
 
     Parameters
     ----------
     function : callable
         A kernel.
     dtype : dtype
-        Of the record. The part may also be called with a longer record that begins with the same fields.
+        Type of the record. The part also accepts longer records that begin with the same fields.
     """
     if (function, dtype) not in _PARTS:
         _PARTS[function, dtype] = _compiled(function, dtype) if COMPILED else _listed(function, dtype)
@@ -45,18 +45,18 @@ def address_of_part(function: Callable[..., None], dtype: np.dtype[Any]) -> int:
 
 def _listed(function: Callable[..., None], dtype: np.dtype[Any]) -> tuple[int, object]:
     _interpreted.append((function, dtype))
-    return len(_interpreted), function  # from 1 on: an address of 0 means that there is none
+    return len(_interpreted), function  # address 0 is reserved for "no part"
 
 
 if not COMPILED:
 
     def record_at(address: int, dtype: np.dtype[Any]) -> Any:
-        """Return the record of `dtype` that lies at `address`."""
+        """Return the record of `dtype` at `address`."""
         memory: Any = (ctypes.c_char * dtype.itemsize).from_address(int(address))
         return np.frombuffer(memory, dtype).view(np.recarray)[0]
 
     def call_part(address: int, record: Any, x: float, y: float) -> None:
-        """Call the part at `address` with a record, or with the address of one."""
+        """Call the part at `address` with a record or with the address of a record."""
         function, dtype = _interpreted[address - 1]
         function(record_at(int(record), dtype) if isinstance(record, int | np.integer) else record, x, y)
 
@@ -69,7 +69,7 @@ if not COMPILED:
         return ctypes.c_double.from_address(int(address)).value
 
     def fence() -> None:
-        """Do everything before it, in memory, before everything after it."""
+        """Complete all earlier memory accesses before any later one."""
 
 else:
     from llvmlite import ir
@@ -80,7 +80,7 @@ else:
 
     @intrinsic  # type: ignore[untyped-decorator]
     def record_at(typing: Any, address: Any, dtype: Any) -> Any:
-        """Return the record of `dtype` that lies at `address`."""
+        """Return the record of `dtype` at `address`."""
         if not isinstance(dtype, types.DType) or not isinstance(dtype.dtype, types.Record):
             return None
 
@@ -91,7 +91,7 @@ else:
 
     @intrinsic  # type: ignore[untyped-decorator]
     def call_part(typing: Any, address: Any, record: Any, x: Any, y: Any) -> Any:
-        """Call the part at `address` with a record, or with the address of one."""
+        """Call the part at `address` with a record or with the address of a record."""
         if not isinstance(record, types.Record):
             record = types.int64
 
@@ -106,7 +106,10 @@ else:
 
     @intrinsic  # type: ignore[untyped-decorator]
     def fence(typing: Any) -> Any:
-        """Do everything before it, in memory, before everything after it; the compiler moves no plain load past it."""
+        """Complete all earlier memory accesses before any later one.
+
+        The compiler moves no plain load across it.
+        """
 
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
             stay = ir.InlineAsm(ir.FunctionType(ir.VoidType(), []), "", "~{memory}", side_effect=True)
@@ -118,7 +121,7 @@ else:
         return types.void(), generate
 
     def _load(kind: Any, value: Any) -> Any:
-        """Return what loads a `value` of numba's type `kind` from memory that others write to."""
+        """Return an intrinsic that loads a `value` of numba type `kind` from memory that other threads modify."""
 
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
             return builder.load_atomic(builder.inttoptr(values[0], value.as_pointer()), "acquire", 8)
@@ -136,15 +139,15 @@ else:
         return _load(types.float64, ir.DoubleType())
 
     def _compiled(function: Any, dtype: np.dtype[Any]) -> tuple[int, object]:
-        """Compile a kernel's own Python as a C function of a pointer and two numbers: no kernel lies between."""
+        """Compile the Python function of a kernel directly as a C function of a pointer and two numbers."""
         own = function.py_func
         part = FunctionType(own.__code__, own.__globals__, own.__name__, own.__defaults__, own.__closure__)
-        part.__qualname__ = f"{own.__qualname__}.part"  # kept apart from the kernel, which others may call
+        part.__qualname__ = f"{own.__qualname__}.part"  # separate cache entry: the kernel may be called elsewhere
         signature = types.void(numba.from_dtype(dtype), types.float64, types.float64)
         return compile_callback(part, signature, nopython=True, nogil=True, error_model="numpy")
 
 
 @kernel
 def run_part(address: int, place: int, x: float, y: float) -> None:
-    """Call the part at `address` with the record that lies at `place`; for callers in Python."""
+    """Call the part at `address` with the record at address `place`; for callers in Python."""
     call_part(address, place, x, y)

@@ -1,10 +1,10 @@
-"""Ports: how the compiled loop reads a device and commands it without Python.
+"""Ports: access of the compiled loop to a device without Python.
 
-A device that has a `Port` offers its newest sample and takes its command in one record. A virtual device brings parts
-(`haptics.parts`) that take the sample and act on the command in the very call; a driver brings parts that make the
-sample of what its threads heard last, and leave them the command (`devices.common.driver`). Threads may also fill and
-read the record themselves, under a seqlock. Whatever happens that takes words, the device says by ``fault``: the
-loop then leaves, and the device's plain ``read`` or ``write`` has the error.
+A device with a `Port` exchanges its newest sample and its command with the loop through one record. A virtual device
+provides parts (`haptics.parts`) that compute the sample and apply the command within the call. A driver provides parts
+that assemble the sample from the data last received by its threads and pass the command to them
+(`devices.common.driver`). Threads may also write and read the record directly, protected by a seqlock. On an error the
+device sets ``fault``; the loop then returns to Python, where the device's ``read`` or ``write`` raises the exception.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ PORT_FIELDS: list[tuple[Any, ...]] = [
     ("commands", "<i8"),
     ("channels", "<f8", (MOST_CHANNELS,)),
 ]
-"""What the record of a port begins with.
+"""First fields of the record of a port.
 
-``sequence`` is odd while a thread writes the sample, and as it was after each (0 for ever where a part takes it);
-``fault`` is not 0 when ``read`` would raise; ``time`` to ``buttons`` are the sample (`haptics.device.State`), with
-``hand_force`` the hand's true force where that is known [N], else nan; ``command`` and ``assistance`` are the servo's
-(`haptics.device.Compensating.compensate`), ``commands`` is odd while it writes them for a thread. ``channels`` begins
-with the numbers of the device's channels (`haptics.device.DeviceSpec.channels`); they belong to the sample."""
+``sequence`` is odd while a thread writes the sample and even otherwise (always 0 if a part provides the sample).
+``fault`` is nonzero if ``read`` would raise. ``time`` to ``buttons`` are the sample (`haptics.device.State`);
+``hand_force`` is the true force of the hand [N] if known, else nan. ``command`` and ``assistance`` come from the servo
+(`haptics.device.Compensating.compensate`); ``commands`` is odd while the servo writes them for a thread. ``channels``
+begins with the values of the device's channels (`haptics.device.DeviceSpec.channels`), which belong to the sample.
+"""
 
 
 @dataclass(frozen=True)
@@ -45,14 +46,14 @@ class Port:
     Attributes
     ----------
     record : (1,) structured array
-        Begins with `PORT_FIELDS`; it stays where it is until the device is closed.
+        Begins with `PORT_FIELDS`; its address is fixed until the device is closed.
     take : int
-        Address of the part ``(record, now, elapsed)`` that brings the sample up to date at the nominal time `now`, when
-        so much time has gone by since the start [s]; 0 where a thread does.
+        Address of the part ``(record, now, elapsed)`` that updates the sample for the nominal time `now`, with the time
+        `elapsed` since the start [s]; 0 if a thread does.
     give : int
-        Address of the part ``(record, x, y)`` that acts on a command; 0 where a thread does.
+        Address of the part ``(record, x, y)`` that applies a command; 0 if a thread does.
     wake : int
-        File descriptor of an event (``eventfd(2)``) to be raised after each command; -1 for none.
+        File descriptor of an event (``eventfd(2)``) to be signalled after each command; -1 for none.
     """
 
     record: Rows
@@ -63,18 +64,18 @@ class Port:
 
 @runtime_checkable
 class Ported(Protocol):
-    """What a device has besides the contract that the compiled loop can serve."""
+    """Extension of the device interface for devices that the compiled loop can serve."""
 
     def port(self) -> Port | None:
-        """Return the port, once the device is open; None where, as it is set up, it has none."""
+        """Return the port of the open device; None if its present configuration has no port."""
         ...
 
 
 def port_of(device: object) -> Port | None:
-    """Return the port of an opened `device`, None where it has none that stands for its ``read`` and ``write``.
+    """Return the port of an open `device`, or None without a port equivalent to ``read`` and ``write``.
 
-    A class that changes one of these methods of a device with a port, or an object around such a device, means the
-    methods to be called: the port counts only where it was defined together with them, or after them.
+    A subclass or wrapper that overrides ``read`` or ``write`` of a device with a port expects these methods to be
+    called. The port is therefore valid only if it is defined in the same class as both methods, or in a subclass of it.
     """
     order = type(device).__mro__
     if not all(any(name in vars(cls) for cls in order) for name in ("port", *_METHODS)):

@@ -1,6 +1,6 @@
-"""Safe readers of untrusted files: TOML and arrays of NumPy, with every size bounded and no objects.
+"""Safe readers of untrusted TOML and NumPy files: all sizes are bounded, and objects are rejected.
 
-Whatever is in such a file, the readers return plain values or raise `ConfigurationError` in one sentence.
+For any content, the readers return plain values or raise `ConfigurationError` with a one-sentence message.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from numpy.typing import NDArray
 from haptics.errors import ConfigurationError
 
 LARGEST_TEXT = 4_000_000
-"""Bytes that a TOML file may have."""
+"""Maximum size of a TOML file [bytes]."""
 
 LARGEST_ARRAYS = 1_000_000_000
-"""Bytes that all arrays of an NPZ file may have together."""
+"""Maximum total size of the arrays of an NPZ file [bytes]."""
 
 MOST_ARRAYS = 1000
 DEEPEST = 32
-"""Tables and lists may be nested this deep."""
+"""Maximum nesting depth of tables and lists."""
 
 _LONGEST_HEADER = 10_000
 _MAGIC = b"\x93NUMPY"
@@ -56,14 +56,14 @@ def read_toml(path: str | Path, what: str = "", remedy: str = "") -> dict[str, A
     path : str or Path
         The file.
     what : str
-        How a person named it (``device.parameters = 'a.toml'``), for messages; its path by default.
+        Name of the file in messages (``device.parameters = 'a.toml'``); by default its path.
     remedy : str
-        What to do if it cannot be read.
+        Advice in the message if the file cannot be read.
 
     Raises
     ------
     ConfigurationError
-        If it cannot be read, is no TOML, or has more in it than anybody needs.
+        If the file cannot be read, is not TOML, or exceeds the limits.
     """
     what = what or str(path)
     data = read_small(path, what, remedy)
@@ -75,18 +75,18 @@ def read_toml(path: str | Path, what: str = "", remedy: str = "") -> dict[str, A
 
 
 def read_small(path: str | Path, what: str = "", remedy: str = "") -> bytes:
-    """Return the bytes of a file of at most `LARGEST_TEXT`; `what` and `remedy` as of `read_toml`.
+    """Return the bytes of a file of at most `LARGEST_TEXT`; see `read_toml` for `what` and `remedy`.
 
     Raises
     ------
     ConfigurationError
-        If it cannot be read, or is larger.
+        If the file cannot be read or is larger.
     """
     what = what or str(path)
     try:
         with open(path, "rb", opener=without_waiting) as file:
             data = file.read(LARGEST_TEXT + 1)
-    except (OSError, ValueError) as error:  # ValueError: a name with a zero byte
+    except (OSError, ValueError) as error:  # the name contains a null byte
         reason = getattr(error, "strerror", None) or error
         raise ConfigurationError(f"{what}: cannot be read ({reason}){'; ' if remedy else ''}{remedy}.") from error
     if len(data) > LARGEST_TEXT:
@@ -95,24 +95,24 @@ def read_small(path: str | Path, what: str = "", remedy: str = "") -> bytes:
 
 
 def sha256_of(path: str | Path, what: str = "") -> str:
-    """Return the SHA-256 of a small file; raise as `read_small`."""
+    """Return the SHA-256 of a small file; raises like `read_small`."""
     return hashlib.sha256(read_small(path, what)).hexdigest()
 
 
 def without_waiting(path: str, flags: int) -> int:
-    """Open a file; a pipe that nobody writes to is empty instead of waited for."""
+    """Open a file without blocking on a pipe that has no writer; such a pipe reads as empty."""
     descriptor = os.open(path, flags | os.O_NONBLOCK)
     os.set_blocking(descriptor, True)
     return descriptor
 
 
 def parse_toml(text: str, what: str) -> dict[str, Any]:
-    """Return what the TOML `text` holds; `what` names it in messages.
+    """Return the content of the TOML document `text`; `what` is its name in messages.
 
     Raises
     ------
     ConfigurationError
-        If it is no TOML, nested too deeply, or has whole numbers beyond 64 bits, which TOML does not have.
+        If it is not TOML, is nested too deeply, or contains integers beyond 64 bits, which TOML excludes.
     """
     try:
         content = tomllib.loads(text)
@@ -130,7 +130,7 @@ def parse_toml(text: str, what: str) -> dict[str, Any]:
 
 
 def _values(content: Any) -> Iterator[tuple[Any, int]]:
-    """Yield every value in nested tables and lists with its depth; what is too deep is not gone into."""
+    """Yield every value in nested tables and lists with its depth."""
     left = [(content, 0)]
     while left:
         value, depth = left.pop()
@@ -139,21 +139,21 @@ def _values(content: Any) -> Iterator[tuple[Any, int]]:
         left.extend((member, depth + 1) for member in members)
 
 
-# --- arrays of NumPy --------------------------------------------------------------------------------------------------
+# --- NumPy arrays -----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Header:
-    """What the header of a ``.npy`` file says; only its shape has been checked.
+    """Header of a ``.npy`` file; only the shape has been validated.
 
     Attributes
     ----------
     descr : object
-        The elements' format as it is written there: text, or a list of columns.
+        Format of the elements as written in the file: a string, or a list of columns.
     fortran_order : bool
-        Whether the first index runs fastest.
+        Whether the first index varies fastest.
     shape : tuple of int
-        None of them negative.
+        Non-negative sizes.
     """
 
     descr: Any
@@ -162,12 +162,12 @@ class Header:
 
 
 def read_header(file: IO[bytes]) -> Header:
-    """Read the header of a ``.npy`` file and leave `file` behind it.
+    """Read the header of a ``.npy`` file and leave `file` positioned after it.
 
     Raises
     ------
     ValueError
-        If it is none.
+        If the header is not valid.
     """
     start = file.read(8)
     if len(start) < 8 or start[:6] != _MAGIC or start[6] not in (1, 2, 3):
@@ -177,7 +177,7 @@ def read_header(file: IO[bytes]) -> Header:
     if length > _LONGEST_HEADER:
         raise ValueError(f"its header would have {length} bytes")
     text = file.read(length)
-    if b"\\" in text:  # nothing of ours needs one, and Python warns of some
+    if b"\\" in text:  # recordings have no backslash in headers, and Python warns about some escapes
         raise ValueError("its header is damaged")
     try:
         facts = ast.literal_eval(text.decode("utf-8" if start[6] == 3 else "latin-1"))
@@ -190,12 +190,12 @@ def read_header(file: IO[bytes]) -> Header:
 
 
 def read_npz(path: str | Path) -> dict[str, NDArray[Any]]:
-    """Return the arrays of numbers in an NPZ file by their names; other arrays, such as texts, are left out.
+    """Return the numeric arrays of an NPZ file by name; other arrays, such as strings, are omitted.
 
     Raises
     ------
     ConfigurationError
-        If it is none, is damaged, holds objects, or is larger than `LARGEST_ARRAYS`.
+        If the file is not an NPZ file, is damaged, contains objects, or is larger than `LARGEST_ARRAYS`.
     """
     if not Path(path).is_file():
         raise ConfigurationError(f"{path}: there is no such file.")
@@ -211,7 +211,7 @@ def read_npz(path: str | Path) -> dict[str, NDArray[Any]]:
 
 
 def _array(data: bytes, name: str) -> NDArray[Any] | None:
-    """Return the array in the bytes of a ``.npy`` file; None if it is not of numbers."""
+    """Return the array in the bytes of a ``.npy`` file; None if it is not numeric."""
     file = io.BytesIO(data)
     try:
         header = read_header(file)

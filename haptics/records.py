@@ -1,7 +1,7 @@
-"""Records: what a tick leaves behind, row by row, and the flags in it.
+"""Rows of a trace, with their columns and status flags.
 
-A row is the same in the trace (memory), in a recording (disk) and in a replay. Its columns, their units and their
-neutral values are declared here, once.
+A row has the same columns in the trace (memory), in a recording (disk) and in a replay. This module declares the
+columns, their units and their neutral values.
 """
 
 from __future__ import annotations
@@ -20,44 +20,44 @@ Rows = NDArray[Any]
 
 
 LATE_FRACTION = 0.5
-"""A tick that starts later than this part of a period after its deadline is flagged as late."""
+"""Fraction of a period after the deadline beyond which the start of a tick is flagged as late."""
 
 
 class Status(IntFlag):
-    """What happened in a tick; `haptics.rendering.envelope` has the order in which its rules are applied."""
+    """Events of a tick; see `haptics.rendering.envelope` for the order in which its rules are applied."""
 
     NOT_FINITE = 1 << 0
-    """The sample or the element's output was nan or infinite: safe output instead."""
+    """The sample or the output of the element was nan or infinite: safe output instead."""
     STALE = 1 << 1
-    """The sample was older than the device allows: safe output instead."""
+    """The sample was older than permitted: safe output instead."""
     LIMITED = 1 << 2
-    """The norm was clamped (force, or speed of the reference); the direction was kept."""
+    """The norm was limited (force, or speed of the reference) with the direction unchanged."""
     SLEW = 1 << 3
     """The slew rate was limited (rate of the force, or acceleration of the reference)."""
     WORKSPACE = 1 << 4
     """The end effector or its reference was at the edge of the workspace."""
     SPEED = 1 << 5
-    """Overspeed: the component along the motion was taken out of the force."""
+    """Overspeed: the force component along the motion was removed."""
     FADE = 1 << 6
-    """The output was fading in (after the start, a release, a change of parameters) or out (before the end)."""
+    """The output was fading in (after start, release or change of parameters) or out (before the end)."""
     ENERGY = 1 << 7
-    """The loop had injected all the energy it may: what would inject more was taken out of the output."""
+    """The loop had injected its maximum energy: the injecting component was removed from the output."""
     STARTED_LATE = 1 << 8
     """The tick started more than half a period after its deadline."""
     ENDED_LATE = 1 << 9
     """The tick ended after the next deadline."""
     AFTER_SKIP = 1 << 10
-    """One or more deadlines before this tick were missed whole and skipped."""
+    """One or more deadlines before this tick were missed entirely and skipped."""
     IMPLAUSIBLE = 1 << 11
-    """No hand can have moved the handle there, or so fast, or the force is beyond its sensor's range: safe output."""
+    """Implausible position or speed, or a force beyond the range of its sensor: safe output."""
     RELEASED = 1 << 12
-    """The dead-man's switch was not held: the output was fading out, or was the safe one."""
+    """The dead-man's switch was not held: the output was fading out or was the safe output."""
     PASSIVITY = 1 << 13
     """The passivity controller added damping."""
     ASTRAY = 1 << 14
-    """The following error of a motion, or the speed, was larger than the motion allows: safe output."""
+    """The following error or the speed exceeded the limit of a prescribed motion: safe output."""
     FOLLOWING_ERROR = 1 << 15
-    """The end effector was farther from its reference than the device allows, as if it were blocked: safe output."""
+    """The following error exceeded its limit, as if the end effector were blocked: safe output."""
 
 
 UNUSABLE = int(Status.NOT_FINITE | Status.STALE | Status.IMPLAUSIBLE | Status.FOLLOWING_ERROR | Status.ASTRAY)
@@ -65,7 +65,7 @@ UNUSABLE = int(Status.NOT_FINITE | Status.STALE | Status.IMPLAUSIBLE | Status.FO
 
 
 class Permission(IntFlag):
-    """What the envelope was told in a tick, besides the sample; a recording keeps it, so that a replay can say it."""
+    """Inputs of the envelope in a tick besides the sample; they are recorded for replays."""
 
     RELEASED = 1 << 0
     """The dead-man's switch is not held."""
@@ -133,18 +133,23 @@ COLUMNS = np.dtype(
         ("hand_force", "<f8", (2,)),
     ]
 )
-"""What a recording has of a tick. ``time`` is nominal (tick x period); ``period_error`` is how late the tick really
-started, ``write_time`` how long after that the command had been handed to the device, ``tick_time`` how long the tick
-took in all. ``marker`` says which trial or stage the tick belongs to, ``gate`` how much of the output was let through
-from outside, ``region`` where in a scene the proxy was (-1: there is no scene), ``normal_force`` what it was pressed
-against a wall with (nan: there is none), ``hand_force`` what a virtual hand really did (nan where nobody knows)."""
+"""Recorded columns of a tick.
+
+``time`` is nominal (tick x period). ``period_error`` is the delay of the start of the tick after its deadline,
+``write_time`` the time from the start until the device had the command, and ``tick_time`` the duration of the tick.
+``marker`` is the trial or stage, ``gate`` the external scale factor of the output, and ``region`` the region of a scene
+that contains the proxy (-1 without a scene). ``normal_force`` is the contact force of the proxy at a wall (nan without
+a wall), and ``hand_force`` the true force of a virtual hand (nan if unknown).
+"""
 
 ROW = np.dtype([*npy.dtype_to_descr(COLUMNS), ("channels", "<f8", (MOST_CHANNELS,))])
-"""One tick in a trace: `COLUMNS`, and room for what else a device measures. It is the same for all devices, so that no
-kernel is compiled anew for one."""
+"""One tick in a trace: `COLUMNS`, and space for the channels of a device.
+
+All devices share this type, so that kernels are compiled only once.
+"""
 
 NEUTRAL = np.zeros(1, ROW)
-"""What a row, (1,), holds of which nothing is known: what a column stands for that nobody filled."""
+"""Neutral row, shape (1,): the value of every column that was not written."""
 NEUTRAL["gate"], NEUTRAL["region"] = 1.0, -1
 NEUTRAL["normal_force"] = NEUTRAL["hand_force"] = NEUTRAL["channels"] = np.nan
 NEUTRAL.flags.writeable = False

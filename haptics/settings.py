@@ -1,9 +1,9 @@
-"""Settings: each is declared once, with its type, bounds, unit, default and text; everything else comes from that.
+"""Declaration of settings with type, bounds, unit, default and description.
 
 A *settings* class is a frozen dataclass. The annotation of a field and its `bounded`, `string`, `flag`, `choice` or
-`free` say what it may hold. `check` enforces that when an instance is built; `build` makes an instance from a table
-(TOML, ``--set``) and names the setting, its value and what is allowed when something is wrong; `documented` writes the
-fields into the docstring of the class. The reference of settings and the sliders of the view come from them too.
+`free` define the allowed values. `check` validates them when an instance is created. `build` creates an instance from a
+table (TOML, ``--set``); its errors name the setting, its value and the allowed values. `documented` adds the fields to
+the docstring of the class. The settings reference and the sliders of the view are generated from the same declarations.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _S = TypeVar("_S")
 _C = TypeVar("_C", bound=type)
 
 NUMBER_HINT = "Values are plain SI numbers with a point and without a unit, such as 4.5."
-"""What to say to somebody who wrote ``4N`` or ``4,5``."""
+"""Hint for values such as ``4N`` or ``4,5``."""
 
 _SECTION = re.compile(r"^\w[\w ]*\n-{3,}$", re.MULTILINE)
-"""The heading of a section in a docstring."""
+"""Heading of a docstring section."""
 
 _WITHOUT_UNIT = {"", "1", "bit flags", "0 or 1"}
 
@@ -46,25 +46,27 @@ def bounded(
     slider: tuple[float, float] | None = None,
     doc: str = "",
 ) -> Any:
-    """Declare a dataclass field holding a finite number with ``minimum <= value <= maximum`` and ``value > above``.
+    """Declare a dataclass field holding a finite number within bounds.
 
-    Where the field is annotated as ``int`` it must be a whole number.
+    The value must satisfy ``minimum <= value <= maximum`` and ``value > above``.
+
+    If the field is annotated as ``int``, the value must be a whole number.
 
     Parameters
     ----------
     default : float, optional
-        What it is when nothing is said; without it the setting must be given.
+        Default value; without it the setting is required.
     minimum, maximum, above : float
         Bounds.
     unit : str
         SI unit, empty for a plain number.
     usual : float or (2,) floats, optional
-        What a session takes for a setting without a default: a value, or one for admittance and one for impedance
-        devices.
+        Value that a session uses for a setting without a default: one value, or one for admittance and one for
+        impedance devices.
     slider : (2,) floats, optional
-        Lowest and highest value that is of use while a session runs; by default as far as the bounds go.
+        Useful range during a session; by default the full bounds.
     doc : str
-        What it is, without the unit, in a few words.
+        Short description without the unit.
     """
     bounds = {"minimum": minimum, "maximum": maximum, "above": above}
     meta = {**bounds, "unit": unit, "usual": usual, "slider": slider, "doc": doc}
@@ -72,7 +74,7 @@ def bounded(
 
 
 def string(default: Any = dataclasses.MISSING, *, allowed: str = "text", doc: str = "") -> Any:
-    """Declare a dataclass field holding text; `allowed` says in words what, such as ``a file``."""
+    """Declare a dataclass field holding text; `allowed` describes the values, such as ``a file``."""
     return dataclasses.field(default=default, metadata={"words": allowed, "doc": doc})
 
 
@@ -87,15 +89,15 @@ def choice(default: str, allowed: Iterable[str], doc: str = "") -> Any:
 
 
 def free(default: Any, allowed: str, doc: str = "") -> Any:
-    """Declare a dataclass field that its own class checks; `allowed` says in words what it may hold."""
+    """Declare a dataclass field that its own class validates; `allowed` describes the permitted values."""
     return dataclasses.field(default=default, metadata={"words": allowed, "doc": doc})
 
 
 def documented(cls: _C) -> _C:
-    """Write the declared fields of a dataclass into its docstring, as entries of the section *Attributes*.
+    """Append the declared fields of a dataclass to the section *Attributes* of its docstring.
 
-    Fields with a text are listed, those of its bases too, each with unit, allowed values and default. What the
-    docstring lists by hand, fields without a declaration, stays in front of them.
+    All fields with a description are listed, including inherited ones, each with unit, allowed values and default.
+    Entries that the docstring already contains (fields without a declaration) remain before them.
     """
     entries = "".join(_entry(field) for field in dataclasses.fields(cls) if field.metadata.get("doc"))
     lines = inspect.cleandoc(cls.__doc__ or "")
@@ -111,7 +113,7 @@ def documented(cls: _C) -> _C:
 
 
 def _entry(field: dataclasses.Field[Any]) -> str:
-    """Return what a docstring says of a declared field."""
+    """Return the docstring entry of a declared field."""
     meta = field.metadata
     unit = f" [{meta['unit']}]" if meta.get("unit") else ""
     default = "" if field.default is dataclasses.MISSING else f"; default {field.default!r}"
@@ -120,7 +122,7 @@ def _entry(field: dataclasses.Field[Any]) -> str:
 
 
 def allowed_text(field: dataclasses.Field[Any]) -> str:
-    """Say in words what a field may hold."""
+    """Describe the allowed values of a field."""
     meta = field.metadata
     if "allowed" in meta:
         return "one of " + ", ".join(meta["allowed"])
@@ -141,7 +143,7 @@ def allowed_text(field: dataclasses.Field[Any]) -> str:
 
 
 def is_whole(field: dataclasses.Field[Any]) -> bool:
-    """Whether a field holds a whole number."""
+    """Return True if a field holds a whole number."""
     return _type(field) == "int"
 
 
@@ -150,7 +152,7 @@ def _plain(bound: float) -> str:
 
 
 def unit_suffix(unit: str) -> str:
-    """Return what the name of a column or key ends with for a unit: ``m/s`` is ``_m_per_s``, ``N m`` is ``_nm``."""
+    """Return the suffix of a column name for a unit: ``m/s`` gives ``_m_per_s``, ``N m`` gives ``_nm``."""
     if unit in _WITHOUT_UNIT:
         return ""
     words = unit.lower().replace(" ", "").replace("^", "").replace("/", "_per_")
@@ -158,7 +160,7 @@ def unit_suffix(unit: str) -> str:
 
 
 def check(instance: Any, where: str = "") -> None:
-    """Validate every declared field of a dataclass instance; of a `free` one its own class knows what it may hold.
+    """Validate every declared field of a dataclass instance, except `free` ones.
 
     Raises
     ------
@@ -173,12 +175,11 @@ def check(instance: Any, where: str = "") -> None:
 
 @functools.cache
 def _fields(cls: Hashable) -> dict[str, dataclasses.Field[Any]]:
-    """Return the fields of a dataclass by name."""
     return {field.name: field for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
 
 
 def _refused(where: str, field: dataclasses.Field[Any], value: Any) -> ConfigurationError:
-    """Return the error for a value that a field may not hold."""
+    """Return the error for a rejected value."""
     number = "minimum" in field.metadata and isinstance(value, str) and any(mark.isdigit() for mark in value)
     hint = f" {NUMBER_HINT}" if number else ""
     return ConfigurationError(f"{where}.{field.name} = {value!r}: must be {allowed_text(field)}.{hint}")
@@ -186,7 +187,7 @@ def _refused(where: str, field: dataclasses.Field[Any], value: Any) -> Configura
 
 @functools.cache
 def _acceptable(field: dataclasses.Field[Any]) -> Callable[[Any], bool]:
-    """Return what tells whether a field may hold a value, made once: sweeps build settings by the ten thousand."""
+    """Return the validator of a field; cached, because sweeps create settings by the ten thousand."""
     meta = field.metadata
     if "allowed" in meta:
         allowed = meta["allowed"]
@@ -198,7 +199,7 @@ def _acceptable(field: dataclasses.Field[Any]) -> Callable[[Any], bool]:
 
 
 def _within(minimum: float, maximum: float, above: float, kind: Any) -> Callable[[Any], bool]:
-    """Return what tells whether a value is a finite number of a `kind` within bounds."""
+    """Return a validator for finite numbers of type `kind` within bounds."""
 
     def test(value: Any) -> bool:
         if type(value) is not float or kind is int:
@@ -212,17 +213,17 @@ def _within(minimum: float, maximum: float, above: float, kind: Any) -> Callable
 def _finite(value: numbers.Real) -> bool:
     try:
         return math.isfinite(value)
-    except OverflowError:  # a whole number that no float can hold
+    except OverflowError:  # an integer beyond the range of a float
         return False
 
 
 def _type(field: dataclasses.Field[Any]) -> str:
-    """Return the name of a field's type, whether annotations are kept as text or not."""
+    """Return the name of a field's type, for annotations stored as strings or as types."""
     return field.type.__name__ if isinstance(field.type, type) else str(field.type)
 
 
 def unknown(kind: str, name: str, allowed: Iterable[str]) -> ConfigurationError:
-    """Return the error for a name that does not exist, with the nearest one and all that do."""
+    """Return the error for an unknown name, with the closest match and all allowed names."""
     names = sorted(allowed)
     small = {each.lower(): each for each in names}
     near = difflib.get_close_matches(name, names, n=1) or difflib.get_close_matches(name.lower(), small, n=1)
@@ -231,16 +232,16 @@ def unknown(kind: str, name: str, allowed: Iterable[str]) -> ConfigurationError:
 
 
 def build(cls: type[_S], table: Mapping[str, Any], where: str) -> _S:
-    """Make a settings instance of `cls` from `table`.
+    """Create a settings instance of `cls` from `table`.
 
     Parameters
     ----------
     cls : type
-        A frozen dataclass that calls `check` when built, or has no bounds.
+        A frozen dataclass that calls `check` on creation, or has no bounds.
     table : mapping
-        Setting names to values.
+        Values by setting name.
     where : str
-        How a person names this table (``element``, ``device.hand``), for messages.
+        Name of the table in messages (``element``, ``device.hand``).
 
     Raises
     ------
@@ -263,7 +264,7 @@ def build(cls: type[_S], table: Mapping[str, Any], where: str) -> _S:
 
 
 def _whole(field: dataclasses.Field[Any], value: Any) -> Any:
-    """Return 2.0 as 2 where a whole number is asked for: a slider moves in floats."""
+    """Convert 2.0 to 2 for integer fields, because sliders produce floats."""
     return int(value) if is_whole(field) and isinstance(value, float) and value.is_integer() else value
 
 

@@ -1,11 +1,11 @@
-"""Shared memory of several processes, through a path, that is gone with the last of them, however they end.
+"""Shared memory between processes that the operating system frees with the last process that uses it.
 
-On Linux it is a file in memory without a name (``memfd_create(2)``). The process that made it holds it by a descriptor,
-and while it does, the others open it as ``/proc/PID/fd/N``; whoever has mapped it keeps it. No kill, at no moment, can
-leave such a file behind: there is nothing to it but the descriptors and mappings of processes that live.
+On Linux it is an anonymous file in memory (``memfd_create(2)``). The creating process holds the descriptor, and other
+processes open the file as ``/proc/PID/fd/N``. Existing mappings outlive the descriptor. Only descriptors and mappings
+of live processes keep the file in existence, so a killed process cannot leave it behind.
 
-Where a system has no such files, or does not let others see a process's descriptors, a file with a name takes their
-place. It is removed in every orderly end and by the servo of an application that died; if both die it stays.
+On systems without such files, or where a process cannot open the descriptors of another, a named file is used instead.
+It is removed at every regular end, and by the servo if the application dies. If both die, it remains.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from haptics.errors import ConfigurationError
 class SharedFile:
     """A new, empty file that other processes of the same user can map.
 
-    An object that was sent to another process knows the path and owns nothing.
+    Pickled copies in other processes contain the path but do not own the file.
 
     Parameters
     ----------
     kind : str
-        What will be in it, for people who look at a process's memory.
+        Content of the file; part of its name in tools that inspect the memory of a process.
 
     Attributes
     ----------
     path : Path
-        What to open it by, in any process, until `close`.
+        Path under which any process can open the file until `close`.
     """
 
     def __init__(self, kind: str) -> None:
@@ -50,28 +50,28 @@ class SharedFile:
             self._release = weakref.finalize(self, self.path.unlink, True)
 
     def close(self) -> None:
-        """Let nobody open it any more; who has mapped it keeps it. Closing twice does nothing."""
+        """Unlink the file. Existing mappings stay valid. Closing twice has no effect."""
         self._release()
 
     def remove_for_the_dead(self) -> None:
-        """Remove the name that it may have, in another process, when the one that made it has died."""
+        """Remove a named file on behalf of its creator, which has died."""
         with contextlib.suppress(OSError):
             self.path.unlink()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave what belongs to this process behind."""
+        """Return the path only; the descriptor belongs to this process."""
         return {"path": self.path}
 
 
 def map_new(path: Path, size: int) -> mmap.mmap:
-    """Map `size` bytes [1] of a file at `path` that is empty or does not exist yet, for writing.
+    """Map `size` bytes [1] of an empty or new file at `path` for writing.
 
     Raises
     ------
     OSError
-        If the file cannot be made, or has something in it.
+        If the file cannot be created or is not empty.
     ConfigurationError
-        If there is no room for it.
+        If the memory is insufficient.
     """
     with open(path, "ab+") as file:
         if file.tell():
@@ -81,20 +81,20 @@ def map_new(path: Path, size: int) -> mmap.mmap:
 
 
 def _reserve(descriptor: int, size: int) -> None:
-    """Give a new file its full size with real pages: a store into a page that cannot be had kills a process."""
+    """Allocate all pages of a new file: writing to a page that cannot be allocated kills the process."""
     try:
         if hasattr(os, "posix_fallocate"):
             os.posix_fallocate(descriptor, 0, size)
-        else:  # macOS cannot allocate, only set the size
+        else:  # macOS cannot allocate pages, only set the size
             os.ftruncate(descriptor, size)
     except OSError as error:
         raise ConfigurationError(f"no room in memory for {size} bytes ({error.strerror}): free some.") from error
 
 
 def _nameless_files() -> bool:
-    """Tell whether this system has nameless files that another process of the same user may open.
+    """Return True if this system has anonymous files that other processes of the same user can open.
 
-    The descriptors of a process that got privileges from its program file belong to root: others may not see them.
+    The descriptors of a process with privileges from its executable belong to root and are not accessible to others.
     """
     try:
         return hasattr(os, "memfd_create") and os.stat("/proc/self/fd").st_uid == os.geteuid()
@@ -103,6 +103,6 @@ def _nameless_files() -> bool:
 
 
 def _folder() -> Path:
-    """Return the folder for files with names: in memory where the system has one, else the temporary folder."""
+    """Return the folder for named files: in memory if available, else the temporary folder."""
     shared = Path("/dev/shm")
     return shared if os.access(shared, os.W_OK) else Path(tempfile.gettempdir())

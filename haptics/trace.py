@@ -1,10 +1,10 @@
-"""The trace: a ring buffer of one row per tick in a file mapped into memory, one writer, any number of readers.
+"""Trace: a ring buffer of tick rows in a memory-mapped file, with one writer and many readers.
 
-The writer fills a slot and then publishes the count; a reader copies slots, reads the count again and drops what may
-have been overwritten meanwhile. There are no locks, so a reader can never delay the servo, and the ring outlives the
-process that wrote it as long as anybody has it mapped: after a crash it is the flight recorder.
+The writer fills a slot and then publishes the count. A reader copies slots, reads the count again and discards rows
+that may have been overwritten during the copy. There are no locks, so readers cannot delay the servo. The ring outlives
+the writer as long as any process maps it, and serves as flight recorder after a crash.
 
-The publication relies on stores becoming visible in program order, which x86-64 guarantees.
+Publication relies on stores becoming visible in program order, which x86-64 guarantees.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class Ring:
     Attributes
     ----------
     slots : (capacity,) structured array
-        The mapped records.
+        Mapped records.
     counter : (1,) int64 array
-        The mapped number of records ever published.
+        Mapped number of records published since creation.
     origin : (2,) int64 array
-        The instant of tick 0, stored by the writer before its first record: monotonic clock, and time since 1970 [ns].
+        Time of tick 0 on the monotonic clock and since 1970 [ns]; the writer stores it before its first record.
     """
 
     def __init__(self, path: Path, mapping: mmap.mmap | bytearray, dtype: np.dtype[Any], capacity: int) -> None:
@@ -51,17 +51,17 @@ class Ring:
 
     @classmethod
     def create(cls, path: Path, dtype: np.dtype[Any], capacity: int) -> Self:
-        """Make a ring for `capacity` records of `dtype` in the new or empty file at `path` and map it for writing."""
+        """Create a ring for `capacity` records of `dtype` in a new or empty file and map it for writing."""
         layout = json.dumps({"dtype": dtype.descr, "capacity": capacity}).encode()
         mapping = map_new(path, _HEADER + capacity * dtype.itemsize)
         start = _LAYOUT_OFFSET + 4
         mapping[start : start + len(layout)] = layout
-        mapping[_LAYOUT_OFFSET:start] = len(layout).to_bytes(4, "little")  # last: until then it is no trace to others
+        mapping[_LAYOUT_OFFSET:start] = len(layout).to_bytes(4, "little")  # last: before this, readers reject the file
         return cls(path, mapping, dtype, capacity)
 
     @classmethod
     def attach(cls, path: Path) -> Self:
-        """Map an existing ring; raise `ConfigurationError` if `path` is none."""
+        """Map an existing ring; raise `ConfigurationError` if `path` is not a ring."""
         try:
             with open(path, "rb+") as file:
                 mapping = mmap.mmap(file.fileno(), 0)
@@ -74,7 +74,7 @@ class Ring:
 
     @property
     def count(self) -> int:
-        """Number of records ever published."""
+        """Number of records published since creation."""
         return int(self.counter[0])
 
     def publish(self, count: int) -> None:
@@ -82,17 +82,17 @@ class Ring:
         self.counter[0] = count
 
     def append(self, row: Any) -> None:
-        """Copy one record in and publish it (writer only)."""
+        """Append one record and publish it (writer only)."""
         count = self.count
         self.slots[count % self.capacity] = row
         self.publish(count + 1)
 
     def since(self, count: int) -> Rows:
-        """Return a copy of the records from number `count` on, oldest first; overwritten ones are left out."""
+        """Return a copy of the records from index `count` on, oldest first, without overwritten ones."""
         return self._copy(count)[0]
 
     def _copy(self, count: int) -> tuple[Rows, int]:
-        """Return the records from `count` on and the number of the record after the last of them."""
+        """Return a copy of the records from index `count` on, and the index after the last of them."""
         newest = self.count
         first = max(count, newest - self.capacity, 0)
         if first >= newest:
@@ -102,13 +102,13 @@ class Ring:
             rows = self.slots[start:stop].copy()
         else:
             rows = np.concatenate((self.slots[start:], self.slots[:stop]))
-        # While we copied, the writer may have gone on: it owns everything up to record `count + 1 - capacity`.
+        # The writer may have continued during the copy: it may overwrite records before `count + 1 - capacity`.
         overwritten = self.count + 1 - self.capacity - first
         return rows[max(overwritten, 0) :], newest
 
 
 class Reader:
-    """Follows a ring from its first record on and counts what it was too slow to get.
+    """Read a ring from its first record on and count the records that were overwritten too early.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class Reader:
 
     @property
     def origin(self) -> tuple[int, int]:
-        """The instant of tick 0: monotonic clock, and time since 1970 [ns]; known when there is a record."""
+        """Time of tick 0 on the monotonic clock and since 1970 [ns]; valid as soon as there is a record."""
         monotonic, utc = self._ring.origin.tolist()
         return monotonic, utc
 
@@ -136,23 +136,23 @@ class Reader:
 
 
 class Trace(Ring):
-    """The ring buffer of tick rows (dtype `ROW`); the default capacity holds 16 s at 1 kHz."""
+    """Ring buffer of tick rows (dtype `ROW`); the default capacity holds 16 s at 1 kHz."""
 
     @classmethod
     def create(cls, path: Path, dtype: np.dtype[Any] = ROW, capacity: int = 16384) -> Self:
-        """Make a trace at `path` and map it for writing; what nobody fills of a row is as in `NEUTRAL`."""
+        """Create a trace at `path` and map it for writing; columns that are not written remain `NEUTRAL`."""
         trace = super().create(path, dtype, capacity)
         trace.slots[:] = NEUTRAL
         return trace
 
     @classmethod
     def private(cls, capacity: int) -> Self:
-        """Make a trace of this process alone, in no file."""
+        """Create a trace in private memory, without a file."""
         trace = cls(Path(), bytearray(_HEADER + capacity * ROW.itemsize), ROW, capacity)
         trace.slots[:] = NEUTRAL
         return trace
 
     def save(self, path: Path) -> None:
-        """Write what the ring still holds to `path` as a ``.npy`` file (the flight recorder)."""
+        """Write the rows in the ring to `path` as a ``.npy`` file (the flight recorder)."""
         with open(path, "wb") as file:
             np.save(file, self.since(0))

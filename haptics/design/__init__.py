@@ -1,23 +1,23 @@
-"""How to choose the parameters of the friction elements: what is stable, what an encoder allows, what to begin with.
+"""Bounds, suggestions and advice for the parameters of friction elements and walls.
 
-==============================  ==================================================================================
-question                        answer
-==============================  ==================================================================================
-model C next to a bare mass     `contact_is_stable`, `contact_is_nonoscillatory`, `critical_stiffness`
-model B or C on a device        `stiffness_limit`, `damping_limit`, exact; `stiffness_rule`, the rule of thumb
-how soon it has settled         `settling_time`
-model A or D on an arm          `sliding_mass_limit`, exact, of an arm that knows itself (`SampledArm`);
-                                `mass_limit`, exact, of a servo of second order; `mass_rule`, the rule of thumb
-any of them behind an encoder   `count_jump`, `hold_buzz`, `smallest_force`
-a law that falls with speed     `smallest_stribeck_velocity`
-what to begin with              `suggest`
-is this element all right       `advise`
-how stiff may a wall be         `wall_limit`, and `corner_factor` where two meet, exact; `advise_walls`, whether
-                                those of a scene are
-==============================  ==================================================================================
+======================================  ==========================================================================
+question                                answer
+======================================  ==========================================================================
+Stability of model C on a bare mass     `contact_is_stable`, `contact_is_nonoscillatory`, `critical_stiffness`
+Stability of model B or C on a device   `stiffness_limit`, `damping_limit` (exact); `stiffness_rule` (rule of thumb)
+Settling time of a sticking contact     `settling_time`
+Stability of model A or D on an arm     `sliding_mass_limit` (exact, for an arm modelled as a `SampledArm`);
+                                        `mass_limit` (exact, for a second-order servo); `mass_rule` (rule of thumb)
+Effect of encoder quantisation          `count_jump`, `hold_buzz`, `smallest_force`
+Unique force of a law that falls        `smallest_stribeck_velocity`
+Initial parameters                      `suggest`
+Check of an element on a device         `advise`
+Stability of walls                      `wall_limit`, and `corner_factor` for two walls that meet (exact);
+                                        `advise_walls` checks the walls of a scene
+======================================  ==========================================================================
 
-The limits are exact for the device that `Handle`, `PositionServo` or `SampledArm` describes: they are where an
-eigenvalue of its matrix for one period leaves the unit circle. Nothing here is compiled or waits for a compiler.
+The limits are exact for the device that `Handle`, `PositionServo` or `SampledArm` describes: at the limit, an
+eigenvalue of the matrix of one period leaves the unit circle. This package does not use compiled kernels.
 """
 
 from haptics.design.advice import Advice, Severity, advise

@@ -1,7 +1,7 @@
-"""Whether an element suits a device: every bound that applies, in a line for a person.
+"""Advice on an element for a device: one line of text for every bound that is exceeded or close.
 
-What a device does not state is not judged; a damping or a delay that is not stated counts as none, so that a warning
-is deserved on the real device too.
+Bounds that depend on unstated device data are skipped. Unstated damping and delay count as 0; a real delay only lowers
+the limits.
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ if TYPE_CHECKING:
 
 
 _CLEARLY = 1.1
-"""What could be better by less than this factor is left as it is."""
+"""Factor by which a value must be improvable to deserve a warning."""
 
 
 class Severity(StrEnum):
-    """How far a value is from its bound."""
+    """Position of a value relative to its bound."""
 
     WARNING = "warning"
-    """Outside."""
+    """The bound is exceeded."""
     NOTE = "note"
-    """Inside, but by less than `haptics.design.MARGIN`; or outside where the device allows no better."""
+    """Within the bound by less than `haptics.design.MARGIN`, or unavoidably beyond it on this device."""
 
 
 @dataclass(frozen=True)
 class Advice:
-    """One bound that is exceeded, or near.
+    """A bound that is exceeded or close.
 
     Attributes
     ----------
     bound : str
-        Which one: ``force``, ``friction``, ``stiffness``, ``damping``, ``settling``, ``presliding``, ``encoder``,
-        ``mass``, ``fall``, ``approximation``, ``wall``, ``wall-corner`` or ``wall-encoder``.
+        Name of the bound: ``force``, ``friction``, ``stiffness``, ``damping``, ``settling``, ``presliding``,
+        ``encoder``, ``mass``, ``fall``, ``approximation``, ``wall``, ``wall-corner`` or ``wall-encoder``.
     severity : Severity
-        Outside, or near.
+        Exceeded, or close.
     value, limit : float
-        Where the element is and where the bound is (SI); an infinite limit says that no value would do.
+        Value of the element and its bound (SI). An infinite limit means that no value satisfies the bound.
     text : str
-        The same in a line for a person, with what to do.
+        Description for the user, with the remedy.
     """
 
     bound: str
@@ -59,7 +59,7 @@ class Advice:
     text: str
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it for a JSON file, which knows no infinity."""
+        """Return a dictionary for JSON; an infinite limit becomes None."""
         limit = self.limit if math.isfinite(self.limit) else None
         return {
             "bound": self.bound,
@@ -71,20 +71,20 @@ class Advice:
 
 
 def advise(element: Element, spec: DeviceSpec) -> list[Advice]:
-    """Judge `element` on the device that `spec` describes.
+    """Check the parameters of `element` on the device that `spec` describes.
 
     Parameters
     ----------
     element : Element
-        Any model. One whose contact sticks like a spring and damper has a ``stiffness``; one that moves a mass on an
-        admittance device has a ``mass``.
+        Any model. Models whose contact sticks like a spring and damper have a ``stiffness``; models that move a mass on
+        an admittance device have a ``mass``.
     spec : DeviceSpec
-        The data sheet.
+        Data sheet of the device.
 
     Returns
     -------
     list of Advice
-        Warnings first; empty if every bound that is known is kept with a margin.
+        Warnings first. Empty if every bound that can be computed is satisfied with a margin.
     """
     found = [advice for advice in _judgements(element, spec) if advice is not None]
     return sorted(found, key=lambda advice: advice.severity is not Severity.WARNING)
@@ -93,7 +93,7 @@ def advise(element: Element, spec: DeviceSpec) -> list[Advice]:
 def _judgements(element: Element, spec: DeviceSpec) -> Iterator[Advice | None]:
     yield _approximation(element)
     if element.law.breakaway_force == 0.0:
-        return  # it never sticks, and asks nothing of the device
+        return  # an element without break-away force never sticks and has no bounds on the device
     yield _force(element, spec)
     yield _friction(element, spec)
     if element.causality is Causality.IMPEDANCE:
@@ -111,7 +111,7 @@ def _judgements(element: Element, spec: DeviceSpec) -> Iterator[Advice | None]:
 
 
 def _judged(bound: str, value: float, limit: float, load: float, words: tuple[str, str]) -> Advice | None:
-    """Return the advice where `load`, which is 1 at the bound, leaves no margin; `words` are fact and remedy."""
+    """Return advice if `load`, which is 1 at the bound, leaves no margin; `words` are fact and remedy."""
     fact, remedy = words
     if load > 1.0:
         return Advice(bound, Severity.WARNING, value, limit, f"{fact}; {remedy}.")
@@ -123,7 +123,7 @@ def _judged(bound: str, value: float, limit: float, load: float, words: tuple[st
 def _force(element: Element, spec: DeviceSpec) -> Advice | None:
     level, most = element.law.breakaway_force, spec.max_force
     if level <= most:
-        return None  # near is near enough
+        return None  # a margin is not needed for this bound
     can = "push with" if spec.causality is Causality.IMPEDANCE else "measure"
     text = f"the break-away force is {level:g} N, and {spec.name} can {can} {most:g} N at most; choose a weaker law."
     return Advice("force", Severity.WARNING, level, most, text)
@@ -155,10 +155,10 @@ def _coupling(coupling: Coupling, handle: Handle, device: str, *, damped: bool) 
 
 
 def _calm(coupling: Coupling, handle: Handle, level: float, device: str) -> Iterator[Advice]:
-    """Judge a stable contact by how soon it is at rest and how far it gives way.
+    """Check the settling time and the presliding displacement of a stable contact.
 
-    It is a note where no coupling that keeps the other bounds would do better: the device is like that. So is a contact
-    that gives way by less than `bounds.MARGIN` times the bound: softness is a matter of taste.
+    The advice is only a note where no coupling within the other bounds would be better, and where the presliding
+    displacement is less than `bounds.MARGIN` times its bound, because softness is a matter of taste.
     """
     time = bounds.settling_time(handle, coupling)
     presliding = level / coupling.stiffness if coupling.stiffness > 0.0 else math.inf
@@ -167,7 +167,7 @@ def _calm(coupling: Coupling, handle: Handle, level: float, device: str) -> Iter
     try:
         best = suggest(handle, level, coupling.period)
     except ConfigurationError:
-        return  # no coupling at all is fine behind this encoder, and that is said
+        return  # no coupling is possible with this encoder, which `_encoder` reports
     better = f"element.stiffness = {plain(best.stiffness)} and element.damping = {plain(best.damping)}"
     if time > bounds.SETTLED:
         fact = f"a sticking contact needs {plain(time)} s to come to rest on {device} with the hand off"
@@ -182,7 +182,7 @@ def _calm(coupling: Coupling, handle: Handle, level: float, device: str) -> Iter
 
 
 def _calmness(bound: str, values: tuple[float, float], allowed: float, words: tuple[str, str]) -> Advice:
-    """Return a warning if the value is clearly more than is `allowed`, else a note; `values` are it and its bound."""
+    """Return a warning if the value clearly exceeds `allowed`, else a note."""
     (value, limit), (fact, remedy) = values, words
     if value > _CLEARLY * allowed:
         return Advice(bound, Severity.WARNING, value, limit, f"{fact}; {remedy}.")
@@ -240,5 +240,5 @@ def _approximation(element: Element) -> Advice | None:
 
 
 def plain(value: float) -> str:
-    """Write `value` with three digits, and as long as it can be without an exponent."""
+    """Format `value` with three significant digits, without an exponent where possible."""
     return f"{float(f'{value:.3g}'):g}"

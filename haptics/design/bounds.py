@@ -1,4 +1,4 @@
-"""Bounds of an element's parameters: stability of the sampled loop, quantisation of the encoder, unique forces."""
+"""Bounds of element parameters: stability, encoder quantisation, uniqueness of the force."""
 
 from __future__ import annotations
 
@@ -18,50 +18,50 @@ if TYPE_CHECKING:
     from haptics.friction.law import Law
 
 MARGIN = 2.0
-"""What suggestions and advice mean by a margin: twice as much would still do."""
+"""Safety factor used by suggestions and advice."""
 
 SETTLED = 0.5
-"""A sticking contact comes to rest within this time after an impulse on the bare handle [s]; more is seen to swing."""
+"""Maximum settling time of a sticking contact after an impulse on the bare handle [s]."""
 
 PRESLIDING = 1e-3
-"""What a handle may give way before the contact slides [m]; more feels like rubber."""
+"""Maximum displacement of the handle before the contact slides [m]; beyond it, the contact feels soft."""
 
 _REST = 0.02
-"""What is left of a motion that has settled."""
+"""Fraction of the initial amplitude at which a motion counts as settled."""
 
 CRITICAL_NONOSCILLATORY = 0.25
-"""T^2 K / M below which a critically damped contact holds a mass without oscillation; Kikuuwe et al. 2006, IV-C."""
+"""T^2 K / M below which a critically damped contact does not oscillate; Kikuuwe et al. 2006, IV-C."""
 
 CRITICAL_STABLE = (2.0 * math.sqrt(2.0) - 2.0) ** 2
-"""T^2 K / M below which a critically damped contact holds a mass at all: .686."""
+"""T^2 K / M below which a critically damped contact holds a mass stably: 0.686."""
 
 _HEAVIEST = 1e3
-"""An element's mass [kg] beyond which `mass_limit` does not search."""
+"""Largest mass that `mass_limit` tries [kg]."""
 
 _LIGHTEST = 1e-3
 _MASSES = tuple(30.0 * 0.5**k for k in range(15))
-"""What `sliding_mass_limit` begins with, and the lightest that it tries [kg]."""
+"""Initial masses, and the smallest mass, that `sliding_mass_limit` tries [kg]."""
 
 _SLOW = 0.1
-"""A swing that grows by less is not felt before the contact stops [1/s]."""
+"""Growth rate below which an oscillation is not felt before the contact stops [1/s]."""
 
 _ROUNDING = 1e-6
-"""What an eigenvalue may be above 1 and still be 1: an arm that nobody holds stays where it is put."""
+"""Tolerance on the magnitude 1 of an eigenvalue, which an arm without grip stiffness has."""
 
 _SOFT = 1e-3
-"""Share of `stiffness_rule` that is as good as no stiffness, but can be told from none."""
+"""Fraction of `stiffness_rule` that serves as a negligible but non-zero stiffness."""
 
 _DIGITS, _COARSE = 1e-7, 1e-3
-"""Relative width at which a bisection ends, and one on large matrices."""
+"""Relative width at which a bisection ends, by default and for large matrices."""
 
 
-# --- model C next to a bare mass: (63) ------------------------------------------------------------------------------
+# --- model C with a bare mass: (63) ---------------------------------------------------------------------------------
 
 
 def contact_eigenvalues(coupling: Coupling, mass: float) -> NDArray[np.complex128]:
-    r"""Return the eigenvalues of a mass held by a sticking model C whose force comes one step late, (2,).
+    """Return the eigenvalues of a mass held by a sticking model C with one period of delay, (2,).
 
-    The matrix is (63) of Kikuuwe et al. 2006: its trace is :math:`2 - a - b` and its determinant :math:`1 - b`, with
+    The matrix is (63) of Kikuuwe et al. 2006. Its trace is :math:`2 - a - b` and its determinant :math:`1 - b`, with
     :math:`a = T^2 K / M` and :math:`b = T B / M`.
 
     Parameters
@@ -78,30 +78,33 @@ def contact_eigenvalues(coupling: Coupling, mass: float) -> NDArray[np.complex12
 
 
 def contact_is_stable(coupling: Coupling, mass: float) -> bool:
-    r"""Tell whether a mass held by a sticking model C comes to rest: :math:`a + 2 b < 4` with a and b above 0; (63).
+    """Return True if a mass held by a sticking model C settles.
 
-    Jury's test of the polynomial :math:`z^2 - (2 - a - b) z + 1 - b`: at z = -1 it must be positive, which is the
-    condition, at z = 1 too (a > 0: without stiffness the place of rest is not held), and the determinant must be below
-    1 (b > 0: without damping the mass swings for ever).
+    The condition for (63) is :math:`a + 2 b < 4` with a and b greater than 0. It is Jury's test of the polynomial
+    :math:`z^2 - (2 - a - b) z + 1 - b`. The polynomial must be positive at z = -1 (the condition above) and at z = 1
+    (``a > 0``; without stiffness there is no position of rest), and the determinant must be below 1 (``b > 0``; without
+    damping the mass oscillates for ever).
     """
     a, b = _measures(coupling, mass)
     return a > 0.0 and b > 0.0 and a + 2.0 * b < 4.0
 
 
 def contact_is_nonoscillatory(coupling: Coupling, mass: float) -> bool:
-    r"""Tell whether that mass comes to rest without swinging or flickering: both eigenvalues real and in (0, 1); (63).
+    r"""Return True if a mass held by a sticking model C settles without oscillation.
 
-    Real, :math:`(a + b)^2 \ge 4 a`; of one sign, :math:`b < 1`; and that sign positive, :math:`a + b < 2`. The last one
-    is not implied: a = 3, b = .5 gives two real eigenvalues that are negative.
+    Both eigenvalues of (63) must be in (0, 1): real, :math:`(a + b)^2 \ge 4 a`; of equal sign, :math:`b < 1`; and
+    positive, :math:`a + b < 2`. The first two conditions do not imply the last: a = 3, b = 0.5 gives two negative real
+    eigenvalues.
     """
     a, b = _measures(coupling, mass)
     return a > 0.0 and b < 1.0 and a + b < 2.0 and (a + b) ** 2 >= 4.0 * a
 
 
 def critical_stiffness(mass: float, period: float, *, nonoscillatory: bool = True) -> float:
-    """Return the supremum of stiffnesses K [N/m] with critical damping, B^2 = 4 K M, that hold `mass` [kg] in (63).
+    """Return the supremum of the stable stiffness K [N/m] of a critically damped contact, B^2 = 4 K M.
 
-    Kikuuwe et al. 2006 state it as T^2 < M/(4 K), which is the bound without oscillation.
+    The mass is in kg, and the contact follows (63). Kikuuwe et al. 2006 give T^2 < M/(4 K), the bound without
+    oscillation.
     """
     return (CRITICAL_NONOSCILLATORY if nonoscillatory else CRITICAL_STABLE) * mass / period**2
 
@@ -117,26 +120,26 @@ def _measures(coupling: Coupling, mass: float) -> tuple[float, float]:
 
 
 def stiffness_limit(handle: Handle, damping: float, period: float = 1e-3) -> float:
-    """Return the stiffness below which a sticking contact holds the bare handle without a limit cycle [N/m].
+    """Return the stiffness below which a sticking contact holds the bare handle stably [N/m].
 
-    Found by bisection on the eigenvalues of `haptics.design.stuck_matrix`; 0 if no stiffness is stable, for want
-    of damping or because there is too much of it.
+    Above it, a limit cycle occurs. The limit is found by bisection on the eigenvalues of `haptics.design.stuck_matrix`.
+    It is 0 if no stiffness is stable, because the damping is too low or too high.
 
     Parameters
     ----------
     handle : Handle
         The device.
     damping : float
-        Of the coupling [N s/m].
+        Damping of the coupling [N s/m].
     period : float
-        Time between two samples [s].
+        Sampling period [s].
     """
     softest = _SOFT * stiffness_rule(handle, damping, period)
     return edge(lambda stiffness: _holds(handle, stiffness, damping, period), softest, 2.0) or 0.0
 
 
 def damping_limit(handle: Handle, period: float = 1e-3) -> float:
-    """Return the damping of the coupling [N s/m] from which no stiffness whatever is stable on the handle."""
+    """Return the damping of the coupling [N s/m] above which no stiffness is stable on the handle."""
 
     def holds(damping: float) -> bool:
         return _holds(handle, _SOFT * stiffness_rule(handle, damping, period), damping, period)
@@ -145,10 +148,11 @@ def damping_limit(handle: Handle, period: float = 1e-3) -> float:
 
 
 def settling_time(handle: Handle, coupling: Coupling) -> float:
-    """Return how long the slowest motion of the bare handle, held by a sticking contact, takes to fall to 2 % [s].
+    """Return the time in which the slowest motion of the held bare handle decays to 2 % [s].
 
-    From the largest eigenvalue of `haptics.design.stuck_matrix`; infinite where the contact does not hold at all. A
-    hand on the handle adds damping: the slow motion of a weakly damped contact ends sooner, that of a soft one later.
+    The time follows from the largest eigenvalue of `haptics.design.stuck_matrix`. It is infinite if the contact is
+    unstable. A hand on the handle adds damping, which shortens the decay of a weakly damped contact and prolongs the
+    decay of a soft one.
     """
     slowest = growth(stuck_matrix(coupling, handle))
     if not slowest < 1.0:
@@ -157,11 +161,11 @@ def settling_time(handle: Handle, coupling: Coupling) -> float:
 
 
 def stiffness_rule(handle: Handle, damping: float, period: float = 1e-3) -> float:
-    r"""Return the rule of thumb for `stiffness_limit` [N/m]: :math:`B + b > K T (d + 1/2)`, d in periods.
+    """Return the rule of thumb for `stiffness_limit` [N/m]: :math:`B + b > K T (d + 1/2)`, d in periods.
 
-    It says that damping must absorb the energy that the delay of the spring generates, half a period of which is the
-    zero-order hold of the force.
-    The exact limit tends to it for a heavy handle; a light one takes less, unless its own damping is large.
+    Damping must absorb the energy that the delay of the spring generates, including half a period for the zero-order
+    hold of the force. The exact limit approaches the rule for a heavy handle. For a light handle the exact limit is
+    lower, unless the damping of the handle is large.
     """
     return (damping + handle.damping) / (handle.total_delay + 0.5 * period)
 
@@ -174,26 +178,26 @@ def _holds(handle: Handle, stiffness: float, damping: float, period: float) -> b
 
 
 def mass_limit(servo: PositionServo, period: float = 1e-3) -> float:
-    """Return the mass above which a hand on the arm does not swing while the contact slides [kg].
+    """Return the mass above which an arm in the hand does not oscillate while the contact slides [kg].
 
-    Found by bisection on the eigenvalues of `haptics.design.sliding_matrix`; infinite where the arm lags so much
-    behind its reference that no mass helps, 0 for neither a hand with stiffness nor a handle with mass. A viscosity of
-    the law is not counted.
+    The limit is found by bisection on the eigenvalues of `haptics.design.sliding_matrix`. It is infinite if the lag of
+    the arm makes every mass unstable, and 0 if both grip stiffness and handle mass are 0. The viscosity of the friction
+    law is neglected.
     """
     if servo.grip_stiffness == servo.handle_mass == 0.0:
         return 0.0
-    # Without stiffness the arm stays where it is put: an eigenvalue that is 1 exactly.
+    # Without grip stiffness the arm stays where it is placed: one eigenvalue is exactly 1.
     still = 1.0 if servo.grip_stiffness > 0.0 else 1.0 + _ROUNDING
     limit = edge(lambda mass: growth(sliding_matrix(mass, servo, period)) < still, _HEAVIEST, 0.5)
     return math.inf if limit is None else limit
 
 
 def sliding_mass_limit(arms: Sequence[SampledArm]) -> float:
-    """Return the mass above which a sliding contact shakes none of `arms`, one arm in several poses [kg].
+    """Return the mass above which a sliding contact is stable in all poses of an arm [kg].
 
-    Found by bisection on the eigenvalues of `haptics.design.SampledArm.sliding`, to a thousandth; infinite where no
-    mass up to 30 kg is steady, 0 where a gram is. A swing that takes 10 s to grow e-fold is none: no contact slides
-    for so long.
+    The limit is found by bisection on the eigenvalues of `haptics.design.SampledArm.sliding`, to a relative width of
+    1e-3. It is infinite if no mass up to 30 kg is stable, and 0 if about a gram is stable. An oscillation that takes 10
+    seconds or more to grow by a factor of e counts as stable, because no contact slides for that long.
     """
     limit = 0.0
     for arm in arms:
@@ -210,36 +214,37 @@ def _steady(arm: SampledArm, mass: float) -> bool:
 
 
 def mass_rule(servo: PositionServo) -> float:
-    r"""Return the rule of thumb for `mass_limit` of a servo that is not told velocities and has no delay [kg].
+    r"""Return the rule of thumb for `mass_limit` [kg], for a servo without velocity reference and delay.
 
     :math:`M > b^2 / (2 z (w b - 2 z k))` for a hand of stiffness k and damping b, from Routh's criterion for
-    :math:`M s^2 + (k + b s)\, w^2 / (s^2 + 2 z w s + w^2)`; infinite where :math:`w b \le 2 z k`: the servo lags by
-    2 z / w, and the hand's spring, felt that much later, outdoes its damper.
+    :math:`M s^2 + (k + b s)\, w^2 / (s^2 + 2 z w s + w^2)`. It is infinite where :math:`w b \le 2 z k`: the servo lags
+    by 2 z / w, and the delayed spring of the hand generates more energy than its damper absorbs.
     """
     z, w, b = servo.damping_ratio, 2.0 * math.pi * servo.frequency, servo.grip_damping
     surplus = w * b - 2.0 * z * servo.grip_stiffness
     return b * b / (2.0 * z * surplus) if surplus > 0.0 else math.inf
 
 
-# --- behind an encoder ----------------------------------------------------------------------------------------------
+# --- encoder quantisation -------------------------------------------------------------------------------------------
 
 
 def count_jump(coupling: Coupling, handle: Handle) -> float:
-    """Return how much one count of the encoder changes the force of a sticking contact [N]: (K + B/T) q.
+    """Return the change of a sticking contact's force per count of the encoder [N]: (K + B/T) q.
 
-    It must be much smaller than what the friction has left beside the hand's force, F - |hold|; else the contact slips
-    because of a count, not because of the hand. An estimator that lags spreads the damper's part over 2 lags more.
+    It must be much smaller than the friction force that the hand leaves unused, F - |hold|. Otherwise the contact slips
+    because of a count, not because of the hand. A lagging velocity estimator spreads the damper's part over two more
+    lags.
     """
     return coupling.stiffness * handle.resolution + hold_buzz(coupling, handle)
 
 
 def hold_buzz(coupling: Coupling, handle: Handle) -> float:
-    """Return the quantisation noise of a held contact's force, the encoder flickering by one count [N]: B q/T."""
+    """Return the force noise of a held contact whose encoder flickers by one count [N]: B q/T."""
     return coupling.damping * handle.resolution / (coupling.period + 2.0 * handle.velocity_lag)
 
 
 def smallest_force(coupling: Coupling, handle: Handle) -> float:
-    """Return the smallest break-away force that can be rendered [N]: half is for `count_jump`, half for the hand."""
+    """Return the smallest renderable break-away force [N]: half for `count_jump`, half for the hand."""
     return 2.0 * count_jump(coupling, handle)
 
 
@@ -247,17 +252,17 @@ def smallest_force(coupling: Coupling, handle: Handle) -> float:
 
 
 def smallest_stribeck_velocity(law: Law, mobility: float) -> float:
-    r"""Return the Stribeck velocity above which `law` gives a unique force at this `mobility` Z; (15) [m/s].
+    r"""Return the Stribeck velocity above which `law` gives a unique force, by condition (15) [m/s].
 
-    With a law that falls at most at :math:`c\,(F_s - F_c)/v_s - D`, (15) is :math:`v_s > c\,(F_s - F_c)/(1/Z + D)`.
-    0 for a law that never falls.
+    For a law whose steepest fall is :math:`c\,(F_s - F_c)/v_s - D`, (15) is :math:`v_s > c\,(F_s - F_c)/(1/Z + D)`,
+    with the mobility Z. The result is 0 for a law that never falls with speed.
 
     Parameters
     ----------
     law : Law
-        One with a ``stribeck_velocity``, for instance `haptics.Stribeck`.
+        A law with a ``stribeck_velocity``, for instance `haptics.Stribeck`.
     mobility : float
-        Of the element [m/(N s)].
+        Mobility Z of the element [m/(N s)].
 
     Raises
     ------
@@ -273,13 +278,17 @@ def smallest_stribeck_velocity(law: Law, mobility: float) -> float:
     return float(velocity * (1.0 / law.mobility_limit + viscosity) / (1.0 / mobility + viscosity))
 
 
-# --- searching ------------------------------------------------------------------------------------------------------
+# --- search ---------------------------------------------------------------------------------------------------------
 
 
 def edge(
     allowed: Callable[[float], bool], start: float, factor: float, least: float = 1e-12, digits: float = _DIGITS
 ) -> float | None:
-    """Return the last value, going from `start` by `factor`, that is allowed with all before it; None if none is."""
+    """Return the boundary of the allowed range that begins at `start`, or None if `start` is not allowed.
+
+    The search multiplies by `factor` until a value is not allowed, and then bisects on a logarithmic scale. It stops
+    below `least` and above 1e15.
+    """
     if not (start > 0.0 and allowed(start)):
         return None
     good, bad = start, start * factor

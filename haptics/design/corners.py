@@ -1,21 +1,21 @@
-r"""Corners: places where the surfaces of two walls meet, and how stiff the two may be together.
+r"""Stability limits of corners, where the surfaces of two walls meet.
 
-Whoever pushes into a corner is held by both walls. With the unit normals n of their surfaces and tangents t, spring and
-damper of the two are matrices,
+In a corner both walls hold the handle. With the unit normals n of their surfaces and tangents t, spring and damper are
+the matrices
 
 .. math:: S = \sum_i K_i (n_i n_i^T + h_i\, t_i t_i^T), \qquad D = \sum_i B_i (n_i n_i^T + h_i\, t_i t_i^T),
 
 where h is 1 as long as friction holds along that wall, and 0 without. Two equal walls without friction whose normals
-enclose the angle :math:`\varphi` are :math:`K (1 + |\cos \varphi|)` along one bisector and :math:`K (1 - |\cos
-\varphi|)` along the other; two that hold are :math:`K_1 + K_2` in every direction, whatever the angle. Dampers add up
-in the same way, which is why a corner may take more or less than its walls by themselves: too much damping is no better
-than too little. A sticking element adds its own K and B in all directions.
+enclose the angle :math:`\varphi` give :math:`K (1 + |\cos \varphi|)` along one bisector and
+:math:`K (1 - |\cos \varphi|)` along the other. Two walls whose friction holds give :math:`K_1 + K_2` in every
+direction, for every angle. Dampers add up in the same way. A corner may therefore allow more or less stiffness than its
+single walls, since too much damping is as harmful as too little. A sticking element adds its K and B in all directions.
 
-The matrix of a period (`haptics.design.stuck_matrix`) is linear in K and B. That of two directions has S and D in their
-place, as Kronecker products: exact, whether S and D have the same axes or not.
+The matrix of a period (`haptics.design.stuck_matrix`) is linear in K and B. The matrix in two dimensions contains S and
+D in their place, as Kronecker products. It is exact, whether or not S and D have the same axes.
 
-No energy comes from a corner of flat walls as long as none comes from either wall: both get the same motion, their
-forces add up, and so do the energies.
+A corner of flat walls generates no energy as long as neither wall does: both undergo the same motion, their forces add
+up, and so do the energies.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ if TYPE_CHECKING:
     from haptics.scenes.walls import Wall
 
 Side = tuple[float, float, bool]
-"""Stiffness [N/m] and damping [N s/m] of a wall, and whether friction can hold along it."""
+"""Stiffness [N/m] and damping [N s/m] of a wall, and True if friction can hold along it."""
 
 _CELLS = 300
-"""The longer side of the workspace is looked at in so many places."""
+"""Number of grid cells along the longer side of the workspace."""
 
 _NEAR = 1.5
-"""Where both surfaces are nearer than so many places apart they meet; from sqrt(2) on none that do are missed."""
+"""Maximum distance to both surfaces, in grid cells, at a corner; from sqrt(2) on, no corner is missed."""
 
 _SOFTEST = 1e-3
 _ROUNDING = 1e-6
-"""What an eigenvalue may be above 1 and still be 1: across a smooth corner nothing may hold the handle at all."""
+"""Tolerance on eigenvalues of magnitude 1. Across a smooth corner the handle may be entirely free."""
 
 _DIGITS = 1e-4
 
@@ -53,23 +53,23 @@ _DIGITS = 1e-4
 def corner_factor(
     handle: Handle, walls: tuple[Wall, Wall], cosine: float, period: float = 1e-3, beside: Coupling | None = None
 ) -> float:
-    """Return by which factor the stiffness of two walls may be multiplied before the bare handle rings in their corner.
+    """Return the largest stable factor on the stiffness of two walls, for the bare handle in their corner.
 
-    The least of all cases: friction holds along each of them that has any or does not, and so does the element's
-    contact. 0 if no stiffness holds, for want of damping or because there is too much of it.
+    The result is the minimum over all cases: friction along each wall, and the contact of the element, may hold or not.
+    It is 0 if no stiffness is stable, because the damping is too low or too high.
 
     Parameters
     ----------
     handle : Handle
         The device.
     walls : (Wall, Wall)
-        The two.
+        The two walls.
     cosine : float
-        Of the angle between the normals of their surfaces, of any sign.
+        Cosine of the angle between the normals of their surfaces, of any sign.
     period : float
-        Time between two samples [s].
+        Sampling period [s].
     beside : Coupling, optional
-        Spring and damper that can hold the handle at the same time: those of the element.
+        Spring and damper of the element, which can hold the handle at the same time.
     """
     first, second = ((wall.stiffness, wall.damping, wall.friction > 0.0) for wall in walls)
     return _factor(handle, first, second, round(abs(cosine), 2), period, beside)
@@ -91,7 +91,7 @@ def _least(
     period: float,
     beside: Coupling | None,
 ) -> float:
-    """Return the factor while friction holds along each wall (1) or not (0)."""
+    """Return the factor for given states of friction along each wall: 1 holds, 0 does not."""
     flat, soft, damped = (stuck_matrix(Coupling(K, B, period), handle) for K, B in ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0)))
     by_stiffness, by_damping, still = soft - flat, damped - flat, np.kron(flat, np.eye(2))
     normals = np.array([(1.0, 0.0), (cosine, math.sqrt(max(1.0 - cosine * cosine, 0.0)))])
@@ -108,10 +108,11 @@ def _least(
 def corners(
     walls: tuple[Wall, ...], lower: tuple[float, float], upper: tuple[float, float]
 ) -> tuple[tuple[tuple[Wall, Wall], float], ...]:
-    """Return pairs of walls whose surfaces meet between two corners of the plane [m], or just beyond.
+    """Return the pairs of walls whose surfaces meet inside the workspace [m], or just outside of it.
 
-    Each comes with the cosine of the angle between their normals: of the largest magnitude where they meet in several
-    places. What lies deep in a third wall cannot be reached and does not count.
+    `lower` and `upper` are opposite corners of the workspace. Each pair comes with the cosine of the angle between the
+    normals, the one of largest magnitude if the walls meet in several places. Places deep inside a third wall are
+    skipped because the handle cannot reach them.
     """
     if len(walls) < 2:
         return ()
@@ -132,7 +133,7 @@ def corners(
 
 
 def _cosine(one: NDArray[np.float64], other: NDArray[np.float64], where: NDArray[np.bool_]) -> float:
-    """Return the cosine of largest magnitude between the gradients of two depths, both (rows, columns)."""
+    """Return the cosine of largest magnitude between the gradients of two depth maps, (rows, columns)."""
     gradients = [np.column_stack([np.gradient(depth, axis=axis)[where] for axis in (0, 1)]) for depth in (one, other)]
     units = [each / np.maximum(np.linalg.norm(each, axis=1, keepdims=True), 1e-12) for each in gradients]
     cosines = (units[0] * units[1]).sum(axis=1)

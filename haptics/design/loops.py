@@ -1,13 +1,13 @@
-"""The sampled loop of element and device, with its zero-order hold, as one matrix per tick: exact, no simulation.
+"""State matrices of the sampled loop of element and device, with zero-order hold, for one period.
 
-As long as a contact keeps to one phase everything in the loop is linear. From one sample to the next its state is then
-multiplied by a matrix: it dies out exactly if every eigenvalue is inside the unit circle. Between the samples a device
-obeys its differential equation under a command that is known, so that the matrix exponential is exact, also where a
-delay ends somewhere within a period.
+As long as a contact stays in one phase, the loop is linear. From one sample to the next its state is multiplied by a
+matrix, and it decays if and only if every eigenvalue is inside the unit circle. Between samples the device follows its
+differential equation under a known command, so that the matrix exponential is exact, also for a delay that ends within
+a period.
 
-Two loops decide what can be rendered. On an impedance device it is the contact that *sticks*: then an element is a
-spring and damper, computed from the position of the last sample and its backward difference. On an admittance device it
-is the contact that *slides*: then nothing but the element's mass keeps the hand's force from moving the arm.
+Two loops limit the parameters. On an impedance device it is the *sticking* contact: the element is then a spring and
+damper, computed from the position of the last sample and its backward difference. On an admittance device it is the
+*sliding* contact: then only the mass of the element limits the response of the arm to the force of the hand.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from haptics.settings import bounded, check, documented, flag
 Matrix = NDArray[np.float64]
 
 LONGEST_DELAY = 40
-"""Longest delay that is modelled, in periods; what is later is treated as if it came then, which flatters it."""
+"""Longest modelled delay, in periods; longer delays are truncated, which makes limits optimistic."""
 
 FIRM_GRIP = (1000.0, 20.0)
-"""Stiffness [N/m] and damping [N s/m] of a firm grip, an assumption for devices that do not state any."""
+"""Stiffness [N/m] and damping [N s/m] of a firm grip, assumed for devices that do not state a grip."""
 
 
 @documented
 @dataclass(frozen=True)
 class Coupling:
-    """The spring and damper that a sticking contact is, sampled."""
+    """Sampled spring and damper, the model of a sticking contact."""
 
     stiffness: float = bounded(minimum=0.0, unit="N/m", doc="stiffness K of the virtual coupling")
     damping: float = bounded(minimum=0.0, unit="N s/m", doc="damping B of the virtual coupling")
@@ -48,7 +48,7 @@ class Coupling:
 @documented
 @dataclass(frozen=True)
 class Handle:
-    """What an impedance element works on: the bare device, let go by the hand (which as a rule adds damping)."""
+    """Handle of an impedance device, without the hand, which usually adds damping."""
 
     mass: float = bounded(above=0.0, unit="kg", doc="moving mass")
     damping: float = bounded(0.0, minimum=0.0, unit="N s/m", doc="own viscous damping")
@@ -65,9 +65,9 @@ class Handle:
 
     @classmethod
     def of(cls, spec: DeviceSpec) -> Self | None:
-        """Return what the data sheet says, or None if it does not state the mass.
+        """Return the handle that the data sheet describes, or None if it does not state the mass.
 
-        A damping, delay or resolution that is not stated counts as none.
+        Unstated damping, delay and resolution count as 0.
         """
         if not spec.mass:
             return None
@@ -77,17 +77,17 @@ class Handle:
 
     @property
     def total_delay(self) -> float:
-        """Delay of the loop, the estimator included [s]."""
+        """Delay of the loop, including the velocity estimator [s]."""
         return self.delay + self.velocity_lag
 
 
 @documented
 @dataclass(frozen=True)
 class PositionServo:
-    r"""What an admittance element works on: an arm that follows a reference, in the hand that pushes it.
+    r"""Position-controlled arm of an admittance device, held by a hand.
 
-    It obeys :math:`\ddot x = w^2 (r - x) + 2 z w (s \dot r - \dot x)`, too stiff for the hand to deflect it; the
-    reference r moves linearly from one command to the next.
+    The arm obeys :math:`\ddot x = w^2 (r - x) + 2 z w (s \dot r - \dot x)` and is too stiff for the hand to deflect it.
+    The reference r moves linearly from one command to the next.
     """
 
     frequency: float = bounded(above=0.0, unit="Hz", doc="natural frequency w/(2 pi) of the servo")
@@ -109,7 +109,10 @@ class PositionServo:
 
     @classmethod
     def of(cls, spec: DeviceSpec) -> Self | None:
-        """Return what the data sheet says, with a firm grip if it states none; None without a servo frequency."""
+        """Return the servo that the data sheet describes, or None if it does not state a servo frequency.
+
+        A firm grip is assumed where the data sheet states no grip.
+        """
         if not spec.servo_frequency:
             return None
         grip = spec.grip_stiffness, spec.grip_damping
@@ -127,7 +130,7 @@ def stuck_matrix(coupling: Coupling, handle: Handle) -> Matrix:
 
     Between the samples :math:`m \dot v = -b v - f`, where f is the force :math:`f_k = K e_k + B u_k` of the newest
     sample whose delay is over, with :math:`u_k = (x_k - x_{k-1}) / T` and :math:`e_k = e_{k-1} + T u_k` (Kikuuwe et al.
-    2006, (61), (62)). While models B and C stick they are the same. The state is position, velocity, the last position
+    2006, (61), (62)). Models B and C are identical while they stick. The state is position, velocity, the last position
     and the last forces.
     """
     K, B, T = coupling.stiffness, coupling.damping, coupling.period
@@ -149,12 +152,13 @@ def stuck_matrix(coupling: Coupling, handle: Handle) -> Matrix:
 
 
 def sliding_matrix(mass: float, servo: PositionServo, period: float) -> Matrix:
-    r"""Return the matrix of one period of a sliding mass M on a servo-driven arm in a hand that holds still, (n, n).
+    r"""Return the matrix of one period of a mass that slides on a servo-driven arm, (n, n).
 
-    While models A and D slide under friction of constant level, :math:`u_k = u_{k-1} + T h_k / M` (Kikuuwe et al. 2006,
-    (12)) and the reference is :math:`r_k = r_{k-1} + T u_k`; the force sensor shows :math:`h = -k x - b \dot x -
-    m\,\Delta\dot x / T`, the hand's force less what the handle's mass m took over the last period. The state is the
-    position and velocity of the arm, the velocity of the mass, the last references, and the arm's last velocity.
+    The hand that holds the arm is motionless. While models A and D slide under friction of constant level,
+    :math:`u_k = u_{k-1} + T h_k / M` (Kikuuwe et al. 2006, (12)) and the reference is :math:`r_k = r_{k-1} + T u_k`.
+    The force sensor measures :math:`h = -k x - b \dot x - m\,\Delta\dot x / T`: the force of the hand minus the
+    inertial force of the handle's mass m over the last period. The state is the position and velocity of the arm, the
+    velocity of the mass, the last references, and the last velocity of the arm.
     """
     first, second, whole = _servo_flow(servo, period)
     size = 6 + whole
@@ -176,17 +180,17 @@ def sliding_matrix(mass: float, servo: PositionServo, period: float) -> Matrix:
 
 
 def growth(matrix: Matrix) -> float:
-    """Return the largest magnitude of the eigenvalues: the factor by which the slowest motion changes per period."""
+    """Return the spectral radius: the factor by which the slowest motion changes per period."""
     return float(np.abs(np.linalg.eigvals(matrix)).max())
 
 
-# --- what a device does between two samples -------------------------------------------------------------------------
+# --- motion of a device between two samples -------------------------------------------------------------------------
 
 
 def _exponential(matrix: Matrix) -> Matrix:
-    """Return the exponential of a small matrix, by its series on a fraction and squaring."""
+    """Return the exponential of a small matrix by scaling and squaring of its series."""
     halvings = max(0, math.ceil(math.log2(max(float(np.abs(matrix).sum(axis=1).max()), 1e-300))) + 1)
-    part = matrix / 2.0**halvings  # of a norm of at most 1/2: 16 terms are exact to the last digit
+    part = matrix / 2.0**halvings  # norm at most 1/2: 16 terms are exact to double precision
     term = result = np.eye(len(matrix))
     for order in range(1, 17):
         term = term @ part / order
@@ -197,7 +201,7 @@ def _exponential(matrix: Matrix) -> Matrix:
 
 
 def _split(delay: float, period: float) -> tuple[int, float]:
-    """Return a delay as whole periods and the fraction of one that is left."""
+    """Split a delay into whole periods and the remaining fraction of a period."""
     periods = min(delay / period, float(LONGEST_DELAY))
     whole = math.floor(periods + 1e-9)
     return whole, max(periods - whole, 0.0)
@@ -205,7 +209,11 @@ def _split(delay: float, period: float) -> tuple[int, float]:
 
 @functools.lru_cache(maxsize=64)
 def _handle_flow(mass: float, damping: float, delay: float, period: float) -> tuple[Matrix, Matrix, Matrix, int]:
-    """Return what becomes of (x, v) in a period: by itself, per force before and per force after the delay's end."""
+    """Return the propagation of (x, v) over one period, and the number of whole periods of delay.
+
+    The matrices are the free motion, the effect of the force before the delay ends, and the effect of the force after
+    it.
+    """
     whole, fraction = _split(delay, period)
     field = np.zeros((3, 3))  # of x, v and a constant force against the motion
     field[0, 1], field[1, 1], field[1, 2] = 1.0, -damping / mass, -1.0 / mass
@@ -216,7 +224,10 @@ def _handle_flow(mass: float, damping: float, delay: float, period: float) -> tu
 
 @functools.lru_cache(maxsize=64)
 def _servo_flow(servo: PositionServo, period: float) -> tuple[Matrix, Matrix, int]:
-    """Return what becomes of (x, v, older reference, newer one) in the two parts of a period: (x, v) at its end."""
+    """Return the maps from (x, v, older, newer reference) to (x, v) for the two parts of a period.
+
+    The third value is the number of whole periods of delay.
+    """
     whole, fraction = _split(servo.delay, period)
     w = 2.0 * math.pi * servo.frequency
     damping = 2.0 * servo.damping_ratio * w

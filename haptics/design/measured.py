@@ -1,4 +1,4 @@
-"""What was measured of a device, from the parameter file of ``haptics calibrate device``, and what it allows.
+"""Measured properties of a device, read from the parameter file of ``haptics calibrate device``.
 
 ::
 
@@ -13,12 +13,12 @@
 
     [axis.x.boundary]
     rate_hz = 1000.0
-    damping_ns_per_m = 28.0             # of the contact
+    damping_ns_per_m = 28.0             # damping of the contact
     velocity_lag_s = 0.0
-    stiffness_n_per_m = 24600.0         # missing where it was not found
+    stiffness_n_per_m = 24600.0         # absent if not found
 
-Other keys are left to whoever reads them. The boundary was measured at one damping and rate. At others it is taken to
-be off the exact limit of the identified handle by the same factor.
+Other keys are ignored. The boundary was measured at one damping and rate. At others, it is assumed to deviate from the
+exact limit of the identified handle by the same factor.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ from haptics.reading import read_toml
 
 @dataclass(frozen=True)
 class MeasuredAxis:
-    """What is known of an axis.
+    """Measured properties of one axis.
 
     Attributes
     ----------
     name : str
-        Which one.
+        Name of the axis.
     handle : Handle
-        What moves.
+        Identified handle.
     factor : float or None
-        The measured boundary over the limit of `handle`; None where no boundary was found.
+        Measured stability boundary divided by the limit of `handle`; None if no boundary was found.
     """
 
     name: str
@@ -55,35 +55,35 @@ class MeasuredAxis:
     factor: float | None
 
     def limit(self, damping: float, period: float) -> float:
-        """Return the stiffness at which a sticking contact of this damping [N s/m] begins to swing [N/m].
+        """Return the stiffness [N/m] above which a sticking contact of this damping [N s/m] oscillates.
 
-        Infinite where no boundary was measured.
+        Infinite if no boundary was measured.
         """
         return math.inf if self.factor is None else self.factor * stiffness_limit(self.handle, damping, period)
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What is known of a device.
+    """Measured properties of a device.
 
     Attributes
     ----------
     axes : tuple of MeasuredAxis
-        At least one.
+        At least one axis.
     path : str
-        The file.
+        Path of the parameter file.
     """
 
     axes: tuple[MeasuredAxis, ...]
     path: str
 
     def require_held(self, stiffness: float, damping: float, period: float) -> None:
-        """Refuse a coupling beyond the boundary that was measured.
+        """Reject a coupling beyond the measured stability boundary.
 
         Raises
         ------
         ConfigurationError
-            With the stiffness that is allowed.
+            With the allowed stiffness.
         """
         axis = min(self.axes, key=lambda one: one.limit(damping, period))
         limit = axis.limit(damping, period)
@@ -95,7 +95,10 @@ class Measured:
             )
 
     def describe(self, spec: DeviceSpec) -> DeviceSpec:
-        """Return the data sheet with what was measured in the place of what is stated: the lightest, latest axis."""
+        """Return the data sheet with measured values in place of stated ones.
+
+        Mass and damping are the smallest, delay and resolution the largest of all axes.
+        """
         handles = [one.handle for one in self.axes]
         return replace(
             spec,
@@ -107,12 +110,12 @@ class Measured:
 
 
 def read_measured(path: str | Path, device: str) -> Measured:
-    """Read what was measured of the device of this name.
+    """Read the measured properties of the device with this name.
 
     Raises
     ------
     ConfigurationError
-        If it cannot be read, belongs to another device, or a value in it is missing or wrong.
+        If the file cannot be read, belongs to another device, or contains a missing or invalid value.
     """
     where = f"session.measured = {str(path)!r}"
     content = read_toml(path, where, f"haptics calibrate device --device {device} makes such a file")

@@ -1,7 +1,7 @@
-"""Suggested parameters: the stiffest coupling that a device holds without a limit cycle, with a margin, and why.
+"""Suggested coupling parameters: the stiffest coupling that is stable on a device with a margin.
 
-A coupling must not only be stable. A kick of the bare handle must die out soon (`settling_time`), and the handle should
-not give way far before the contact slides (presliding, F/K).
+Stability alone is not enough. A kick of the bare handle must also die out soon (`settling_time`), and the handle should
+not move far before the contact slides (presliding, F/K).
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from haptics.design.loops import Coupling, Handle, growth, stuck_matrix
 from haptics.errors import ConfigurationError
 
 COUNT_SHARE = 0.1
-"""The share of the friction that a count of the encoder may make: what much smaller means here."""
+"""Maximum change of the force per encoder count, as a fraction of the friction force."""
 
 SLACK = 3.0
-"""Where nothing settles within `SETTLED`, stiffness may cost so many times the shortest time there is."""
+"""Allowed settling time as a multiple of the shortest one, if no coupling settles within `SETTLED`."""
 
 _DAMPINGS = 24
 _FRACTIONS = (1.0, 0.7, 0.5, 0.35, 0.25, 0.12)
-"""Dampings that are tried, and fractions of the stiffness that each allows."""
+"""Number of damping values searched, and fractions of the stiffness limit tried with each of them."""
 
 
 @dataclass(frozen=True)
 class Suggestion:
-    """Parameters for model C on a device, and what they were chosen by.
+    """Suggested parameters of model C on a device, with the quantities behind the choice.
 
     Attributes
     ----------
@@ -47,13 +47,13 @@ class Suggestion:
     growth : float
         Factor by which the slowest motion of the held handle changes per period; below 1.
     settling : float
-        After a kick, the time in which the motion of the bare handle dies out to 2 % [s].
+        Time in which the motion of the bare handle dies out to 2 % after a kick [s].
     presliding : float
-        How far the handle gives way before the contact slides, F/K [m].
+        Displacement of the handle before the contact slides, F/K [m].
     count_jump : float
-        What one count of the encoder does to the force [N].
+        Change of the force per count of the encoder [N].
     reasons : tuple of str
-        A sentence for every bound: stability, encoder, presliding.
+        One sentence each on stability, encoder, settling and presliding.
     """
 
     stiffness: float
@@ -67,28 +67,27 @@ class Suggestion:
 
 @functools.lru_cache(maxsize=256)
 def suggest(handle: Handle, force: float, period: float = 1e-3, margin: float = MARGIN) -> Suggestion:
-    """Return the stiffest coupling that keeps its distance from every bound, with the damping that allows it.
+    """Return the stiffest coupling that satisfies every bound with a margin, and its damping.
 
-    The bounds: with `margin` times the stiffness, and with `margin` times stiffness and damping, the handle must still
-    be held still; a count of the encoder may not change the force by more than `COUNT_SHARE` of the friction; and after
-    a kick the bare handle must be at rest within `SETTLED`, or, where no coupling does that, within `SLACK` times the
-    shortest time.
+    The handle must remain stable with `margin` times the stiffness, and with `margin` times both stiffness and damping.
+    One count of the encoder may change the force by at most `COUNT_SHARE` of the friction. After a kick the bare handle
+    must settle within `SETTLED`, or within `SLACK` times the shortest settling time if no coupling meets `SETTLED`.
 
     Parameters
     ----------
     handle : Handle
         The device.
     force : float
-        Friction force to be rendered F [N].
+        Friction force F to render [N].
     period : float
-        Time between two samples T [s].
+        Sampling period T [s].
     margin : float
-        More than 1.
+        Safety factor, greater than 1.
 
     Raises
     ------
     ConfigurationError
-        If a number is not allowed.
+        If a parameter is out of range, or the encoder is too coarse for the force.
     """
     require("force", force, "N")
     require("margin", margin, "", above=1.0)
@@ -118,7 +117,7 @@ def suggest(handle: Handle, force: float, period: float = 1e-3, margin: float = 
 
 
 def _by_encoder(handle: Handle, force: float, damping: float, period: float) -> float:
-    """Return the stiffness up to which a count of the encoder is a small part of the force [N/m]."""
+    """Return the stiffness [N/m] at which one encoder count changes the force by `COUNT_SHARE`."""
     if handle.resolution == 0.0:
         return math.inf
     spare = COUNT_SHARE * force - hold_buzz(Coupling(0.0, damping, period), handle)
@@ -126,7 +125,7 @@ def _by_encoder(handle: Handle, force: float, damping: float, period: float) -> 
 
 
 def _calmest(handle: Handle, allowed: Callable[[float], float], stiffest: Coupling, most: float) -> Coupling:
-    """Return the stiffest coupling that settles in time, or not much later than any does; dampings up to `most`."""
+    """Return the stiffest coupling that settles in time, searching dampings up to `most` [N s/m]."""
     tried = [(settling_time(handle, stiffest), stiffest)]
     for k in range(_DAMPINGS):
         damping = most * 1e-4 ** (k / (_DAMPINGS - 1.0))
@@ -160,7 +159,7 @@ def _stability_reason(coupling: Coupling, handle: Handle, margin: float) -> str:
 
 
 def _best(value: Callable[[float], float], least: float, most: float) -> float:
-    """Return where `value`, which rises and then falls, is largest: the golden section, on a logarithmic scale."""
+    """Return the maximiser of a unimodal function, by golden-section search on a logarithmic scale."""
     ratio = 0.5 * (math.sqrt(5.0) - 1.0)
     low, high = math.log(least), math.log(most)
     left, right = high - ratio * (high - low), low + ratio * (high - low)

@@ -1,16 +1,17 @@
-r"""How stiff a wall may be on a device, and advice about the walls of a scene.
+"""Stability limits of walls on a device, and advice on the walls of a scene.
 
-On an impedance device a wall that is touched is one more spring and damper on the handle, sampled and held like that of
-a sticking contact (`haptics.design.stuck_matrix`). While the contact with the plane sticks, both act at once: the loop
-is that of K + K_w with B + B_w. So the stiffest wall is what `haptics.design.stiffness_limit` leaves beside the element
-with both dampers, and no more than what it allows with the wall's damper alone: while the contact slides, the element
-gives no spring. In a corner a second wall is one more spring and damper (`haptics.design.corners`).
+On an impedance device a touched wall is another sampled spring and damper on the handle, like a sticking contact
+(`haptics.design.stuck_matrix`). While the contact with the plane sticks, both act at once, and the loop has the
+stiffness K + K_w and the damping B + B_w. The stiffness limit of the wall is therefore the result of
+`haptics.design.stiffness_limit` with both dampers minus the element's stiffness, and at most its result with the wall's
+damper alone, because the element gives no spring while the contact slides. In a corner a second wall adds another
+spring and damper (`haptics.design.corners`).
 
-An encoder lets the force of a wall flicker by a count, K q. A bare handle makes a swing of one or two counts of that,
-which is felt from about `FLICKER` on.
+Encoder quantisation makes the force of a wall flicker by K q per count. A bare handle turns this into an oscillation of
+one or two counts, which is felt from about `FLICKER` upwards.
 
-On an admittance device nothing is to be judged: the wall is solved implicitly together with the mass, and is stable
-whatever its stiffness.
+On an admittance device there is no limit: the wall is solved implicitly together with the mass, and is stable for every
+stiffness.
 """
 
 from __future__ import annotations
@@ -30,28 +31,28 @@ if TYPE_CHECKING:
 
 
 FLICKER = 0.05
-"""Force that a count of the encoder may be worth on a wall [N]: what the conformance suite allows as a buzz, rms."""
+"""Maximum force per encoder count on a wall [N]; the rms buzz that the conformance suite allows."""
 
 
 _WORSE = 0.95
-"""A corner is worth a word where it bears less than this part of what its walls bear by themselves."""
+"""A corner is reported if its limit is below this fraction of the limits of its single walls."""
 
 
 def wall_limit(handle: Handle, damping: float, period: float = 1e-3, beside: Coupling | None = None) -> float:
     """Return the stiffness below which a wall holds the bare handle without a limit cycle [N/m].
 
-    0 if no stiffness does, for want of damping or because there is too much of it.
+    It is 0 if no stiffness is stable, because the damping is too low or too high.
 
     Parameters
     ----------
     handle : Handle
         The device.
     damping : float
-        Of the wall [N s/m].
+        Damping of the wall [N s/m].
     period : float
-        Time between two samples [s].
+        Sampling period [s].
     beside : Coupling, optional
-        Spring and damper that hold the handle at the same time: those of the element, where its contact can stick.
+        Spring and damper of the element, which hold the handle at the same time if its contact can stick.
     """
     alone = bounds.stiffness_limit(handle, damping, period)
     if beside is None:
@@ -61,21 +62,22 @@ def wall_limit(handle: Handle, damping: float, period: float = 1e-3, beside: Cou
 
 
 def advise_walls(walls: Iterable[Wall], element: Element, spec: DeviceSpec) -> list[Advice]:
-    """Judge walls beside `element` on the device that `spec` describes.
+    """Check the stiffness of walls in combination with `element` on the device that `spec` describes.
 
     Parameters
     ----------
     walls : iterable of Wall
         The walls of a scene.
     element : Element
-        What renders the plane.
+        The element that renders the plane.
     spec : DeviceSpec
-        The data sheet; what it does not state is not judged.
+        Data sheet of the device. Bounds that depend on unstated data are skipped.
 
     Returns
     -------
     list of Advice
-        Warnings first, about the wall that is nearest to its bound; empty if every bound is kept with a margin.
+        Warnings first, for every kind of bound about the wall that is closest to it. Empty if every bound is satisfied
+        with a margin.
     """
     found = sorted(_judgements(list(walls), element, spec), key=lambda advice: -advice.value / max(advice.limit, 1e-9))
     kinds = {advice.bound: advice for advice in reversed(found)}
@@ -128,7 +130,7 @@ def _stability(wall: Wall, limit: float, device: str, beside: Coupling | None) -
 
 
 def _corner(pair: tuple[Wall, Wall], factor: float, device: str) -> Iterator[Advice]:
-    """Judge two walls whose stiffness may be multiplied by `factor` where they meet."""
+    """Check two walls whose stiffness may be multiplied by `factor` in their corner."""
     together = sum(wall.stiffness for wall in pair)
     limit = factor * together
     each = " and ".join(f"{wall.stiffness:g}" for wall in pair)

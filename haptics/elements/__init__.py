@@ -1,6 +1,6 @@
-"""Friction elements: what turns motion into force, or force into motion, once per period.
+"""Friction elements: models that convert motion to force, or force to motion, once per period.
 
-`haptics.elements.models` has the four models A to D of Kikuuwe et al. 2006, `classic` the models from the literature
-to compare with, `network` masses, springs and contacts, `simulation` whole runs without a device, `tables` the way
-from settings to an element.
+`haptics.elements.models` contains the four models A to D of Kikuuwe et al. 2006, `classic` the models from the
+literature for comparison, `network` systems of masses, springs and contacts, `simulation` simulation without a device,
+and `tables` the construction of elements from settings.
 """

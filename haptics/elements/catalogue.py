@@ -1,6 +1,7 @@
-"""Which friction laws and models there are, and where their classes are: the one list, from which all others come.
+"""Catalogue of friction laws and models: names, and the modules and classes that implement them.
 
-A command that computes nothing knows the names from here, without numba. `haptics.elements.tables` has the classes.
+Commands that compute nothing read the names from this module, which does not import numba. `haptics.elements.tables`
+maps the names to classes.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ LAWS: dict[str, tuple[str, str]] = {
     "elliptic": (_PLANAR, "Elliptic"),
     "asymmetric": (_PLANAR, "Asymmetric"),
 }
-"""Every law that is made from its numbers by the name used in settings: module and class."""
+"""Module and class of every parametric law, by its name in settings."""
 
 Places = dict[Causality, tuple[str, str]]
 
@@ -46,7 +47,7 @@ FOUR_MODELS: dict[str, Places] = {
     "C": _impedance(_FOUR, "MasslessImpedance"),
     "D": _admittance(_FOUR, "CompliantAdmittance"),
 }
-"""The models of Kikuuwe et al. 2006 by their letters: causality, module and class."""
+"""Module and class of the models of Kikuuwe et al. 2006, by letter and causality."""
 
 CLASSIC_MODELS: dict[str, Places] = {
     "explicit-coulomb": _both("ExplicitCoulomb"),
@@ -60,17 +61,17 @@ CLASSIC_MODELS: dict[str, Places] = {
     "reset-integrator": _impedance(_BRISTLE, "ResetIntegrator"),
     "iwan": _impedance(_BRISTLE, "Iwan"),
 }
-"""The models from the literature by their names: causality, module and class."""
+"""Module and class of the models from the literature, by name and causality."""
 
 
 def loaded(place: tuple[str, str]) -> Any:
-    """Return the class that has a `place` in one of the lists above."""
+    """Import and return the class at `place` (module, class)."""
     module, name = place
     return getattr(importlib.import_module(module), name)
 
 
 def all_loaded(models: dict[str, Places]) -> dict[str, dict[Causality, Any]]:
-    """Return the classes of `models` by name and causality."""
+    """Import and return the classes of `models`, by name and causality."""
     return {
         model: {causality: loaded(place) for causality, place in places.items()} for model, places in models.items()
     }

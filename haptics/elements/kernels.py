@@ -1,11 +1,11 @@
-"""The steps of the four elements as kernels, and the record they work on; `haptics.elements.models` has the classes.
+"""Step kernels of the four elements and their record; `haptics.elements.models` defines the classes.
 
-A step is compiled for one model with one kind of law, and alone: whoever steps an element calls the function whose
-address the record has (`step_element`), so that nothing is compiled that is not used.
+A step is compiled separately for every pair of model and kind of law. Callers use the function address in the record
+(`step_element`), so that only the combinations in use are compiled.
 
-The elements to compare with (`haptics.elements.classic.models`) share the record: ``numbers`` and ``memory`` are
-theirs. Every kernel takes a record that begins with the fields of `ELEMENT`; whoever needs more of a tick in one call
-(the rendering) appends its own fields.
+The comparison models (`haptics.elements.classic.models`) share the record and store their data in ``numbers`` and
+``memory``. Every kernel takes a record that begins with the fields of `ELEMENT`. Callers that need more in the same
+call, such as the rendering, append their own fields.
 """
 
 from __future__ import annotations
@@ -44,11 +44,12 @@ MOTION = np.dtype(
         ("rest_damping", "<f8"),
     ]
 )
-"""What a motion is, besides stiffness, damping and period, which it has in common with elements.
+"""Parameters of a motion program, except stiffness, damping and period, which elements have too.
 
-``table`` is where its reference lies in this process, in ``rows`` rows of 6 float64; ``bound`` is that of its force
-[N] or of the speed of its reference [m/s]; ``resting`` are the rows at its end in which it rests. The others are those
-of `haptics.rendering.motion.Motion`."""
+``table`` is the address of the reference in this process, with ``rows`` rows of 6 float64. ``bound`` limits the force
+[N] or the speed of the reference [m/s]. ``resting`` is the number of rows at the end in which the reference rests. For
+the other fields see `haptics.rendering.motion.Motion`.
+"""
 
 PLACES = np.dtype(
     [
@@ -60,10 +61,11 @@ PLACES = np.dtype(
         ("wall_emerge", "<i8"),
     ]
 )
-"""What gives the law of an element its numbers from place to place: a part, and where its table lies; 0 if nothing.
+"""Parameters of an element on a scene: address of the look-up kernel and of its table, 0 if absent.
 
-``walls`` is the address of ``wall_count`` walls, 0 without any, the others are parts that meet them
-(`haptics.rendering.wall_contacts`)."""
+``walls`` is the address of ``wall_count`` walls, 0 if absent. ``wall_part`` and ``wall_emerge`` are addresses of
+kernels for wall contacts (`haptics.rendering.wall_contacts`).
+"""
 
 PARAMETER_FIELDS: list[tuple[Any, ...]] = [
     ("step", "<i8"),
@@ -79,10 +81,12 @@ PARAMETER_FIELDS: list[tuple[Any, ...]] = [
     ("motion", MOTION),
     ("scene", PLACES),
 ]
-"""What an element is: fields of a kernel's record that only settings change. ``step`` is the address of its step.
+"""Parameter fields of a kernel record, which depend on settings only.
 
-``program`` is its number in a run; ``motion`` is for a program that is no element (`haptics.rendering.motion`);
-``scene`` belongs to an element on a scene (`haptics.rendering.on_scene`)."""
+``step`` is the address of the step kernel. ``program`` is the number of the program in a run. ``motion`` is for a
+program that is not an element (`haptics.rendering.motion`). ``scene`` is for an element on a scene
+(`haptics.rendering.on_scene`).
+"""
 
 STATE_FIELDS: list[tuple[Any, ...]] = [
     ("mass_velocity", "<f8", (2,)),
@@ -93,13 +97,13 @@ STATE_FIELDS: list[tuple[Any, ...]] = [
     ("sticking", "<i8"),
     ("memory", "<f8", (MEMORY,)),
 ]
-"""Where an element is: fields of a kernel's record that `step_element` changes."""
+"""State fields of a kernel record, written by `step_element`."""
 
 PARAMETERS = np.dtype(PARAMETER_FIELDS)
 ELEMENT = np.dtype(PARAMETER_FIELDS + STATE_FIELDS)
 
 
-# --- the four models: s is a record that has the fields above, `implicit` solves its law -------------------------
+# --- the four models: s is a record with the fields above, `implicit` solves its law -------------------------------
 
 
 @inlined_kernel
@@ -111,7 +115,10 @@ def _store(s: Any, f: Any, v: Any, sticking: bool) -> None:
 
 @inlined_kernel
 def _displace(s: Any, u: Any, f: Any, sticking: bool) -> None:
-    """Bring e of a massless contact up to date; (38c), (45c). While it sticks the end moves on by exactly T u."""
+    """Update the displacement e of a massless contact; (38c), (45c).
+
+    While the contact sticks, e grows by exactly T u.
+    """
     T, K, B, e = s.period, s.stiffness, s.damping, s.displacement
     if sticking:
         e[0] += T * u[0]
@@ -123,7 +130,7 @@ def _displace(s: Any, u: Any, f: Any, sticking: bool) -> None:
 def _model_a(implicit: Callable[..., Any]) -> Callable[..., None]:
     @inlined_kernel
     def step(s: Any, hx: float, hy: float) -> None:
-        """Force h [N] to velocity v [m/s] of the mass; (26)."""
+        """Compute the velocity v [m/s] of the mass from the force h [N]; (26)."""
         T, M, v = s.period, s.mass, s.mass_velocity
         dx, dy = quotients(T * hx, T * hy, M)
         fx, fy, vx, vy, sticking = implicit(s.law, v[0] + dx, v[1] + dy, s.mobility)
@@ -137,7 +144,10 @@ def _model_a(implicit: Callable[..., Any]) -> Callable[..., None]:
 def _model_b(implicit: Callable[..., Any]) -> Callable[..., None]:
     @inlined_kernel
     def step(s: Any, ux: float, uy: float) -> None:
-        """Velocity u [m/s] to force h [N] of the spring-damper; (36) in the state (e, v), no second differences."""
+        """Compute the force h [N] of the spring-damper from the velocity u [m/s].
+
+        This is (36) in the state (e, v), without second differences.
+        """
         T, M, K, B = s.period, s.mass, s.stiffness, s.damping
         v, e = s.mass_velocity, s.displacement
         C = M + T * B + T * T * K
@@ -157,7 +167,7 @@ def _model_b(implicit: Callable[..., Any]) -> Callable[..., None]:
 def _model_c(implicit: Callable[..., Any]) -> Callable[..., None]:
     @inlined_kernel
     def step(s: Any, ux: float, uy: float) -> None:
-        """Velocity u [m/s] to force f [N]; (38)."""
+        """Compute the force f [N] from the velocity u [m/s]; (38)."""
         T, K, B, e = s.period, s.stiffness, s.damping, s.displacement
         stretch = K / (B + T * K)
         x, y = ux + stretch * e[0], uy + stretch * e[1]
@@ -173,7 +183,7 @@ def _model_c(implicit: Callable[..., Any]) -> Callable[..., None]:
 def _model_d(implicit: Callable[..., Any]) -> Callable[..., None]:
     @inlined_kernel
     def step(s: Any, hx: float, hy: float) -> None:
-        """Force h [N] to velocity u [m/s] of the mass; (45)."""
+        """Compute the velocity u [m/s] of the mass from the force h [N]; (45)."""
         T, M, K, B = s.period, s.mass, s.stiffness, s.damping
         u, e = s.mass_velocity, s.displacement
         stretch = K / (B + T * K)
@@ -193,19 +203,19 @@ def _model_d(implicit: Callable[..., Any]) -> Callable[..., None]:
 _MODELS = {MODEL_A: _model_a, MODEL_B: _model_b, MODEL_C: _model_c, MODEL_D: _model_d}
 
 
-# --- by address ---------------------------------------------------------------------------------------------------
+# --- steps by address -----------------------------------------------------------------------------------------------
 
 
 @functools.cache
 def step_address(model: int, law: int) -> int:
-    """Return where the step of a `model` with a kind of `law` lies in this process, compiled if need be."""
+    """Return the address of the step kernel of a `model` with a kind of `law`, compiling it if necessary."""
     step = _MODELS[model](implicit_law(law)) if model in _MODELS else CLASSIC_STEPS[model]
     return address_of_part(step, ELEMENT)
 
 
 @inlined_kernel
 def step_element(s: Any, x: float, y: float) -> None:
-    """Advance the element in record `s` by one period under the input (x, y)."""
+    """Advance the element in record `s` by one period with the input (x, y)."""
     call_part(s.step, s, x, y)
 
 

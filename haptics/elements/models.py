@@ -1,7 +1,7 @@
-"""The four friction elements of Kikuuwe et al. 2006: rigid and compliant admittance, inertial and massless impedance.
+"""The four friction elements of Kikuuwe et al. 2006: models A to D.
 
 =====================  =====  ==========  ==============================================  ========
-class                  model  causality   what it is                                      equation
+class                  model  causality   description                                     equation
 =====================  =====  ==========  ==============================================  ========
 `RigidAdmittance`      A      admittance  a mass on a frictional surface                  (26)
 `InertialImpedance`    B      impedance   that mass, pulled through a spring and damper   (36)
@@ -9,8 +9,8 @@ class                  model  causality   what it is                            
 `CompliantAdmittance`  D      admittance  a mass, spring and damper ending on the surface (45)
 =====================  =====  ==========  ==============================================  ========
 
-Each solves its implicit Euler step exactly; sticking means a velocity of exactly zero. The friction force has the
-direction of the sliding velocity: it *opposes* the motion when it is subtracted, as in ``M dv/dt = h - f``.
+Every implicit Euler step is solved exactly, and a sticking contact has a velocity of exactly zero. The friction force
+has the direction of the sliding velocity: it *opposes* the motion when subtracted, as in ``M dv/dt = h - f``.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ from haptics.friction.law import Law, warn_if_ambiguous
 from haptics.settings import bounded, check, documented
 
 STEADIER = "a larger stiffness, damping or mass, or a higher rate"
-"""What to do about an element that is too mobile for its law."""
+"""Remedy in the warning about an element whose mobility is too large for its law."""
 
 MASSES, STIFFNESSES, DAMPINGS = (0.01, 20.0), (100.0, 50000.0), (0.1, 1000.0)
-"""Ranges of the sliders [kg], [N/m], [N s/m]."""
+"""Slider ranges of mass [kg], stiffness [N/m] and damping [N s/m]."""
 
 
 class Element(ABC):
-    """A friction element: frozen parameters around a small state that `step` advances.
+    """Friction element: frozen parameters and a small state that `step` advances.
 
     Attributes
     ----------
     law : Law
-        The friction law of the contact.
+        Friction law of the contact.
     period : float
         Nominal time between two steps [s].
     """
@@ -66,7 +66,7 @@ class Element(ABC):
     @property
     @abstractmethod
     def mobility(self) -> float:
-        """The Z [m/(N s)] with which this element meets its friction law."""
+        """Mobility Z [m/(N s)] with which the element's step evaluates its friction law."""
 
     @property
     def coupling_stiffness(self) -> float:
@@ -75,7 +75,7 @@ class Element(ABC):
 
     @property
     def numbers(self) -> tuple[float, ...]:
-        """Parameters that only this kind of element has, as its kernel reads them."""
+        """Additional parameters of this model, in the order in which its kernel reads them."""
         return ()
 
     def __post_init__(self) -> None:
@@ -83,51 +83,54 @@ class Element(ABC):
             raise ConfigurationError(f"law = {self.law!r}: must be a friction law such as Coulomb(4.0).")
         check(self, "element")
         self._check_law()
-        object.__setattr__(self, "_record", np.zeros(1, ELEMENT))  # frozen: parameters
+        object.__setattr__(self, "_record", np.zeros(1, ELEMENT))  # the dataclass is frozen
         write_parameters(self, self._record)
 
     def _check_law(self) -> None:
-        """Warn if the element meets its law where several forces are possible."""
+        """Warn if the law allows several forces at the mobility of the element."""
         warn_if_ambiguous(self.law, self.mobility, STEADIER, depth=5)
 
     def reset(self, velocity: ArrayLike = (0.0, 0.0)) -> None:
-        """Start afresh: no displacement, no force, and a mass (A, B, D) that moves at `velocity`, (2,) [m/s]."""
+        """Reset displacement and force to zero and set the velocity of the mass (A, B, D), (2,) [m/s]."""
         start = _finite_pair(velocity, "velocity")
         for name, *_ in STATE_FIELDS:
             self._record[name] = 0
         self._record["mass_velocity"] = start
         self._record["sliding_velocity"] = start
 
-    def step(self, input: ArrayLike) -> Vector:  # noqa: A002 (the contract's name)
-        """Advance by one period.
+    def step(self, input: ArrayLike) -> Vector:  # noqa: A002 (name defined by the interface)
+        """Advance the element by one period.
 
         Parameters
         ----------
         input : (2,) array
-            Admittance: the hand's force [N]; impedance: the end effector's velocity [m/s].
+            Admittance: force of the hand [N]; impedance: velocity of the end effector [m/s].
 
         Returns
         -------
         (2,) float array
-            Admittance: velocity of the mass [m/s]; impedance: force [N], to be subtracted from the hand's.
+            Admittance: velocity of the mass [m/s]; impedance: force [N], to be subtracted from the force of the hand.
 
         Raises
         ------
         ConfigurationError
-            If the input is not finite: the state would be lost for good.
+            If the input is not finite, which would corrupt the state permanently.
         """
         x, y = _finite_pair(input, "input")
         step_record(self._ready_record, x, y)
         return self._copy("output")
 
     def __copy__(self) -> Self:
-        """Return an element of its own in the same state."""
+        """Return an independent element in the same state."""
         twin = replace(self)  # type: ignore[type-var]
         twin._record[:] = self._record
         return twin
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Come out of another process: a custom law lies at another address here."""
+        """Restore the pickled state and rewrite the parameters.
+
+        The compiled function of a custom law has another address in this process.
+        """
         self.__dict__.update(state)
         write_parameters(self, self._record)
 
@@ -137,7 +140,7 @@ class Element(ABC):
 
     @property
     def _ready_record(self) -> NDArray[Any]:
-        """The kernel record once its step has been compiled, which only an element that steps needs."""
+        """Kernel record with the address of the compiled step, which is compiled on first use."""
         if not self._record["step"][0]:
             write_step(self, self._record)
         return self._record
@@ -157,19 +160,19 @@ class Element(ABC):
 
     @property
     def velocity(self) -> Vector:
-        """Sliding velocity v of the contact, (2,) [m/s]: the argument of the law."""
+        """Sliding velocity v of the contact, (2,) [m/s], the argument of the law."""
         return self._copy("sliding_velocity")
 
     @property
     def sticking(self) -> bool:
-        """Whether the contact is at rest."""
+        """True if the contact is at rest."""
         return bool(self._record["sticking"][0])
 
 
 def write_parameters(element: Element, record: NDArray[Any]) -> None:
-    """Write what `element` is into a (1,) `record` that has the fields of `PARAMETERS`; its state is left alone.
+    """Write the parameters of `element` to a (1,) `record` with the fields of `PARAMETERS`.
 
-    The record has no function yet; see `write_step`.
+    State fields are not changed. The address of the step is set to 0; see `write_step`.
     """
     record["step"] = 0
     record["model"] = element.kind
@@ -183,12 +186,12 @@ def write_parameters(element: Element, record: NDArray[Any]) -> None:
 
 
 def functions_of(element: Element) -> tuple[int, int, str]:
-    """Return what decides which functions step `element`: its kind, that of its law, the text of a custom law."""
+    """Return the key of the step kernel: kind of the element, kind of its law, source of a custom law."""
     return element.kind, int(element.law.record["kind"][0]), str(getattr(element.law, "source", ""))
 
 
 def write_step(element: Element, record: NDArray[Any]) -> None:
-    """Write the address of the function that steps `element` into a (1,) `record`, compiling it if need be."""
+    """Write the address of the step kernel of `element` to a (1,) `record`, compiling it if necessary."""
     record["step"] = step_address(element.kind, int(record["law"]["kind"][0]))
 
 
@@ -226,7 +229,9 @@ def _require_coupling(impedance: float) -> None:
 @documented
 @dataclass(frozen=True, eq=False)
 class RigidAdmittance(Element):
-    """Model A: a mass sliding on a surface; force in, velocity out (Kikuuwe et al. 2006, (12), (13), (26)).
+    """Model A: a mass sliding on a surface; force in, velocity out.
+
+    See Kikuuwe et al. 2006, (12), (13), (26).
 
     Attributes
     ----------
@@ -250,9 +255,9 @@ class RigidAdmittance(Element):
 @documented
 @dataclass(frozen=True, eq=False)
 class InertialImpedance(Element):
-    """Model B: model A pulled through a spring and damper; velocity in, force out (Kikuuwe et al. 2006, (29)-(36)).
+    """Model B: model A pulled through a spring and damper; velocity in, force out.
 
-    Without mass it is model C.
+    See Kikuuwe et al. 2006, (29)-(36). Without mass it is identical to model C.
 
     Attributes
     ----------
@@ -280,10 +285,10 @@ class InertialImpedance(Element):
 @documented
 @dataclass(frozen=True, eq=False)
 class MasslessImpedance(Element):
-    """Model C: a spring and damper whose end slides; velocity in, force out (Kikuuwe et al. 2006, (38)-(40)).
+    """Model C: a spring and damper whose end slides; velocity in, force out.
 
-    Stiffness or damping must be greater than 0. What a session takes without being asked, of models A and C, are the
-    values of the experiments of the paper, section V.
+    See Kikuuwe et al. 2006, (38)-(40). Stiffness or damping must be greater than 0. The default values of a session for
+    models A and C are taken from the experiments in section V of the paper.
 
     Attributes
     ----------
@@ -310,9 +315,9 @@ class MasslessImpedance(Element):
 @documented
 @dataclass(frozen=True, eq=False)
 class CompliantAdmittance(Element):
-    """Model D: a mass on the end of model C; force in, velocity out (Kikuuwe et al. 2006, (39)-(45)).
+    """Model D: a mass on the end of model C; force in, velocity out.
 
-    Stiffness or damping must be greater than 0.
+    See Kikuuwe et al. 2006, (39)-(45). Stiffness or damping must be greater than 0.
 
     Attributes
     ----------

@@ -1,8 +1,8 @@
-"""Friction laws that other packages bring (`haptics.plugins`), by name: functions and classes.
+"""Friction laws provided by other packages (`haptics.plugins`), by name.
 
-A plug-in is what `friction_law` makes of a function, or a class derived from `Law` with a kind of
-`haptics.friction.laws`. A function is kept as text, as every custom law is: a recording with it can be replayed where
-the package is not installed. A class must be there.
+A plug-in is a function decorated with `friction_law`, or a class derived from `Law` with a kind of
+`haptics.friction.laws`. The source of a function is stored in recordings, like every custom law, so that they can be
+replayed without the package. A class must be installed.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from haptics.settings import build, unknown
 
 
 def plugin_laws() -> Plugins:
-    """Return the laws that other packages bring, by name."""
+    """Return the laws that other packages provide, by name."""
     return find_plugins(GROUP, frozenset({*LAWS, CustomLaw.name}))
 
 
 def require_plugin(name: str) -> Plugin:
-    """Return the plug-in called `name`.
+    """Return the plug-in with this name.
 
     Raises
     ------
     ConfigurationError
-        If there is none that can be used.
+        If no usable plug-in has this name.
     """
     plugins = plugin_laws()
     if name in plugins.refused:
@@ -43,7 +43,7 @@ def require_plugin(name: str) -> Plugin:
 
 
 def plugin_of(table: Mapping[str, Any]) -> Plugin | None:
-    """Return the plug-in that the law of a `table` comes from; None if it is no plug-in, or not installed."""
+    """Return the plug-in that provides the law of a `table`, or None if no installed plug-in does."""
     return plugin_laws().usable.get(str(table.get("name", "")))
 
 
@@ -53,7 +53,7 @@ def make_plugin_law(plugin: Plugin, values: Mapping[str, Any]) -> Law:
     Raises
     ------
     ConfigurationError
-        If it is no law, or a parameter is wrong.
+        If the plug-in is not a law, or a parameter is invalid.
     """
     found = plugin.load()
     if isinstance(found, type) and issubclass(found, Law):
@@ -70,17 +70,17 @@ def make_plugin_law(plugin: Plugin, values: Mapping[str, Any]) -> Law:
 
 @functools.cache
 def _kinds() -> frozenset[int]:
-    """Return the kinds that kernels know by number."""
+    """Return the kinds of law for which kernels exist."""
     return frozenset(loaded(place).kind for place in LAWS.values())
 
 
 def plugin_table(plugin: Plugin, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the complete table of the law of a plug-in, for a recording; that of a function holds its text.
+    """Return the complete table of a plug-in law, for a recording; for a function with its source.
 
     Raises
     ------
     ConfigurationError
-        As `make_plugin_law` does.
+        Under the same conditions as `make_plugin_law`.
     """
     law = make_plugin_law(plugin, values)
     if isinstance(law, CustomLaw):

@@ -1,4 +1,4 @@
-"""A whole run of an element in one compiled call: no device, no clock (figures, fits, sweeps, tests)."""
+"""Compiled simulation of an element without device and clock, for figures, fits, sweeps and tests."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ RESULT = np.dtype(
         ("sticking", "<i8"),
     ]
 )
-"""What `run_element` writes at every step; see `Simulation`."""
+"""Result of one step of `run_element`; see `Simulation`."""
 
 
 @dataclass(frozen=True)
 class Simulation:
-    """What an element did, row k being the state after step k.
+    """Time series of a simulated element; row k is the state after step k.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Simulation:
     velocity : (n, 2) float array
         Sliding velocity of the contact [m/s].
     sticking : (n,) bool array
-        Whether the contact is at rest.
+        True while the contact is at rest.
     """
 
     output: NDArray[np.float64]
@@ -53,7 +53,10 @@ class Simulation:
 
 @kernel
 def run_element(records: Rows, inputs: NDArray[np.float64], results: Rows) -> None:
-    """Step the element in the (1,) array `records` through `inputs`, (n, 2), into `results`, (n,) of dtype `RESULT`."""
+    """Step the element in the (1,) array `records` through `inputs` and write `results`.
+
+    `inputs` is (n, 2), and `results` is (n,) of dtype `RESULT`.
+    """
     s = records[0]
     for k in range(len(inputs)):
         step_element(s, inputs[k, 0], inputs[k, 1])
@@ -67,24 +70,24 @@ def run_element(records: Rows, inputs: NDArray[np.float64], results: Rows) -> No
 
 
 def simulate(element: Element, inputs: ArrayLike) -> Simulation:
-    """Run `element` from its present state through `inputs`; the element itself is left as it is.
+    """Simulate `element` from its present state with `inputs`; the element is not modified.
 
     Parameters
     ----------
     element : Element
-        Its state (see `Element.reset`) is where the simulation begins.
+        Its state (see `Element.reset`) is the initial state.
     inputs : (n, 2) array
         One input per period: force [N] (admittance) or velocity [m/s] (impedance).
 
     Returns
     -------
     Simulation
-        The same bits as n calls of ``element.step``.
+        Bitwise identical to n calls of ``element.step``.
 
     Raises
     ------
     ConfigurationError
-        If `inputs` has another shape or holds a value that is not finite.
+        If `inputs` has another shape or contains a value that is not finite.
     """
     return ElementRunner(element).simulate(inputs)
 

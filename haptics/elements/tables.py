@@ -1,4 +1,4 @@
-"""Laws and elements from plain tables, as they stand in configuration files and recordings."""
+"""Construction of laws and elements from tables in configuration files and recordings."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from haptics.friction.law import Law
 from haptics.settings import build, unknown
 
 MODELS: dict[str, dict[Causality, type[Element]]] = all_loaded(FOUR_MODELS | CLASSIC_MODELS)
-"""The classes of every model by its name, as an admittance, as an impedance or as both."""
+"""Classes of every model, by name and causality."""
 
 LAWS: dict[str, type[Law]] = {name: loaded(place) for name, place in catalogue.LAWS.items()}
-"""The classes of every law that is made from its numbers, by the name used in settings."""
+"""Class of every parametric law, by its name in settings."""
 
 CLOSED_FORM_SUFFIX = "-closed-form"
-"""Added to the name of a law that is to be solved by the paper's approximation."""
+"""Suffix of the name of a law that is solved by the closed-form approximation of the paper."""
 
 
 def make_law(table: Mapping[str, Any]) -> Law:
-    """Build a law from its ``name`` and parameters; a custom law, or a function of a plug-in, from its ``source`` too.
+    """Build a law from its ``name``, parameters, and ``source`` for a custom law or plug-in function.
 
     Raises
     ------
     ConfigurationError
-        Naming what is wrong.
+        If the name or a parameter is invalid.
     """
     name = str(table.get("name", ""))
     values = {key: value for key, value in table.items() if key != "name"}
@@ -48,12 +48,12 @@ def make_law(table: Mapping[str, Any]) -> Law:
 
 
 def element_class(model: str, causality: Causality | None = None) -> type[Element]:
-    """Return the class of `model`; `causality` decides where there are two.
+    """Return the class of `model`; `causality` is needed if there are two.
 
     Raises
     ------
     ConfigurationError
-        If there is none.
+        If the model is unknown or does not have this causality.
     """
     if model not in MODELS:
         raise unknown("model", model, MODELS)
@@ -82,7 +82,7 @@ def make_element(
     Raises
     ------
     ConfigurationError
-        Naming the setting, its value and what is allowed.
+        With the setting, its value and the allowed values.
     """
     cls = element_class(model, causality)
     names = [field.name for field in element_fields(cls)]

@@ -1,8 +1,9 @@
-"""Friction laws whose force depends on the direction of sliding, in the plane.
+"""Friction laws in the plane whose force depends on the direction of sliding.
 
-The forces at rest fill a convex set; while sliding, the force is the point of it that takes the most power. Such a law
-is the subdifferential of a dissipation potential, its implicit counterpart the Yosida approximation of that: it exists
-and is unique for every mobility, though the general formulation (52) of Kikuuwe et al. 2006 does not promise it.
+The forces at rest fill a convex set. While sliding, the force is the point of the set with the largest dissipated
+power. Such a law is the subdifferential of a dissipation potential, and its implicit counterpart is the Yosida
+approximation of that subdifferential. The counterpart exists and is unique for every mobility, although the general
+formulation (52) of Kikuuwe et al. 2006 does not guarantee this.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ def _angle(doc: str) -> Any:
 @documented
 @dataclass(frozen=True)
 class Elliptic(Law):
-    """Dry friction that is larger along one axis than along the other: F^2 v/|F v| + D v, F = diag(F_x, F_y).
+    """Dry friction with different forces along two axes: F^2 v/|F v| + D v, F = diag(F_x, F_y).
 
-    The forces at rest fill an ellipse. While sliding, the force maximises the dissipated power, so that it is not
-    parallel to the velocity except along the axes.
+    The forces at rest fill an ellipse. While sliding, the force maximises the dissipated power, so that it is parallel
+    to the velocity only along the axes.
     """
 
     kind: ClassVar[int] = ELLIPTIC
@@ -58,10 +59,10 @@ class Elliptic(Law):
 @documented
 @dataclass(frozen=True)
 class Asymmetric(Law):
-    """Dry friction that depends on the direction: one force forwards, another backwards, a third sideways.
+    """Dry friction with different forces forwards, backwards and sideways.
 
-    Along the first axis this is the one-dimensional law with different levels for v > 0 and v < 0; in the plane the
-    forces at rest fill two half-ellipses that meet without an edge, and what `Elliptic` says of its solution holds.
+    Along the first axis this is the one-dimensional law with different levels for v > 0 and v < 0. In the plane the
+    forces at rest fill two half-ellipses that join smoothly. The solution has the properties described for `Elliptic`.
     """
 
     kind: ClassVar[int] = ELLIPTIC

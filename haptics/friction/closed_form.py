@@ -1,4 +1,4 @@
-"""The closed-form approximations of the paper, as a variant of any exact law, for comparison."""
+"""Closed-form approximations of Kikuuwe et al. 2006, as a variant of any exact law, for comparison."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ from haptics.friction.law import Law
 from haptics.friction.sliding_kernels import CLOSED_FORM
 
 CLOSED_FORM_SLOPE = 0.1
-"""Largest slope of a law, as a share of 1/Z, that counts as small in condition (48): errors stay below that share."""
+"""Largest slope, as a fraction of 1/Z, that satisfies condition (48), and bound of the relative error."""
 
 
 @dataclass(frozen=True)
 class ClosedForm(Law):
-    """Another law, solved by the closed-form approximation of the paper: (46), (57), and (59) if not isotropic.
+    """Any law, solved by the closed-form approximation: (46), (57), and (59) if anisotropic.
 
-    For comparison only. The approximation loses part of a break-away peak, and a law whose viscosity exceeds 1/Z never
-    slips; it is good where |slope of the law| << 1/Z, condition (48), and stays dissipative everywhere.
+    The numbers refer to Kikuuwe et al. 2006. For comparison only: the approximation loses part of a break-away peak,
+    and a law whose viscosity exceeds 1/Z never slips. It is accurate where |slope of the law| << 1/Z, condition (48),
+    and dissipative everywhere.
 
     Attributes
     ----------
     law : Law
-        The law that is approximated.
+        The approximated law.
     """
 
     name: ClassVar[str] = "closed-form"
@@ -45,7 +46,7 @@ class ClosedForm(Law):
 
     @property
     def breakaway_force(self) -> float:
-        """That of the exact law [N]; the approximation breaks away at less if the law falls."""
+        """Break-away force of the exact law [N]; the approximation breaks away below it if the law falls."""
         return self.law.breakaway_force
 
     def doubt(self, mobility: float) -> str:  # noqa: D102 (inherited)

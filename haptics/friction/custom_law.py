@@ -1,4 +1,4 @@
-"""A person's own friction law: a level function in plain Python, compiled, exact, and at home in every element.
+"""User-defined friction laws: a level function in plain Python, compiled and solved exactly.
 
 ::
 
@@ -8,8 +8,8 @@
 
     element = MasslessImpedance(rubber(static=5.0), stiffness=6000.0, damping=10.0)
 
-The function is kept as text. That is what lets it travel to the servo process and into a recording, and be compiled
-there again. For the same reason it has to stand by itself; see `haptics.friction.law_source`.
+The source of the function is stored, so that the law can be sent to the servo process and to recordings, and compiled
+there again. The function must therefore be self-contained; see `haptics.friction.law_source`.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from haptics.jit import COMPILED, compile_level
 from haptics.settings import unknown
 
 TOP_SPEED = 100.0
-"""Speed up to which a level is examined when the law is made [m/s]."""
+"""Speed up to which a level is checked when the law is created [m/s]."""
 
 SLOWEST = 1e-12
-"""Speed at which the level is taken for its limit at rest [m/s]."""
+"""Speed at which the level is evaluated for its limit at rest [m/s]."""
 
 _SPEEDS = np.concatenate(([0.0, SLOWEST], np.geomspace(1e-7, TOP_SPEED, 6000)))
 _REHEARSED = _SPEEDS[[0, 1, *range(2, len(_SPEEDS), 100)]]
@@ -44,23 +44,24 @@ _REHEARSED = _SPEEDS[[0, 1, *range(2, len(_SPEEDS), 100)]]
 
 @dataclass(frozen=True)
 class CustomLaw(Law):
-    """A friction law whose level is a function that somebody wrote; made by `friction_law` or from a file.
+    """Friction law with a user-defined level, created by `friction_law` or from a file.
 
-    Solved by a bracketed search to the last digits, across jumps of the level too. Where condition (15) fails, the
-    outermost solution is looked for at 512 speeds. A level below zero counts as zero: friction never drives.
+    The law is solved to machine precision by a bracketed search, also across jumps of the level. Where condition (15)
+    fails, the outermost solution is searched at 512 speeds. A level below zero counts as zero, because friction never
+    drives.
 
     Attributes
     ----------
     source : str
-        Text of the function ``level(speed, *parameters) -> level``, in m/s and N.
+        Source of the function ``level(speed, *parameters) -> level``, in m/s and N.
     values : tuple of (str, float)
         Name and value of each parameter, in the order of the function.
 
     Raises
     ------
     ConfigurationError
-        If the function uses what it may not, cannot be compiled, or gives a level that is negative or not finite
-        anywhere between 0 and `TOP_SPEED`.
+        If the function contains a construct that is not allowed, cannot be compiled, or returns a level that is
+        negative or not finite anywhere between 0 and `TOP_SPEED`.
     """
 
     kind: ClassVar[int] = CUSTOM
@@ -97,7 +98,7 @@ class CustomLaw(Law):
 
     @property
     def parameters(self) -> dict[str, float]:
-        """The values of the function's parameters by name."""
+        """Values of the parameters by name."""
         return dict(self.values)
 
     @property
@@ -106,14 +107,15 @@ class CustomLaw(Law):
 
     @property
     def breakaway_force(self) -> float:
-        """The limit of the level at rest [N]."""
+        """Limit of the level at rest [N]."""
         return float(self._breakaway)  # type: ignore[attr-defined]
 
     @property
     def slopes(self) -> tuple[float, float]:
-        """Least and greatest slope of the level, measured between 6000 speeds up to `TOP_SPEED` [N s/m].
+        """Smallest and largest slope of the level, measured between 6000 speeds up to `TOP_SPEED` [N s/m].
 
-        At a jump they are as steep as can be told, so that a level that jumps down breaks condition (15).
+        At a jump the slope is as steep as floating-point numbers resolve, so that a downward jump violates condition
+        (15).
         """
         return self._slopes  # type: ignore[attr-defined, no-any-return]
 
@@ -126,15 +128,16 @@ class CustomLaw(Law):
 
 @functools.lru_cache(maxsize=256)
 def _standard_text(source: str) -> str:
-    """Return the function of `source` as Python itself would write it."""
+    """Return the function of `source` in the formatting of `ast.unparse`."""
     return ast.unparse(parse(source))
 
 
 @functools.lru_cache(maxsize=256)
 def _examined(source: str, numbers: bytes) -> tuple[float, tuple[float, float]]:
-    """Return limit at rest and slopes of a level whose parameters have these `numbers`, or refuse it.
+    """Return the limit at rest and the slopes of a level with these parameters; raise if it is invalid.
 
-    As bytes they are told apart to the last digit and the sign of zero. A session makes the same law many times.
+    `numbers` contains the parameters as bytes, so that the cache distinguishes every bit and the sign of zero. A
+    session creates the same law many times.
     """
     values = np.frombuffer(numbers)
     title = parse(source).name
@@ -160,10 +163,10 @@ def _levels(record: NDArray[Any], speeds: NDArray[np.float64]) -> NDArray[np.flo
 
 
 def _measure_slopes(record: NDArray[Any], found: NDArray[np.float64]) -> tuple[float, float]:
-    """Return the least and greatest slope, each interval between two speeds halved where it changes most."""
+    """Return the smallest and largest slope, by repeated halving of every interval at its steepest half."""
     lows, highs = _SPEEDS[1:-1].copy(), _SPEEDS[2:].copy()
     low_levels, high_levels = found[:-1].copy(), found[1:].copy()
-    noise = 8.0 * np.finfo(float).eps * np.maximum(found[:-1], found[1:])  # of a difference of rounded levels
+    noise = 8.0 * np.finfo(float).eps * np.maximum(found[:-1], found[1:])  # rounding error of a difference of levels
     extremes = []
     for _ in range(30):
         change = high_levels - low_levels
@@ -178,22 +181,22 @@ def _measure_slopes(record: NDArray[Any], found: NDArray[np.float64]) -> tuple[f
 
 
 def friction_law(function: Callable[..., float]) -> Callable[..., CustomLaw]:
-    """Turn a level function into a law: ``level(speed, name=default, ...)`` [N] at a sliding speed [m/s].
+    """Convert a level function ``level(speed, name=default, ...)`` [N] of the speed [m/s] to a law.
 
     Parameters
     ----------
     function : callable
-        Written in a file, its parameters with defaults, using arithmetic, ``math`` and its parameters only.
+        Function defined in a file, whose parameters have defaults, with arithmetic, ``math`` and its parameters only.
 
     Returns
     -------
     callable
-        Takes values for the parameters by name and returns the `CustomLaw`; its ``law_source`` is the text.
+        Accepts values for the parameters by name and returns the `CustomLaw`. Its ``law_source`` is the source.
 
     Raises
     ------
     ConfigurationError
-        If the function cannot be a law; the message says which part of it.
+        If the function cannot be a law; the message names the reason.
     """
     source = source_of(function)
 
@@ -207,16 +210,16 @@ def friction_law(function: Callable[..., float]) -> Callable[..., CustomLaw]:
 
 
 _CODE: dict[tuple[str, int], tuple[int, object]] = {}
-"""Address of every function that was compiled, and what keeps it alive: kernels know it by its address alone."""
+"""Address of every compiled function, and the object that keeps the compiled code alive."""
 
 
 def _address(source: str, count: int) -> int:
-    """Return the address of the compiled function, which stays there for as long as the process lives."""
+    """Return the address of the compiled function, which remains valid until the process ends."""
     if (source, count) not in _CODE:
         function = build(source, math) if COMPILED else build_interpreted(source)
         try:
             _CODE[source, count] = compile_level(function, count)
-        except Exception as error:  # numba raises many kinds, with words of many lines
+        except Exception as error:  # numba raises many types, with long messages
             lines = [line for line in re.sub(r"\x1b\[[0-9;]*m", "", str(error)).splitlines() if line.strip()]
             raise ConfigurationError(
                 f"law {parse(source).name}: cannot be compiled ({lines[1].strip() if len(lines) > 1 else error})."

@@ -1,8 +1,8 @@
-r"""Friction laws as kernels, in the plane and in n dimensions: the force, and its exact implicit counterpart.
+r"""Kernels of friction laws: the force and its exact implicit counterpart, in 2 and n dimensions.
 
-A law :math:`\Phi` gives the friction force of a sliding contact; its *implicit counterpart* :math:`\Phi_Z` solves
+A law :math:`\Phi` gives the friction force of a sliding contact. Its *implicit counterpart* :math:`\Phi_Z` solves
 :math:`f = \Phi(x - Z f)` (Kikuuwe et al. 2006, (16), (52)). `haptics.friction.sliding_kernels` solves the scalar
-problem that isotropic laws, :math:`\Phi(v) = g(|v|)\,v/|v|`, lead to; `haptics.friction.laws` has the classes.
+problem of isotropic laws, :math:`\Phi(v) = g(|v|)\,v/|v|`. `haptics.friction.laws` defines the classes.
 """
 
 from __future__ import annotations
@@ -19,20 +19,23 @@ from haptics.records import Rows
 
 @inlined_kernel
 def _norm(x: float, y: float) -> float:
-    """Return the length of a vector: rounded alike on every machine, and in half the time of the library's hypot."""
+    """Return the length of a vector.
+
+    The result is rounded identically on every machine, and takes half the time of the library's hypot.
+    """
     n = x * x + y * y
     return math.sqrt(n) if 1e-280 < n < 1e280 else math.hypot(x, y)
 
 
 @kernel
 def _semi_axes(p: Any, x: float, y: float) -> tuple[float, float]:
-    """Return the semi-axes [N] of the quarter of the elliptic law into which (x, y) points."""
+    """Return the semi-axes [N] of the elliptic law in the quadrant of (x, y)."""
     return p[1] if x >= 0.0 else p[2], p[3] if y >= 0.0 else p[4]
 
 
 @kernel
 def _elliptic_force(p: Any, x: float, y: float) -> tuple[float, float]:
-    """Return Phi(v) [N] of the elliptic law for v = (x, y) != 0: F^2 v/|F v| + D v in the law's own axes."""
+    """Return Phi(v) [N] of the elliptic law for v = (x, y) != 0: F^2 v/|F v| + D v in the axes of the law."""
     c, s, D = p[5], p[6], p[7]
     speed = math.hypot(x, y)
     x, y = x / speed, y / speed
@@ -45,10 +48,11 @@ def _elliptic_force(p: Any, x: float, y: float) -> tuple[float, float]:
 
 @kernel
 def _implicit_elliptic(law: Any, x: float, y: float, Z: float) -> tuple[float, float, float, float, bool]:
-    """Counterpart of the elliptic law, the Yosida approximation of its dissipation potential; returns as below.
+    """Return the implicit counterpart of the elliptic law; for the values see `implicit_force`.
 
-    Without viscosity f is the point of the ellipse nearest to x/Z, found from the one root t of
-    |F x/Z / (t + F^2)| = 1; viscosity only changes x and Z. The velocity is Z t f/F^2: no difference of near numbers.
+    The counterpart is the Yosida approximation of the subdifferential of the dissipation potential. Without viscosity f
+    is the point of the ellipse closest to x/Z, found from the only root t of |F x/Z / (t + F^2)| = 1. Viscosity only
+    changes x and Z. The velocity is Z t f/F^2, which avoids the difference of nearly equal numbers.
     """
     p = law.numbers
     c, s, D = p[5], p[6], p[7]
@@ -63,9 +67,9 @@ def _implicit_elliptic(law: Any, x: float, y: float, Z: float) -> tuple[float, f
         gu, gw = a * u / (t + A), b * w / (t + B)
         n2 = gu * gu + gw * gw
         n = math.sqrt(n2)
-        step = n2 * (n - 1.0) / (gu * gu / (t + A) + gw * gw / (t + B))  # Newton on 1 - 1/n, nearly a straight line
+        step = n2 * (n - 1.0) / (gu * gu / (t + A) + gw * gw / (t + B))  # Newton's method on 1 - 1/n, nearly linear
         t = max(t + step, 0.0)
-        if step <= 4e-16 * (t + min(A, B)):  # 1 - 1/n is convex as well: only rounding steps back
+        if step <= 4e-16 * (t + min(A, B)):  # 1 - 1/n is convex too: only rounding steps back
             break
     fu, fw = A * u / (t + A), B * w / (t + B)
     vu, vw = Z1 * u * (t / (t + A)), Z1 * w * (t / (t + B))
@@ -75,7 +79,10 @@ def _implicit_elliptic(law: Any, x: float, y: float, Z: float) -> tuple[float, f
 
 @kernel
 def law_force(law: Any, x: float, y: float) -> tuple[float, float]:
-    """Return the friction force Phi(v) [N] for v = (x, y) [m/s]; zeros at rest, where the law only bounds the force."""
+    """Return the friction force Phi(v) [N] for v = (x, y) [m/s].
+
+    The result is zero at rest, where the law only bounds the force.
+    """
     s = _norm(x, y)
     if s == 0.0:
         return 0.0, 0.0
@@ -87,7 +94,10 @@ def law_force(law: Any, x: float, y: float) -> tuple[float, float]:
 
 @kernel
 def _approximate(law: Any, x: float, y: float, Z: float) -> tuple[float, float, float, float, bool]:
-    """Return as `implicit_force` does, from the closed-form approximation (59); (57) and (46) are its special cases."""
+    """Return the values of `implicit_force` by the closed-form approximation (59).
+
+    (57) and (46) are special cases.
+    """
     r = _norm(x, y)
     fx, fy = law_force(law, x, y)
     n = _norm(fx, fy)
@@ -100,7 +110,7 @@ def _approximate(law: Any, x: float, y: float, Z: float) -> tuple[float, float, 
 
 
 def _isotropic(sliding: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the kernel that solves an isotropic law whose scalar problem the kernel `sliding` solves; (52)."""
+    """Return the kernel of an isotropic law whose scalar problem the kernel `sliding` solves; (52)."""
 
     @inlined_kernel
     def implicit(law: Any, x: float, y: float, Z: float) -> tuple[float, float, float, float, bool]:
@@ -117,7 +127,7 @@ def _isotropic(sliding: Callable[..., Any]) -> Callable[..., Any]:
 
 @functools.cache
 def implicit_law(kind: int) -> Callable[..., Any]:
-    """Return `implicit_force` for laws of this `kind` alone: it compiles in a fraction of the time."""
+    """Return the kernel `implicit_force` for one `kind` of law only, which compiles much faster."""
     if kind == ELLIPTIC:
         return _implicit_elliptic
     return _approximate if kind >= CLOSED_FORM else _isotropic(SLIDING[kind])
@@ -128,11 +138,11 @@ _implicit_isotropic = _isotropic(implicit_sliding)
 
 @inlined_kernel
 def implicit_force(law: Any, x: float, y: float, Z: float) -> tuple[float, float, float, float, bool]:
-    """Return (fx, fy, vx, vy, sticking): f = Phi_Z((x, y)) and v = (x, y) - Z f, exactly zero when sticking; (52).
+    """Return (fx, fy, vx, vy, sticking) with f = Phi_Z((x, y)) and v = (x, y) - Z f; (52).
 
-    What can stick does stick, also where condition (15) fails and sliding would be a solution too. The velocity is
-    built from the scalar solution, not by subtraction: it can then neither point backwards nor be almost zero where it
-    should be zero.
+    v is exactly zero while sticking. Sticking takes precedence where condition (15) fails and sliding is a solution
+    too. The velocity is computed from the scalar solution, not by subtraction, so that it cannot point backwards, and
+    is never almost zero instead of zero.
     """
     if law.kind == ELLIPTIC:
         return _implicit_elliptic(law, x, y, Z)
@@ -142,12 +152,12 @@ def implicit_force(law: Any, x: float, y: float, Z: float) -> tuple[float, float
     return solution
 
 
-# --- for callers in Python: law is a (1,) array of dtype LAW ----------------------------------------------------
+# --- interface for Python: law is a (1,) array of dtype LAW ---------------------------------------------------------
 
 
 @kernel
 def _length(x: Any) -> float:
-    """Return the length of a vector of any dimension as `_norm` does for two."""
+    """Return the length of a vector of any dimension, as `_norm` does in the plane."""
     n, r = 0.0, 0.0
     for i in range(len(x)):
         n += x[i] * x[i]
@@ -157,7 +167,10 @@ def _length(x: Any) -> float:
 
 @kernel
 def isotropic_forces(law: Rows, x: Any, Z: float, result: Any) -> None:
-    """Fill `result` with Phi_Z(x) of an isotropic law, or with Phi(x) if Z is 0; both (m, n) for n dimensions."""
+    """Fill `result` with Phi_Z(x) of an isotropic law, or with Phi(x) if Z is 0.
+
+    `x` and `result` are (m, n) for n dimensions.
+    """
     the = law[0]
     for k in range(len(x)):
         r = _length(x[k])
@@ -168,7 +181,7 @@ def isotropic_forces(law: Rows, x: Any, Z: float, result: Any) -> None:
             g = sliding_level(the, r)
             sticks = r <= Z * g
         for i in range(x.shape[1]):
-            if sticks:  # Z is 0 where the law itself is asked for its force at rest
+            if sticks:  # Z is 0 for the explicit force, which is zero at rest
                 result[k, i] = x[k, i] / Z if Z > 0.0 else 0.0
             else:
                 result[k, i] = g * (x[k, i] / r)
@@ -176,7 +189,10 @@ def isotropic_forces(law: Rows, x: Any, Z: float, result: Any) -> None:
 
 @kernel
 def plane_forces(law: Rows, x: Any, Z: float, result: Any) -> None:
-    """Fill `result` with Phi_Z(x) of any law, or with Phi(x) if Z is 0; both (m, 2). There is one law, or m of them."""
+    """Fill `result` with Phi_Z(x) of any law, or with Phi(x) if Z is 0.
+
+    `x` and `result` are (m, 2). `law` has one row, or m rows.
+    """
     for k in range(len(x)):
         the = law[k % len(law)]
         if Z > 0.0:

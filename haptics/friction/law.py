@@ -1,8 +1,8 @@
-r"""What every friction law is, and the conditions under which an element can solve it.
+r"""Base class of friction laws, and the conditions under which an element can solve them.
 
-A law :math:`\Phi` gives the friction force of a sliding contact; its *implicit counterpart* :math:`\Phi_Z` solves
-:math:`f = \Phi(x - Z f)` for ``f`` (Kikuuwe et al. 2006, Theorem 1 and (16), (52)): what an element of mobility ``Z``
-[m/(N s)] needs at every tick. `haptics.friction.laws` has the laws.
+A law :math:`\Phi` gives the friction force of a sliding contact. Its *implicit counterpart* :math:`\Phi_Z` solves
+:math:`f = \Phi(x - Z f)` for ``f`` (Kikuuwe et al. 2006, Theorem 1 and (16), (52)). An element of mobility ``Z`` [m/(N
+s)] evaluates it at every tick. `haptics.friction.laws` defines the laws.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from haptics.settings import check
 
 @dataclass(frozen=True)
 class Law(ABC):
-    """A friction law: level as a function of sliding speed, and what an element needs to solve it.
+    """Friction law: level as a function of sliding speed, and its implicit counterpart.
 
     Attributes
     ----------
     name : str
-        Its name in settings.
+        Name in settings.
     isotropic : bool
-        Whether the level is the same in all directions; such a law works in any number of dimensions.
+        True if the level is the same in all directions. Isotropic laws support any number of dimensions.
     """
 
     kind: ClassVar[int]
@@ -45,16 +45,16 @@ class Law(ABC):
     @property
     @abstractmethod
     def numbers(self) -> tuple[float, ...]:
-        """The numbers the kernels read, `breakaway_force` first."""
+        """Parameters for the kernels, beginning with `breakaway_force`."""
 
     @property
     @abstractmethod
     def breakaway_force(self) -> float:
-        """Largest friction force at rest, |Phi(+0)| [N], in the direction in which it is largest."""
+        """Largest friction force at rest over all directions, |Phi(+0)| [N]."""
 
     @property
     def slopes(self) -> tuple[float, float]:
-        """Least and greatest slope of the level with speed [N s/m]."""
+        """Smallest and largest slope of the level with speed [N s/m]."""
         return 0.0, 0.0
 
     @property
@@ -65,13 +65,13 @@ class Law(ABC):
 
     @property
     def steepest_slope(self) -> float:
-        """Greatest magnitude of the slope of the level [N s/m]; conditions (48), (58)."""
+        """Largest magnitude of the slope of the level [N s/m]; conditions (48), (58)."""
         return max(map(abs, self.slopes))
 
     def doubt(self, mobility: float) -> str:
-        """Say why the force would not be unique, or not right, at `mobility` [m/(N s)]; empty if it is both.
+        """Return why the force at `mobility` [m/(N s)] is not unique or not accurate, or an empty string.
 
-        Condition (15), slope > -1/Z; for `ClosedForm` condition (48), |slope| << 1/Z.
+        The test is condition (15), slope > -1/Z, and for `ClosedForm` condition (48), |slope| << 1/Z.
         """
         if mobility < self.mobility_limit:
             return ""
@@ -82,7 +82,7 @@ class Law(ABC):
 
     @property
     def record(self) -> NDArray[Any]:
-        """The law as kernels read it, (1,) of dtype `haptics.friction.sliding_kernels.LAW`."""
+        """Kernel record of the law, (1,) of dtype `haptics.friction.sliding_kernels.LAW`."""
         record = np.zeros(1, LAW)
         record["kind"] = self.kind
         numbers = self.numbers
@@ -96,32 +96,33 @@ class Law(ABC):
         Parameters
         ----------
         velocity : (..., n) array, or a number
-            Sliding velocity [m/s]; a number is one dimension. Laws that are not isotropic take (..., 2) only.
+            Sliding velocity [m/s]; a number is one dimension. Anisotropic laws accept only (..., 2).
 
         Returns
         -------
         float array like `velocity`
-            At rest the law only bounds the force by `breakaway_force`; zeros are the force of a body left alone.
+            Zero at rest, the friction of a body without applied force; the law only bounds the force by
+            `breakaway_force`.
         """
         return self._forces(velocity, 0.0)
 
     def implicit(self, x: ArrayLike, mobility: float) -> Vector:
         """Return Phi_Z(x) [N], the force f with f = Phi(x - Z f); (16), (52).
 
-        Where condition (15) fails several forces may solve this: what can stick does stick, else the fastest sliding
-        is taken, and an `AmbiguousLawWarning` is given.
+        Where condition (15) fails, there may be several solutions. Sticking then takes precedence, followed by the
+        fastest sliding, and an `AmbiguousLawWarning` is issued.
 
         Parameters
         ----------
         x : (..., n) array, or a number
-            Velocity that would be there without friction [m/s]. Laws that are not isotropic take (..., 2) only.
+            Velocity without friction [m/s]. Anisotropic laws accept only (..., 2).
         mobility : float
-            Z [m/(N s)], greater than 0.
+            Mobility Z [m/(N s)], greater than 0.
 
         Raises
         ------
         ConfigurationError
-            If the mobility or an argument is not allowed.
+            If the mobility or an argument is invalid.
         """
         warn_if_ambiguous(self, mobility)
         return self._forces(x, mobility)
@@ -141,7 +142,7 @@ class Law(ABC):
             plane_forces(self.record, rows, float(mobility), result)
         else:
             raise ConfigurationError(f"law {self.name} exists in two dimensions only, not in {rows.shape[1]}.")
-        return result.reshape(array.shape)[()]  # a number for a number
+        return result.reshape(array.shape)[()]  # a scalar for a scalar
 
 
 def _require_mobility(mobility: float) -> None:
@@ -150,16 +151,16 @@ def _require_mobility(mobility: float) -> None:
 
 
 def require_solvable(law: Law, mobility: float, remedy: str = "a smaller mobility") -> None:
-    """Raise `ConfigurationError` unless condition (15) holds, so that there is exactly one friction force."""
+    """Raise `ConfigurationError` unless condition (15) holds, so that the friction force is unique."""
     _require_mobility(mobility)
     if mobility >= law.mobility_limit:
         raise ConfigurationError(f"{law.doubt(mobility)}; choose a law that falls more gently or {remedy}.")
 
 
 def warn_if_ambiguous(law: Law, mobility: float, remedy: str = "a smaller mobility", depth: int = 3) -> None:
-    """Warn where the law's condition fails: what can stick will stick, else the fastest sliding is taken.
+    """Issue an `AmbiguousLawWarning` if the condition of the law fails.
 
-    `depth` is how many calls above this one the person's own line is.
+    Sticking then takes precedence, followed by the fastest sliding. `depth` is the stack level of the user's code.
     """
     _require_mobility(mobility)
     doubt = law.doubt(mobility)

@@ -1,8 +1,8 @@
-"""The text of a person's own law: examined before it may run, then turned into a function of plain numbers.
+"""Source of user-defined laws: validation, and conversion to a function of floats.
 
-What passes is one function of arithmetic, conditions and `ALLOWED` functions of ``math``; no loop, no import, no
-attribute, no text, nothing from outside. All numbers in it are floats, truth values too. Such a function ends, soon,
-and can do nothing but compute, whoever wrote it.
+A valid source is one function of arithmetic, conditions and the `ALLOWED` functions of ``math``, without loops,
+imports, attributes, text and external names. All numbers and truth values in it become floats. Such a function
+terminates quickly and can only compute, also if its source is untrusted.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ ALLOWED = (
     "acos asin atan atan2 copysign cos cosh e erf erfc exp expm1 fabs hypot inf log log10 log1p log2 pi pow sin sinh "
     "sqrt tan tanh"
 ).split()
-"""What a law may use of ``math``."""
+"""Names of ``math`` that a law may use."""
 
 MOST_PARAMETERS = 8
 
 MOST_PARTS = 2000
-"""Numbers, names and operations that a law may have; compiling it takes a few seconds then."""
+"""Maximum number of syntax nodes (numbers, names, operations); such a law compiles in a few seconds."""
 
 LONGEST_NAME = 64
 
 LONGEST = 400_000
-"""Characters that the text of a law may have. What counts is `MOST_PARTS`: a text changes when it is written anew."""
+"""Maximum length of the source in characters; `MOST_PARTS` limits it independently of formatting."""
 
 RESERVED = frozenset({"name", "file", "source"})
-"""Settings of the table ``law`` that no parameter may be named like."""
+"""Settings of the table ``law`` that cannot be names of parameters."""
 
 _NAME = "_level"
-"""What every function is called when it is compiled: by its own name it could hide what it calls."""
+"""Name of every function during compilation; its own name could shadow a function that it calls."""
 
 _BUILTINS: dict[str, Any] = {"abs": abs, "min": min, "max": max, "float": float}
 _MODULES = frozenset({"math", "np"})
@@ -54,12 +54,12 @@ _HOW = f"a law is arithmetic, conditions and {', '.join(ALLOWED)} of math"
 
 
 def source_of(function: Callable[..., float]) -> str:
-    """Return the text of a function as it stands in its file.
+    """Return the source of a function from its file.
 
     Raises
     ------
     ConfigurationError
-        If it stands in none.
+        If the source cannot be read.
     """
     try:
         return textwrap.dedent(inspect.getsource(function))
@@ -71,12 +71,12 @@ def source_of(function: Callable[..., float]) -> str:
 
 @functools.lru_cache(maxsize=256)
 def parse(source: str) -> ast.FunctionDef:
-    """Return the one function of `source`, without decorators and annotations, after it was found harmless.
+    """Validate the source and return its only function, without decorators and annotations.
 
     Raises
     ------
     ConfigurationError
-        Saying which part of it is not allowed.
+        With the part that is not allowed.
     """
     if len(source) > LONGEST:
         raise ConfigurationError(f"law: its text has {len(source)} characters; {LONGEST} at most.")
@@ -93,7 +93,7 @@ def parse(source: str) -> ast.FunctionDef:
         defaults(function)
         for fault in _faults(function):
             raise ConfigurationError(f"law {function.name}: {fault}.")
-        compile(ast.unparse(function), "<law>", "exec")  # finds what the grammar allows and Python does not
+        compile(ast.unparse(function), "<law>", "exec")  # find errors beyond the grammar
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         if isinstance(error, ConfigurationError):
             raise
@@ -103,7 +103,7 @@ def parse(source: str) -> ast.FunctionDef:
 
 
 def _require_short(function: ast.FunctionDef) -> None:
-    """Raise `ConfigurationError` if a function has more in it than compiles within seconds."""
+    """Raise `ConfigurationError` if a function is too large to compile within seconds."""
     parts = list(ast.walk(function))
     names = (getattr(part, field, None) for part in parts for field in ("name", "arg", "id", "attr"))
     if any(isinstance(name, str) and len(name) > LONGEST_NAME for name in names):
@@ -176,7 +176,7 @@ def _faults(function: ast.FunctionDef) -> Iterator[str]:
 
 
 class _Floats(ast.NodeTransformer):
-    """Makes every number a float: whole numbers of any size would take time and memory without end."""
+    """Convert every number to a float: integers of any size could take unlimited time and memory."""
 
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
         if isinstance(node.value, bool | int | float):
@@ -195,12 +195,12 @@ class _Floats(ast.NodeTransformer):
 
 
 def build(source: str, module: Any) -> Callable[..., float]:
-    """Return the function of `source`, with `module` for ``math``.
+    """Return the function of `source`, with `module` in place of ``math``.
 
     Raises
     ------
     ConfigurationError
-        If it is not allowed.
+        If the source is not allowed.
     """
     function = parse(source)
     names: dict[str, Any] = {"__builtins__": _BUILTINS, "math": module, "np": module}
@@ -216,7 +216,7 @@ def build(source: str, module: Any) -> Callable[..., float]:
 
 
 def _plain_math() -> SimpleNamespace:
-    """Return the functions of ``math`` as compiled code computes them: out of range they give inf or nan, no error."""
+    """Return the functions of ``math`` with the behaviour of compiled code: inf or nan instead of errors."""
     other = {"acos": "arccos", "asin": "arcsin", "atan": "arctan", "atan2": "arctan2", "pow": "power"}
     names = {name: getattr(np, other.get(name, name)) for name in ALLOWED if name not in {"erf", "erfc"}}
     return SimpleNamespace(**names, erf=math.erf, erfc=math.erfc)
@@ -236,19 +236,19 @@ def build_interpreted(source: str) -> Callable[..., float]:
                 if value is None:
                     raise TypeError("it returns nothing")
                 return float(value)
-            except ArithmeticError:  # of constants alone, which are Python's floats
+            except ArithmeticError:  # from constants, which are Python floats
                 return math.nan
 
     return level
 
 
 def rehearse(source: str, speeds: Any, values: list[float]) -> None:
-    """Call the function of `source` in plain Python at some `speeds` [m/s]; refuse what is no number there.
+    """Call the function of `source` in plain Python at `speeds` [m/s] to find errors.
 
     Raises
     ------
     ConfigurationError
-        If it uses a name before it has a value, calls a function wrongly, or does not return a number.
+        If it uses a name before assignment, calls a function incorrectly, or does not return a number.
     """
     level, title = build_interpreted(source), parse(source).name
     for speed in speeds:

@@ -1,23 +1,26 @@
 r"""Friction laws and their exact implicit counterparts, in any number of dimensions.
 
-A law :math:`\Phi` gives the friction force of a sliding contact, in the direction of the velocity; at rest the force
-may be anything up to the break-away level. Its *implicit counterpart* :math:`\Phi_Z` solves
-:math:`f = \Phi(x - Z f)` for ``f`` (Kikuuwe et al. 2006, Theorem 1 and (16), (52)): what an element of mobility ``Z``
-[m/(N s)] needs at every tick. All laws are solved exactly; only `ClosedForm` uses the paper's approximation instead.
+A law :math:`\Phi` gives the friction force of a sliding contact, in the direction of the velocity. At rest the force
+may have any value up to the break-away level. Its *implicit counterpart* :math:`\Phi_Z` solves
+:math:`f = \Phi(x - Z f)` for ``f`` (Kikuuwe et al. 2006, Theorem 1 and (16), (52)). An element of mobility ``Z`` [m/(N
+s)] evaluates it at every tick. All laws are solved exactly, except `ClosedForm`, which uses the approximation of the
+paper.
 
 ====================  ==================================================  ===================================
-class                 level g(s) at sliding speed s                       solved by
+class                 level g(s) at sliding speed s                       solution
 ====================  ==================================================  ===================================
 `Coulomb`             F                                                   (23), (53)
 `CoulombViscous`      F + D s                                             (25), (55)
 `Stribeck`            Fc + (Fs - Fc) exp(-s/vs) + D s                     Halley's iteration
-`GaussianStribeck`    Fc + (Fs - Fc) exp(-(s/vs)^2) + D s                 bracketed search to the last digits
-`DeadZoneViscous`     F + D max(s - w, 0)                                 closed form, piece by piece
-`Elliptic`            depends on the direction: an ellipse                nearest point of the ellipse
-`Asymmetric`          depends on the direction: quarters of ellipses      nearest point of the ellipse
-`CustomLaw`           a person's own function, `friction_law`             bracketed search to the last digits
-`ClosedForm`          that of another law                                 approximation (46), (57), (59)
+`GaussianStribeck`    Fc + (Fs - Fc) exp(-(s/vs)^2) + D s                 bracketed search
+`DeadZoneViscous`     F + D max(s - w, 0)                                 closed form, piecewise
+`Elliptic`            anisotropic: an ellipse                             nearest point of the ellipse
+`Asymmetric`          anisotropic: quarters of ellipses                   nearest point of the ellipse
+`CustomLaw`           a user-defined function, `friction_law`             bracketed search
+`ClosedForm`          the level of another law                            approximation (46), (57), (59)
 ====================  ==================================================  ===================================
+
+Iterations and searches converge to machine precision.
 """
 
 from __future__ import annotations
@@ -77,7 +80,7 @@ class CoulombViscous(Law):
 
 @dataclass(frozen=True)
 class _Peaked(Law):
-    """A law that falls from a static to a kinetic level; its kinds differ in the shape of the fall."""
+    """Law that falls from a static to a kinetic level; subclasses define the shape of the fall."""
 
     steepness: ClassVar[float]
     """Steepest fall of the shape, in units of (F_s - F_c)/v_s."""
@@ -110,7 +113,7 @@ class _Peaked(Law):
 
     @property
     def slopes(self) -> tuple[float, float]:
-        """Where the level falls fastest, and where it falls no more [N s/m]."""
+        """Smallest and largest slope of the level [N s/m]: at its steepest fall, and at high speed."""
         fall = self.steepness * (self.static_force - self.kinetic_force) / self.stribeck_velocity
         return self.viscosity - fall, self.viscosity
 
@@ -118,10 +121,10 @@ class _Peaked(Law):
 @documented
 @dataclass(frozen=True)
 class Stribeck(_Peaked):
-    r"""Friction that falls from a static to a kinetic level: :math:`F_c + (F_s - F_c) e^{-s/v_s} + D s`.
+    """Friction that falls from a static to a kinetic level: :math:`F_c + (F_s - F_c) e^{-s/v_s} + D s`.
 
-    Solved to the last digits by Halley's iteration. The law falls at ``(F_s - F_c)/v_s - D`` at zero speed; where that
-    is positive, condition (15) bounds the mobility of the element in front of it.
+    The law is solved to machine precision by Halley's iteration. It falls at ``(F_s - F_c)/v_s - D`` at zero speed.
+    Where this is positive, condition (15) bounds the mobility of the element.
     """
 
     kind: ClassVar[int] = STRIBECK
@@ -132,10 +135,10 @@ class Stribeck(_Peaked):
 @documented
 @dataclass(frozen=True)
 class GaussianStribeck(_Peaked):
-    r"""Friction that falls from a static to a kinetic level as a bell: :math:`F_c + (F_s - F_c) e^{-(s/v_s)^2} + D s`.
+    """Friction with a Gaussian fall to the kinetic level: :math:`F_c + (F_s - F_c) e^{-(s/v_s)^2} + D s`.
 
-    The parameters are those of `Stribeck`. The level starts flat, unlike that one, and falls fastest at
-    ``v_s / sqrt(2)``; there is no closed form.
+    The parameters are the same as for `Stribeck`. Unlike that law, the level starts with zero slope and falls fastest
+    at ``v_s / sqrt(2)``. The solution has no closed form.
     """
 
     kind: ClassVar[int] = GAUSSIAN
@@ -146,7 +149,7 @@ class GaussianStribeck(_Peaked):
 @documented
 @dataclass(frozen=True)
 class DeadZoneViscous(Law):
-    """Dry friction with a viscosity that sets in above a speed: F + D max(s - w, 0)."""
+    """Dry friction with a viscosity that starts above a speed w: F + D max(s - w, 0)."""
 
     kind: ClassVar[int] = DEAD_ZONE
     name: ClassVar[str] = "dead-zone-viscous"

@@ -1,8 +1,8 @@
-r"""Isotropic friction laws as kernels: the record of a law, its level, and the exact solution while it slides.
+"""Kernels of isotropic friction laws: record, level, and exact solution while sliding.
 
 With a level :math:`g(s)` at sliding speed ``s`` the implicit counterpart of an isotropic law (Kikuuwe et al. 2006,
-(16), (52)) reduces to the scalar problem :math:`s + Z g(s) = |x|` in any number of dimensions. The vectors are in
-`haptics.friction.kernels`, the classes in `haptics.friction.laws`.
+(16), (52)) reduces to the scalar problem :math:`s + Z g(s) = |x|` in any number of dimensions. The vector forms are in
+`haptics.friction.kernels`, and the classes in `haptics.friction.laws`.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from haptics.jit import call_level, inlined_kernel, kernel, quotients
 from haptics.records import Rows
 
 LAW_NUMBERS = 10
-"""Room for a law's numbers; the first is always the largest friction force at rest, the last the mobility limit."""
+"""Size of a law's numbers; the first is the largest force at rest, the last the mobility limit."""
 
 _LIMIT = LAW_NUMBERS - 1
 
 LAW = np.dtype([("kind", "<i8"), ("address", "<i8"), ("numbers", "<f8", (LAW_NUMBERS,))])
-"""A law as kernels read it: which one, where its compiled function lies (custom laws), and its numbers."""
+"""Kernel record of a law: kind, address of the compiled function (custom laws), and numbers."""
 
 VISCOUS = 0
 STRIBECK = 1
@@ -31,15 +31,15 @@ GAUSSIAN = 3
 CUSTOM = 4
 ELLIPTIC = 5
 CLOSED_FORM = 16
-"""Added to one of the kinds above: solved by the approximation of the paper instead of exactly."""
+"""Flag added to a kind: the law is solved by the approximation of the paper instead of exactly."""
 
 _SCAN = 512
-"""Points at which a custom law that breaks condition (15) is searched for its outermost solution."""
+"""Number of points searched for the outermost solution of a custom law that violates condition (15)."""
 
 
 @kernel
 def _custom_level(law: Any, s: float) -> Any:
-    """Return what a person's own function says at speed s [m/s]."""
+    """Return the value of a user-defined function at speed s [m/s]."""
     p = law.numbers
     return call_level(law.address, s, p[1], p[2], p[3], p[4], p[5], p[6], p[7], p[8])
 
@@ -64,13 +64,13 @@ def sliding_level(law: Any, s: float) -> Any:
 
 @kernel
 def _stribeck_ratio(d: float, q: float) -> float:
-    """Solve t + q (exp(-t) - 1) = d for t = s/v_s > 0, with d > 0 and q >= 0; there is exactly one solution.
+    """Solve t + q (exp(-t) - 1) = d for t = s/v_s > 0, with d > 0 and q >= 0; the solution is unique.
 
-    It is t = x + W0(-q exp(-x)) with x = d + q and Lambert's W. Halley's iteration on the equation itself gives it
-    without the cancellation of that form where t is small, and faster.
+    The solution is t = x + W0(-q exp(-x)) with x = d + q and Lambert's W. Halley's iteration on the equation itself is
+    faster, and avoids the cancellation in that form for small t.
     """
     p = 1.0 - q
-    # Left of the solution from the parabola above the exponential; right of it where the left side first falls.
+    # Start left of the solution, from the parabola above the exponential, or right of it if the left side falls.
     t = max(2.0 * d / (p + math.sqrt(p * p + 2.0 * q * d)), d) if p > 0.0 else d + q
     for _ in range(50):
         decay = math.expm1(-t)
@@ -86,9 +86,9 @@ def _stribeck_ratio(d: float, q: float) -> float:
 
 @kernel
 def _meet(law: Any, r: float, Z: float, s: float, other: float) -> tuple[float, float]:
-    """Return (g, s) of a solution that lies at `s` or between it and its neighbour `other`.
+    """Return (g, s) of a solution at `s` or between `s` and its neighbour `other`.
 
-    Where the level jumps there, the force is in between: just what is left over, (r - s)/Z.
+    At a jump of the level, the force is the intermediate value (r - s)/Z.
     """
     here, there = sliding_level(law, s), sliding_level(law, other)
     if math.isnan(here + there):
@@ -98,10 +98,10 @@ def _meet(law: Any, r: float, Z: float, s: float, other: float) -> tuple[float, 
 
 @kernel
 def _bracketed(law: Any, r: float, Z: float, low: float, high: float) -> tuple[float, float]:
-    """Return (g, s) with s + Z g(s) = r on [low, high], where the left side is below r at `low` and not at `high`.
+    """Return (g, s) with s + Z g(s) = r on [low, high], with the left side below r only at `low`.
 
-    Inverse quadratic interpolation where it can be trusted, bisection where not (Chandrupatla 1997), until the bracket
-    is as narrow as two neighbouring numbers.
+    The method is inverse quadratic interpolation with bisection as a fallback (Chandrupatla 1997). It stops when the
+    bracket consists of two neighbouring floating-point numbers.
     """
     a, b = high, low
     fa, fb = a + Z * sliding_level(law, a) - r, b + Z * sliding_level(law, b) - r
@@ -133,11 +133,11 @@ def _bracketed(law: Any, r: float, Z: float, low: float, high: float) -> tuple[f
 
 @kernel
 def _gaussian_sliding(law: Any, r: float, Z: float) -> tuple[float, float]:
-    """Outermost solution of s + Z g(s) = r for the Gaussian law, also where condition (15) fails."""
+    """Return the outermost solution of s + Z g(s) = r for the Gaussian law, even if (15) fails."""
     p = law.numbers
     if Z < p[_LIMIT]:
         return _bracketed(law, r, Z, 0.0, r)
-    # The left side rises, falls and rises again; u is where it turns up for good: u exp(-u^2) = ratio, u > sqrt(1/2).
+    # The left side rises, falls and rises again. u is its last minimum: u exp(-u^2) = ratio, u > sqrt(1/2).
     log_ratio = math.log((1.0 + Z * p[3]) * p[2] / (2.0 * Z * (p[0] - p[1])))
     u = 1.0 + math.sqrt(max(-log_ratio, 0.0))
     for _ in range(50):
@@ -153,7 +153,10 @@ def _gaussian_sliding(law: Any, r: float, Z: float) -> tuple[float, float]:
 
 @kernel
 def _custom_sliding(law: Any, r: float, Z: float) -> tuple[float, float]:
-    """Solution of s + Z g(s) = r for a custom law; where condition (15) fails, the outermost that a search finds."""
+    """Return the solution of s + Z g(s) = r for a custom law.
+
+    Where condition (15) fails, it is the outermost solution found by a search.
+    """
     if Z < law.numbers[_LIMIT]:
         return _bracketed(law, r, Z, 0.0, r)
     high = r
@@ -185,7 +188,7 @@ def _stribeck_sliding(law: Any, r: float, Z: float) -> tuple[float, float]:
 
 @kernel
 def _dead_zone_sliding(law: Any, r: float, Z: float) -> tuple[float, float]:
-    """Return (g, s) for a level that rises only beyond a speed."""
+    """Return (g, s) for a level that rises only above a speed."""
     p = law.numbers
     s = r - Z * p[0]
     if s > p[2]:
@@ -200,12 +203,12 @@ SLIDING: dict[int, Callable[..., tuple[float, float]]] = {
     GAUSSIAN: _gaussian_sliding,
     CUSTOM: _custom_sliding,
 }
-"""The solution (g, s) of every kind of isotropic law by itself; see `implicit_sliding`."""
+"""Solution (g, s) of every kind of isotropic law; see `implicit_sliding`."""
 
 
 @kernel
 def implicit_sliding(law: Any, r: float, Z: float) -> tuple[float, float]:
-    """Return (g, s): level and speed solving s + Z g(s) = r for r > Z g(0), i.e. while sliding; (25) and others."""
+    """Return level g and speed s with s + Z g(s) = r for r > Z g(0), i.e. while sliding; (25) and others."""
     kind = law.kind
     if kind == VISCOUS:
         return _viscous_sliding(law, r, Z)
@@ -220,6 +223,6 @@ def implicit_sliding(law: Any, r: float, Z: float) -> tuple[float, float]:
 
 @kernel
 def custom_levels(law: Rows, speeds: Any, result: Any) -> None:
-    """Fill `result` with what a person's own function says at `speeds`, both (n,), as it is."""
+    """Fill `result` with the unmodified values of a user-defined function at `speeds`, both (n,)."""
     for k in range(len(speeds)):
         result[k] = _custom_level(law[0], speeds[k])

@@ -1,4 +1,4 @@
-"""Friction of this project in the simulator MuJoCo; needs the package ``mujoco`` (``pip install mujoco``)."""
+"""Friction elements in the simulator MuJoCo; requires the package ``mujoco`` (``pip install mujoco``)."""
 
 from haptics.mujoco.friction import PassiveFriction
 

@@ -1,4 +1,4 @@
-"""Exact friction in MuJoCo: an element of model A as its passive force, compiled, without the interpreter.
+"""Exact friction in MuJoCo: a compiled element of model A as a passive force.
 
 ::
 
@@ -6,12 +6,13 @@
     with rubbing:
         mujoco.mj_step(model, data, 1000)
 
-MuJoCo asks for passive forces once in a step, from a C function that it knows by ``mujoco.set_mjcb_passive``. It takes
-a ``ctypes`` function (a number, a ``c_void_p`` and a PyCapsule are refused), and there is one for a whole process: only
-one `PassiveFriction` can be in force at a time, and it leaves the steps of other models alone.
+MuJoCo computes passive forces once per step and then calls the C function registered with ``mujoco.set_mjcb_passive``.
+It requires a ``ctypes`` function (it rejects a number, a ``c_void_p`` and a PyCapsule). The callback is global to the
+process: only one `PassiveFriction` can be active at a time. It does not affect the steps of other models.
 
-MuJoCo's semi-implicit Euler then moves the degrees of freedom just as model A would: ``v += T (h - f) / M`` with the
-friction f that the law has at the *new* velocity (Kikuuwe et al. 2006, (26)). Sticking is a velocity of exactly zero.
+MuJoCo's semi-implicit Euler method then moves the degrees of freedom exactly as model A does: ``v += T (h - f) / M``
+with the friction f of the law at the *new* velocity (Kikuuwe et al. 2006, (26)). Sticking is a velocity of exactly
+zero.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from haptics.jit import COMPILED
 from haptics.parts import record_at
 
 PAIR = np.dtype([("value", "<f8", (2,))])
-"""Two neighbouring numbers of one of MuJoCo's vectors."""
+"""Two neighbouring elements of a MuJoCo vector."""
 
 RUBBING = np.dtype(
     [
@@ -40,36 +41,39 @@ RUBBING = np.dtype(
         ("passive", "<i8"),
     ]
 )
-"""An element and where it rubs: the address of the ``mjData``, and of its ``qvel``, ``qfrc_applied``, ``qfrc_passive``
-at the first of the two degrees of freedom."""
+"""Record of an element and of its degrees of freedom in MuJoCo.
+
+Addresses of the ``mjData``, and of its ``qvel``, ``qfrc_applied`` and ``qfrc_passive`` at the first of the two degrees
+of freedom.
+"""
 
 _ROUNDING = 1e-9
 
 
 class PassiveFriction:
-    """The friction of two neighbouring degrees of freedom, slides at a right angle, while this context is entered.
+    """Friction of two neighbouring orthogonal slide joints, active while the context is entered.
 
-    What pushes against it are the forces in ``qfrc_applied`` and the passive ones (springs); those of actuators and
-    contacts on the same degrees of freedom come after it in a step and are not seen: a sticking contact yields to them.
+    The applied force is the sum of ``qfrc_applied`` and the passive forces (springs). Forces of actuators and contacts
+    on the same degrees of freedom are computed later in the step and not considered: a sticking contact yields to them.
 
     Parameters
     ----------
     model, data : mujoco.MjModel, mujoco.MjData
-        What is simulated.
+        The simulated model and its data.
     element : RigidAdmittance
-        Law, mass and period; the last two must be those of the model.
+        Law, mass and period. Mass and period must match the model.
     dofs : (int, int)
-        The degrees of freedom, the second one the next after the first.
+        Indices of the degrees of freedom; the second must follow the first.
 
     Raises
     ------
     ConfigurationError
-        If the model moves otherwise than model A would.
+        If the model moves differently from model A.
     """
 
     def __init__(self, model: Any, data: Any, element: RigidAdmittance, dofs: tuple[int, int] = (0, 1)) -> None:
         _require_fitting(model, element, dofs)
-        self._data, self._element = data, element  # keeps alive what is known by its address
+        self._data, self._element = data, element  # keep alive: the callback uses their addresses
         record = np.zeros(1, RUBBING)
         ready = element.copy_record()
         for name in ELEMENT.names or ():
@@ -82,22 +86,22 @@ class PassiveFriction:
 
     @property
     def friction_force(self) -> tuple[float, float]:
-        """Friction force of the last step [N]; it has the direction of the velocity."""
+        """Friction force of the last step [N], in the direction of the velocity."""
         x, y = self._record["friction_force"][0].tolist()
         return x, y
 
     @property
     def sticking(self) -> bool:
-        """Whether the contact was at rest in the last step."""
+        """True if the contact was at rest in the last step."""
         return bool(self._record["sticking"][0])
 
     def __enter__(self) -> Self:
-        """Put it in force.
+        """Register the passive force.
 
         Raises
         ------
         ConfigurationError
-            If another passive force is in force in this process.
+            If another passive force is registered in this process.
         """
         import mujoco
 
@@ -109,14 +113,14 @@ class PassiveFriction:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Put it out of force."""
+        """Unregister the passive force."""
         import mujoco
 
         mujoco.set_mjcb_passive(None)
 
 
 def _require_fitting(model: Any, element: RigidAdmittance, dofs: tuple[int, int]) -> None:
-    """Raise `ConfigurationError` unless the model moves these degrees of freedom as `element` moves its mass."""
+    """Raise `ConfigurationError` unless the model moves these joints like the mass of `element`."""
     import mujoco
 
     first, second = dofs
@@ -140,7 +144,7 @@ def _require_fitting(model: Any, element: RigidAdmittance, dofs: tuple[int, int]
 
 
 def _compiled(address: int) -> Any:
-    """Return the callback for the record at `address`."""
+    """Return the compiled callback for the record at `address`."""
 
     def rub(_: int, data: int) -> None:
         s = record_at(address, RUBBING)

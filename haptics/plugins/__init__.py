@@ -1,6 +1,6 @@
-"""Drivers and laws that other packages bring: what the packages installed here declare as entry points.
+"""Plug-ins: drivers and laws that installed packages declare as entry points.
 
-A package says in its ``pyproject.toml`` what it brings, and under which name::
+A package declares its plug-ins and their names in ``pyproject.toml``::
 
     [project.entry-points."haptics.devices"]
     my-stick = "my_package:MY_STICK"
@@ -8,8 +8,8 @@ A package says in its ``pyproject.toml`` what it brings, and under which name::
     [project.entry-points."haptics.laws"]
     my-law = "my_package.laws:my_law"
 
-What is behind a name is imported when it is asked for. A package that cannot be imported, or has a name that is taken,
-is left out with one sentence; everything else goes on without it.
+A plug-in is imported on first use. A plug-in that cannot be imported, or whose name is already in use, is reported in
+one sentence and ignored.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ _KINDS = {DEVICES: "device", LAWS: "law"}
 
 @dataclass(frozen=True)
 class Plugin:
-    """Something that a package brings; as text it says what, and whose.
+    """Plug-in of an installed package; ``str()`` gives its kind, name and package.
 
     Attributes
     ----------
     kind : str
         ``device`` or ``law``.
     name : str
-        The name by which it is chosen.
+        Name in settings.
     package, version : str
-        The package that brings it.
+        Package that provides it.
     entry : EntryPoint
-        Where it is.
+        Entry point of the object.
     """
 
     kind: str
@@ -55,39 +55,39 @@ class Plugin:
 
     @property
     def origin(self) -> str:
-        """The package and its version, for a recording."""
+        """Package and version, for a recording."""
         return f"{self.package} {self.version}"
 
     def load(self) -> Any:
-        """Return what is behind the name.
+        """Import the plug-in and return the object.
 
         Raises
         ------
         ConfigurationError
-            If it cannot be imported; one sentence says why.
+            If it cannot be imported, with the reason in one sentence.
         """
         try:
             return self.entry.load()
-        except (Exception, SystemExit) as error:  # whatever a foreign module does when it is imported
+        except (Exception, SystemExit) as error:  # a foreign module may raise any error on import
             raise self.refused(
                 f"cannot be imported ({type(error).__name__}: {' '.join(str(error).split())})"
             ) from error
 
     def refused(self, reason: str) -> ConfigurationError:
-        """Return the error that says for what `reason` it cannot be used."""
+        """Return the error for a plug-in that cannot be used for this `reason`."""
         return ConfigurationError(f"{self}: {reason}. Mend it, or remove it: pip uninstall {self.package}.")
 
 
 @dataclass(frozen=True)
 class Plugins:
-    """What packages bring of one kind.
+    """Plug-ins of one kind.
 
     Attributes
     ----------
     usable : dict
-        Name to plug-in, none of them imported yet.
+        Plug-in by name; not imported yet.
     refused : dict
-        Name to what is wrong with it, in one sentence.
+        Reason in one sentence, by the name of the unusable plug-in.
     """
 
     usable: dict[str, Plugin]
@@ -96,9 +96,9 @@ class Plugins:
 
 @functools.cache
 def find_plugins(group: str, taken: frozenset[str]) -> Plugins:
-    """Return what the packages installed here bring for a `group`, names that are `taken` left out.
+    """Return the installed plug-ins of a `group`, except those whose names are `taken`.
 
-    They are looked for once in the life of a process.
+    The result is cached for the lifetime of the process.
     """
     found: defaultdict[str, list[Plugin]] = defaultdict(list)
     for entry in entry_points(group=group):

@@ -1,1 +1,1 @@
-"""Recordings: rows on disk, what they must look like, their replay and the timing certificate of a run."""
+"""Recordings on disk: writing, validation, replay and the timing certificate of a run."""

@@ -17,10 +17,10 @@ from haptics.records import UNUSABLE, Rows, Status
 _LATE = int(Status.STARTED_LATE | Status.ENDED_LATE)
 
 LATE_TICKS_KEPT = 1000
-"""Numbers of late ticks that a certificate holds at most; the rows have them all."""
+"""Maximum number of late ticks listed in a certificate; the rows contain all of them."""
 
 BIN_EDGES_US: NDArray[np.float64] = np.concatenate(([0.0], np.logspace(-1.0, 5.0, 61)))
-"""Edges of the bins of a certificate's histograms [us]: ten per decade from 0.1 us to 100 ms, and one below them."""
+"""Bin edges of the histograms of a certificate [us]: ten per decade from 0.1 us to 100 ms, and 0."""
 
 _DURATIONS = {
     "period_error": "period_error_us",
@@ -28,13 +28,13 @@ _DURATIONS = {
     "sample_age": "sample_age_us",
     "write_time": "write_us",
 }
-"""Column to its name in a certificate."""
+"""Columns and their names in a certificate."""
 
 SUMMARY_COLUMNS = ("tick", "status", "sticking", "command", "force", *_DURATIONS)
 """Columns that `RunSummary` needs."""
 
 NOT_PRINTED = ("late_ticks", "histograms")
-"""Parts of a certificate that are for the recording only."""
+"""Parts of a certificate that are recorded but not printed."""
 
 MOST_VALUES = 1 << 16
 """Largest number of distinct values stored per duration."""
@@ -47,7 +47,7 @@ _STAGED = 4096
 
 
 def quantiles(values: NDArray[np.float64], *, scale: float, p999: bool = False) -> dict[str, float]:
-    """Return ``p50``, ``p99``, (``p999``,) and ``max`` of the finite `values`, times `scale`; empty without any."""
+    """Return ``p50``, ``p99``, (``p999``,) and ``max`` of the finite `values`, multiplied by `scale`."""
     found = Distribution()
     found.add(values)
     return found.quantiles(scale=scale, p999=p999)
@@ -78,7 +78,7 @@ class Distribution:
         self._histogram = np.zeros(len(BIN_EDGES_US) - 1, np.int64)
 
     def add(self, durations: NDArray[np.float64]) -> None:
-        """Add durations [s], shape (n,). Non-finite values are ignored."""
+        """Add durations [s], shape (n,), ignoring non-finite values."""
         self._pending.append(durations[np.isfinite(durations)])  # a copy
         self._waiting += len(self._pending[-1])
         if self._waiting > max(16 * _STAGED, len(self._values)):
@@ -174,7 +174,7 @@ class RunSummary:
         self._norms = {name: _Norms() for name in ("command", "force")}
 
     def add(self, rows: Rows) -> Self:
-        """Add the next rows, which must have at least the `SUMMARY_COLUMNS`; the array may be reused afterwards."""
+        """Add the next rows, with at least the `SUMMARY_COLUMNS`; the array may be reused afterwards."""
         self.count += len(rows)
         if len(rows) < _STAGED:
             self._staged.append(rows.copy())
@@ -223,13 +223,13 @@ class RunSummary:
         Returns
         -------
         dict
-            ``ticks``, ``skipped``, ``lost_ticks``, ``overruns``, ``period_error_us`` and ``tick_us`` as the command
-            prints them; ``sample_age_us`` and ``write_us``, the age of samples and the time from the start of a tick
-            until its command was handed to the device; ``longest_gap_us``: the longest time between two ticks, whose
-            lateness alone says nothing of the deadlines skipped before it; ``unusable_ticks``, with the safe output
-            because no sample could be trusted; ``resolution_us``, the resolution of quantiles that are not exact
-            (`Distribution`); ``late_ticks``, the numbers of the first late ones; and ``histograms``
-            of all durations, ticks per bin of ``edges_us``, what lies beyond in the last bin.
+            ``ticks``, ``skipped``, ``lost_ticks``, ``overruns``, ``period_error_us`` and ``tick_us``: as the command
+            prints them. ``sample_age_us`` and ``write_us``: age of the samples, and time from the start of a tick until
+            the device had its command. ``longest_gap_us``: longest time between two ticks, which includes skipped
+            deadlines. ``unusable_ticks``: ticks with the safe output because of an untrusted sample. ``resolution_us``:
+            resolution of quantiles that are not exact (`Distribution`). ``late_ticks``: numbers of the first late
+            ticks. ``histograms``: ticks per bin of ``edges_us`` for all durations; larger values are counted in the
+            last bin.
         """
         self._flush()
         if planned is None:
@@ -260,7 +260,7 @@ class RunSummary:
         }
 
     def felt(self, causality: Causality) -> dict[str, Any]:
-        """Return what the hand felt: ``force_n`` and ``stick_fraction``.
+        """Return statistics of the rendered interaction: ``force_n`` and ``stick_fraction``.
 
         The force is the command of an impedance device and the measured force of an admittance device [N].
         """
@@ -270,13 +270,13 @@ class RunSummary:
         return {"force_n": norms.mean_and_max(), "stick_fraction": share}
 
     def flags_seen(self) -> dict[str, int]:
-        """Return how many ticks carried each status flag, for those that occurred."""
+        """Return the number of ticks with each status flag, for the flags that occurred."""
         self._flush()
         return {str(flag.name): count for flag, count in self._flags.items() if count}
 
 
 class _Norms:
-    """Mean and maximum of vector norms. Non-finite norms are ignored."""
+    """Mean and maximum of vector norms, ignoring non-finite ones."""
 
     def __init__(self) -> None:
         self._sum, self._count, self._largest = 0.0, 0, -math.inf
@@ -296,14 +296,14 @@ class _Norms:
 
 
 def real_time_factor(simulated: float, used: dict[str, Any]) -> float | None:
-    """Return how many times faster than a clock a run was that did not follow one.
+    """Return the ratio of simulated time to elapsed time of a run in simulated time.
 
     Parameters
     ----------
     simulated : float
-        Time in the run [s].
+        Duration of the run in simulated time [s].
     used : dict
-        What it used of the machine (`haptics.servo.realtime.Usage`), the time in which it ran among it.
+        Resource usage of the run (`haptics.servo.realtime.Usage`), including the elapsed time.
     """
     taken = used.get("elapsed_s")
     return round(simulated / taken, 1) if taken else None

@@ -1,8 +1,7 @@
 """Consistency checks of a recording: its rows, columns, times and hash, without a replay.
 
-A *finding* is one thing that is not as it is in a recording of an ordinary run, with what it means for the verdict:
-``violated`` (the recording cannot be what the run wrote), ``incomplete`` (something is missing, or could not be
-checked), ``ok`` (worth knowing, no more).
+A *finding* is one deviation from a regular recording, with its verdict: ``violated`` (the run cannot have written this
+recording), ``incomplete`` (something is missing or could not be checked) or ``ok`` (for information only).
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from haptics.records import LATE_FRACTION, ROW_UNITS, Permission, Rows, Status
 OK, VIOLATED, INCOMPLETE = "ok", "violated", "incomplete"
 
 ORIGIN_SINCE = 3
-"""Format from which on a recording says when tick 0 was."""
+"""First format that records the time of tick 0."""
 
 _ROUNDING = 1e-9
 _DURATIONS_AND_GATE = ("period_error", "tick_time", "write_time", "gate")
@@ -36,18 +35,18 @@ _RELEASED, _ENDING = int(Permission.RELEASED), int(Permission.ENDING)
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was found.
+    """One result of a check.
 
     Attributes
     ----------
     rule : str
-        What was checked.
+        The checked rule.
     verdict : str
-        What it means: ``ok``, ``violated`` or ``incomplete``.
+        ``ok``, ``violated`` or ``incomplete``.
     words : str
-        One sentence for a person.
+        Explanation in one sentence.
     tick : int or None
-        Number of the first tick it is about, if of any.
+        Number of the first tick concerned, if any.
     """
 
     rule: str
@@ -56,18 +55,18 @@ class Finding:
     tick: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields for a result."""
+        """Return the fields as a dictionary."""
         return asdict(self)
 
 
 def verdict_of(findings: Iterable[Finding]) -> str:
-    """Return what findings mean together: one violation violates, else one thing missing leaves it incomplete."""
+    """Return the overall verdict: ``violated`` before ``incomplete`` before ``ok``."""
     found = {finding.verdict for finding in findings}
     return VIOLATED if VIOLATED in found else INCOMPLETE if INCOMPLETE in found else OK
 
 
 def check_recording(recording: Recording, scan: Scan | None = None) -> Iterator[Finding]:
-    """Yield what is wrong with the state, the table of ticks and the columns of `recording`.
+    """Yield the findings about state, tick table and columns of `recording`.
 
     Parameters
     ----------
@@ -89,7 +88,7 @@ def check_recording(recording: Recording, scan: Scan | None = None) -> Iterator[
 
 
 def _missing(recording: Recording, scan: Scan) -> Iterator[Finding]:
-    """Yield what says that rows are missing, or that nobody closed the recording."""
+    """Yield findings about missing rows and about a recording that was not closed."""
     metadata, count = recording.metadata, len(recording)
     state, reason = metadata.get("state"), metadata.get("reason")
     if state != "complete":
@@ -114,7 +113,7 @@ def _missing(recording: Recording, scan: Scan) -> Iterator[Finding]:
 
 
 def _ticks_of_the_end(recording: Recording) -> int | None:
-    """Return how many ticks the servo said at its end that it had executed, if it did."""
+    """Return the number of executed ticks that the servo logged at its end; None if it did not."""
     try:
         said = [event["ticks"] for event in recording.events if "ticks" in event]
     except RecordingError:
@@ -144,7 +143,7 @@ def _hash(recording: Recording, whole: bool) -> Iterator[Finding]:
 
 
 def _columns(recording: Recording) -> Iterator[Finding]:
-    """Yield what is wrong with the columns and their units."""
+    """Yield findings about the columns and their units."""
     dtype, units = recording.table.dtype, recording.metadata.get("columns", {})
     names = dtype.names or ()
     missing = missing_columns(names, recording.metadata["format"])
@@ -168,7 +167,7 @@ def _columns(recording: Recording) -> Iterator[Finding]:
 
 
 def _origin(recording: Recording) -> Iterator[Finding]:
-    """Yield what is wrong with the instant of tick 0, which recordings have from format 3 on."""
+    """Yield findings about the time of tick 0, which is recorded from format 3 on."""
     metadata = recording.metadata
     stated = [metadata.get(name) for name in (ORIGIN, ORIGIN_UTC)]
     if metadata["format"] < ORIGIN_SINCE or not len(recording):
@@ -189,7 +188,7 @@ def _is_origin(monotonic: Any, utc: Any) -> bool:
 
 
 def _versions(recording: Recording, scan: Scan) -> Iterator[Finding]:
-    """Yield what is wrong with the versions of the settings, in the journal and in the rows."""
+    """Yield findings about the versions of the settings, in the journal and in the rows."""
     journal = [entry.get("version") for entry in recording.settings]
     if journal != list(range(len(journal))):
         yield Finding(
@@ -207,14 +206,14 @@ class Scan:
     Attributes
     ----------
     gap : int
-        Index of the first row before which ticks are missing that no skipped deadline explains; the number of rows
-        where there is none. A table whose first ticks are missing has it at 0.
+        Index of the first row before which ticks are missing without a skipped deadline; the number of rows if there is
+        no such gap. It is 0 if the first ticks are missing.
     gap_tick : int
-        The tick of that row.
+        Tick number of that row.
     back : (int, int) or None
-        The first tick that is not later than the one in the row before: that one, and itself.
+        Tick numbers of the first pair of consecutive rows that is not increasing.
     older_settings : int or None
-        The first tick under settings that are older than those of the row before.
+        First tick whose settings version is lower than in the row before.
     """
 
     COLUMNS = (
@@ -232,7 +231,7 @@ class Scan:
 
     @classmethod
     def of(cls, recording: Recording) -> Self:
-        """Scan a recording. Times are not checked if the rate is missing."""
+        """Scan a recording, without checks of the times if the rate is missing."""
         rate: Any = recording.metadata.get("rate_hz")
         period = 1.0 / rate if isinstance(rate, int | float) and rate > 0.0 else np.nan
         scan = cls(period, str(recording.metadata.get("limits", {}).get("dead_man", "none")))
@@ -332,5 +331,5 @@ _RULES = (
 
 
 def _flagged(status: NDArray[np.uint32], flag: int, expected: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return where `flag` is set and should not be, or the other way round."""
+    """Return a mask of the rows whose `flag` differs from `expected`."""
     return np.asarray(((status & flag) != 0) != expected)

@@ -1,11 +1,11 @@
-"""Columns of recordings: which of ours an older one may lack, and which others may stand beside them.
+"""Columns of recordings: standard columns by format, foreign columns and channels of devices.
 
-A recording has the columns of its format. One that its format did not have is not made up in the table; who needs it
-(`column`, `completed`) gets its neutral value (`haptics.records.NEUTRAL`). Columns that this version does not know are
-carried along if they are plain numbers.
+A recording has the columns of its format. A column that was introduced later is not added to the table; `column` and
+`completed` return its neutral value (`haptics.records.NEUTRAL`) instead. Columns unknown to this version are preserved
+if they are plain numbers.
 
-What else a device measures (`haptics.device.DeviceSpec.channels`) are columns too, after ours and named so that they
-are never taken for one of ours: the channel ``joint_angles`` is the column ``channel_joint_angles``.
+The channels of a device (`haptics.device.DeviceSpec.channels`) are additional columns with a prefix that avoids name
+collisions: the channel ``joint_angles`` is the column ``channel_joint_angles``.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from haptics.device import Channel
 from haptics.records import COLUMNS, NEUTRAL, ROW, ROW_UNITS, Rows
 
 CHANNEL = "channel_"
-"""What the columns of channels begin with."""
+"""Prefix of channel columns."""
 
 FORMATS: dict[str, int] = {"marker": 3, "gate": 3, "region": 3, "normal_force": 3, "hand_force": 3}
-"""Columns that the first formats did not have, and the format from which on they are there."""
+"""Columns that the first formats lack, and the first format that has them."""
 
 MOST_COLUMNS = 100
-"""Columns that a table may have."""
+"""Maximum number of columns of a table."""
 
 WIDEST = 64
-"""Numbers that a column of others may have in a row."""
+"""Maximum number of values per row in a foreign column."""
 
 _OURS: dict[str, tuple[Any, ...]] = {entry[0]: entry for entry in npy.dtype_to_descr(COLUMNS)}
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
@@ -39,23 +39,32 @@ _NUMBERS = ("<f4", "<f8", "<i4", "<i8", "<u4", "<u8", "|i1", "|u1")
 
 
 def columns_with(channels: Iterable[Channel]) -> np.dtype[Any]:
-    """Return what a recording has of a tick of a device with `channels`: what a row of the trace begins with."""
+    """Return the row type of a recording of a device with `channels`.
+
+    A trace row begins with the same fields.
+    """
     further = [(CHANNEL + name, "<f8", *([(size,)] if size > 1 else [])) for name, _, size in channels]
     return np.dtype([*_OURS.values(), *further])
 
 
 def units_with(channels: Iterable[Channel]) -> dict[str, str]:
-    """Return all columns of a recording of a device with `channels`, and their units."""
+    """Return the columns of a recording of a device with `channels`, with their units."""
     return ROW_UNITS | {CHANNEL + name: unit for name, unit, _ in channels}
 
 
 def missing_columns(names: Any, version: int) -> list[str]:
-    """Return those of our columns that are not among `names` and that a recording of format `version` must have."""
+    """Return the required columns of format `version` that are missing from `names`."""
     return [name for name in _OURS if name not in names and FORMATS.get(name, 0) <= version]
 
 
 def safe_column(entry: Any) -> tuple[Any, ...] | None:
-    """Return the column that an entry of a table's header stands for: ours as it must be, or harmless; None else."""
+    """Validate a column entry of a table header.
+
+    Returns
+    -------
+    tuple or None
+        The entry, if it is a known column with its exact type or a foreign column of numbers; None otherwise.
+    """
     if not isinstance(entry, tuple) or len(entry) not in (2, 3) or not all(isinstance(part, str) for part in entry[:2]):
         return None
     name, kind, *shape = entry
@@ -70,7 +79,7 @@ def _is_width(shape: Any) -> bool:
 
 
 def column(rows: Rows, name: str) -> NDArray[Any]:
-    """Return a column of ours, whether `rows` have it or it stands for its neutral value; not to be written to."""
+    """Return a known column of `rows`, or its neutral value if `rows` lack it; the array is read-only."""
     if name in (rows.dtype.names or ()):
         return np.asarray(rows[name])
     neutral = NEUTRAL[name]
@@ -78,7 +87,7 @@ def column(rows: Rows, name: str) -> NDArray[Any]:
 
 
 def completed(rows: Rows) -> Rows:
-    """Return a copy of `rows` as a trace has them, dtype `ROW`: all of our columns, and none of others nor channels."""
+    """Return a copy of `rows` as trace rows (dtype `ROW`), without foreign columns and channels."""
     whole = np.empty(len(rows), ROW)
     whole["channels"] = NEUTRAL["channels"]
     for name in _OURS:

@@ -1,7 +1,7 @@
-"""The end of a run: what went wrong, and a recording that says so.
+"""End of a run: fault handling, final state and certificate of the recording.
 
-A recording gets its last state as soon as all its rows are in it, and its certificate after that. Whoever is killed in
-between leaves a closed recording without a certificate.
+The final state is written as soon as all rows are recorded, and the certificate after that. A process killed in between
+leaves a closed recording without a certificate.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ FAULT = "fault"
 
 
 def not_written(error: OSError, consequence: str) -> DeviceFault:
-    """Return the fault of a run of whose recording the disk has refused a part."""
+    """Return the fault of a run whose recording could not be written completely."""
     return DeviceFault(f"the recording could not be written ({error.strerror or error}): {consequence}.")
 
 
 class Ending:
-    """Keeps what went wrong, and closes the recording.
+    """Record the first fault of a run and close its recording.
 
     Parameters
     ----------
     recorder : Recorder
         The recording.
     trace : Trace
-        What it records.
+        Trace of the run.
     tell : callable
-        Takes a line for the person.
+        Displays a line to the user.
 
     Attributes
     ----------
     fault : HapticError or None
-        What went wrong first.
+        First fault of the run.
     servo_lost : bool
-        Whether the servo died, or was killed, without a word.
+        Whether the servo process died or was killed without an error message.
     """
 
     def __init__(self, recorder: Recorder, trace: Trace, tell: Callable[[str], None]) -> None:
@@ -53,7 +53,7 @@ class Ending:
         self.servo_lost = False
 
     def fail(self, fault: HapticError) -> None:
-        """Take note of a fault; the first is that of the run, later ones are only shown."""
+        """Record the first fault as the fault of the run; display later ones."""
         self.servo_lost |= isinstance(fault, ServoLost)
         if self.fault is None:
             self.fault = fault
@@ -61,18 +61,18 @@ class Ending:
             self._tell(str(fault))
 
     def reason(self, otherwise: str) -> str:
-        """Return why the run has ended: a fault, or what it is `otherwise`."""
+        """Return the reason for the end of the run: ``fault``, or `otherwise` without a fault."""
         return FAULT if self.fault is not None else otherwise
 
     def settle(self, reason: str, *, complete: bool) -> None:
-        """Give the recording, whose rows are all there, its last state.
+        """Write the final state of a recording whose rows are complete.
 
         Parameters
         ----------
         reason : str
-            Why the run ended, if not by a fault.
+            Reason for the end of the run if there was no fault.
         complete : bool
-            Whether the run had begun and was ended in order, as far as the application goes.
+            Whether the run was started and ended regularly by the application.
         """
         try:
             self._recorder.require_rows()
@@ -97,24 +97,24 @@ class Ending:
         used: Mapping[str, Any] | None = None,
         granted: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Add to the recording, which has its last state, what can be said about a run that had begun; return it.
+        """Add the certificate of a run to its closed recording and return it.
 
         Parameters
         ----------
         causality : Causality
-            That of the device.
+            Causality of the device.
         fitness : Fitness, optional
-            The limits of a fit run.
+            Limits for a fit run.
         planned : int or None
             See `haptics.recording.certificate.RunSummary.certificate`.
         used, granted : mapping, optional
-            What the servo used of the machine, and what it was granted; the latter is for the recording only.
+            Resources that the servo used and was granted by the operating system; the latter are only recorded.
         """
         limits, summary = fitness or Fitness(), self._recorder.summary
         timing, forces = summary.certificate(self._trace.count, planned), summary.felt(causality)
         timing |= {**self._judged(limits, timing), **(used or {})}
         self._note(certificate={**timing, **(granted or {})}, flags=summary.flags_seen(), **forces)
-        timing |= self._judged(limits, timing)  # what could not be written makes it unfit
+        timing |= self._judged(limits, timing)  # a failure to write the certificate makes the run unfit
         return {**timing, **forces}
 
     def _judged(self, limits: Fitness, timing: dict[str, Any]) -> dict[str, Any]:
@@ -129,7 +129,7 @@ class Ending:
             self.fail(not_written(error, "its certificate is missing, its ticks are kept"))
 
     def _journal_loss(self) -> None:
-        """Write down the end of a servo that could not do so itself."""
+        """Log the end of a servo process that died without logging it."""
         with contextlib.suppress(OSError):
             self._recorder.journal_event(
                 "servo lost", ticks=self._trace.count, noticed_monotonic_ns=time.monotonic_ns()

@@ -1,4 +1,4 @@
-"""Fitness of a run: whether its timing was good enough to be used, by limits that were fixed before it began."""
+"""Fitness of a run: comparison of its timing with limits that were fixed before it started."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from haptics.settings import bounded, check, documented
 @documented
 @dataclass(frozen=True)
 class Fitness:
-    """The table ``fitness``: what a run may be like and still count as fit."""
+    """The table ``fitness``: limits of the timing of a fit run."""
 
     late_share: float = bounded(0.05, minimum=0.0, maximum=1.0, doc="largest share of ticks that started or ended late")
     skipped_share: float = bounded(0.01, minimum=0.0, maximum=1.0, doc="largest share of deadlines missed whole")
@@ -25,9 +25,10 @@ class Fitness:
         check(self, "fitness")
 
     def judge(self, timing: dict[str, Any], fault: str | None = None) -> list[str]:
-        """Return why a run with the timing certificate `timing` is not fit, one sentence each; empty if it is.
+        """Return the reasons why a run with the certificate `timing` is not fit; empty if it is fit.
 
-        See `haptics.recording.certificate` for what `timing` holds. A run that ended with a `fault` is never fit.
+        Each reason is a sentence. See `haptics.recording.certificate` for the entries of `timing`. A run that ended
+        with a `fault` is never fit.
         """
         executed, deadlines = max(timing["ticks"], 1), max(timing["ticks"] + timing["skipped"], 1)
         gap = timing["longest_gap_us"]

@@ -1,4 +1,4 @@
-"""Flat columns of a recording: one number a cell and the unit in the name, as spreadsheets and data frames have it."""
+"""Flat columns of a recording, with one number per cell and the unit in the name."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _BY_CAUSALITY = re.compile(r"(?P<impedance>.+) \(impedance\) or (?P<admittance>.
 
 
 def flat_columns(recording: Recording) -> dict[str, NDArray[Any]]:
-    """Return every column of a recording, cut into single numbers: name with unit to (n,) array.
+    """Return the columns of a recording as scalar columns, by name with unit, each of shape (n,).
 
     A vector of two gets ``_x`` and ``_y``, any other ``_1``, ``_2`` ... before the unit: ``position_x_m``,
-    ``velocity_y_m_per_s``, ``channel_joint_angles_2_rad``. What has no unit, such as ``tick``, has none in its name.
-    The unit of a command is N on an impedance device and m on an admittance device.
+    ``velocity_y_m_per_s``, ``channel_joint_angles_2_rad``. Columns without a unit, such as ``tick``, get no suffix. The
+    unit of a command is N for an impedance device and m for an admittance device.
     """
     metadata = recording.metadata
     causality = str(metadata.get("device", {}).get("causality", ""))
@@ -35,7 +35,7 @@ def flat_columns(recording: Recording) -> dict[str, NDArray[Any]]:
 
 
 def flatten(rows: Rows, units: Mapping[str, Any], causality: str) -> dict[str, NDArray[Any]]:
-    """Return `rows` as `flat_columns` does; `units` has those of the columns that are wanted, by name."""
+    """Return `rows` as `flat_columns` does; `units` contains the units of the requested columns by name."""
     flat: dict[str, NDArray[Any]] = {}
     for name in (name for name in rows.dtype.names or () if name in units):
         column = np.asarray(rows[name])
@@ -46,7 +46,7 @@ def flatten(rows: Rows, units: Mapping[str, Any], causality: str) -> dict[str, N
 
 
 def cells_of(column: NDArray[Any]) -> list[Any]:
-    """Return the cells of a flat column as plain numbers; None for what is not a number."""
+    """Return the cells of a flat column as Python numbers; None for nan and infinity."""
     cells: list[Any] = column.tolist()
     if column.dtype.kind == "f" and not np.isfinite(column).all():
         return [cell if math.isfinite(cell) else None for cell in cells]

@@ -1,4 +1,4 @@
-"""The JSON files of a recording: written line by line or whole, read with care."""
+"""JSON files of a recording: journals and metadata, with validated reading."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from pathlib import Path
 from typing import Any
 
 LARGEST_JSON = 100_000_000
-"""Bytes that a description or a journal may have."""
+"""Maximum size of a metadata file or journal [bytes]."""
 
 
 def append_line(path: Path, value: dict[str, Any]) -> None:
-    """Append one JSON line to a journal and hand it to the operating system at once."""
+    """Append one JSON line to a journal and flush it to the operating system."""
     with open(path, "a", encoding="utf-8") as file:
         file.write(json.dumps(value, allow_nan=False) + "\n")
 
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
-    """Replace `path` by `value` in one step: readers see the old file or the new one."""
+    """Replace the content of `path` atomically: readers see the old file or the new one."""
     temporary = path.with_suffix(".tmp")
     temporary.write_text(json.dumps(value, indent=2, allow_nan=False) + "\n", encoding="utf-8")
     os.replace(temporary, path)
 
 
 def parsed_json(text: str) -> Any:
-    """Return the JSON in `text`; nan and infinity, which JSON does not have, are a `ValueError`."""
+    """Parse JSON; raise `ValueError` for nan and infinity, which JSON does not have."""
 
     def refuse(word: str) -> None:
         raise ValueError(f"{word} is no JSON")
@@ -35,14 +35,14 @@ def parsed_json(text: str) -> Any:
 
 
 def whole_lines(path: Path) -> list[str]:
-    """Return the whole lines of a journal; a last line cut short by a crash is left out."""
+    """Return the complete lines of a journal, without a last line truncated by a crash."""
     if not path.exists():
         return []
     return [line for line in small_text(path).splitlines(keepends=True) if line.endswith("\n")]
 
 
 def small_text(path: Path) -> str:
-    """Return the text of a file; raise `OSError` or `ValueError` if it is none, or too large."""
+    """Return the text of a file; raise `OSError` or `ValueError` if it is not a text file or is too large."""
     if not path.is_file():
         raise OSError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
     if path.stat().st_size > LARGEST_JSON:

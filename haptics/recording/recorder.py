@@ -1,4 +1,4 @@
-"""Writing a recording, of which every row is on the disk soon after its tick; its files are in `recording`."""
+"""Writer of recordings; see `recording` for the files."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ _ABANDONED = 3600.0
 
 
 class Recorder:
-    """Writes one recording, from before the first tick to its end.
+    """Write one recording, from before the first tick to its end.
 
     Parameters
     ----------
     folder : Path
         A folder that does not exist yet.
     metadata : dict
-        What `recording.json` shall say besides the columns; the channels in its table ``device`` become columns.
+        Content of ``recording.json`` besides the columns; the channels in its table ``device`` become columns.
 
     Attributes
     ----------
     metadata : dict
-        The present content of ``recording.json``.
+        Present content of ``recording.json``.
     summary : RunSummary
-        What the rows that are written say of the run: its certificate is known as soon as the last of them is.
+        Running summary of the written rows; the certificate is available as soon as the last row is written.
     """
 
     def __init__(self, folder: Path, metadata: dict[str, Any]) -> None:
@@ -59,53 +59,54 @@ class Recorder:
         self._noting = threading.Lock()
 
     def note(self, **facts: Any) -> None:
-        """Add facts to ``recording.json``; those that are no JSON are a `ValueError` and leave everything as it was."""
+        """Add facts to ``recording.json``; raise `ValueError` and change nothing if they are not valid JSON."""
         json.dumps(facts, allow_nan=False)
         with self._noting:
             self.metadata |= facts
             write_json(self.folder / METADATA, self.metadata)
 
     def follow(self, reader: Reader) -> None:
-        """Record what `reader` gives from now on."""
+        """Record the rows of `reader` from now on."""
         self._reader = reader
 
     @property
     def count(self) -> int:
-        """Rows that are written."""
+        """Number of rows written."""
         return self._ticks.count
 
     def drain(self) -> None:
-        """Write what the trace has gained since the last call, and with the first rows the instant of tick 0."""
+        """Write the new rows of the trace, and with the first rows the time of tick 0."""
         if self._reader is not None:
             rows = self._reader.read()
             self._ticks.append(rows)
             self.summary.add(rows)
             if self._ticks.count and ORIGIN not in self.metadata and (origin := _origin(self._reader)):
-                with contextlib.suppress(OSError):  # rows come first; whatever is noted next says it too
+                with contextlib.suppress(OSError):  # rows have priority; the next note includes the origin too
                     self.note(**origin)
 
     def rows(self) -> Rows:
-        """Map every row recorded so far."""
+        """Map all rows recorded until now."""
         return read_ticks(self.folder / PART)
 
     def require_rows(self) -> None:
-        """Raise `RecordingError` if the rows that were written are not in their place any more."""
+        """Raise `RecordingError` if the file no longer contains all rows that were written."""
         found = len(TickTable(self.folder / PART))
         if found != self.count:
             raise RecordingError(f"{self.folder / PART} has {found} ticks; {self.count} were written to it.")
 
     def journal_settings(self, version: int, parameters: dict[str, Any]) -> None:
-        """Write down parameters before they come into force as `version`."""
+        """Append parameters to the journal before they take effect as `version`."""
         append_line(self.folder / SETTINGS, {"version": version, **parameters})
 
     def journal_event(self, event: str, **facts: Any) -> None:
-        """Write down that something has happened."""
+        """Append an event to the journal."""
         append_line(self.folder / EVENTS, {"event": event, **facts})
 
     def close(self, result: dict[str, Any], *, complete: bool) -> None:
-        """End the recording with its `result`.
+        """Close the recording with its `result`.
 
-        A run that was not closed in order (`complete` false) keeps its ``.part`` name; nothing else is missing.
+        If `complete` is false, the run did not end regularly, and the table of ticks keeps its ``.part`` name. The rows
+        are complete in either case.
         """
         digest = self._ticks.close()
         self.note(state="complete" if complete else "interrupted", **{ROWS_SHA256: digest}, **result)
@@ -114,7 +115,7 @@ class Recorder:
 
 
 def _origin(reader: Reader) -> dict[str, Any]:
-    """Return when tick 0 was, as a description says it; nothing where nobody has said it."""
+    """Return the metadata entries for the time of tick 0; empty if it is unknown."""
     monotonic, utc = reader.origin
     if not monotonic:
         return {}
@@ -123,8 +124,8 @@ def _origin(reader: Reader) -> dict[str, Any]:
 
 
 def _begin(folder: Path, metadata: dict[str, Any], columns: np.dtype[Any]) -> TickFile:
-    """Make a new recording without ticks under a hidden name, then give it its own."""
-    if os.path.lexists(folder):  # an empty folder would be replaced
+    """Create a new recording without ticks under a hidden name, then rename it."""
+    if os.path.lexists(folder):  # os.rename would replace an empty folder
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(folder))
     folder.parent.mkdir(parents=True, exist_ok=True)
     _sweep(folder.parent)
@@ -137,14 +138,17 @@ def _begin(folder: Path, metadata: dict[str, Any], columns: np.dtype[Any]) -> Ti
             os.rename(unborn, folder)
         except OSError as error:
             ticks.close()
-            if error.errno in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR):  # another process was faster
+            if error.errno in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR):  # another process created it first
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(folder)) from error
             raise
     return ticks
 
 
 def _sweep(parent: Path) -> None:
-    """Remove what is left of recordings whose makers were killed before they had a name; that takes milliseconds."""
+    """Remove the remains of recordings whose processes were killed during the creation.
+
+    The creation takes milliseconds, so older remains are considered abandoned.
+    """
     for left in parent.glob(f"{_UNBORN}*"):
         with contextlib.suppress(OSError):
             if time.time() - left.stat().st_mtime > _ABANDONED:
@@ -152,14 +156,16 @@ def _sweep(parent: Path) -> None:
 
 
 def salvage(folder: Path, reader: Reader | None) -> None:
-    """Complete the recording of an application that died, from what its trace still holds, and say so in its metadata.
+    """Complete the recording of an application that died, from the rows in its trace.
+
+    The recording is marked as interrupted.
 
     Parameters
     ----------
     folder : Path
-        The recording.
+        Folder of the recording.
     reader : Reader or None
-        Reads the trace from its beginning; None if the application died before the trace could be had.
+        Reader at the beginning of the trace; None if the application died before the trace was available.
     """
     metadata = parsed_json((folder / METADATA).read_text(encoding="utf-8"))
     part = folder / PART

@@ -1,20 +1,19 @@
-"""Recordings: a folder per run, written while it runs, complete even if the run is killed.
+"""Recordings: one folder per run, written during the run and readable even if the run is killed.
 
-The folder appears under its name in one step, with its description and an empty table of ticks in it, and from then on
-can be read at every moment. What has been written survives the death of any process at once. It is forced to the disk
-only at the end: to wait for a disk in mid-run would cost more than the seconds that a power cut can take.
+The folder appears atomically with its metadata and an empty table of ticks, and is readable from then on. Written data
+survive the death of any process. They are forced to the disk only at the end: waiting for the disk during a run would
+cost more than the few seconds of data that a power failure can destroy.
 
 =================  =============================================================================================
 file               holds
 =================  =============================================================================================
-recording.json     configuration, versions, device, columns with units; written before the first tick, with what
-                   the device said of itself when it was open, with the first ticks when tick 0 was, and at the end
-                   with the result and the timing certificate
-ticks.npy.part     every tick as a NumPy structured array, appended to; a valid ``.npy`` file at every moment
-ticks.npy          the same, renamed when the run was closed in order
-ticks.npz          the same in less room, if somebody has packed it
-settings.jsonl     one line per change of parameters: version and the parameters in force from then on
-events.jsonl       one line per event: keys that a person pressed, and the end of the run; what, which tick, when
+recording.json     configuration, versions, device, columns with units; written before the first tick. Facts reported by
+                   the opened device, the time of tick 0, the result and the timing certificate are added later
+ticks.npy.part     all ticks as a NumPy structured array, appended during the run; always a valid ``.npy`` file
+ticks.npy          the same file, renamed when the run was closed regularly
+ticks.npz          the same data in compressed form, if the recording was packed
+settings.jsonl     one line per change of parameters: version and the parameters that apply from then on
+events.jsonl       one line per event: keys pressed by the user, and the end of the run, each with tick and time
                    (monotonic clock, ns)
 =================  =============================================================================================
 """
@@ -38,25 +37,25 @@ METADATA = "recording.json"
 TICKS = "ticks.npy"
 PART = "ticks.npy.part"
 PACKED = "ticks.npz"
-"""In place of ``ticks.npy`` where a recording was packed (`haptics.recording.packed`)."""
+"""Replaces ``ticks.npy`` in a packed recording (`haptics.recording.packed`)."""
 SETTINGS = "settings.jsonl"
 EVENTS = "events.jsonl"
 
 FORMAT = 3
-"""Format of the recordings that are made; those of a higher one are refused."""
+"""Format of new recordings; recordings of a higher format are rejected."""
 
 ROWS_SHA256, FILE_SHA256 = "rows_sha256", "ticks_sha256"
-"""What a description calls the hash of the ticks: `TickTable.sha256`, and in older recordings that of the file."""
+"""Metadata keys of the hash of the ticks: `TickTable.sha256`, and the file hash of older recordings."""
 
 ORIGIN, ORIGIN_UTC = "origin_monotonic_ns", "origin_utc"
-"""What a description calls the instant of tick 0: by the monotonic clock [ns], and as date and time."""
+"""Metadata keys of the time of tick 0: on the monotonic clock [ns], and as date and time."""
 
 _TABLES = ("device", "limits", "configuration", "certificate", "versions", "columns")
-"""Parts of a description that are tables, where it has them."""
+"""Optional entries of the metadata that must be tables."""
 
 
 def stated_hash(metadata: Mapping[str, Any]) -> str:
-    """Return the hash that the description of a recording states of its ticks; empty if nobody has closed it."""
+    """Return the hash of the ticks from the metadata of a recording; empty if it was not closed."""
     return str(metadata.get(ROWS_SHA256) or metadata.get(FILE_SHA256) or "")
 
 
@@ -66,14 +65,14 @@ class Recording:
     Attributes
     ----------
     folder : Path
-        Where it is.
+        Folder of the recording.
     metadata : dict
-        The content of ``recording.json``.
+        Content of ``recording.json``.
     table : Table
-        The recorded ticks on the disk, with the columns of the file: those of `haptics.records.COLUMNS` as far as its
-        format had them, the channels of its device, and others that it may have besides (`haptics.recording.columns`).
+        Recorded ticks on disk, with the columns of the file: `haptics.records.COLUMNS` as far as its format defines
+        them, the channels of its device and possibly foreign columns (`haptics.recording.columns`).
     settings : list of dict
-        The parameters of every version, in order.
+        Parameters of every version, in order.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -97,22 +96,24 @@ class Recording:
     def chunks(
         self, columns: Sequence[str] | None = None, rows: int = CHUNK_ROWS, *, start: int = 0, stop: int | None = None
     ) -> Iterator[Rows]:
-        """Yield the recorded ticks in pieces, in constant memory; a piece is valid until the next is asked for.
+        """Yield the recorded ticks in chunks, in constant memory.
+
+        A chunk is valid until the next one is requested.
 
         See `haptics.recording.tick_file.Table.chunks` for the parameters.
         """
         return self.table.chunks(columns, rows, start=start, stop=stop)
 
     def read(self, start: int = 0, stop: int | None = None, columns: Sequence[str] | None = None) -> Rows:
-        """Return the ticks from row `start` to `stop` in memory of their own."""
+        """Return a copy of the ticks from row `start` to `stop`."""
         return self.table.read(start, stop, columns)
 
     @property
     def rows(self) -> Rows:
-        """Every recorded tick, as an array that must not be written to: mapped from the file, unless it is packed.
+        """All recorded ticks as a read-only array, mapped from the file unless it is packed.
 
-        Convenient for short recordings. What is looked at stays in memory, as long as there is enough of it, and an
-        hour at 8 kHz takes 7.5 GB of addresses: programs for recordings of any length use `chunks` and `read`.
+        Convenient for short recordings. Accessed pages stay in memory while enough is free, and an hour at 8 kHz
+        occupies 7.5 GB of address space: use `chunks` and `read` for recordings of any length.
         """
         if self._rows is None:
             self._rows = self.table.map()
@@ -120,15 +121,15 @@ class Recording:
 
     @rows.setter
     def rows(self, rows: Rows) -> None:
-        """Look at other rows from now on; nothing is written."""
+        """Replace the rows in memory; the file is not changed."""
         self.table, self._rows = TableInMemory(rows, self.table), rows
 
     @property
     def events(self) -> list[dict[str, Any]]:
-        """What happened, in the order in which it was written down; read anew every time.
+        """Logged events in order; the file is read at every access.
 
-        Every entry says by ``event`` what it was: ``key`` (a key that went down or up: ``name``, ``down``, ``tick``,
-        ``monotonic_ns``), or how the run ended.
+        The entry ``event`` is the kind of the event: ``key`` for a key that was pressed or released (with ``name``,
+        ``down``, ``tick``, ``monotonic_ns``), or the end of the run.
 
         Raises
         ------
@@ -145,7 +146,7 @@ class Recording:
         return events
 
     def to_frame(self) -> pandas.DataFrame:
-        """Return the rows as a data frame of pandas, one number a cell and the units in the names of the columns.
+        """Return the rows as a pandas data frame of scalar columns with units in their names.
 
         Raises
         ------
@@ -162,12 +163,12 @@ class Recording:
 
     @property
     def ticks(self) -> Path:
-        """The file that the rows are in."""
+        """Path of the file with the rows."""
         complete, packed = self.folder / TICKS, self.folder / PACKED
         return complete if complete.exists() else packed if packed.exists() else self.folder / PART
 
     def _require_known(self) -> None:
-        """Raise `RecordingError` unless the description has a form, and is of a format, that this version knows."""
+        """Raise `RecordingError` if this version does not support the structure or format of the metadata."""
         where, metadata = self.folder / METADATA, self.metadata
         if not isinstance(metadata, dict):
             raise RecordingError(f"{where} is not a recording's description: it must be a JSON object.")

@@ -1,8 +1,8 @@
-"""Bit-exact replay: every tick of a recording computed once more from the recorded samples.
+"""Bit-exact replay: recompute every tick of a recording from the recorded samples.
 
-The same kernel that ran in the servo is run again over the recorded positions, velocities, forces and sample ages, with
-the parameters that were in force at each tick. Whatever the element and the envelope decide must come out with the same
-bits; if it does not, code, parameters or data are not those of the run.
+The kernel that ran in the servo runs again over the recorded positions, velocities, forces and sample ages, with the
+parameters of each tick. All outputs of element and envelope must agree bit for bit. A difference means that code,
+parameters or data differ from the original run.
 """
 
 from __future__ import annotations
@@ -38,16 +38,19 @@ COMPUTED = (
     "region",
     "normal_force",
 )
-"""The columns that are compared, besides the envelope's flags in ``status``."""
+"""Compared columns, besides the envelope's flags in ``status``."""
 
 MOST_LAWS = 4
-"""Functions of custom laws that a recording may have; a session changes their values, not their text."""
+"""Maximum number of custom law functions in a recording.
+
+A session changes the parameters of a function but not its source. Compiling a function takes seconds.
+"""
 
 EASES_DOWN = 3
-"""Since this format of recordings the force eases to a smaller one, too, when parameters change."""
+"""First format in which the force also eases down, not only up, after a change of parameters."""
 
 _AT_ONCE = 32_768
-"""Rows that are computed at a time."""
+"""Number of rows computed at a time."""
 
 
 @dataclass(frozen=True)
@@ -57,13 +60,13 @@ class Verification:
     Attributes
     ----------
     ticks : int
-        Ticks computed again.
+        Number of recomputed ticks.
     mismatches : int
-        Ticks in which any bit of any compared column differs.
+        Number of ticks in which any bit of a compared column differs.
     first_mismatch : int or None
         Number of the first such tick.
     findings : tuple of Finding
-        What is not as it should be, and what could not be checked.
+        Deviations, and checks that were not possible.
     """
 
     ticks: int
@@ -78,15 +81,15 @@ class Verification:
 
 
 def verify(recording: Recording) -> Verification:
-    """Check the rows of `recording`, compute every tick again and compare bit for bit.
+    """Check the rows of `recording`, recompute every tick and compare bit for bit.
 
-    Where ticks are missing, those before them are computed: what is lost has an effect on the element's state that
-    cannot be known.
+    If ticks are missing, only the ticks before the gap are recomputed, because the state of the element after it is
+    unknown.
 
     Raises
     ------
     RecordingError
-        If the recording does not say everything that is needed.
+        If the recording lacks information that a replay needs.
     """
     scan = Scan.of(recording)
     mismatches, first = 0, None
@@ -103,20 +106,20 @@ def verify(recording: Recording) -> Verification:
 
 
 def again(recording: Recording, rows: Rows) -> Rows:
-    """Return `rows` of `recording`, from the first one on, as a trace has them, the computed columns computed anew."""
+    """Return the initial `rows` of `recording` as trace rows with recomputed outputs."""
     parts = [computed for _, computed in _computed(recording, [rows])]
     return np.concatenate(parts) if parts else rows
 
 
 def _computed(recording: Recording, pieces: Iterable[Rows]) -> Iterator[tuple[Rows, Rows]]:
-    """Yield stretches of rows with the same settings, as they were recorded and as they come out now.
+    """Yield pairs of recorded and recomputed rows, in groups with the same settings.
 
     Parameters
     ----------
     recording : Recording
         The recording.
     pieces : iterable of structured arrays
-        Its rows from the first one on.
+        Rows of the recording, from the first one on.
     """
     try:
         rendering, current = None, None
@@ -144,7 +147,7 @@ def _computed(recording: Recording, pieces: Iterable[Rows]) -> Iterator[tuple[Ro
 
 
 def _require_few_laws(recording: Recording) -> None:
-    """Raise `RecordingError` for more laws to compile than any run has: each takes seconds."""
+    """Raise `RecordingError` for more than `MOST_LAWS` laws, because compiling each takes seconds."""
     sources = {str(entry["law"].get("source")) for entry in recording.settings if "law" in entry}
     if len(sources) > MOST_LAWS:
         raise RecordingError(f"{recording.folder} has {len(sources)} functions of laws; {MOST_LAWS} at most.")
@@ -157,7 +160,7 @@ def _program(recording: Recording, entry: dict[str, Any]) -> Program:
 
 
 def _require_package(recording: Recording, entry: dict[str, Any]) -> None:
-    """Raise `RecordingError` if the law is a class of a package that is not installed here."""
+    """Raise `RecordingError` if the law is a class of a package that is not installed."""
     origin, law = entry.get("law_package"), entry.get("law", {})
     if origin is None or "source" in law or plugin_of(law) is not None:
         return
@@ -168,20 +171,20 @@ def _require_package(recording: Recording, entry: dict[str, Any]) -> None:
 
 
 def spec_of(metadata: dict[str, Any]) -> DeviceSpec:
-    """Return the data sheet of the device in the description of a recording."""
+    """Return the device specification from the metadata of a recording."""
     table = dict(metadata["device"])
     table["causality"] = Causality(table["causality"])
     return DeviceSpec(**table)
 
 
 def _stretches(versions: NDArray[np.int64]) -> list[tuple[int, int]]:
-    """Return (start, stop) of each stretch of equal settings."""
+    """Return (start, stop) of each run of equal settings versions."""
     edges = [0, *(np.flatnonzero(np.diff(versions)) + 1).tolist(), len(versions)]
     return [(a, b) for a, b in itertools.pairwise(edges) if b > a]
 
 
 def _differing(rows: Rows, computed: Rows) -> NDArray[np.bool_]:
-    """Return for each tick whether any compared bit differs; nan equals nan if its bits do."""
+    """Return a mask of the ticks with any differing bit; nan equals nan only with the same bits."""
     different: NDArray[np.bool_] = ((rows["status"] ^ computed["status"]) & ENVELOPE_FLAGS) != 0
     for name in COMPUTED:
         ours = np.ascontiguousarray(computed[name]).reshape(len(rows), -1).view(np.uint8)

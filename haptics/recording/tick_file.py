@@ -1,4 +1,4 @@
-"""Tables of ticks: ``.npy`` files that grow during a run and are valid at every moment.
+"""Tables of ticks: ``.npy`` files that grow during a run and are always valid.
 
 Recordings may come from untrusted sources. The header is therefore validated column by column
 (`haptics.recording.columns`): known columns must have their exact type, other columns must be plain numbers of bounded
@@ -25,7 +25,7 @@ from haptics.recording.columns import MOST_COLUMNS, column, missing_columns, saf
 from haptics.records import COLUMNS, NEUTRAL, ROW, Rows
 
 MOST_ROWS = 100_000_000
-"""Rows that a recording may have: 27 hours at 1 kHz."""
+"""Maximum number of rows of a recording: 27 hours at 1 kHz."""
 
 CHUNK_ROWS = 65_536
 """Default number of rows per chunk (about 18 MB)."""
@@ -37,20 +37,20 @@ _AT_ONCE = 1 << 20
 
 
 class TickFile:
-    """Appends rows to a ``.npy`` file whose header always tells the rows that are in it.
+    """Append rows to a ``.npy`` file whose header always contains the current number of rows.
 
-    NumPy pads the header so that the number of rows can grow in place; each append writes the rows first and the new
-    header after them, so that a reader, or a crash, in between finds a shorter but valid file. The header is one write
-    within the first page of the file: a kill comes before it or after it.
+    NumPy pads the header so that the number of rows can grow in place. Each append writes the rows first and then the
+    new header, so that the file is shorter but valid if it is read, or the process crashes, in between. The header is a
+    single write within the first page of the file, so a kill cannot interrupt it.
 
     Parameters
     ----------
     path : Path
-        The file; it must not exist yet.
+        Path of the new file.
     columns : dtype
-        What it is to have of a row: `haptics.recording.columns.columns_with`.
+        Row type of the file: `haptics.recording.columns.columns_with`.
     append : bool
-        Whether it is one that this version has made already, with its columns.
+        Whether to append to an existing file of this version, with its columns.
     """
 
     def __init__(self, path: Path, columns: np.dtype[Any] = COLUMNS, *, append: bool = False) -> None:
@@ -66,11 +66,11 @@ class TickFile:
             raise
 
     def append(self, rows: Rows) -> None:
-        """Write `rows` of a trace at the end, as much of each as the file has columns, and make them part of it."""
+        """Append trace `rows`, reduced to the columns of the file."""
         if not len(rows):
             return
         size = self._columns.itemsize
-        self._file.seek(self._data_offset + self.count * size)  # a write that failed may have left it elsewhere
+        self._file.seek(self._data_offset + self.count * size)  # after a failed write the position is undefined
         whole = np.ascontiguousarray(rows, dtype=ROW).view(np.uint8).reshape(len(rows), ROW.itemsize)
         data = whole[:, :size].tobytes()
         self._file.write(data)
@@ -80,7 +80,7 @@ class TickFile:
         self._hash.update(data)
 
     def close(self) -> str:
-        """Flush to the disk and close; return the SHA-256 (`TickTable.sha256`). Closing twice does nothing."""
+        """Flush to disk, close and return the SHA-256 (`TickTable.sha256`); empty if closed already."""
         if self._file.closed:
             return ""
         self._file.flush()
@@ -91,7 +91,7 @@ class TickFile:
         return self._hash.hexdigest()
 
     def _write_header(self, count: int) -> int:
-        """Write the header for `count` rows and return its length, which never changes."""
+        """Write the header for `count` rows and return its length, which is constant."""
         header = io.BytesIO()
         facts = {"descr": npy.dtype_to_descr(self._columns), "fortran_order": False, "shape": (count,)}
         npy.write_array_header_1_0(header, facts)
@@ -205,7 +205,7 @@ class TickTable(Table):
     Parameters
     ----------
     path : Path
-        The file. If it is truncated, the table has the complete rows that are left.
+        Path of the file. If it is truncated, the table contains the remaining complete rows.
 
     Raises
     ------
@@ -352,7 +352,7 @@ def digest_of(path: Path) -> str:
     Raises
     ------
     RecordingError
-        If it cannot be read.
+        If the file cannot be read.
     """
     try:
         with open(path, "rb") as file:
@@ -369,18 +369,18 @@ def _digest(file: IO[bytes]) -> str:
 
 
 def read_ticks(path: Path) -> Rows:
-    """Map the rows of a table of ticks; of one that was cut short, the whole rows that are left.
+    """Map the rows of a table of ticks; of a truncated file, the remaining complete rows.
 
     Raises
     ------
     RecordingError
-        If it cannot be read, or is anything but a table of ticks of ours.
+        If the file cannot be read or is not a valid table of ticks.
     """
     return TickTable(path).map()
 
 
 def _layout(path: Path, file: IO[bytes]) -> tuple[int, np.dtype[Any]]:
-    """Return how many whole rows are in `file` and what they are, and leave it at the first of them."""
+    """Return number and type of the complete rows in `file`, leaving it positioned at the first row."""
     header = read_header(file)
     dtype = row_format(path, header)
     count = min(header.shape[0], (os.fstat(file.fileno()).st_size - file.tell()) // dtype.itemsize)
@@ -390,7 +390,7 @@ def _layout(path: Path, file: IO[bytes]) -> tuple[int, np.dtype[Any]]:
 
 
 def row_format(path: Path, header: Header) -> np.dtype[Any]:
-    """Return the rows' format: columns of the first formats at least, each of ours as it must be, no other unsafe."""
+    """Return the row type; raise unless all columns of format 1 are present and all columns are valid."""
     entries = header.descr if isinstance(header.descr, list) and len(header.shape) == 1 else []
     names = [entry[0] for entry in entries if isinstance(entry, tuple) and entry and isinstance(entry[0], str)]
     missing = missing_columns(names, version=1)

@@ -1,5 +1,5 @@
-"""One tick of rendering: sample in, program, envelope, command out.
+"""Rendering of one tick: from the sample through program and envelope to the command.
 
-`haptics.rendering.envelope` has the limits between program and device, `passivity` the ledger of energy and its
-control, `motion` the program that follows a reference, `kernels` the tick itself.
+`haptics.rendering.envelope` contains the limits between program and device, `passivity` the energy observer and
+passivity controller, `motion` the program that follows a reference, and `kernels` the tick itself.
 """

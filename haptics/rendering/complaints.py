@@ -1,4 +1,4 @@
-"""What is said when a device has given no usable sample for too long, or does not do what it is told."""
+"""Error messages for devices that deliver no usable samples or do not follow their commands."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from haptics.rendering.envelope import ASTRAY, FOLLOWING_ERROR, IMPLAUSIBLE, NOT
 
 
 def complaint(begun: Any, now: Any, max_following_error: float, duration: float) -> str:
-    """Return what is wrong with a device whose output has been the safe one for too long.
+    """Return the reason why the output of a device was the safe output for too long.
 
     Parameters
     ----------
     begun, now : trace row
-        The first and the last of those ticks.
+        First and last of these ticks.
     max_following_error : float
-        Of the limits in force [m].
+        Limit of the following error [m].
     duration : float
-        What is too long [s].
+        Maximum duration of the safe output [s].
     """
     first, status = int(begun["tick"]), int(now["status"])
     if status & ASTRAY:
@@ -32,7 +32,7 @@ def complaint(begun: Any, now: Any, max_following_error: float, duration: float)
 
 
 def _astray(first: int, row: Any) -> str:
-    """Say where an end effector was, by the `row` of the tick `first`, that did not follow a motion."""
+    """Describe an end effector that did not follow a motion, from the `row` of the tick `first`."""
     far, fast = math.hypot(*row["displacement"]), math.hypot(*row["velocity"])
     return (
         f"it did not follow its motion at tick {first}: the end effector was {1e3 * far:.0f} mm from where it should "
@@ -41,7 +41,7 @@ def _astray(first: int, row: Any) -> str:
 
 
 def _not_following(first: int, row: Any, limit: float) -> str:
-    """Say where an arm is, by the last `row`, that has not followed its reference since the tick `first`."""
+    """Describe an arm that has not followed its reference since the tick `first`, from the last `row`."""
     (x, y), (ahead, beside) = row["position"], row["proxy"] - row["position"]
     return (
         f"it does not follow: since tick {first} its end effector, at ({x:.3f} m, {y:.3f} m), has been more than "
@@ -53,7 +53,7 @@ def _not_following(first: int, row: Any, limit: float) -> str:
 
 
 def _told(status: int) -> str:
-    """Say what was wrong with the sample of a tick."""
+    """Describe the fault of the sample of a tick."""
     if status & NOT_FINITE:
         return "was not a finite number"
     if status & IMPLAUSIBLE:

@@ -1,4 +1,4 @@
-"""A kernel that replaces what the program of a rendering is, between two ticks."""
+"""Kernel that replaces the program of a rendering between two ticks."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ _ADDRESS = int(CORE.fields["law"][1] + LAW.fields["address"][1]) // 8  # type: i
 
 @kernel
 def configure(core: Rows, core_words: Any, parameters: Any) -> None:
-    """Replace what the program is by `parameters`, a record of dtype `PARAMETERS`; where it is stays as it is.
+    """Replace the parameters of the program, keeping its state.
 
-    Parameters from another process bring no addresses, of the step and of a custom law: those in force are kept. Those
-    with another number of the program are of a new one, which begins at the next good sample. The rendering's (1,)
-    record and the parameters are given in words of 8 bytes, too.
+    `parameters` is a record of dtype `PARAMETERS`. Parameters from another process contain no addresses (of the step
+    and of a custom law); the present addresses are kept. A different program number means a new program, whose state is
+    reset at the next good sample. The kernel gets `parameters` as 8-byte words, and `core_words` is `core` in the same
+    form.
     """
     s = core[0]
     program, changed = s.program, False

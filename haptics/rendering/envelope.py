@@ -1,38 +1,39 @@
-"""The safety envelope between an element and a device: saturation, slew rate, speed, energy, workspace, in fixed order.
+"""Safety envelope between element and device, as rules in a fixed order.
 
-The rules act on the quantity that can hurt: the force of an impedance device [N], or the velocity of the reference of
-an admittance device [m/s].
+The rules limit the hazardous quantity: the force of an impedance device [N], or the velocity of the reference of an
+admittance device [m/s].
 
 =====  ==============  =====================================================  ======================================
 order  flag            impedance device                                       admittance device
 =====  ==============  =====================================================  ======================================
 1      `NOT_FINITE`    sample or output not finite: safe output               safe output
 2      `STALE`         sample too old: safe output                            safe output
-3      `IMPLAUSIBLE`   handle moved faster than any hand: safe output         safe output; so with a force beyond the
-                                                                              range of its sensor
+3      `IMPLAUSIBLE`   handle faster than any hand: safe output               safe output, also if the force exceeds
+                                                                              the range of its sensor
        `FOLLOWING_...  (not available)                                        end effector too far from its reference:
        ERROR`                                                                 safe output
-       `ASTRAY`        following error too large: safe output, and the end   safe output, and the end
-4      `PASSIVITY`     damping that takes out energy the loop injected        (not available)
-5      `RELEASED`      dead-man not held: fade out                            brake, then hold
+       `ASTRAY`        following error of a motion too large: safe output,    safe output, then the run ends
+                       then the run ends
+4      `PASSIVITY`     damping dissipates the energy that the loop injected   (not available)
+5      `RELEASED`      dead-man's switch not held: fade out                   brake, then hold
 6      `FADE`          the force fades in or out                              the hand's force fades in; brake
 7      `LIMITED`       norm of the force, direction kept                      norm of the velocity, direction kept
 8      `SLEW`          slew rate: change of force per period                  slew rate: change of velocity
-9      `SPEED`         too fast: no force component along the motion          (rule 7 limits the speed)
-10     `ENERGY`        too much given: no component along the motion          no component against the hand's force
-11     `WORKSPACE`     outside, no force component that points further out    the reference comes to rest at the edge
+9      `SPEED`         overspeed: no force component along the motion         (rule 7 limits the speed)
+10     `ENERGY`        energy limit: no force component along the motion      no component against the hand's force
+11     `WORKSPACE`     outside: no force component that points further out    the reference stops at the edge
 =====  ==============  =====================================================  ======================================
 
-The *safe output* of an impedance device is zero force, reached in two ticks: half of the last force, then none. That of
-an admittance device is its last reference: it holds. Both come at once: the limits of change (rule 8) do not apply to
-them, nor to what rules 9 to 11 take away. Except for the passivity controller, which adds a damper, and for the force
-before a change of parameters, from which it eases (6), no rule turns a force round or makes it larger.
+The *safe output* of an impedance device is zero force, reached in two ticks: half of the last force, then zero. An
+admittance device holds its last reference. The slew rate limit (rule 8) does not apply to the safe output, nor to
+components removed by rules 9 to 11. No rule reverses or increases a force, with two exceptions: the passivity
+controller adds damping, and after a change of parameters the force eases from its previous value (rule 6).
 
-Rules 4 and 10 are for elements, which are passive: what they gave a hand can be told from what they must not give. A
-motion (`haptics.rendering.motion`) is meant to drive. It has bounds of its own, and the ledger of energy rests while it
-runs.
+Rules 4 and 10 apply to elements, which are passive, so that any net energy given to the hand is an error of the loop. A
+motion (`haptics.rendering.motion`) drives the device deliberately. It has separate bounds, and the energy observer is
+reset while it runs.
 
-Limits come from the device's data sheet; configuration may tighten them, never widen them.
+The limits come from the specification of the device. The configuration may tighten them but never widen them.
 """
 
 from __future__ import annotations
@@ -64,22 +65,22 @@ UNUSABLE = records.UNUSABLE
 ENVELOPE_FLAGS = UNUSABLE | PASSIVITY | RELEASED | FADE | LIMITED | SLEW | SPEED | ENERGY | WORKSPACE
 
 FADE_OUT = 8e-3
-"""Time in which the output goes down when a run ends or the dead-man is released [s]."""
+"""Fade-out time of the output at the end of a run or after release of the dead-man's switch [s]."""
 
 _ROUNDING = 1.0 + 1e-9
-"""Two instants on a clock that has run for days differ by this much more than they should."""
+"""Relative tolerance for differences of times on a clock that has run for days."""
 
 SPEED_MARGIN = 0.1
-"""A driving force begins to be taken away at this part of the speed limit below it."""
+"""Fraction of the speed limit, below it, over which the driving force is reduced to zero."""
 
 DEAD_MEN = ("none", "key", "button")
-"""What may have to be held for any output, the least demanding first; see `DeviceSpec`."""
+"""Kinds of dead-man's switches, the least demanding first; see `DeviceSpec`."""
 
 
 @documented
 @dataclass(frozen=True)
 class Limits:
-    """What the envelope enforces; see `DeviceSpec` for the meaning of each."""
+    """Limits that the envelope enforces; see `DeviceSpec` for the meaning of each."""
 
     max_force: float = bounded(above=0.0, unit="N", doc="norm of the commanded force (impedance)")
     max_force_rate: float = bounded(above=0.0, unit="N/s", doc="rate of change of the commanded force (impedance)")
@@ -112,7 +113,7 @@ class Limits:
 
     @classmethod
     def of(cls, spec: DeviceSpec, tighter: dict[str, float | str | bool] | None = None) -> Limits:
-        """Return the limits of a device, with the settings in `tighter` in place of its own.
+        """Return the limits of a device, tightened by the settings in `tighter`.
 
         Raises
         ------
@@ -125,7 +126,7 @@ class Limits:
         return limits
 
     def require_tighter(self, spec: DeviceSpec) -> None:
-        """Raise `ConfigurationError` where a limit is wider than that of the device, or cannot be enforced on it."""
+        """Raise `ConfigurationError` if a limit is wider than the device's limit or cannot be enforced."""
         for entry in fields(self):
             if hasattr(spec, entry.name):
                 self._require_tighter(entry.name, getattr(spec, entry.name), spec.name)
@@ -136,7 +137,7 @@ class Limits:
             )
 
     def _require_tighter(self, name: str, own: float | str, device: str) -> None:
-        """Raise unless the setting `name` is at least as tight as the device's `own`."""
+        """Raise unless the setting `name` is at least as tight as the device's value `own`."""
         value = getattr(self, name)
         if name == "dead_man":
             wider, bound = own not in ("none", value), f"{own!r}"
@@ -152,18 +153,18 @@ class Limits:
             )
 
     def pair(self, causality: Causality) -> tuple[float, float]:
-        """Return (largest norm, largest rate) of the limited quantity for a device of that `causality`."""
+        """Return the largest norm and rate of the limited quantity for a device of this `causality`."""
         if causality is Causality.IMPEDANCE:
             return self.max_force, self.max_force_rate
         return self.max_speed, self.max_acceleration
 
 
-# --- rules: each returns the limited vector and its flag, or 0 ---------------------------------------------------
+# --- rules: each returns the limited vector and its flag, or 0 --------------------------------------------------------
 
 
 @kernel
 def sample_flag(px: float, py: float, vx: float, vy: float, fx: float, fy: float, age: float, max_age: float) -> int:
-    """Rules 1 and 2 for a sample: finite, and young enough."""
+    """Apply rules 1 and 2 to a sample; return its flag, or 0 if it is finite and recent."""
     if not (math.isfinite(px + py) and math.isfinite(vx + vy) and math.isfinite(fx + fy)):
         return NOT_FINITE
     return STALE if not age <= max_age * _ROUNDING else 0
@@ -171,29 +172,29 @@ def sample_flag(px: float, py: float, vx: float, vy: float, fx: float, fy: float
 
 @kernel
 def plausibility_flag(dx: float, dy: float, vx: float, vy: float, duration: float, speed: float) -> int:
-    """Rule 3: a hand can have moved the handle by (dx, dy) in `duration`, and move it at (vx, vy)."""
+    """Apply rule 3 to a displacement (dx, dy) within `duration` and a velocity (vx, vy) of the handle."""
     return IMPLAUSIBLE if math.hypot(dx, dy) > speed * duration or math.hypot(vx, vy) > speed else 0
 
 
 @kernel
 def force_flag(fx: float, fy: float, limit: float) -> int:
-    """Rule 3 for the hand's force on an admittance device: no more than its sensor can show."""
+    """Apply rule 3 to the hand's force on an admittance device: it must be within the range of the sensor."""
     return IMPLAUSIBLE if math.hypot(fx, fy) > limit * _ROUNDING else 0
 
 
 @kernel
 def following_flag(ex: float, ey: float, limit: float) -> int:
-    """Rule 3 for an admittance device whose end effector is (ex, ey) away from its reference: no farther than `limit`.
+    """Apply rule 3 to the following error (ex, ey) of an admittance device.
 
-    A blocked arm, or one whose motors are off, does not follow. Its servo would push harder and harder, and it would
-    jump as far as the reference has run ahead when it is freed. Before there is a reference the distance is nan.
+    An arm that is blocked, or whose motors are off, does not follow its reference. Its servo would push with increasing
+    force, and once freed the arm would jump to the reference. The error is nan before the first reference.
     """
     return FOLLOWING_ERROR if math.hypot(ex, ey) > limit else 0
 
 
 @kernel
 def next_gain(gain: float, down: bool, fade_in: float, period: float) -> float:
-    """Rules 5 and 6, fades: the part of the output that is let through in the next period."""
+    """Apply rules 5 and 6 (fades): return the share of the output in the next period."""
     if down:
         return max(gain - period / FADE_OUT, 0.0)
     return min(gain + period / fade_in, 1.0) if fade_in > 0.0 else 1.0
@@ -201,7 +202,7 @@ def next_gain(gain: float, down: bool, fade_in: float, period: float) -> float:
 
 @kernel
 def limit_norm(x: float, y: float, limit: float) -> tuple[float, float, int]:
-    """Rule 7, saturation: shorten (x, y) to the norm `limit`; the direction is kept."""
+    """Apply rule 7 (saturation): scale (x, y) down to the norm `limit`."""
     norm = math.hypot(x, y)
     if norm <= limit:
         return x, y, 0
@@ -211,7 +212,7 @@ def limit_norm(x: float, y: float, limit: float) -> tuple[float, float, int]:
 
 @kernel
 def limit_slew(x: float, y: float, last_x: float, last_y: float, step: float) -> tuple[float, float, int]:
-    """Rule 8, slew rate: go from the last value towards (x, y) by at most `step`."""
+    """Apply rule 8 (slew rate): move from the last value towards (x, y) by at most `step`."""
     dx, dy = x - last_x, y - last_y
     norm = math.hypot(dx, dy)
     if norm <= step:
@@ -222,7 +223,7 @@ def limit_slew(x: float, y: float, last_x: float, last_y: float, step: float) ->
 
 @kernel
 def without_part_along(x: float, y: float, ax: float, ay: float, share: float) -> tuple[float, float]:
-    """Take `share` (0 to 1) of the component of (x, y) along (ax, ay) away, if the two point the same way."""
+    """Remove `share` (0 to 1) of the component of (x, y) along (ax, ay) if it is positive."""
     norm = math.hypot(ax, ay)
     if not norm > 0.0:
         return x, y
@@ -233,7 +234,7 @@ def without_part_along(x: float, y: float, ax: float, ay: float, share: float) -
 
 @kernel
 def limit_driving(x: float, y: float, vx: float, vy: float, limit: float) -> tuple[float, float, int]:
-    """Rule 9, overspeed: near the speed `limit` less and less of a force along the velocity, beyond it nothing."""
+    """Apply rule 9 (overspeed): reduce a force along the velocity, down to zero at the speed `limit`."""
     margin = SPEED_MARGIN * limit
     excess = math.hypot(vx, vy) - (limit - margin)
     if not (excess > 0.0 and x * vx + y * vy > 0.0):
@@ -244,7 +245,7 @@ def limit_driving(x: float, y: float, vx: float, vy: float, limit: float) -> tup
 
 @kernel
 def limit_energy(x: float, y: float, ax: float, ay: float, injected: float, limit: float) -> tuple[float, float, int]:
-    """Rule 10: once `limit` [J] have been `injected`, nothing along (ax, ay), where it would inject more."""
+    """Apply rule 10: if more than `limit` [J] are `injected`, remove the component along (ax, ay)."""
     if not (injected > limit and x * ax + y * ay > 0.0):
         return x, y, 0
     x, y = without_part_along(x, y, ax, ay, 1.0)
@@ -253,13 +254,13 @@ def limit_energy(x: float, y: float, ax: float, ay: float, injected: float, limi
 
 @kernel
 def approach(v: float, x: float, low: float, high: float, deceleration: float, period: float) -> tuple[float, int]:
-    """Rule 11 for one coordinate of an admittance reference at `x` that is to move at `v`.
+    """Apply rule 11 to one coordinate of an admittance reference at `x` with the velocity `v`.
 
-    It comes to rest at the edge of [low, high] with no more than `deceleration`. From outside, where a device may have
-    been left, it can only move in.
+    The reference stops at the edge of [low, high] with at most `deceleration`. From outside, where the device may be at
+    the start, it can only move inwards.
     """
     room = max(high - x, 0.0) if v > 0.0 else max(x - low, 0.0)
-    # Stopping in steps takes v^2 / (2 a) + v T / 2. The very last step may have to brake by 9/8 of a: allow for that.
+    # Stopping in steps takes v^2 / (2 a) + v T / 2. The last step may have to brake by 9/8 of a, so a is reduced.
     a = deceleration * 8.0 / 9.0
     half = 0.5 * a * period
     fastest = min(math.sqrt(half * half + 2.0 * a * room) - half, room / period)
@@ -270,7 +271,7 @@ def approach(v: float, x: float, low: float, high: float, deceleration: float, p
 
 @kernel
 def push_inside(force: float, position: float, low: float, high: float) -> tuple[float, int]:
-    """Rule 11 for one coordinate of an impedance force: outside, nothing that points further out."""
+    """Apply rule 11 to one coordinate of a force: remove outward force outside of the workspace."""
     if (position > high and force > 0.0) or (position < low and force < 0.0):
         return 0.0, WORKSPACE
     return force, 0

@@ -1,9 +1,10 @@
-"""One tick of a rendering as kernels: sample in, program, envelope, command out; `rendering` has the class.
+"""Kernels of one rendering tick: from the sample through program and envelope to the command.
 
-A *program* is what turns the sample into an output: an element, on a scene or not, or a motion. Commands are made here
-alone, and a force is negated nowhere else: that of an element has the direction of the motion, so an impedance device
-is commanded its opposite. An admittance device is commanded a position reference, the integral of the element's
-velocity; where the envelope stops it, the element's mass is stopped with it (anti-windup).
+A *program* computes an output from the sample: an element, with or without a scene, or a motion. Only this module
+creates commands, and only here is the sign of a force changed: the force of an element has the direction of the motion,
+and an impedance device is commanded the opposite force. An admittance device is commanded a position reference, the
+integral of the element's velocity. When the envelope stops the reference, it also stops the element's mass
+(anti-windup). The class is in `rendering`.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ RENDERING_FIELDS: list[tuple[Any, ...]] = [
     *WALL_FIELDS,
 ]
 CORE = np.dtype(PARAMETER_FIELDS + STATE_FIELDS + _SAMPLE_FIELDS + _ENVELOPE_FIELDS + RENDERING_FIELDS)
-"""Everything a tick needs and changes, in one record."""
+"""Record with all inputs, parameters and states of a tick."""
 
 _TOLD_RELEASED, _TOLD_ENDING = int(Permission.RELEASED), int(Permission.ENDING)
 
@@ -107,7 +108,7 @@ def _judge(s: Any, tick: int) -> int:
     px, py, vx, vy = s.position[0], s.position[1], s.velocity[0], s.velocity[1]
     flag = sample_flag(px, py, vx, vy, s.force[0], s.force[1], s.sample_age, s.max_sample_age)
     if flag == 0:
-        # what was seen last may have been older than this: the handle has had so much more time
+        # The last trusted sample may have been older than this one, which gives the handle more time to move.
         duration = max(tick - s.trusted_tick, 1) * s.period + max(s.trusted_age - s.sample_age, 0.0)
         dx, dy = (px - s.trusted[0], py - s.trusted[1]) if s.started != 0 else (0.0, 0.0)
         flag = plausibility_flag(dx, dy, vx, vy, duration, s.plausible_speed)
@@ -116,14 +117,14 @@ def _judge(s: Any, tick: int) -> int:
         flag = force_flag(s.force[0], s.force[1], s.sensor_range)
         if flag == 0:
             flag = following_flag(px - s.reference[0], py - s.reference[1], s.max_following_error)
-    elif flag == IMPLAUSIBLE:  # waiting does not make a jump more plausible: the handle must come back to where it was
+    elif flag == IMPLAUSIBLE:  # restart the time: waiting must not make a jump plausible
         s.trusted_tick, s.trusted_age = tick, 0.0
     return flag
 
 
 @kernel
 def _begin(s: Any) -> None:
-    """Put the state of a program to its beginning: a mass begins with the motion that is there."""
+    """Reset the state of the program; a virtual mass starts with the present velocity."""
     s.fresh = s.sticking = 0
     s.follower.begun = s.follower.row = s.follower.racing = s.follower.astray = s.follower.tripped = 0
     for i in range(2):
@@ -137,7 +138,7 @@ def _begin(s: Any) -> None:
 
 @kernel
 def _account(s: Any, periods: int) -> bool:
-    """Bring the ledger of energy up to date and tell whether rule 10 holds: a motion is meant to drive."""
+    """Update the energy balance; return True if rule 10 applies, which is not the case for motions."""
     if s.model == MOVING:
         forget(s)
         hold_last(s, periods)
@@ -148,7 +149,7 @@ def _account(s: Any, periods: int) -> bool:
 
 @kernel
 def _fade(s: Any) -> int:
-    """Apply rules 5 and 6 to the gain: how much of the output is let through in this tick."""
+    """Apply rules 5 and 6 to the gain, the share of the output in this tick, and return the flags."""
     released = (s.permission & _TOLD_RELEASED) != 0
     s.gain = next_gain(s.gain, released or (s.permission & _TOLD_ENDING) != 0, s.rise, s.period)
     if s.gain == 1.0 or released:
@@ -158,9 +159,10 @@ def _fade(s: Any) -> int:
 
 @kernel
 def _begin_easing(s: Any, x: float, y: float) -> None:
-    """After a change of parameters, hold the force that was there, to go on from it.
+    """Store the present force as the start of the transition after a change of parameters.
 
-    In recordings of the first formats only more force came up slowly, as after the start; less came at once.
+    In recordings of the first formats only larger forces were faded in, as after the start; smaller ones were applied
+    at once.
     """
     s.changed = 0
     share = s.gain * s.gate
@@ -176,9 +178,9 @@ def _begin_easing(s: Any, x: float, y: float) -> None:
 
 @kernel
 def _eased(s: Any, x: float, y: float, share: float) -> tuple[float, float, int]:
-    """Return what lies between the force that is held and (x, y), nearer to that from tick to tick, with its flag.
+    """Return the transition from the stored force to (x, y) at this tick, with its flag.
 
-    Of (x, y) only a `share` was let through; what is held goes down with it.
+    The vector (x, y) is already scaled by `share`, and the stored force is reduced in proportion.
     """
     if s.ease <= 0.0:
         return x, y, 0
@@ -198,9 +200,9 @@ def _limited(s: Any, x: float, y: float) -> tuple[float, float, int]:
 
 @merged_kernel
 def _impedance(s: Any, row: Any, periods: int) -> int:
-    """Motion in, force out: the handle gets the opposite of the element's force."""
+    """Compute the tick of an impedance device: the force on the handle opposes the element's force."""
     vx, vy = s.velocity[0], s.velocity[1]
-    if s.bad_ticks != 0:  # a mass that was put to rest goes on with the handle, not against it
+    if s.bad_ticks != 0:  # after bad ticks the mass continues with the velocity of the handle
         s.mass_velocity[0], s.mass_velocity[1] = vx, vy
     step_on_scene(s, vx, vy)
     x, y = add_walls(s, -s.output[0], -s.output[1])
@@ -229,7 +231,7 @@ def _impedance(s: Any, row: Any, periods: int) -> int:
     x, flag_x = push_inside(x, s.position[0], s.workspace_min[0], s.workspace_max[0])
     y, flag_y = push_inside(y, s.position[1], s.workspace_min[1], s.workspace_max[1])
     flags |= flag_x | flag_y
-    if flag_x | flag_y != 0:  # what rule 11 left of a braking force may drive
+    if flag_x | flag_y != 0:  # after clipping by rule 11, a braking force may drive the handle
         x, y, flag = limit_driving(x, y, vx, vy, s.max_speed)
         flags |= flag
         x, y, flag = limit_energy(x, y, vx, vy, s.injected, most)
@@ -245,13 +247,13 @@ def _impedance(s: Any, row: Any, periods: int) -> int:
 
 @merged_kernel
 def _admittance(s: Any, row: Any, periods: int) -> int:
-    """Force in, motion out: the reference moves on with the element's velocity."""
+    """Compute the tick of an admittance device: the reference moves with the element's velocity."""
     T, before = s.period, s.gain * s.last_gate
-    s.changed = 0  # the mass does not let the velocity jump
+    s.changed = 0  # the inertia of the virtual mass prevents a jump of the velocity
     flags = _fade(s)
     share = s.gain * s.gate
     braking = share < before or share == 0.0
-    heard = 1.0 if braking else share  # of the hand's force, while it fades in
+    heard = 1.0 if braking else share  # share of the hand's force during the fade-in
     step_against_walls(s, heard)
     vx, vy = s.output[0], s.output[1]
     row.command_unlimited[0] = s.reference[0] + T * vx
@@ -270,7 +272,7 @@ def _admittance(s: Any, row: Any, periods: int) -> int:
     vx, flag_x = approach(vx, s.reference[0], s.workspace_min[0], s.workspace_max[0], s.max_rate, T)
     vy, flag_y = approach(vy, s.reference[1], s.workspace_min[1], s.workspace_max[1], s.max_rate, T)
     if flag_x | flag_y != 0 and s.injected > most and vx * s.force[0] + vy * s.force[1] < 0.0:
-        vx, vy = 0.0, 0.0  # what rule 11 left of it may go against the hand
+        vx, vy = 0.0, 0.0  # after clipping by rule 11, the rest may oppose the hand
         flags |= ENERGY
     if vx != s.output[0] or vy != s.output[1]:
         _follow_only(s, vx, vy)
@@ -285,10 +287,10 @@ def _admittance(s: Any, row: Any, periods: int) -> int:
 
 @kernel
 def _follow_only(s: Any, vx: float, vy: float) -> None:
-    """Anti-windup: give the virtual mass the velocity (vx, vy) that the envelope left of the element's output.
+    """Anti-windup: set the velocity of the virtual mass to the limited velocity (vx, vy).
 
-    What the reference could not follow must be kept neither as momentum nor, in model D, as tension of a coupling whose
-    end stuck while the mass seemed to move on.
+    The motion that the envelope removed must not remain as momentum or, in a sticking contact of model D, as tension of
+    the coupling.
     """
     if s.sticking != 0 and s.model == MODEL_D:
         s.displacement[0] -= s.period * (s.output[0] - vx)
@@ -298,13 +300,13 @@ def _follow_only(s: Any, vx: float, vy: float) -> None:
 
 @kernel
 def _relax(s: Any) -> None:
-    """Release the tension of the virtual coupling: it would move the device by itself when the output fades in."""
+    """Release the virtual coupling, whose tension would move the device when the output fades in again."""
     s.displacement[0] = s.displacement[1] = 0.0
 
 
 @kernel
 def _lose_trust(s: Any, tick: int) -> None:
-    """Count a bad tick. After a short gap the output comes up again as fast as it went down."""
+    """Count a bad tick and reduce the gain; after a short gap the output rises as fast as it fell."""
     s.bad_ticks += 1
     if (tick - s.good_tick) * s.period > FADE_OUT:
         s.rise = s.fade_in
@@ -317,9 +319,10 @@ def _lose_trust(s: Any, tick: int) -> None:
 
 @kernel
 def _safe_output(s: Any, row: Any) -> None:
-    """Command what is safe: half of the last force and then none, or hold the reference. The element waits, at rest.
+    """Command the safe output: half of the last force and then zero, or hold the reference.
 
-    Before its first good sample an admittance device has no reference to hold: the command is nan, not to be written.
+    The element is at rest. Before the first good sample an admittance device has no reference to hold: the command is
+    nan and must not be written.
     """
     share = 0.5 if s.bad_ticks == 1 and s.admittance == 0 else 0.0
     s.sticking = 0
@@ -336,7 +339,7 @@ def _safe_output(s: Any, row: Any) -> None:
 
 @kernel
 def _report(s: Any, row: Any, flags: int) -> None:
-    """Fill the physical columns of the trace `row`."""
+    """Write the physical columns of the trace `row`."""
     for i in range(2):
         row.position[i] = s.position[i]
         row.velocity[i] = s.velocity[i]
@@ -358,17 +361,20 @@ def _report(s: Any, row: Any, flags: int) -> None:
 
 @merged_kernel
 def render(s: Any, row: Any) -> None:
-    """Turn the sample in `s` into a command in `s`; fill the physical columns of `row`, whose tick is known."""
+    """Compute the command from the sample in `s` and fill the physical columns of `row`.
+
+    The tick number of `row` must be set.
+    """
     tick = row.tick
     flags = _judge(s, tick)
     if flags == 0:
-        if s.started == 0:  # an admittance device starts where it is: no jump at the first tick
+        if s.started == 0:  # start at the present position, without a jump
             s.started = 1
             s.reference[0], s.reference[1] = s.position[0], s.position[1]
         if s.fresh != 0:
             _begin(s)
         periods = s.periods = max(tick - s.last_tick, 1)
-        if periods * s.period > s.watchdog:  # the device has let go meanwhile: this is a start
+        if periods * s.period > s.watchdog:  # the device's watchdog has released the motors: treat as start
             s.gain = s.last[0] = s.last[1] = 0.0
             s.rise = s.fade_in
         flags = _admittance(s, row, periods) if s.admittance != 0 else _impedance(s, row, periods)
@@ -387,9 +393,9 @@ def render(s: Any, row: Any) -> None:
 
 @kernel
 def assistance(s: Any) -> Any:
-    """Return how much friction compensation the device may add to the last command, 0 to 1.
+    """Return the share of the friction compensation that the device may add to the last command, 0 to 1.
 
-    As much as the envelope lets through of the output; nothing where it does not let anything drive the handle on.
+    It equals the share of the output, and is 0 while the envelope forbids any force that drives the handle.
     """
     return 0.0 if s.status & (SPEED | ENERGY) != 0 else s.gain * s.gate
 
@@ -402,7 +408,7 @@ def assistance_of(core: Rows) -> float:
 
 @kernel
 def render_row(s: Any, row: Any, tick: int, time: float, late: float, timing_flags: int) -> None:
-    """Render the sample in `s` into the trace `row`, all but the columns that are known only afterwards."""
+    """Render the sample in `s` into the trace `row`, except for columns known only after the tick."""
     row.tick = tick
     render(s, row)
     row.time = time
@@ -420,7 +426,7 @@ def render_slot(core: Rows, slots: Rows, slot: int, tick: int, time: float, late
 
 @kernel
 def render_again(core: Rows, recorded: Rows, rows: Rows) -> None:
-    """Render every recorded sample once more, from where `core` is, into `rows`."""
+    """Render all recorded samples into `rows`, starting from the state in `core`."""
     s = core[0]
     for k in range(len(recorded)):
         sample = recorded[k]

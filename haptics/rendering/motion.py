@@ -1,18 +1,19 @@
-"""Motions: programs that drive a device along a reference, for calibration, homing and guiding.
+"""Motions: programs that drive a device along a reference, for calibration, homing and guidance.
 
-A run does one *program* at a time behind the envelope: an element, or a motion; it goes from one to the next between
-two ticks (`haptics.rendering.programs`). A motion comes to rest at the end of its reference and stays there.
+A run executes one *program* at a time behind the envelope, an element or a motion, and switches between two ticks
+(`haptics.rendering.programs`). A motion stops at the end of its reference and stays there.
 
-An impedance device is drawn to the reference by a PID controller (a spring, a damper and a slow integrator), besides a
-force for each point of it. An admittance device is told the velocity that takes its reference to the next point.
+An impedance device is pulled to the reference by a PID controller (spring, damper and slow integrator) plus a
+feedforward force per row of the reference. An admittance device is commanded the velocity that takes its reference to
+the next point.
 
-A motion is meant to drive, so that the bound on energy, which holds for passive elements, has no meaning for it. It has
-bounds instead: of its own force, or of the speed of its reference; of the following error, that is how far the end
-effector may be from the reference; how fast it may be for more than `haptics.rendering.motion_kernels.PATIENCE`. Beyond
-the last two the output is the safe one, and the run ends. The dead-man and all limits of the device hold as for any
-program. While the output is not let through whole (fades, a gate, easing from another force, a released dead-man,
-samples that cannot be trusted) the reference waits. Where deadlines were missed that of an impedance device goes on
-with the time, as the handle did.
+A motion injects energy deliberately, so the energy limit for passive elements does not apply. It has other bounds: on
+its force or the speed of its reference, on the following error, and on speeds that last longer than
+`haptics.rendering.motion_kernels.PATIENCE`. If one of the last two is exceeded, the output becomes the safe output and
+the run ends. The dead-man's switch and all limits of the device apply as for any program. While the output is not fully
+applied (fades, a gate, a transition from another force, a released dead-man's switch, untrusted samples), the reference
+waits. After missed deadlines, the reference of an impedance device follows the elapsed time, since the handle continued
+to move.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from haptics.settings import bounded, check, documented
 Table = NDArray[np.float64]
 
 MOST_ROWS = 2_000_000
-"""Rows that a reference may have: half an hour at 1 kHz."""
+"""Maximum number of rows of a reference: half an hour at 1 kHz."""
 
 
 def _limit(default: float, unit: str, doc: str, **bounds: Any) -> Any:
@@ -45,22 +46,23 @@ def _limit(default: float, unit: str, doc: str, **bounds: Any) -> Any:
 @documented
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """A reference, what draws a device along it, and its bounds.
+    """A reference with its controller gains and bounds.
 
     Attributes
     ----------
     causality : Causality
-        Of the device that it is for.
+        Causality of the device.
     table : (n, 6) float array
-        The reference, one row per period: position [m], velocity [m/s] and additional force [N] (the last two of an
-        impedance device only); see `reference`. A run stays at the last row, with no velocity.
+        Reference with one row per period: position [m], velocity [m/s] and feedforward force [N] (velocity and force
+        for impedance devices only); see `reference`. After the last row its position is held with zero velocity.
     relative : bool
-        Whether positions count from where the end effector, or its reference (admittance), is at the beginning.
+        Whether positions are relative to the initial position of the end effector (impedance) or its reference
+        (admittance).
     contact : bool
-        Whether it is off its reference by the sum of the velocities it is told, as a sticking element is, and not by
-        the difference of the places.
+        Whether the following error is the integral of the velocity error, as in a sticking element, instead of the
+        position error.
     label : str
-        What it is, for whoever reads the recording.
+        Description of the motion in the recording.
 
     Raises
     ------
@@ -106,21 +108,24 @@ class Motion:
             )
         if not np.isfinite(table).all():
             raise ConfigurationError("motion.table: has values that are not finite numbers.")
-        object.__setattr__(self, "table", table)  # frozen: an array of its own kind
+        object.__setattr__(self, "table", table)  # the dataclass is frozen
 
     @property
     def duration(self) -> float:
-        """Time to its end if it never has to wait [s]."""
+        """Duration without waiting [s]."""
         return len(self.table) * self.period
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What it is, but for the table and the period, as the journal of a recording has it."""
+        """Attributes for the journal of a recording, without table and period."""
         left_out = {"table", "period", "causality"}
         return {one.name: getattr(self, one.name) for one in fields(self) if one.name not in left_out}
 
     def fill(self, record: NDArray[Any]) -> None:
-        """Write what it is into a (1,) `record` that has the fields of `PARAMETERS`; it must live as long as that."""
+        """Write the parameters into a (1,) `record` with the fields of `PARAMETERS`.
+
+        The motion must outlive the record, which contains the address of its table.
+        """
         record["step"] = address_of_part(move, CORE)
         record["model"] = MOVING
         for name in ("stiffness", "damping", "period"):
@@ -135,7 +140,7 @@ class Motion:
             own[name] = getattr(self, name)
 
     def copy_record(self) -> NDArray[Any]:
-        """Return a kernel record, (1,) of dtype `ELEMENT`: what it is, at its beginning."""
+        """Return a kernel record, (1,) of dtype `ELEMENT`, in the initial state."""
         record = np.zeros(1, ELEMENT)
         self.fill(record)
         return record
@@ -144,16 +149,16 @@ class Motion:
 def reference(
     position: ArrayLike, velocity: ArrayLike | None = None, force: ArrayLike | None = None, *, period: float = 1e-3
 ) -> Table:
-    """Return the table of a reference, (n, 6).
+    """Return the table of a reference, shape (n, 6).
 
     Parameters
     ----------
     position : (n, 2) array
-        Where it is at each tick [m].
+        Position at each tick [m].
     velocity : (n, 2) array, optional
-        How fast it moves there [m/s]; differences over a period by default.
+        Velocity at each tick [m/s]; by default the backward difference of the positions.
     force : (n, 2) array, optional
-        What is added to the force of spring and damper [N]; nothing by default.
+        Feedforward force [N]; zero by default.
     period : float
         Time between two rows [s].
     """
@@ -167,5 +172,5 @@ def reference(
 
 
 def holding(duration: float, period: float = 1e-3) -> Table:
-    """Return the table of a reference that stays where it begins for `duration` [s], for a relative motion."""
+    """Return the table of a constant reference that lasts `duration` [s], for a relative motion."""
     return np.zeros((max(math.ceil(duration / period), 1), WIDTH))

@@ -1,8 +1,8 @@
-"""One tick of a motion as a kernel: reference, position controller and limit of the following error; see `motion`.
+"""Kernel of one tick of a motion: reference, position controller and following error limit.
 
-A motion is a part like the step of an element (`haptics.parts`), but of the whole record of a tick: it follows a
-position, so it must know where the device is. The record brings what a motion is (`MOTION`, only settings change it)
-and how far it has come (`FOLLOWER`).
+A motion is a part like the step of an element (`haptics.parts`), but it takes the complete record of a tick, because it
+needs the position of the device. See `motion` for the class. The record contains the parameters of the motion
+(`MOTION`, changed by settings only) and its progress (`FOLLOWER`).
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from haptics.parts import float_at
 from haptics.rendering.envelope import limit_norm
 
 MOVING = 100
-"""The kind of a program that is a motion; below are the elements."""
+"""Model number of a motion; elements have lower numbers."""
 
 WIDTH = 6
 """Numbers in a row of a reference: position [m], velocity [m/s] and force [N], two of each."""
 
 PATIENCE = 0.02
-"""An end effector that is too fast for so long [s] runs away; a single late sample looks like one, too."""
+"""Time for which the speed limit of a motion may be exceeded [s]; tolerates a single late sample."""
 
 FOLLOWER = np.dtype(
     [
@@ -36,22 +36,26 @@ FOLLOWER = np.dtype(
         ("load", "<f8", (2,)),
     ]
 )
-"""How far a motion has come. ``astray`` is not 0 once the end effector did not follow, ``tripped`` once a motion that
-has gains to rest with took these; they stay so."""
+"""Progress of a motion.
+
+``astray`` is nonzero once the end effector did not follow. ``tripped`` is nonzero once the gains for the rest phase are
+in use. Both are kept until the motion is restarted.
+"""
 
 
 @kernel
 def _number(table: int, index: int) -> float:
-    """Return number `index` of the reference at `table`."""
+    """Return the element `index` of the reference at `table`."""
     return float(float_at(table + 8 * index))
 
 
 @kernel
 def _advance(s: Any) -> bool:
-    """Go on to the next row, if there is one; tell whether the reference moved.
+    """Advance to the next row, if any; return True if the reference moved.
 
-    It waits while the output is not let through whole: nothing that is let go of, or not yet held, is left behind.
-    Where deadlines were missed, a handle has moved on under the last force, and so has its reference; an arm stood.
+    The reference waits while the output is not fully applied, so that it does not run ahead of the device. After missed
+    deadlines it skips rows for an impedance device, whose handle moved on under the last force, but not for an
+    admittance device, which held its position.
     """
     f = s.follower
     if f.begun == 0:
@@ -69,7 +73,7 @@ def _advance(s: Any) -> bool:
 
 @kernel
 def _watch(s: Any) -> None:
-    """Watch the following error: take note of an end effector too far from the reference, or too fast for too long."""
+    """Set ``astray`` if the end effector is too far from the reference, or too fast for too long."""
     f, m, e, v = s.follower, s.motion, s.displacement, s.velocity
     f.racing = f.racing + 1 if math.hypot(v[0], v[1]) > m.max_speed else 0
     if math.hypot(e[0], e[1]) > m.max_error or f.racing * s.period > PATIENCE:
@@ -78,9 +82,9 @@ def _watch(s: Any) -> None:
 
 @kernel
 def _measure(s: Any, first: bool, x: float, y: float) -> None:
-    """Leave in ``s.displacement`` how far the end effector is from the reference, which is at the place (x, y).
+    """Write the following error with respect to the reference at (x, y) to ``s.displacement``.
 
-    A motion that acts as a sticking contact does what an element does then: it adds up the velocity that it is told.
+    For a motion that acts as a sticking contact, it is the integral of the velocity error, as in an element.
     """
     if s.motion.contact == 0:
         s.displacement[0], s.displacement[1] = s.position[0] - x, s.position[1] - y
@@ -92,7 +96,7 @@ def _measure(s: Any, first: bool, x: float, y: float) -> None:
 
 @kernel
 def _rest(s: Any) -> None:
-    """Take the gains to rest with where the last rows begin, which they do at once where it is off by too much."""
+    """Switch to the gains for the rest phase at its start, or when the following error exceeds `trip`."""
     f, m, e = s.follower, s.motion, s.displacement
     if m.trip > 0.0 and math.hypot(e[0], e[1]) > m.trip:
         f.row = max(f.row, m.rows - 1 - m.resting)
@@ -103,7 +107,7 @@ def _rest(s: Any) -> None:
 
 @kernel
 def _pull(s: Any, first: bool, force_x: float, force_y: float) -> None:
-    """Leave in ``s.output`` what draws an impedance device to the reference, with the sign of an element's force."""
+    """Write the controller force to ``s.output`` (impedance), with the sign of an element's force."""
     K, B, f, e, v = s.stiffness, s.damping, s.follower, s.displacement, s.sliding_velocity
     if f.tripped != 0:
         K, B, force_x, force_y = s.motion.rest_stiffness, s.motion.rest_damping, 0.0, 0.0
@@ -112,11 +116,11 @@ def _pull(s: Any, first: bool, force_x: float, force_y: float) -> None:
     rate, bound = s.motion.integration, s.motion.bound
     if first:
         f.load[0], f.load[1] = s.last[0] - x, s.last[1] - y
-        if rate == 0.0 or math.hypot(f.load[0], f.load[1]) > bound:  # else go on from the force that is there
+        if rate == 0.0 or math.hypot(f.load[0], f.load[1]) > bound:  # else continue from the present force
             f.load[0] = f.load[1] = 0.0
     x, y = x + f.load[0], y + f.load[1]
     x, y, cut = limit_norm(x, y, bound)
-    if cut == 0 and s.gain * s.gate == 1.0:  # what is cut, or not let through, does not add up
+    if cut == 0 and s.gain * s.gate == 1.0:  # anti-windup: do not integrate while the output is limited
         f.load[0] -= rate * s.period * e[0]
         f.load[1] -= rate * s.period * e[1]
     s.output[0], s.output[1] = -x, -y
@@ -124,17 +128,17 @@ def _pull(s: Any, first: bool, force_x: float, force_y: float) -> None:
 
 @kernel
 def _lead(s: Any, x: float, y: float) -> None:
-    """Leave in ``s.output`` the velocity that takes an admittance device's reference to the place (x, y)."""
+    """Write the velocity that takes the reference to (x, y) to ``s.output`` (admittance)."""
     vx, vy = (x - s.reference[0]) / s.period, (y - s.reference[1]) / s.period
     s.output[0], s.output[1], _ = limit_norm(vx, vy, s.motion.bound)
 
 
 @kernel
 def move(s: Any, _x: float, _y: float) -> None:
-    """Advance a motion by one period; what an element is given is in the record, too.
+    """Advance a motion by one period; its inputs are in the record.
 
-    The columns of an element say the same of a motion: its proxy is the reference, which the sliding velocity is that
-    of, the displacement is how far the end effector is off it, and it sticks where it has come to its end.
+    The columns of an element apply to a motion as follows: the proxy is the reference, the sliding velocity is its
+    velocity, the displacement is the following error, and it sticks at the end of the reference.
     """
     f, m = s.follower, s.motion
     if f.astray != 0:

@@ -1,8 +1,8 @@
-"""Elements on scenes: programs whose law has its numbers from the place of the proxy.
+"""Elements on scenes: programs whose law parameters depend on the position of the proxy.
 
-At the beginning of every tick the scene is looked up where the proxy was at the end of the last one, and the law of
-this tick has the numbers that were found there. The element's own step is what it is without a scene: it takes energy
-out of the contact whatever the numbers are, so that a level that changes from place to place cannot drive anything.
+At the start of every tick, the parameters are looked up in the scene at the position of the proxy at the end of the
+last tick. The element's step is the same as without a scene: it dissipates energy for any parameters, so that a
+friction level that varies with position cannot drive the device.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ class OnScene:
     Attributes
     ----------
     element : Element
-        One of the models A to D; its law is that of the scene's background.
+        One of the models A to D; its law must be the law of the scene's background.
     scene : Scene
-        The surface. In front of a spring its borders are wider (`haptics.scenes.fitted`).
+        The surface. For elements with a spring its borders are widened (`haptics.scenes.fitted`).
 
     Raises
     ------
     ConfigurationError
-        If it is another element, has another law, or condition (15) fails anywhere in the scene.
+        If the model or the law of the element does not match, or condition (15) fails anywhere in the scene.
     """
 
     element: Element
@@ -63,7 +63,7 @@ class OnScene:
 
     @functools.cached_property
     def surface(self) -> Scene:
-        """The scene with its borders as wide as they are here."""
+        """The scene with its borders widened for the element."""
         return fitted(self.scene, self.element)
 
     @functools.cached_property
@@ -77,7 +77,7 @@ class OnScene:
 
     @property
     def causality(self) -> Causality:
-        """What the element takes and gives."""
+        """Causality of the element."""
         return self.element.causality
 
     @property
@@ -86,21 +86,24 @@ class OnScene:
         return self.element.period
 
     def fill(self, record: NDArray[Any]) -> None:
-        """Write what it is into a (1,) `record` that has the fields of `PARAMETERS`; it must live as long as that."""
+        """Write the parameters into a (1,) `record` with the fields of `PARAMETERS`.
+
+        The object must outlive the record, which contains the address of its scene.
+        """
         write_parameters(self.element, record)
         write_step(self.element, record)
         record["scene"]["look_up"] = address_of_part(look_up, CORE)
         record["scene"]["table"] = self._table.ctypes.data
 
     def copy_record(self) -> NDArray[Any]:
-        """Return a kernel record, (1,) of dtype `ELEMENT`: what it is, and the present state of the element."""
+        """Return a kernel record, (1,) of dtype `ELEMENT`, with the present state of the element."""
         record = self.element.copy_record()
         self.fill(record)
         return record.astype(ELEMENT, copy=False)
 
 
 def write_walls(record: NDArray[Any], walls: PackedWalls, causality: Causality) -> None:
-    """Write walls into a (1,) `record` that has the fields of `PARAMETERS`; they must live as long as it is used."""
+    """Write walls into a (1,) `record` with the fields of `PARAMETERS`; `walls` must outlive the record."""
     places = record["scene"]
     places["walls"], places["wall_count"] = walls.address, walls.count
     if walls.count:

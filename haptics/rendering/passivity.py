@@ -1,19 +1,24 @@
-"""Passivity observer and controller: the energy that the loop injects at the handle, and a damper that takes it out.
+"""Passivity observer and passivity controller for the energy that the loop injects at the handle.
 
-A friction element stores energy, in its spring and its mass, and dissipates it; it cannot generate any. The loop around
-it can: the zero-order hold keeps the force of a sample for a period, and it arrives late, so that a spring gives back
-more than it was given.
+A friction element stores energy in its spring and mass and dissipates energy, but cannot generate any. The loop around
+it can: the zero-order hold keeps the force of a sample for a period, and the force arrives late, so that a spring
+returns more energy than it received.
 
-The *observer* adds up what the handle was given beyond the element's own store: ``injected`` [J]. The *controller* adds
-a damper while its own ledger shows an ``excess`` [J]. This is time-domain passivity (Hannaford and Ryu 2002) with four
-differences. The store of the element, which is passive as an algorithm (Kikuuwe et al. 2006), is known and counted, and
-so is what a late force lends to a handle that gains speed. What the dampers took out within the last swing is credit: a
-loop that settles by itself is left alone. What friction dissipated in a slide never is: a ring that follows is noticed
-at once. And since a ring that is balanced to the last joule would go on for ever, the damper outlasts the excess by
-`LINGERING`.
+The *observer* integrates the energy given to the handle beyond the energy stored by the element: ``injected`` [J]. The
+*controller* adds damping while a separate energy balance shows an ``excess`` [J]. This is time-domain passivity control
+(Hannaford and Ryu 2002) with four differences:
 
-Neither can see what it is not told: a delay that the data sheet does not state, the dynamics of the motors, what
-happens between two counts of the encoder. ``docs/passivity.md`` has figures.
+- The energy stored by the element, which is passive as an algorithm (Kikuuwe et al. 2006), is known and included. So is
+  the energy that a late force lends to an accelerating handle.
+- Energy dissipated by the dampers within the last swing is a credit, so that a loop that settles by itself is not
+  damped further.
+- Energy dissipated by friction during sliding is never a credit, so that an oscillation after the slide is detected at
+  once.
+- The damping decays with the time constant `LINGERING` after the excess, because an oscillation with an exactly
+  balanced energy would continue indefinitely.
+
+Neither can account for unknown effects: a delay missing from the specification, the dynamics of the motors, or motion
+between two encoder counts. ``docs/passivity.md`` has figures.
 """
 
 from __future__ import annotations
@@ -30,10 +35,10 @@ from haptics.records import Status
 PASSIVITY = int(Status.PASSIVITY)
 
 HISTORY = 512
-"""Commands remembered: delays of up to 510 periods are accounted for, longer ones as if they were that long."""
+"""Number of stored commands; delays are clipped to 510 periods."""
 
 LINGERING = 0.03
-"""Time constant with which credit fades, and damping that nothing calls for any more [s]: a swing of a stiff handle."""
+"""Time constant of the decay of credit and of unneeded damping [s]; about one swing of a stiff handle."""
 
 PASSIVITY_FIELDS: list[tuple[Any, ...]] = [
     ("passivity_control", "<i8"),
@@ -58,15 +63,18 @@ PASSIVITY_FIELDS: list[tuple[Any, ...]] = [
     ("alarmed", "<i8"),
     ("added_damping", "<f8"),
 ]
-"""What observer and controller need in the record of the rendering; `prepare_passivity` fills the first six."""
+"""Fields of observer and controller in the record of the rendering.
+
+`prepare_passivity` fills the first six.
+"""
 
 
-# --- kernels: s is a record that has the fields above, those of the rendering and those of walls -----------------
+# --- kernels: s is a record with the fields above, those for the rendering and those for walls ------------------------
 
 
 @kernel
 def remember(s: Any, cx: float, cy: float) -> None:
-    """Take note of the command (cx, cy) that is sent in this tick."""
+    """Append the command (cx, cy) of this tick to the history."""
     slot = s.written % HISTORY
     s.history[slot, 0], s.history[slot, 1] = cx, cy
     s.written += 1
@@ -74,7 +82,7 @@ def remember(s: Any, cx: float, cy: float) -> None:
 
 @kernel
 def hold_last(s: Any, periods: int) -> None:
-    """Take note of the time since the last command, `periods` ago: one that was not replaced was held."""
+    """Append the last command to the history for the periods in which it was held; it is `periods` old."""
     for _ in range(min(periods, HISTORY) - 1):
         latest = (s.written - 1) % HISTORY
         remember(s, s.history[latest, 0], s.history[latest, 1])
@@ -82,16 +90,16 @@ def hold_last(s: Any, periods: int) -> None:
 
 @kernel
 def _force_in_effect(s: Any, i: int, delay: float, periods: int) -> float:
-    """Return the mean of component `i` of the force [N] over the last `periods`, all of them since the latest command.
+    """Return the mean of force component `i` [N] over the last `periods`, all after the latest command.
 
-    With a delay of n + phi periods, the period that begins with command number k is under number k - n - 1 for the part
-    phi of it and under number k - n for the rest.
+    With a delay of n + phi periods, command number k - n - 1 acts for the fraction phi of the period that begins with
+    command number k, and command number k - n for the rest.
     """
     n = int(delay)
     phi = delay - n
     latest = s.written - 1
     total = 0.0
-    counted = min(periods, n + 2)  # what comes later is under the latest command
+    counted = min(periods, n + 2)  # the latest command acts in all further periods
     for j in range(counted):
         older, newer = min(latest - n - 1 + j, latest), min(latest - n + j, latest)
         total += phi * s.history[older % HISTORY, i] + (1.0 - phi) * s.history[newer % HISTORY, i]
@@ -102,11 +110,14 @@ def _force_in_effect(s: Any, i: int, delay: float, periods: int) -> float:
 
 @kernel
 def _stored(s: Any) -> float:
-    """Return what element and walls hold [J]: ``K |e|^2/2 + M |v|^2/2``; the springs of Iwan's model each by itself."""
+    """Return the energy stored in element and walls [J].
+
+    It is ``K |e|^2/2 + M |v|^2/2``; Iwan's model has several springs.
+    """
     K, M, e, v = s.stiffness, s.mass, s.displacement, s.mass_velocity
     square = e[0] * e[0] + e[1] * e[1]
     if s.model == IWAN:
-        n, k = int(s.numbers[0]), s.numbers[2]  # k of the stiffness belongs to n equal springs, the rest to one
+        n, k = int(s.numbers[0]), s.numbers[2]  # n equal springs share k of the stiffness, one spring has the rest
         square = (1.0 - k) * (s.memory[STIFF] * s.memory[STIFF] + s.memory[STIFF + 1] * s.memory[STIFF + 1])
         for j in range(2 * n):
             square += k * (s.memory[j] * s.memory[j] / n)
@@ -116,17 +127,17 @@ def _stored(s: Any) -> float:
 
 @kernel
 def _lent(s: Any) -> float:
-    """Return what a handle at the present speed w was lent because the force is late, and gives back as it stops [J].
+    """Return the energy [J] that the delayed force lends to the handle at its present speed.
 
-    A coupling that comes t late gives ``-K x(-t) - B v(-t) = -K x - (B - K t) v + (B t - K t^2/2) a``, to second order:
-    besides a weaker damper the opposite of a mass. Only the damper can inject; what such a mass gives it takes again.
-    The spring is late by half a period more than the device, for the hold, and the damper by a whole one, since its
-    velocity is a difference.
+    A coupling with a delay t exerts ``-K x(-t) - B v(-t) = -K x - (B - K t) v + (B t - K t^2/2) a``, to second order: a
+    weaker damper and a negative mass. Only the damper term can inject energy; the energy of the negative mass is
+    recovered when the handle stops. The spring force is half a period later than the device's delay because of the
+    hold. The damper force is a full period later, because its velocity is a difference.
     """
     K, B, u, v = s.stiffness, s.damping, s.velocity, s.sliding_velocity
     spring_late = s.period * (s.applied_delay + s.estimator_lag + 0.5)
     damper_late = spring_late + 0.5 * s.period
-    wx, wy = u[0] - v[0], u[1] - v[1]  # of the ends of the coupling against each other
+    wx, wy = u[0] - v[0], u[1] - v[1]  # relative velocity of the ends of the coupling
     energy: float = 0.5 * (B * damper_late - 0.5 * K * spring_late * spring_late) * (wx * wx + wy * wy)
     energy += 0.5 * (damper_late * s.wall_damper_power - 0.5 * spring_late * spring_late * s.wall_spring_power)
     return energy
@@ -134,11 +145,11 @@ def _lent(s: Any) -> float:
 
 @kernel
 def _quantisation_energy(s: Any, displacement: float, before: float) -> float:
-    """Return the energy [J] that quantisation can feign in a `displacement` [m] after one of `before` a period ago.
+    """Return the largest apparent energy [J] due to quantisation of a `displacement` [m].
 
-    A spring that follows a staircase of steps q is late by half a step and gives back K q^2/2 per step that the handle,
-    moving smoothly, was never given (Diolaiti et al. 2006 have it as the friction K q/2 that a device must have). What
-    has gone on since the last period is no such step.
+    A spring that follows a staircase of steps q lags by half a step. It seems to return K q^2/2 per step that a
+    smoothly moving handle never received. Diolaiti et al. 2006 express this as the friction K q/2 that a device must
+    have. The part of the displacement that equals the previous one, `before`, is not such a step.
     """
     step = min(abs(displacement), abs(displacement - before), s.encoder_step)
     energy: float = 0.5 * (s.stiffness + s.wall_stiffness) * step * step
@@ -147,19 +158,22 @@ def _quantisation_energy(s: Any, displacement: float, before: float) -> float:
 
 @kernel
 def _note_motion(s: Any) -> None:
-    """Tell in ``s.moving`` whether the handle has certainly moved in this tick: to and fro by one count is nothing."""
+    """Set ``s.moving`` to 1 if the handle has moved by more than the jitter of one encoder count."""
     q = s.encoder_step
     s.moving = 1 if q == 0.0 else 0
     for i in range(2):
         displacement = s.position[i] - s.anchor[i]
-        if abs(displacement) > 1.01 * q:  # whole counts, but for rounding
+        if abs(displacement) > 1.01 * q:  # more than one count, with tolerance for rounding
             s.anchor[i] = s.position[i] - math.copysign(q, displacement)
             s.moving = 1
 
 
 @kernel
 def _enter_injected(s: Any, periods: int, growth: float) -> None:
-    """Enter the time since the last observation, in which the element's store grew by `growth` [J]."""
+    """Add the energy since the last observation to ``s.injected``.
+
+    `growth` [J] is the increase of the energy stored by the element.
+    """
     injected = growth
     for i in range(2):
         displacement = s.position[i] - s.observed_position[i]
@@ -174,16 +188,18 @@ def _enter_injected(s: Any, periods: int, growth: float) -> None:
 
 @kernel
 def _holds(s: Any) -> bool:
-    """Tell whether the handle is held by springs: the element sticks, or a wall does and friction slides on none."""
+    """Return True if springs hold the handle: the element sticks, or walls stick and none slides."""
     return bool(s.sticking != 0 or s.wall_held == 1)
 
 
 @kernel
 def _enter_excess(s: Any, growth: float) -> None:
-    """Enter the last period into the controller's ledger; `growth` [J] is that of the store, less what was lent.
+    """Add the energy of the last period to ``s.excess``.
+
+    `growth` [J] is the increase of the stored energy less the increase of the lent energy.
 
     The device's own damping absorbs part of the energy that the zero-order hold generates (Colgate and Schenkel 1997).
-    The quantisation error of the encoder excuses an excess, but is no credit.
+    The quantisation error of the encoder reduces an excess but gives no credit.
     """
     gained, feigned = growth, 0.0
     for i in range(2):
@@ -196,19 +212,20 @@ def _enter_excess(s: Any, growth: float) -> None:
     if excess > 0.0:
         s.excess = max(0.0, excess - feigned)
         return
-    if not _holds(s):  # friction's work ends an excess, and pays for nothing later
+    if not _holds(s):  # work of friction cancels an excess but gives no credit
         excess = max(excess, min(s.excess, 0.0))
     s.excess = excess * math.exp(-s.period / LINGERING)
 
 
 @kernel
 def observe(s: Any, periods: int) -> None:
-    """Bring ``s.injected`` [J] up to date: a good sample came, `periods` after the last, and the element has stepped.
+    """Update ``s.injected`` [J] after the element's step for a good sample, `periods` after the last.
 
-    ``X = max(0, X + dE + dS - N)``: dE is what the handle was given, force in effect times measured displacement, or,
-    of an admittance device, minus the hand's force, by the trapezoidal rule, times displacement. dS is the growth of
-    the element's store and N the quantisation energy of the encoder. The controller's ledger takes the displacement
-    that the element was told instead of the measured one: the two need not agree to a count while the handle rests.
+    ``X = max(0, X + dE + dS - N)``: dE is the energy given to the handle, i.e. force in effect times measured
+    displacement. For an admittance device it is the negative product of the hand's force (trapezoidal rule) and the
+    displacement. dS is the growth of the energy stored by the element, and N the quantisation energy of the encoder.
+    The balance of the controller uses the displacement that the element received as input instead of the measured one;
+    they may differ by a count while the handle rests.
     """
     _note_motion(s)
     stored, lent = _stored(s), _lent(s)
@@ -226,17 +243,22 @@ def observe(s: Any, periods: int) -> None:
 
 @kernel
 def forget(s: Any) -> None:
-    """Begin the observation anew at the next good sample: nobody knows what happened since. What was found stays."""
+    """Restart the observation at the next good sample; ``injected`` and ``excess`` are kept.
+
+    The energy until then is unknown.
+    """
     s.observed = s.wall_seen = 0
 
 
 @kernel
 def _missing_damping(s: Any, power: float) -> float:
-    """Return the damping [N s/m] that takes the excess out within a period at the squared speed `power` [m^2/s^2].
+    """Return the damping [N s/m] that dissipates the excess within a period.
 
-    It acts from an excess of ``(K + B/T) q^2`` on, the work of one count's step in force, until nothing is left. There
-    are two bounds: what the device bears, less what the element itself damps, and ``2 K (t + T/2)``, twice what a
-    spring K whose force comes t late does in the opposite sense.
+    `power` [m^2/s^2] is the squared speed of the handle.
+
+    It acts from an excess of ``(K + B/T) q^2``, the work of the force step of one count, until the excess is zero. It
+    has two bounds: the largest damping of the device minus the damping of the element, and ``2 K (t + T/2)``, twice the
+    negative damping of a spring K with a force delay t.
     """
     T, q = s.period, s.encoder_step
     K, B = s.stiffness + s.wall_stiffness, s.damping + s.wall_damping
@@ -249,7 +271,7 @@ def _missing_damping(s: Any, power: float) -> float:
     wanted = 0.0
     if s.alarmed != 0 and power > 0.0:
         wanted = s.excess / (T * power) if s.excess < bound * T * power else bound
-    if _holds(s):  # while it slides friction takes out more than a delay can give
+    if _holds(s):  # while sliding, friction dissipates more than the delay can inject
         wanted = max(wanted, s.added_damping * math.exp(-T / LINGERING))
     damping: float = min(wanted, bound)
     return damping
@@ -257,7 +279,7 @@ def _missing_damping(s: Any, power: float) -> float:
 
 @kernel
 def dissipate(s: Any, fx: float, fy: float) -> tuple[float, float, int]:
-    """Add to the force (fx, fy) [N] the damping that is missing; return it with the flag, or unchanged with 0."""
+    """Add the required damping to the force (fx, fy) [N]; return it with the flag, or unchanged with 0."""
     vx, vy = s.velocity[0], s.velocity[1]
     power = vx * vx + vy * vy
     alpha = _missing_damping(s, power)
@@ -267,20 +289,20 @@ def dissipate(s: Any, fx: float, fy: float) -> tuple[float, float, int]:
     return fx - alpha * vx, fy - alpha * vy, PASSIVITY
 
 
-# --- what the kernels are told of a device -------------------------------------------------------------------------
+# --- parameters of a device -------------------------------------------------------------------------------------------
 
 
 def largest_added_damping(spec: DeviceSpec, period: float) -> float:
-    """Return the damping that may act on a device, that of the element included [N s/m]; 0 if its mass is not known.
+    """Return the largest damping of a device including the element's [N s/m]; 0 if its mass is unknown.
 
-    A mass m with a damper whose force comes t late is stable below ``pi m / (2 t)``; half of that leaves a margin of
-    two, for what is not known of the device. A sampled damper is late by the device's delay, half a period for the
-    hold, half for the difference the velocity is, and the lag of its estimator.
+    A mass m with a damper whose force is delayed by t is stable below ``pi m / (2 t)``. Half of this value leaves a
+    safety factor of two for unknown properties of the device. The delay of a sampled damper is the sum of the device's
+    delay, half a period for the hold, half a period for the velocity difference, and the lag of the velocity estimator.
 
     Parameters
     ----------
     spec : DeviceSpec
-        The device. A delay that is not stated counts as none.
+        The device. An unknown delay counts as zero.
     period : float
         Time between two ticks [s].
     """
@@ -290,7 +312,7 @@ def largest_added_damping(spec: DeviceSpec, period: float) -> float:
 
 
 def prepare_passivity(core: Any, spec: DeviceSpec, period: float, control: bool) -> None:
-    """Fill the fields of a (1,) record that say what the device is like [SI], and whether the controller is on."""
+    """Write the parameters of the device [SI] and the controller switch into a (1,) record."""
     delay, lag = (spec.delay or 0.0) / period, spec.velocity_lag / period
     core["passivity_control"] = control and spec.causality is Causality.IMPEDANCE
     core["applied_delay"] = min(delay, HISTORY - 2.0)

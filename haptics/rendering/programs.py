@@ -1,7 +1,8 @@
-"""Programs: what a tick computes behind the envelope: an element, an element on a scene, a motion.
+"""Programs of a rendering (element, element on a scene, motion) and their journal entries.
 
-The journal of a recording has every program, with its number: a change of parameters keeps the number, a new program
-has the next one, and begins at its beginning. The table of a motion is a file of its own in the recording.
+The journal of a recording contains every program with its number. A change of parameters keeps the number; a new
+program gets the next number and starts from its initial state. The table of a motion is a separate file in the
+recording.
 """
 
 from __future__ import annotations
@@ -32,9 +33,10 @@ _LARGEST = 8 * WIDTH * MOST_ROWS + 1000
 
 
 def parameters_of(program: Program, number: int = 0) -> NDArray[Any]:
-    """Return what a program is as a (1,) record of dtype `PARAMETERS`, ready for `Rendering.configure` here.
+    """Return the parameters of a program as a (1,) record of dtype `PARAMETERS`.
 
-    The record of a motion or a scene has the address of its table: that must live as long as the record is used.
+    The record is an argument of `Rendering.configure`. For a motion or a scene it contains the address of a table, so
+    it is valid in this process only, and the program must outlive it.
     """
     record = np.zeros(1, PARAMETERS)
     if isinstance(program, Motion | OnScene):
@@ -46,21 +48,21 @@ def parameters_of(program: Program, number: int = 0) -> NDArray[Any]:
     return record
 
 
-# --- in a recording ---------------------------------------------------------------------------------------------------
+# --- storage in a recording -------------------------------------------------------------------------------------------
 
 
 def table_name(number: int) -> str:
-    """Return the file of the table of program `number` in a recording."""
+    """Return the file name of the table of program `number` in a recording."""
     return f"motion_{number:04d}.npy"
 
 
 def keep_motion(folder: Path, motion: Motion, number: int) -> dict[str, Any]:
-    """Write the table of a motion into a recording; return what its journal is to say, with a new version.
+    """Write the table of a motion into a recording and return its journal entry, without the version.
 
     Raises
     ------
     OSError
-        If it cannot be written.
+        If the file cannot be written.
     """
     data = io.BytesIO()
     np.save(data, motion.table)
@@ -71,23 +73,23 @@ def keep_motion(folder: Path, motion: Motion, number: int) -> dict[str, Any]:
 
 
 def read_program(folder: Path, entry: Mapping[str, Any], causality: Causality, period: float) -> Program:
-    """Return the program of an entry of a recording's journal.
+    """Return the program of a journal entry of a recording.
 
     Parameters
     ----------
     folder : Path
-        The recording.
+        Folder of the recording.
     entry : mapping
-        The entry.
+        Journal entry.
     causality : Causality
-        Of the device.
+        Causality of the device.
     period : float
         Time between two ticks [s].
 
     Raises
     ------
     RecordingError
-        If the table of a motion is missing, or is another than was written down.
+        If the table of a motion is missing or its hash differs from the journal.
     ConfigurationError
         If a parameter is not allowed.
     """

@@ -1,7 +1,7 @@
-"""Pairs a program with a device and turns each sample into a command: one compiled call per tick.
+"""Rendering: a program coupled to a device, with one compiled call per tick.
 
-Words: the *proxy* is the virtual point that slides on the surface. For models A and D it is the integrated reference,
-for B and C the end effector minus the elastic displacement.
+The *proxy* is the virtual point that slides on the surface. For models A and D it is the integrated reference, for B
+and C the end effector minus the elastic displacement.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from haptics.scenes.walls import PackedWalls
 
 
 def require_pair(program: Program, spec: DeviceSpec) -> None:
-    """Raise unless `program` and the device described by `spec` fit together.
+    """Raise unless `program` and the device described by `spec` are compatible.
 
     Raises
     ------
     CausalityError
-        If one is an impedance and the other an admittance.
+        If they have different causality.
     ConfigurationError
-        If the device cannot serve the program's rate.
+        If the device does not support the program's rate.
     """
     if program.causality is not spec.causality:
         fitting = " or ".join(name for name, places in FOUR_MODELS.items() if spec.causality in places)
@@ -58,32 +58,32 @@ def require_pair(program: Program, spec: DeviceSpec) -> None:
 
 
 class Rendering:
-    """A program in front of a device, behind the envelope.
+    """A program coupled to a device through the safety envelope.
 
     Parameters
     ----------
     program : Element, OnScene or Motion
-        What is rendered; the state of an element at this moment is where the rendering starts.
+        Program to render, which may be an element in any state.
     spec : DeviceSpec
-        The device's data sheet.
+        Specification of the device.
     limits : Limits, optional
-        The envelope; the device's own limits by default.
+        Limits of the envelope; by default the limits of the device.
     eases_down : bool
-        Whether the force eases to a smaller one, too, when parameters change; in recordings before format 3 it did not.
+        Whether the force also eases down after a change of parameters; False for recordings before format 3.
 
     Attributes
     ----------
     command : (2,) float array
         The command of the last tick.
     core : (1,) structured array
-        Everything that a tick needs and changes, as kernels read it (`haptics.rendering.kernels.CORE`).
+        Record of all inputs, parameters and states of a tick (`haptics.rendering.kernels.CORE`).
     words : (n,) int64 array
-        The same in words of 8 bytes.
+        The same memory as 8-byte words.
 
     Raises
     ------
     CausalityError, ConfigurationError
-        See `require_pair`; also where a limit is wider than the device's own.
+        See `require_pair`; also if a limit is wider than the device's limit.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class Rendering:
         self._spec, self._limits = spec, limits
         self._walls: tuple[PackedWalls, ...] = (PackedWalls(()),)
         self._put_walls(core, program)
-        self._present: tuple[Program, ...] = (program,)  # whose table the record may have
+        self._present: tuple[Program, ...] = (program,)  # their tables may be in use by the record
         self._element = core.copy()
         self._position, self._velocity, self._force = core["position"][0], core["velocity"][0], core["force"][0]
         self._sample_age, self._permission = core["sample_age"], core["permission"]
@@ -117,7 +117,7 @@ class Rendering:
         self.begin()
 
     def begin(self) -> None:
-        """Put everything to the start of a run: nothing is known of the device, nothing is let through yet."""
+        """Reset to the start of a run: unknown device state and zero output."""
         core = self.core
         for name, *_ in STATE_FIELDS:
             core[name] = self._element[name]
@@ -125,7 +125,7 @@ class Rendering:
             core[name] = 0
         self._walls[-1].rest()
         prepare_passivity(core, self._spec, float(core["period"][0]), control=self._limits.passivity_control)
-        core["reference"] = np.nan  # until the first good sample says where an admittance device is
+        core["reference"] = np.nan  # unknown until the first good sample of an admittance device
         core["rise"] = core["fade_in"]
         core["last_tick"] = core["good_tick"] = -1
         core["last_gate"] = 1.0
@@ -133,9 +133,9 @@ class Rendering:
 
     @property
     def safe_outputs(self) -> tuple[Vector, ...]:
-        """The commands, each (2,), that one after the other leave the device safe; see `haptics.rendering.envelope`.
+        """Commands, each (2,), that lead in sequence to the safe output; see `haptics.rendering.envelope`.
 
-        None for an admittance device that has not given a good sample yet: it has not been told to move either.
+        Empty for an admittance device before its first good sample, because it has not been commanded yet.
         """
         core = self.core
         if not core["admittance"][0]:
@@ -145,23 +145,24 @@ class Rendering:
 
     @property
     def assistance(self) -> float:
-        """How much friction compensation the device may add to the last command, 0 to 1.
+        """Share of the friction compensation that the device may add to the last command, 0 to 1.
 
-        As much as the envelope lets through of the output; nothing where it does not let anything drive the handle on.
+        It equals the share of the output, and is 0 while the envelope forbids any force that drives the handle.
         """
         return assistance_of(self.core)
 
     def configure(self, parameters: NDArray[Any], version: int) -> None:
-        """Replace what the program is by a (1,) record of dtype `PARAMETERS`; where it is stays as it is.
+        """Replace the parameters of the program, keeping its state.
 
-        Parameters from another process bring no addresses, of the step and of a custom law: those in force are kept.
-        Those with another number of the program are of a new one, which begins at the next good sample.
+        `parameters` is a (1,) record of dtype `PARAMETERS`. Parameters from another process contain no addresses (of
+        the step and of a custom law); the present addresses are kept. A different program number means a new program,
+        whose state is reset at the next good sample.
         """
         configure(self.core, self.words, parameters.view(np.int64))
         self.core["version"] = version
 
     def take(self, program: Program, number: int, version: int) -> None:
-        """Go on with another program, from the next tick on, or with other parameters of the one with this `number`.
+        """Switch at the next tick to another program, or to other parameters if `number` is unchanged.
 
         Raises
         ------
@@ -171,12 +172,12 @@ class Rendering:
         self.configure(self.prepare(program, number), version)
 
     def prepare(self, program: Program, number: int) -> NDArray[Any]:
-        """Return the (1,) record of parameters of another program, whose table is kept as long as it may be needed.
+        """Return the (1,) parameter record of another program and keep its tables alive.
 
         Raises
         ------
         CausalityError, ConfigurationError
-            See `require_pair`; also if its period is another one.
+            See `require_pair`; also if its period differs.
         """
         require_pair(program, self._spec)
         if program.period != self.core["period"][0]:
@@ -187,7 +188,7 @@ class Rendering:
         return parameters
 
     def _put_walls(self, record: NDArray[Any], program: Program) -> None:
-        """Write the walls of a program into its record; where these are as before, what is touched stays so."""
+        """Write the walls of a program into its record; unchanged walls keep their contact state."""
         walls = program.scene.walls if isinstance(program, OnScene) else ()
         if walls != self._walls[-1].walls:
             self._walls = (*self._walls[-2:], PackedWalls(walls))
@@ -195,12 +196,12 @@ class Rendering:
 
     @property
     def program(self) -> int:
-        """Number of the program that is in force."""
+        """Number of the present program."""
         return int(self.core["program"][0])
 
     @property
     def arrived(self) -> bool:
-        """Whether a motion has come to its end, and stays there."""
+        """Whether a motion has reached its end."""
         core = self.core
         return bool(core["sticking"][0] and core["follower"]["begun"][0] and not core["fresh"][0])
 
@@ -218,21 +219,21 @@ class Rendering:
         Parameters
         ----------
         state : State
-            The device's sample.
+            Sample of the device.
         age : float
-            How old it is [s].
+            Age of the sample [s].
         slots, slot
             Trace rows and the index of the one to fill.
         timing : (tick, time, period_error, flags)
             Number and nominal time [s] of the tick, its lateness [s], and the timing bits of its status.
         permission : int
-            What the envelope must know besides (`haptics.records.Permission`).
+            Further inputs of the envelope (`haptics.records.Permission`).
 
         Returns
         -------
         (2,) float array
-            The command; valid until the next call. It is nan, and must not be written, as long as an admittance
-            device has not given a good sample.
+            Command, valid until the next call. It is nan and must not be written before the first good sample of an
+            admittance device.
         """
         self._position[:] = state.position
         self._velocity[:] = state.velocity
@@ -244,7 +245,7 @@ class Rendering:
         return self.command
 
     def again(self, recorded: Rows) -> Rows:
-        """Render recorded samples once more; return rows like `recorded` whose physical columns are ours."""
+        """Render recorded samples again; return a copy of the rows with recomputed physical columns."""
         rows = recorded.copy()
         render_again(self.core, recorded, rows)
         return rows

@@ -1,8 +1,8 @@
-"""The step of an element on a scene as a kernel: its law has the numbers of the place where the proxy is.
+"""Kernel of the step of an element on a scene, with law parameters that depend on the proxy position.
 
-The scene is looked up before the step, where the proxy was at the end of the last tick: for models A and D the
-reference, for B and C the end effector less the displacement. What is looked up is a part (`haptics.scenes.kernels`);
-without a scene its address is 0, and that is all that is asked.
+Before the step, the scene is looked up at the position of the proxy at the end of the last tick: the reference for
+models A and D, the end effector minus the displacement for B and C. The lookup is a part (`haptics.scenes.kernels`);
+its address is 0 without a scene.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from haptics.jit import inlined_kernel, kernel
 from haptics.parts import call_part
 
 NOWHERE = -1
-"""What the column ``region`` holds without a scene."""
+"""Value of the column ``region`` without a scene."""
 
 PLACE_FIELDS: list[tuple[Any, ...]] = [("region", "<i8")]
-"""What is known of the place of the proxy."""
+"""Fields for the position of the proxy in the scene."""
 
 
 @kernel
 def _look_up(s: Any) -> None:
-    """Give the law the numbers that the scene has where the proxy was after the last tick.
+    """Set the parameters of the law to the values of the scene at the proxy position after the last tick.
 
-    Where nobody knows where that was, after the start or a sample that could not be used, it is where the end effector
-    is now, less the displacement.
+    If that position is unknown, after the start or an unusable sample, use the present end effector position minus the
+    displacement.
     """
     if s.admittance != 0:
         x, y = s.reference[0], s.reference[1]

@@ -1,41 +1,44 @@
-r"""One tick of contact with walls, as parts: what they do to the handle, or to the mass of an admittance.
+r"""One tick of contact with walls, as parts for impedance and admittance devices.
 
-A wall is met at depth d with the gradient g of the depth (`haptics.scenes.wall_kernels`), which points inwards, and
-along the surface with the unit vector :math:`t \perp g`. Its normal force is :math:`N = \lambda |g|`,
+A contact has the depth d with the gradient g of the depth (`haptics.scenes.wall_kernels`), which points inwards, and
+the unit vector :math:`t \perp g` along the surface. Its normal force is :math:`N = \lambda |g|`,
 
 .. math:: \lambda = \max(0, \min(K d + B \dot d, 2 K d)),
 
-so that the damper is at most as strong as the spring: no jump at the surface, no pull. Friction is Coulomb's,
-:math:`|f| \le \mu N`, with equality while it slides. What the hand feels is :math:`-\lambda g - f t`.
+so that the damper force never exceeds the spring force: there is no jump at the surface and no attraction. Friction
+follows Coulomb's law, :math:`|f| \le \mu N`, with equality during sliding. The force on the hand is
+:math:`-\lambda g - f t`.
 
-**Impedance** (`push`). The depth is that of the sample, :math:`\dot d = g \cdot u`. Friction is model C of Kikuuwe et
-al. 2006 along the surface, with the wall's own K and B: its end, held by the surface, stretches a spring by e. With the
-way :math:`\Delta s = t \cdot (x_k - x_{k-1})` of the handle and its speed :math:`u_t = t \cdot u`, the force with which
-it would stick is :math:`f^* = K (e_{k-1} + \Delta s) + B u_t`. If :math:`|f^*| \le \mu N`, the end does not move, f is
-:math:`f^*` and :math:`e_k = e_{k-1} + \Delta s`; else f is :math:`\mu N` in its direction, and the end slides at
-:math:`v = (f^* - f)/(B + T K)`, :math:`e_k = e_{k-1} + \Delta s - T v`: (38) with a level that is set anew in each
-tick. As :math:`f v \ge 0` for any level, friction takes energy whatever the normal force does. The way is that of the
-encoder, not of the velocity: an end that sticks does not creep, however the velocity is estimated.
+**Impedance** (`push`). The depth is that at the sample, and :math:`\dot d = g \cdot u`. Friction is model C of Kikuuwe
+et al. 2006 along the surface, with the wall's K and B: a spring with elongation e connects the handle to a point on the
+surface. With the displacement :math:`\Delta s = t \cdot (x_k - x_{k-1})` of the handle and its speed
+:math:`u_t = t \cdot u`, the force under sticking is :math:`f^* = K (e_{k-1} + \Delta s) + B u_t`. If
+:math:`|f^*| \le \mu N`, the point does not move, f is :math:`f^*` and :math:`e_k = e_{k-1} + \Delta s`. Otherwise f is
+:math:`\mu N` in the direction of :math:`f^*`, and the point slides at :math:`v = (f^* - f)/(B + T K)`,
+:math:`e_k = e_{k-1} + \Delta s - T v`. This is (38) with a level that changes in each tick. As :math:`f v \ge 0` for
+any level, friction dissipates energy for any normal force. The displacement is measured by the encoder, not integrated
+from the velocity, so that a sticking point does not creep with errors of the velocity estimate.
 
 **Admittance** (`haptics.rendering.wall_masses`). The reference r moves with the mass,
-:math:`M (v' - v)/T = h - \lambda g - f t` and the friction of the plane. It is solved implicitly, with
-:math:`d' = d + T g \cdot v'` in place of d and :math:`\dot d = g \cdot v'`: stable for any K, of which a very large one
-is a rigid wall. With the velocity :math:`w = v + T h / M` without the wall, :math:`r = g \cdot w`, :math:`Z = T/M` and
-:math:`c = B + T K`,
+:math:`M (v' - v)/T = h - \lambda g - f t`, and the friction of the plane. The equation is solved implicitly, with
+:math:`d' = d + T g \cdot v'` instead of d and :math:`\dot d = g \cdot v'`, which is stable for any K; a very large K
+gives a rigid wall. With the velocity :math:`w = v + T h / M` without the wall, :math:`r = g \cdot w`, :math:`Z = T/M`
+and :math:`c = B + T K`,
 
 .. math:: \lambda = \max\Bigl(0, \min\Bigl(\frac{K d + c r}{1 + Z c |g|^2},
-          \frac{2 K (d + T r)}{1 + 2 Z T K |g|^2}\Bigr)\Bigr),
+          \frac{2 K (d + T r)}{1 + 2 Z T K |g|^2}\Bigr)\Bigr).
 
-and with N known, friction is :math:`(53)`: :math:`f = t \cdot w / Z` if that is at most :math:`\mu N`, and then nothing
-is left of the motion along the wall; else :math:`\pm \mu N`. Several walls are solved one after the other, until none
-changes any more. The element then gets :math:`h - \lambda g - f t` in place of the hand's force, and its law holds as
-ever. With an isotropic law it only makes the velocity smaller that the wall was solved for (model A), so that wall and
-friction stay dissipative. Of a model whose friction comes through a spring (D and the bristle models) the force of the
-last tick is part of h here: it changes little in a tick.
+With N known, friction is :math:`(53)`: :math:`f = t \cdot w / Z` if its magnitude is at most :math:`\mu N`, which stops
+the motion along the wall; otherwise :math:`\pm \mu N`. Several walls are solved in turn until none changes. The element
+then receives :math:`h - \lambda g - f t` instead of the hand's force, and its law applies unchanged. An isotropic law
+only reduces the velocity for which the wall was solved (model A), so that wall and friction remain dissipative. For
+models whose friction acts through a spring (D and the bristle models), the friction force of the last tick is part of h
+here, because it changes little in a tick.
 
-A wall cannot stop a reference faster than the device may be accelerated. So a very stiff one is approached no faster
-than that it can: at most with :math:`a \sqrt{M/(2 K)}` at the surface (of 2 kN/m, with 2 kg and 50 m/s^2: 1.1 m/s).
-While the output fades in, the numbers of a wall fade in with it: a reference that begins inside is moved out gently.
+A wall cannot stop a reference faster than the device can decelerate. The approach speed of a very stiff wall is
+therefore limited to :math:`a \sqrt{M/(2 K)}` at the surface (for 2 kN/m, 2 kg and 50 m/s^2: 1.1 m/s). While the output
+fades in, stiffness and damping of the walls fade in with it, so that a reference that starts inside a wall is moved out
+gently.
 """
 
 from __future__ import annotations
@@ -60,19 +63,21 @@ WALL_FIELDS: list[tuple[Any, ...]] = [
     ("wall_damper_power", "<f8"),
     ("wall_held", "<i8"),
 ]
-"""What contact with walls needs in the record of the rendering.
+"""Fields for contact with walls in the record of the rendering.
 
-``wall_force`` [N] is what all walls do to the hand, or what is to be added to its force.
+``wall_force`` [N] is the total force of the walls on the hand (impedance), or the force to add to the hand's force
+(admittance).
 
-The rest is for the ledger of energy (`haptics.rendering.passivity`), of the walls that are touched: what they store,
-:math:`K d^2/2` and :math:`K e^2/2` of the spring along the surface [J], stiffness and damping of the stiffest, the sums
-of :math:`K w^2` and :math:`B w^2` with the speeds w of their springs, and whether they hold (1) or friction slides on
-one (2)."""
+The other fields are for the energy balance (`haptics.rendering.passivity`) and refer to the touched walls: the stored
+energy :math:`K d^2/2` plus :math:`K e^2/2` of the spring along the surface [J], stiffness and damping of the stiffest
+wall, the sums of :math:`K w^2` and :math:`B w^2` with the speeds w of the springs, and whether the walls stick (1) or
+friction slides on one of them (2).
+"""
 
 
 @kernel
 def begin_contact(s: Any) -> None:
-    """Forget the forces of the last tick."""
+    """Reset the contact forces and energies of the last tick."""
     s.wall_force[0] = s.wall_force[1] = s.normal_force = 0.0
     s.wall_stored = s.wall_stiffness = s.wall_damping = s.wall_spring_power = s.wall_damper_power = 0.0
     s.wall_held = 0
@@ -80,7 +85,10 @@ def begin_contact(s: Any) -> None:
 
 @kernel
 def add_wall(s: Any, w: Any, rates: tuple[float, float], slides: bool) -> None:
-    """Add what wall `w` does and stores; `rates` [m/s] are those of its depth and along it."""
+    """Add force and stored energy of wall `w`.
+
+    `rates` [m/s] are the rate of its depth and the speed along it.
+    """
     gx, gy = w.inwards[0], w.inwards[1]
     length = math.hypot(gx, gy)
     tx, ty = (-gy / length, gx / length) if length > 0.0 else (0.0, 0.0)
@@ -97,12 +105,12 @@ def add_wall(s: Any, w: Any, rates: tuple[float, float], slides: bool) -> None:
     s.wall_held = s.wall_held | (2 if slides and w.drag != 0.0 else 1)
 
 
-# --- for both --------------------------------------------------------------------------------------------------------
+# --- both causalities -------------------------------------------------------------------------------------------------
 
 
 @kernel
 def emerge(s: Any, x: float, y: float) -> None:
-    """Part: the point that a proxy at (x, y) has on the surface of walls."""
+    """Part: project a proxy at (x, y) out of the walls onto their surface."""
     s.wall_proxy[0], s.wall_proxy[1] = out_of_walls(s.scene.walls, s.scene.wall_count, x, y)
 
 
@@ -111,7 +119,7 @@ def emerge(s: Any, x: float, y: float) -> None:
 
 @kernel
 def _rub(s: Any, w: Any, way: float, speed: float, level: float) -> bool:
-    """Let the end of the spring along the surface stick or slide; tell whether it slides."""
+    """Update the spring along the surface with the friction `level`; return True if it slides."""
     K, B, T = w.stiffness, w.damping, s.period
     stretch = w.stretch + way
     f = K * stretch + B * speed
@@ -125,8 +133,8 @@ def _rub(s: Any, w: Any, way: float, speed: float, level: float) -> bool:
 
 @kernel
 def push(s: Any, x: float, y: float) -> None:
-    """Part: what walls do to the handle at the position of the sample."""
-    anew = s.wall_seen == 0  # after the start, and after samples that were refused
+    """Part: compute the wall forces on the handle at the position of the sample."""
+    anew = s.wall_seen == 0  # after the start and after rejected samples
     dx, dy = s.position[0] - s.wall_position[0], s.position[1] - s.wall_position[1]
     ux, uy = s.velocity[0], s.velocity[1]
     begin_contact(s)
@@ -145,7 +153,7 @@ def push(s: Any, x: float, y: float) -> None:
         w.push = max(0.0, min(elastic + w.damping * rate, 2.0 * elastic))
         tx, ty = -gy / length, gx / length
         way, speed = tx * dx + ty * dy, tx * ux + ty * uy
-        if first:  # the end of the spring comes down where the handle is, and as fast
+        if first:  # a new contact starts with a relaxed spring and no tangential motion
             w.stretch = way = speed = 0.0
         slides = _rub(s, w, way, speed, w.friction * w.push * length)
         add_wall(s, w, (rate, speed), slides)

@@ -1,4 +1,7 @@
-"""One tick of contact with walls on an admittance device; `haptics.rendering.wall_contacts` has the equations."""
+"""One tick of contact with walls on an admittance device.
+
+See `haptics.rendering.wall_contacts` for the equations.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,10 @@ from haptics.rendering.wall_contacts import add_wall, begin_contact
 from haptics.scenes.wall_kernels import depth_in, wall_at
 
 _BRAKES = 8.0 / 9.0
-"""Part of the acceleration that a reference may have with which it brakes before walls, as at the workspace's edge."""
+"""Fraction of the maximum acceleration for braking before walls, as at the edge of the workspace."""
 
 _SWEEPS = 50
-"""Walls of a corner that are solved one after the other agree after a few rounds; after so many that is good enough."""
+"""Maximum number of Gauss-Seidel sweeps over the walls of a corner; usually a few are sufficient."""
 
 
 @kernel
@@ -44,7 +47,7 @@ def _solve(s: Any, w: Any, vx: float, vy: float) -> tuple[float, float]:
 
 @kernel
 def _without(s: Any, w: Any, vx: float, vy: float) -> tuple[float, float]:
-    """Return the velocity that wall `w` would leave if it did nothing."""
+    """Return the velocity without the contribution of wall `w`."""
     Z, gx, gy = s.period / s.mass, w.inwards[0], w.inwards[1]
     length = math.hypot(gx, gy)
     if length == 0.0:
@@ -55,7 +58,7 @@ def _without(s: Any, w: Any, vx: float, vy: float) -> tuple[float, float]:
 
 @kernel
 def _measure(s: Any) -> None:
-    """Find how deep the reference is in each wall; nothing pushes yet."""
+    """Compute the depth of the reference in each wall and reset the wall forces."""
     for k in range(s.scene.wall_count):
         w = wall_at(s.scene.walls, k)
         w.depth, w.inwards[0], w.inwards[1] = depth_in(w, s.reference[0], s.reference[1])
@@ -64,9 +67,9 @@ def _measure(s: Any) -> None:
 
 @kernel
 def _brake(s: Any, vx: float, vy: float) -> tuple[float, float]:
-    """Return the velocity with which the reference can still be stopped by walls, with the acceleration it may have.
+    """Limit the velocity so that the walls can stop the reference within the permitted acceleration.
 
-    A spring K with its damper stops a mass M that comes at v with an acceleration of at most ``v sqrt(2 K/M)``.
+    A spring K with its damper stops a mass M with an initial speed v with an acceleration of at most ``v sqrt(2 K/M)``.
     """
     T, a = s.period, _BRAKES * s.max_rate
     for k in range(s.scene.wall_count):
@@ -86,7 +89,7 @@ def _brake(s: Any, vx: float, vy: float) -> tuple[float, float]:
 
 @kernel
 def _meet(s: Any, vx: float, vy: float) -> tuple[float, float]:
-    """Solve all walls for the velocity without them; return the one with them."""
+    """Solve all walls for the velocity without them; return the velocity with them."""
     for _ in range(_SWEEPS):
         changed = False
         for k in range(s.scene.wall_count):
@@ -103,10 +106,10 @@ def _meet(s: Any, vx: float, vy: float) -> tuple[float, float]:
 
 @kernel
 def hold_off(s: Any, hx: float, hy: float) -> None:
-    """Part: what walls do to the mass of an admittance under the force (hx, hy) [N]."""
+    """Part: compute the wall forces on the mass of an admittance device under the force (hx, hy) [N]."""
     T, Z = s.period, s.period / s.mass
     fx, fy = hx, hy
-    if s.stiffness > 0.0:  # what friction does through a spring
+    if s.stiffness > 0.0:  # friction that acts through a spring
         fx, fy = hx - s.friction_force[0], hy - s.friction_force[1]
     free_x, free_y = s.mass_velocity[0] + Z * fx, s.mass_velocity[1] + Z * fy
     _measure(s)
@@ -122,7 +125,7 @@ def hold_off(s: Any, hx: float, hy: float) -> None:
         slides = abs(w.drag) >= w.friction * w.push * math.hypot(gx, gy)
         if w.touching != 0 or w.depth > 0.0:
             add_wall(s, w, (rate, along), slides)
-    if s.model == MODEL_A:  # it goes on with this velocity, which is zero where it should be, and not nearly
+    if s.model == MODEL_A:  # continue with this velocity, which is exactly zero at rest
         s.mass_velocity[0], s.mass_velocity[1] = vx, vy
         s.wall_force[0], s.wall_force[1] = -hx, -hy
     else:

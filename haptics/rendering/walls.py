@@ -1,4 +1,4 @@
-"""Walls in the tick of a rendering: what they add to the element's force, and to a trace row."""
+"""Walls in a tick of a rendering: contribution to the element's force and to the trace row."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from haptics.parts import call_part
 from haptics.rendering.scene_kernels import step_on_scene
 
 NO_WALL = math.nan
-"""What the column ``normal_force`` holds without walls."""
+"""Value of the column ``normal_force`` without walls."""
 
 
 @kernel
 def add_walls(s: Any, x: float, y: float) -> tuple[float, float]:
-    """Return a force (x, y) [N] with that of walls: on the hand, or on the mass, which is given (x, y) by the hand."""
+    """Add the wall forces [N] to the force (x, y) on the hand (impedance) or the mass (admittance)."""
     if s.scene.walls == 0:
         return x, y
     call_part(s.scene.wall_part, s, x, y)
@@ -24,7 +24,7 @@ def add_walls(s: Any, x: float, y: float) -> tuple[float, float]:
 
 @kernel
 def step_against_walls(s: Any, heard: float) -> None:
-    """Advance an admittance, walls and all, by one period; so much of the hand's force is `heard`."""
+    """Advance an admittance with its walls by one period; `heard` is the share of the hand's force."""
     s.wall_share = heard
     hx, hy = add_walls(s, heard * s.force[0], heard * s.force[1])
     step_on_scene(s, hx, hy)
@@ -32,7 +32,7 @@ def step_against_walls(s: Any, heard: float) -> None:
 
 @kernel
 def report_walls(s: Any, row: Any) -> None:
-    """Complete a trace `row` that has its proxy: that is moved to the surface of walls, and the normal force known."""
+    """Add the normal force to a trace `row`, and move its proxy to the surface of the walls."""
     if s.scene.walls != 0:
         call_part(s.scene.wall_emerge, s, row.proxy[0], row.proxy[1])
         row.proxy[0], row.proxy[1] = s.wall_proxy[0], s.wall_proxy[1]

@@ -1,21 +1,21 @@
-"""Scenes: a plane of several materials, and which numbers the friction law has at each place of it.
+"""Scenes: planes of several materials, in which the numbers of the friction law depend on the place.
 
-A *scene* has one family of laws. Its background and its regions differ in the numbers of that law only, and where two
-of them meet the numbers go over into each other. The element keeps its mass, stiffness and damping: what changes from
-place to place is the surface that its proxy slides on.
+A *scene* has one family of laws. Its background and its regions differ only in the numbers of that law, and the numbers
+are blended at the borders. Mass, stiffness and damping of the element are constant: only the surface on which its proxy
+slides changes from place to place.
 
 ============  =========================================================================================
-module        holds
+module        content
 ============  =========================================================================================
 `shapes`      circle, polygon, half-plane: signed distances and outlines
-`image_map`   a law's numbers from the grey levels of an image
-`texture`     a level that is modulated in space: gratings and noise
+`image_map`   numbers of a law from the grey levels of an image
+`texture`     spatial modulation of the level: gratings and noise
 `scene`       regions, the scene, its numbers at points
 `walls`       solid parts, with friction proportional to the normal force; `wall_kernels` has their geometry
-`condition`   condition (15) for all that a scene can mix, and how wide its borders are for an element
+`condition`   condition (15) for all mixtures in a scene, and the width of its borders for an element
 `family`      which laws can be mixed, and which of their numbers are forces
-`tables`      scenes from plain tables, as files and recordings have them; `writing` makes such tables
-`files`       TOML files, and the scenes that are shipped
+`tables`      scenes from tables in files and recordings; `writing` creates such tables
+`files`       TOML files, and the scenes shipped with the program
 ============  =========================================================================================
 """
 

@@ -1,12 +1,12 @@
-r"""Condition (15) for a scene: every law that its borders, images and textures can mix must be solvable.
+r"""Condition (15) for a scene: every mixture of laws in borders, images and textures must be solvable.
 
-All numbers that can be found in a scene are weighted means of the numbers of some laws: those of the materials that
-meet there, at both ends of the scale of an image and at both amplitudes of a texture. A law that falls with speed does
-so at most with :math:`c (F_s - F_c)/v_s - D`, and is solvable for mobilities below the inverse of that (condition (15)
-of Kikuuwe et al. 2006). Of weighted means :math:`\lambda` this is a ratio of two linear functions, less a linear one.
-Wherever more than two laws are mixed there is a direction in which the mean of :math:`v_s` stays as it is, and along it
-the fall is linear: its largest value is not inside, but where one law less takes part. So it lies between two laws, and
-there it has a closed form. Every pair that can meet is looked at.
+All numbers in a scene are weighted means of the numbers of some laws: the laws of the materials that meet there, at
+both ends of the scale of an image and at both amplitudes of a texture. The steepest fall of a law with speed is
+:math:`c (F_s - F_c)/v_s - D`, and the law is solvable for mobilities below the inverse (condition (15) of Kikuuwe et
+al. 2006). As a function of the weights :math:`\lambda` the fall is a ratio of two linear functions minus a linear
+function. For more than two laws there is a direction of the weights that keeps the mean of :math:`v_s` constant, and
+along it the fall is linear. Its maximum is therefore not in the interior, but where one law fewer contributes. By
+induction the maximum is between two laws, where it has a closed form. All pairs that can meet are tested.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
     from haptics.scenes.scene import Scene
 
 _STEEPNESS = {STRIBECK: Stribeck.steepness, GAUSSIAN: GaussianStribeck.steepness}
-"""Steepest fall of each kind of law that falls, in units of (F_s - F_c)/v_s."""
+"""Steepest fall of each kind of falling law, in units of (F_s - F_c)/v_s."""
 
 RINGING = 1.5
-"""Borders are so many times wider in front of model B: its mass overshoots, and the force with it."""
+"""Factor on the width of borders for model B, whose mass overshoots, and the force with it."""
 
 Fall = tuple[float, str]
-"""How steeply a law falls at most [N s/m], and where."""
+"""Steepest fall of a law [N s/m], and a description of its place."""
 
 
 def mobility_limit(scene: Scene) -> float:
-    """Return the supremum of the mobilities [m/(N s)] for which every law that a scene mixes is solvable."""
+    """Return the supremum of the mobilities [m/(N s)] for which all mixtures in a scene are solvable."""
     fall, _ = steepest(scene)
     return 1.0 / fall if fall > 0.0 else math.inf
 
@@ -58,7 +58,7 @@ def require_solvable(scene: Scene, mobility: float) -> None:
 
 
 def steepest(scene: Scene) -> Fall:
-    """Return the steepest fall [N s/m] of all laws that a scene mixes, and where it is; at least 0."""
+    """Return the steepest fall [N s/m] of all mixtures in a scene, at least 0, and its place."""
     steepness = _STEEPNESS.get(scene.kind)
     if steepness is None:
         return 0.0, "nowhere"
@@ -77,22 +77,22 @@ def steepest(scene: Scene) -> Fall:
 
 
 def _places(scene: Scene) -> list[tuple[str, list[Floats], Box]]:
-    """Return the background and the regions: name, numbers between which all of theirs lie, and box."""
+    """Return name, extreme numbers and box of the background and the regions."""
     found = [("the background", [numbers_of(scene.law)], EVERYWHERE)]
     found += [(f"region {one.name!r}", one.extremes, one.shape.bounds) for one in scene.regions]
     return found
 
 
 def _meet(one: Box, other: Box, band: float) -> bool:
-    """Tell whether boxes are so near that the bands around what is in them can overlap."""
+    """Return True if the bands around the contents of two boxes can overlap."""
     return all(one[0][k] - band <= other[1][k] and other[0][k] - band <= one[1][k] for k in range(2))
 
 
 def _fall(one: Floats, other: Floats, steepness: float) -> float:
-    """Return the steepest fall [N s/m] of all laws on the straight line between two, by their numbers.
+    """Return the steepest fall [N s/m] of all mixtures of two laws, given by their numbers.
 
-    It is (a + b w)/(c + d w) - (D + e w) for w from 0 to 1; inside it can only have an extreme where
-    (c + d w)^2 = (b c - a d)/e.
+    The fall is (a + b w)/(c + d w) - (D + e w) for w from 0 to 1. An extremum inside this interval is only possible
+    where (c + d w)^2 = (b c - a d)/e.
     """
     a, c, D = steepness * (one[0] - one[1]), one[2], one[3]
     b, d, e = steepness * (other[0] - other[1]) - a, other[2] - c, other[3] - D
@@ -112,13 +112,13 @@ def spread(scene: Scene) -> float:
 
 
 def fitted(scene: Scene, element: Element) -> Scene:
-    """Return a scene with its borders as wide as they are in front of an element; A and D leave them as they are.
+    """Return the scene with the border width for an element; elements A and D keep the border unchanged.
 
-    Models B and C pull the proxy by a spring K. Where the level falls by s [N/m], the spring relaxes and the proxy
+    Models B and C pull the proxy with a spring K. Where the level falls by s [N/m], the spring relaxes and the proxy
     runs ahead of the hand, at ``K/(K - s)`` of its speed; with a slope ``s > K`` it would jump. A border that is wider
-    by the difference of forces over K has ``s = S K/(K + S)`` instead of ``S = dF/border``: then the force changes
-    per way of the *hand* as it would change per way of the proxy without a spring. The mass of model B rings on that
-    spring; `RINGING` leaves room for it.
+    by the difference of forces divided by K has ``s = S K/(K + S)`` instead of ``S = dF/border``. The force then
+    changes per distance of the *hand* as it would change per distance of the proxy without a spring. The mass of model
+    B oscillates on that spring; `RINGING` adds margin for it.
     """
     stiffness = element.coupling_stiffness
     if element.causality is not Causality.IMPEDANCE or stiffness == 0.0:

@@ -1,4 +1,4 @@
-"""Families: laws whose numbers can be mixed, and which of their numbers are forces."""
+"""Families: laws whose numbers can be mixed, and the indices of their forces."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ FORCES: dict[int, tuple[int, ...]] = {
     GAUSSIAN: (0, 1),
     ELLIPTIC: (0, 1, 2, 3, 4),
 }
-"""Which numbers of each kind of law are forces: those that a texture, or a normal force, multiplies."""
+"""Indices of the forces, which a texture or a normal force scales, in the numbers of each kind of law."""
 
 
 def numbers_of(law: Law) -> Floats:
-    """Return the numbers of a law, (`LAW_NUMBERS`,), the place of the mobility limit left at 0."""
+    """Return the numbers of a law, (`LAW_NUMBERS`,), with 0 in place of the mobility limit."""
     numbers = np.array(law.record["numbers"][0])
     numbers[LAW_NUMBERS - 1] = 0.0
     return numbers
 
 
 def forces_of(law: Law) -> tuple[int, ...]:
-    """Return which numbers of a law are forces."""
+    """Return the indices of the numbers of a law that are forces."""
     return FORCES[int(law.record["kind"][0]) & (CLOSED_FORM - 1)]
 
 
@@ -49,12 +49,12 @@ def exact(law: Law) -> Law:
 
 
 def title_of(law: Law) -> str:
-    """Return the name of a law as settings have it."""
+    """Return the name of a law in settings."""
     return f"{exact(law).name}{CLOSED_FORM_SUFFIX}" if isinstance(law, ClosedForm) else law.name
 
 
 def require_family(law: Any) -> None:
-    """Raise unless the kernels know what the numbers of a law mean, and so what lies between two of them."""
+    """Raise `ConfigurationError` unless the numbers of a law can be mixed by kernels."""
     if not isinstance(law, Law):
         raise ConfigurationError(f"scene.law = {law!r:.60}: must be a friction law such as Coulomb(4.0).")
     if type(exact(law)) not in LAWS.values():

@@ -1,7 +1,7 @@
-"""Scenes as TOML files, and those that are shipped.
+"""Scenes in TOML files, and the scenes shipped with the program.
 
-A file may name its images (``file = "bark.pgm"``, from the folder that the file is in); a scene that is written down
-again has them in itself. Errors say in which line of which file they are.
+A file may refer to images (``file = "bark.pgm"``, relative to the folder of the file). When a scene is written, its
+images are embedded. Errors give the file and the line.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from haptics.settings import unknown
 SUFFIX = ".toml"
 _INSTALLED = Path(__file__).parent / "shipped"
 _SOURCES = Path(__file__).parents[2] / "examples" / "scenes"
-"""Where shipped scenes lie: beside this file in an installed package, else among the examples."""
+"""Folders of the shipped scenes, in an installed package and in the source tree."""
 
 
 def shipped_scenes() -> dict[str, Path]:
-    """Return the scenes that come with the program: name to file."""
+    """Return the shipped scenes, file by name."""
     folder = _INSTALLED if _INSTALLED.is_dir() else _SOURCES
     return {path.stem: path for path in sorted(folder.glob(f"*{SUFFIX}"))}
 
 
 def find_scene(name: str | Path) -> Path:
-    """Return the file of a scene: a path, or the name of one that is shipped.
+    """Return the file of a scene, given its path or the name of a shipped scene.
 
     Raises
     ------
@@ -53,12 +53,12 @@ def find_scene(name: str | Path) -> Path:
 
 
 def read_scene(path: str | Path) -> Scene:
-    """Return the scene in a TOML file, or a shipped one by its name.
+    """Return the scene in a TOML file, or a shipped scene by its name.
 
     Raises
     ------
     ConfigurationError
-        Naming the file, the line and the key that is wrong.
+        With the file, the line and the invalid key.
     """
     file = find_scene(path)
     try:
@@ -74,18 +74,18 @@ def read_scene(path: str | Path) -> Scene:
 
 
 def write_scene(scene: Scene, path: str | Path) -> None:
-    """Write a scene to a TOML file, all of it or nothing.
+    """Write a scene to a TOML file atomically.
 
     Raises
     ------
     ConfigurationError
-        If it cannot be written.
+        If the file cannot be written.
     """
     write_whole(path, scene_toml(scene))
 
 
 def scene_toml(scene: Scene) -> str:
-    """Return a scene as TOML."""
+    """Return a scene as TOML text."""
     table = scene_table(scene)
     lists = {name: table.pop(name, []) for name in LISTS}
     parts = [f"\n[[{name}]]\n{_lines(one)}" for name, tables in lists.items() for one in tables]
@@ -97,7 +97,7 @@ def _lines(table: Mapping[str, Any]) -> str:
 
 
 def _toml(value: Any) -> str:
-    """Return a plain value as TOML has it."""
+    """Return a plain value in TOML syntax."""
     if isinstance(value, Mapping):
         return "{ " + ", ".join(f"{name} = {_toml(one)}" for name, one in value.items()) + " }"
     if isinstance(value, list | tuple):
@@ -110,10 +110,10 @@ def _toml(value: Any) -> str:
 
 
 def line_of(text: str, keys: Keys) -> int:
-    """Return in which line of a scene's TOML text a key stands, from 1; 0 where that cannot be told.
+    """Return the line of a key in the TOML text of a scene, counted from 1; 0 if it cannot be found.
 
-    TOML readers keep no places. What is looked for is the table in its list, and in it the innermost of the
-    keys that is written out.
+    TOML parsers do not keep line numbers. The function searches for the table in its list, and in it for the innermost
+    of the keys that appears in the text.
     """
     lines = text.splitlines()
     start, stop = 0, len(lines)
@@ -136,7 +136,7 @@ def line_of(text: str, keys: Keys) -> int:
 
 
 def _line_of_name(lines: list[str], names: Iterable[str]) -> int | None:
-    """Return the line of the last of nested names that can be found, each looked for from the one before on."""
+    """Return the line of the last nested name that is found, searching each after the previous one."""
     place: int | None = None
     for name in names:
         pattern = re.compile(rf"(^|[\s{{,.\[\"']){re.escape(name)}[\"']?\s*(=|\.|\])")

@@ -1,11 +1,11 @@
-"""Image maps: a law whose numbers follow the grey levels of an image.
+"""Image maps: laws whose numbers follow the grey levels of an image.
 
-The scale is stated with the map: grey level 0 has the numbers of the law ``lower``, 255 those of ``upper``, and what is
-between lies between them on a straight line. Between the centres of its pixels the image is interpolated bilinearly,
-beyond them its edge goes on. An edge in an image is a border like any other: the image is smoothed over a square, so
-that it never changes faster than the borders of its scene do.
+The map defines the scale: grey level 0 has the numbers of the law ``lower``, and 255 the numbers of ``upper``, with
+linear interpolation between. The image is interpolated bilinearly between the centres of its pixels and extended by its
+edge beyond them. An edge in an image is treated like any other border: the image is smoothed over a square, so that it
+never changes faster than the borders of its scene.
 
-Images are ``.npy`` files of unsigned bytes, or grey ``.pgm`` files; both are read here, without any library of images.
+Images are ``.npy`` files of unsigned bytes, or grey ``.pgm`` files; both are read without an image library.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from haptics.reading import read_header, read_small
 from haptics.scenes.shapes import Floats, Point, as_points, number, point
 
 WHITE = 255
-"""The highest grey level."""
+"""Highest grey level."""
 
 MOST_PIXELS = 65536
-"""Pixels that an image may have: 256 by 256. Every recording holds the whole image."""
+"""Maximum number of pixels of an image: 256 by 256. Every recording contains the whole image."""
 
 _SLANTED = math.sqrt(2.0)
-"""A square is so much narrower along its diagonal, where an edge at 45 degrees crosses it."""
+"""Ratio between the side of a square and its width along the diagonal, for edges at 45 degrees."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,13 +42,13 @@ class ImageMap:
     Attributes
     ----------
     levels : (rows, columns) uint8 array
-        The grey levels; the first row is the uppermost.
+        Grey levels; the first row is the uppermost.
     lower, upper : Law
-        The laws of grey levels 0 and 255, of one class.
+        Laws of grey levels 0 and 255, of one class.
     corner : (2,) floats
-        Where the lower left corner of the image lies [m].
+        Lower left corner of the image [m].
     size : (2,) floats
-        Its width and height [m].
+        Width and height of the image [m].
     """
 
     levels: NDArray[np.uint8]
@@ -83,10 +83,10 @@ class ImageMap:
         return self.size[0] / columns, self.size[1] / rows
 
     def smoothed(self, border: float) -> Floats:
-        """Return the image as shares, 0 to 1, (rows, columns), smoothed so that no edge is narrower than `border` [m].
+        """Return the image as fractions 0 to 1, (rows, columns), with no edge narrower than `border` [m].
 
-        The mean over m pixels changes from one to the next by 1/m at most. Along the diagonal both axes add up, hence
-        the square root of 2.
+        The mean over m pixels changes by at most 1/m from one pixel to the next. Along the diagonal the changes along
+        both axes add up, which requires the factor sqrt(2).
         """
         shares: Floats = self.levels / WHITE
         for axis, pitch in ((1, self.pitch[0]), (0, self.pitch[1])):
@@ -94,7 +94,7 @@ class ImageMap:
         return shares
 
     def share_at(self, points: ArrayLike, border: float) -> Floats:
-        """Return where points, (n, 2) [m], lie between ``lower`` and ``upper``: an (n,) array, 0 to 1."""
+        """Return the mixing fraction of ``upper``, 0 to 1, at points (n, 2) [m]: an (n,) array."""
         at, shares = as_points(points), self.smoothed(border)
         rows, columns = shares.shape
         (x0, y0), (dx, dy) = self.corner, self.pitch
@@ -109,7 +109,7 @@ class ImageMap:
 
 
 def _running_mean(shares: Floats, count: int, axis: int) -> Floats:
-    """Return the mean over `count` neighbours along an axis; beyond the edge its values go on."""
+    """Return the running mean over `count` neighbours along an axis, extended by the edge values."""
     before = (count - 1) // 2
     width = [(0, 0), (0, 0)]
     width[axis] = (before + 1, count - 1 - before)
@@ -121,7 +121,7 @@ def _running_mean(shares: Floats, count: int, axis: int) -> Floats:
 
 
 def _checked_levels(levels: Any) -> NDArray[np.uint8]:
-    """Return the grey levels of an image, not to be changed any more; raise `ConfigurationError` if it is none."""
+    """Return grey levels as a read-only array; raise `ConfigurationError` if they are invalid."""
     array = np.asarray(levels)
     if array.ndim != 2 or array.dtype.kind not in "iu" or not 1 <= array.size <= MOST_PIXELS:
         raise ConfigurationError(
@@ -141,7 +141,7 @@ def read_levels(path: str | Path) -> NDArray[np.uint8]:
     Raises
     ------
     ConfigurationError
-        If it is no such image, or larger than `MOST_PIXELS`.
+        If the file is not such an image, or is larger than `MOST_PIXELS`.
     """
     data = read_small(path)
     try:

@@ -1,8 +1,10 @@
-"""Looking a scene up as a kernel: which numbers the law has at a place; `haptics.scenes.scene` says it in arrays.
+"""Kernel that looks up the numbers of a law at a place of a scene.
 
-A scene is one block of bytes (`haptics.scenes.record` makes it): a head (`HEAD`), its regions (`REGION`), and behind
-them corners, images and tiles of noise as float64. The kernel knows it by its address, as it knows the tables of
-motions and hands, and is itself a part that is called by address: without a scene none of this is compiled.
+`haptics.scenes.scene` contains the array version.
+
+A scene is one block of memory, created by `haptics.scenes.record`: a head (`HEAD`), its regions (`REGION`), followed by
+corners, images and tiles of noise as float64. The kernel receives the address of the block, like the tables of motions
+and hands, and is called by address itself, so that it is not compiled without a scene.
 """
 
 from __future__ import annotations
@@ -29,8 +31,12 @@ HEAD = np.dtype(
         ("numbers", "<f8", (LAW_NUMBERS,)),
     ]
 )
-"""A scene: how many regions it has, how many of a law's first numbers are forces, how wide the band of its borders is
-[m], the mobility limit of all that it mixes, and the numbers of its background."""
+"""Head of a scene.
+
+``regions`` is the number of regions, ``forces`` the number of leading numbers of the law that are forces, ``band`` the
+width of the band along borders [m], ``limit`` the mobility limit of all mixtures, and ``numbers`` the numbers of the
+background.
+"""
 
 REGION = np.dtype(
     [
@@ -55,8 +61,11 @@ REGION = np.dtype(
         ("wave", "<f8", (2,)),
     ]
 )
-"""A region: its shape, the box beyond which it has no weight [m], its numbers (with an image those of both ends of the
-scale) and its texture; what ends with ``_at`` lies so many bytes behind the beginning of the scene."""
+"""A region: shape, box beyond which it has no weight [m], numbers and texture.
+
+``lower`` and ``upper`` differ for an image, where they belong to both ends of the scale. Fields that end with ``_at``
+are offsets from the beginning of the scene in bytes.
+"""
 
 _HEAD_SIZE, _REGION_SIZE = HEAD.itemsize, REGION.itemsize
 _LIMIT = LAW_NUMBERS - 1
@@ -64,13 +73,13 @@ _LIMIT = LAW_NUMBERS - 1
 
 @inlined_kernel
 def _number(place: int, index: int) -> float:
-    """Return number `index` of those that lie at `place`."""
+    """Return element `index` of the float64 array at address `place`."""
     return float(float_at(place + 8 * index))
 
 
 @kernel
 def _polygon_distance(corners: int, count: int, x: float, y: float) -> float:
-    """Return the signed distance [m] of (x, y) from a polygon of so many corners."""
+    """Return the signed distance [m] of (x, y) from a polygon with `count` corners."""
     nearest, inside = math.inf, False
     ax, ay = _number(corners, 2 * count - 2), _number(corners, 2 * count - 1)
     for k in range(count):
@@ -88,7 +97,7 @@ def _polygon_distance(corners: int, count: int, x: float, y: float) -> float:
 
 @kernel
 def _distance(region: Any, table: int, x: float, y: float) -> float:
-    """Return the signed distance [m] of (x, y) from a region's outline, negative inside."""
+    """Return the signed distance [m] of (x, y) from the outline of a region, negative inside."""
     dx, dy = x - region.point[0], y - region.point[1]
     if region.shape == CIRCLE:
         return math.sqrt(dx * dx + dy * dy) - float(region.radius)
@@ -99,7 +108,7 @@ def _distance(region: Any, table: int, x: float, y: float) -> float:
 
 @kernel
 def _image_share(region: Any, table: int, x: float, y: float) -> float:
-    """Return where (x, y) lies between the numbers of black and of white, 0 to 1; bilinear between pixels."""
+    """Return the mixing fraction of the numbers of white at (x, y), 0 to 1; bilinear between pixels."""
     rows, columns, image = region.rows, region.columns, table + region.image_at
     u = min(max((x - region.corner[0]) / region.pitch[0] - 0.5, 0.0), columns - 1.0)
     v = min(max(rows - 0.5 - (y - region.corner[1]) / region.pitch[1], 0.0), rows - 1.0)
@@ -132,7 +141,7 @@ def _pattern(region: Any, table: int, x: float, y: float) -> float:
 
 @kernel
 def _mix(p: Any, region: Any, table: int, forces: int, weight: float, x: float, y: float) -> None:
-    """Let the numbers of a region count with a `weight` in the numbers `p`."""
+    """Blend the numbers of a region into the numbers `p` with a `weight`."""
     share = _image_share(region, table, x, y) if region.rows != 0 else 0.0
     factor = 1.0 + region.amplitude * _pattern(region, table, x, y) if region.pattern != NO_PATTERN else 1.0
     for i in range(_LIMIT):
@@ -144,9 +153,9 @@ def _mix(p: Any, region: Any, table: int, forces: int, weight: float, x: float, 
 
 @kernel
 def look_up(s: Any, x: float, y: float) -> None:
-    """Give the law in the record `s` the numbers that its scene has at (x, y) [m], and enter the region.
+    """Set the law in the record `s` to the numbers of its scene at (x, y) [m], and set the region.
 
-    A place that is no number is the background.
+    The background is used if a coordinate is NaN.
     """
     table = s.scene.table
     head = record_at(table, HEAD)

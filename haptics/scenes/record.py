@@ -1,4 +1,4 @@
-"""A scene as one block of bytes, as the kernel reads it (`haptics.scenes.kernels`)."""
+"""Conversion of a scene to one block of memory for the kernel (`haptics.scenes.kernels`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from haptics.scenes.shapes import Circle, Floats, HalfPlane, Polygon
 
 
 def scene_record(scene: Scene) -> NDArray[np.float64]:
-    """Return a scene as the kernel reads it, (n,) in words of 8 bytes; whoever uses its address keeps it alive."""
+    """Return the memory block of a scene for the kernel, (n,) 8-byte words.
+
+    The caller must keep the array alive while its address is in use.
+    """
     head: NDArray[Any] = np.zeros(1, HEAD)
     regions: NDArray[Any] = np.zeros(len(scene.regions), REGION)
     head["regions"], head["forces"] = len(regions), len(forces_of(scene.law))
@@ -30,14 +33,14 @@ def scene_record(scene: Scene) -> NDArray[np.float64]:
 
 
 class _Tables:
-    """Collects what comes behind the regions."""
+    """Collector of the tables that follow the regions in the block."""
 
     def __init__(self, begin: int) -> None:
         self.parts: list[Floats] = []
         self._end = begin
 
     def add(self, values: Floats) -> int:
-        """Add numbers; return how many bytes behind the beginning of the scene they lie."""
+        """Add an array and return its offset from the beginning of the scene in bytes."""
         place = self._end
         self.parts.append(np.ascontiguousarray(values, dtype=np.float64).ravel())
         self._end += self.parts[-1].nbytes

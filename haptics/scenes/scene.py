@@ -1,12 +1,12 @@
-"""Scenes: a background and regions over it, in which one friction law has different numbers.
+"""Scenes: a background and regions on it, in which one friction law has different numbers.
 
-Later regions lie over earlier ones. Where the outline of a region is near, its numbers count with the weight
+Later regions cover earlier ones. Near the outline of a region, its numbers have the weight
 
 ``w = 3 t^2 - 2 t^3``, ``t = 1/2 - d / (1.5 border)`` between 0 and 1,
 
-at the signed distance ``d``; at the outline itself it is 1/2. The weight never changes faster than 1/border, and its
-slope has no jump: crossing it at a speed v, the level changes in a tick by at most its whole difference times
-``v T / border``.
+at the signed distance ``d``; at the outline itself it is 1/2. The slope of the weight is continuous and at most
+1/border. When the contact crosses the border at a speed v, the level changes per tick by at most its total difference
+times ``v T / border``.
 """
 
 from __future__ import annotations
@@ -29,38 +29,38 @@ from haptics.scenes.walls import MOST_WALLS, Wall
 from haptics.settings import bounded, check, choice, documented, string
 
 LOOKS = ("plain", "ice", "wood", "rubber", "metal", "glass")
-"""What a material looks like in pictures; nothing else depends on it."""
+"""Appearance of materials in pictures, without any other effect."""
 
 MOST_REGIONS = 64
 MOST_CORNERS = 2048
-"""Corners that all polygons of a scene may have together, so that looking it up takes microseconds."""
+"""Maximum number of corners of all polygons of a scene; keeps a look-up within microseconds."""
 
 MOST_MAPS = 4
-"""Image maps that a scene may have."""
+"""Maximum number of image maps of a scene."""
 
 LONGEST_NAME = 60
 WIDEST_BORDER = 0.1
-"""Borders are at most so wide [m]."""
+"""Maximum width of a border [m]."""
 
 BAND = 1.5
-"""How wide the band is in which numbers change, in borders: the steepest slope of a cubic is 1.5 times its mean."""
+"""Width of the band in which numbers change, in borders; the steepest slope is 1.5 times the mean."""
 
 
 @documented
 @dataclass(frozen=True)
 class Region:
-    """A part of a scene with numbers of its own.
+    """Part of a scene with separate numbers.
 
     Attributes
     ----------
     name : str
-        What people call it.
+        Name for the user.
     shape : Shape
-        Where it is.
+        Area of the region.
     law : Law or ImageMap
-        Its law, of the class that the scene's law has; or an image that says where which numbers are.
+        Law of the same class as the law of the scene, or an image map for spatially varying numbers.
     texture : Texture or None
-        How its level is modulated.
+        Modulation of the level.
     """
 
     name: str
@@ -86,12 +86,12 @@ class Region:
 
     @property
     def laws(self) -> tuple[Law, ...]:
-        """The laws that its numbers lie between: one, or the two of an image."""
+        """Laws between which the numbers lie: one law, or the two laws of an image map."""
         return (self.law.lower, self.law.upper) if isinstance(self.law, ImageMap) else (self.law,)
 
     @property
     def extremes(self) -> list[Floats]:
-        """Numbers of laws between which all numbers lie that can be found in the region, textures included."""
+        """Numbers whose weighted means include all numbers in the region, including textures."""
         found = [numbers_of(law) for law in self.laws]
         if self.texture is None:
             return found
@@ -100,7 +100,7 @@ class Region:
         return [_scaled(numbers, slots, factor) for numbers in found for factor in (1.0 - share, 1.0 + share)]
 
     def numbers_at(self, points: ArrayLike, border: float) -> Floats:
-        """Return the numbers of the law as they are well inside the region, (n, `LAW_NUMBERS`), at (n, 2) points."""
+        """Return the numbers of the law well inside the region at points (n, 2): (n, `LAW_NUMBERS`)."""
         rows = as_points(points)
         numbers = np.tile(numbers_of(self.laws[0]), (len(rows), 1))
         if isinstance(self.law, ImageMap):
@@ -118,17 +118,17 @@ class Scene:
     Attributes
     ----------
     law : Law
-        The law of the background, whose class all regions share: one of `haptics.friction.laws`,
+        Law of the background, whose class all regions share: from `haptics.friction.laws`,
         `haptics.friction.anisotropy` or `ClosedForm`.
     regions : tuple of Region
-        What lies over the background; later ones lie over earlier ones.
+        Regions on the background; later ones cover earlier ones.
     walls : tuple of Wall
-        Solid parts, over everything else.
+        Solid parts, on top of everything else.
 
     Raises
     ------
     ConfigurationError
-        If the laws are not of one class, a name comes twice, or it is larger than a tick can look up.
+        If the laws are not of one class, a name occurs twice, or the scene is too large for a look-up in every tick.
     """
 
     law: Law
@@ -178,7 +178,7 @@ class Scene:
                 raise ConfigurationError(f"region {name!r}: two regions have this name; each needs one of its own.")
 
     def _require_kin(self, region: Region, law: Law) -> None:
-        """Raise unless a region's law can be blended with the background's."""
+        """Raise `ConfigurationError` unless the law of a region can be blended with the background's law."""
         mine, other = exact(self.law), exact(law)
         if type(law) is not type(self.law) or type(mine) is not type(other):
             raise ConfigurationError(
@@ -192,18 +192,18 @@ class Scene:
             )
 
     def with_walls(self, **numbers: float) -> Scene:
-        """Return the scene with other numbers of all its walls: ``stiffness``, ``damping``, ``friction``."""
+        """Return the scene with changed ``stiffness``, ``damping`` or ``friction`` of all its walls."""
         changes: dict[str, Any] = {**numbers}
         return replace(self, walls=tuple(replace(wall, **changes) for wall in self.walls))
 
     @property
     def kind(self) -> int:
-        """Which law it is, as kernels know it."""
+        """Kind of the law, as in kernel records."""
         return int(self.law.record["kind"][0])
 
     @property
     def strongest(self) -> Law:
-        """The law that breaks away at the largest force of all."""
+        """Law with the largest break-away force."""
         laws = (self.law, *(law for region in self.regions for law in region.laws))
         return max(laws, key=lambda law: law.breakaway_force)
 
@@ -218,7 +218,7 @@ class Scene:
         Returns
         -------
         (n, `LAW_NUMBERS`) float array
-            As a law's record has them: the break-away force first, the mobility limit of the whole scene last.
+            Numbers as in the record of a law: the break-away force first, the mobility limit of the whole scene last.
         """
         from haptics.scenes.condition import mobility_limit
 
@@ -232,9 +232,9 @@ class Scene:
         return numbers
 
     def force_at(self, points: ArrayLike, velocity: ArrayLike) -> Floats:
-        """Return the friction force of the law at points, (n, 2) [m], sliding at velocities, (n, 2) [m/s]: (n, 2) [N].
+        """Return the friction force of the law at points, (n, 2) [N], without the friction of walls.
 
-        That of walls is not in it.
+        `points` are (n, 2) [m], and `velocity` contains the sliding velocities, (n, 2) [m/s].
         """
         rows, numbers = as_points(velocity), self.numbers_at(points)
         laws: NDArray[Any] = np.zeros(len(rows), LAW)
@@ -244,7 +244,7 @@ class Scene:
         return result
 
     def region_at(self, points: ArrayLike) -> NDArray[np.int64]:
-        """Return the region that points, (n, 2) [m], lie in: an (n,) array; 0 is the background."""
+        """Return the number of the region at points (n, 2) [m]: an (n,) array; 0 is the background."""
         rows = as_points(points)
         found = np.zeros(len(rows), np.int64)
         for number, region in enumerate(self.regions, 1):
@@ -253,7 +253,7 @@ class Scene:
 
 
 def blend(distance: ArrayLike, border: float) -> Floats:
-    """Return the weight of a region's numbers at signed distances [m] from its outline, 0 to 1."""
+    """Return the weight, 0 to 1, of the numbers of a region at signed distances [m] from its outline."""
     share = np.clip(0.5 - np.asarray(distance, dtype=np.float64) / (BAND * border), 0.0, 1.0)
     return np.asarray(share * share * (3.0 - 2.0 * share))
 
@@ -271,4 +271,4 @@ def check_name(name: Any, what: str) -> None:
 
 
 EVERYWHERE = ((-FARTHEST, -FARTHEST), (FARTHEST, FARTHEST))
-"""The box that every shape with an end lies in [m]."""
+"""Box that contains every bounded shape [m]."""

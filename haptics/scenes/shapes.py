@@ -1,6 +1,6 @@
-"""Shapes in the plane: circles, polygons, half-planes, each with its signed distance.
+"""Shapes in the plane with signed distances: circles, polygons, half-planes.
 
-A signed distance is negative inside, changes by at most the way that one goes, and is 0 on the outline.
+A signed distance is negative inside and 0 on the outline. It changes by at most the distance moved.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ Box = tuple[Point, Point]
 """Lowest and highest corner [m]."""
 
 FARTHEST = 100.0
-"""No point of a shape may be farther than this from the origin along an axis [m]."""
+"""Maximum absolute coordinate of a point of a shape [m]."""
 
 MOST_POINTS = 256
-"""Corners that a polygon may have: each takes the tick some nanoseconds."""
+"""Maximum number of corners of a polygon; each takes some nanoseconds per tick."""
 
 _ROUND = 96
-"""Points of a circle's outline."""
+"""Number of points of the outline of a circle."""
 
 
 def as_points(points: ArrayLike) -> Floats:
@@ -48,7 +48,7 @@ def as_points(points: ArrayLike) -> Floats:
 
 
 class Shape(ABC):
-    """A part of the plane."""
+    """Area of the plane."""
 
     @abstractmethod
     def distance(self, points: ArrayLike) -> Floats:
@@ -56,18 +56,18 @@ class Shape(ABC):
 
     @abstractmethod
     def outline(self, box: Box) -> Floats:
-        """Return the corners of the shape's outline, (n, 2) [m].
+        """Return the corners of the outline of the shape, (n, 2) [m].
 
         Parameters
         ----------
         box : (2, 2) floats
-            What is looked at: lowest and highest corner [m]. A shape without an end is cut off there.
+            Lowest and highest corner of the visible area [m]. An unbounded shape is clipped to it.
         """
 
     @property
     @abstractmethod
     def bounds(self) -> Box:
-        """The box that the shape lies in [m]; infinite where it has no end."""
+        """Bounding box [m]; infinite for an unbounded shape."""
 
 
 @dataclass(frozen=True)
@@ -77,9 +77,9 @@ class Circle(Shape):
     Attributes
     ----------
     center : (2,) floats
-        Its centre [m].
+        Centre [m].
     radius : float
-        Its radius [m], greater than 0.
+        Radius [m], greater than 0.
     """
 
     center: Point
@@ -105,14 +105,14 @@ class Circle(Shape):
 
 @dataclass(frozen=True)
 class HalfPlane(Shape):
-    """Everything on one side of a line.
+    """All points on one side of a line.
 
     Attributes
     ----------
     point : (2,) floats
         A point of the line [m].
     normal : (2,) floats
-        Points out of the half-plane, at right angles to the line; its length does not matter.
+        Outward normal of the half-plane, of any length.
     """
 
     point: Point
@@ -124,7 +124,7 @@ class HalfPlane(Shape):
         length = math.hypot(x, y)
         if length < 1e-9:
             raise ConfigurationError(f"half_plane.normal = {self.normal!r}: must not be zero.")
-        if abs(length - 1.0) > 1e-15:  # so that what was written down is read as it was
+        if abs(length - 1.0) > 1e-15:  # keep a written normal unchanged when it is read
             x, y = x / length, y / length
         object.__setattr__(self, "normal", (x, y))
 
@@ -152,12 +152,12 @@ class HalfPlane(Shape):
 
 @dataclass(frozen=True)
 class Polygon(Shape):
-    """A polygon whose edges do not meet but in its corners.
+    """Polygon whose edges meet only in its corners.
 
     Attributes
     ----------
     points : tuple of (2,) floats
-        Its corners [m], one after the other, in either sense; the last is joined to the first.
+        Corners [m] in order, in either orientation; the last is connected to the first.
     """
 
     points: tuple[Point, ...]
@@ -198,7 +198,7 @@ class Polygon(Shape):
 
 
 def _first_meeting(corners: Floats) -> tuple[int, int] | None:
-    """Return the first two edges, by the numbers of their first corners, that meet where they must not."""
+    """Return the first two edges that meet outside of common corners, as indices of their first corners."""
     count = len(corners)
     ends = np.roll(corners, -1, axis=0)
     for k in range(count):
@@ -206,7 +206,7 @@ def _first_meeting(corners: Floats) -> tuple[int, int] | None:
         if (a == b).all():
             return k, (k + 1) % count
         c = ends[(k + 1) % count]
-        if _cross(b - a, c - b) == 0.0 and np.dot(b - a, c - b) < 0.0:  # it goes back on itself
+        if _cross(b - a, c - b) == 0.0 and np.dot(b - a, c - b) < 0.0:  # the edge folds back
             return k, (k + 1) % count
         others = np.array([j for j in range(k + 2, count) if (j + 1) % count != k], dtype=int)
         if len(others):
@@ -222,7 +222,7 @@ def _cross(u: Floats, v: Floats) -> Floats:
 
 
 def _edges_meet(a: Floats, b: Floats, c: Floats, d: Floats) -> NDArray[np.bool_]:
-    """Tell which of the edges from `c` to `d`, (n, 2) each, have a point in common with the one from `a` to `b`."""
+    """Return a mask of the edges from `c` to `d`, (n, 2) each, that intersect the edge from `a` to `b`."""
     across_c, across_d = np.sign(_cross(b - a, c - a)), np.sign(_cross(b - a, d - a))
     across_a, across_b = np.sign(_cross(d - c, a - c)), np.sign(_cross(d - c, b - c))
     low, high = np.minimum(a, b), np.maximum(a, b)
@@ -231,7 +231,7 @@ def _edges_meet(a: Floats, b: Floats, c: Floats, d: Floats) -> NDArray[np.bool_]
 
 
 def number(value: Any, what: str, *, above: float = -math.inf) -> float:
-    """Return a coordinate or a length [m]; raise `ConfigurationError` unless it is finite, bounded and `above` that."""
+    """Return a coordinate or length [m]; raise `ConfigurationError` unless it is finite and within bounds."""
     plain = isinstance(value, int | float | np.number) and not isinstance(value, bool)
     if not plain or not abs(value) <= FARTHEST or not value > above:
         least = f" greater than {above:g} and" if above > -math.inf else ""

@@ -1,4 +1,4 @@
-"""Scenes from plain tables, as TOML files and recordings have them: units in the names of the keys.
+"""Scenes from tables, as in TOML files and recordings, with units in the keys.
 
 ::
 
@@ -18,8 +18,8 @@
     damping_ns_per_m = 10.0
     friction = 0.4
 
-What a region's law does not say is as in the scene's law. Whatever is in a table, it becomes a scene that can be
-rendered, or a `SceneError` that knows where it is wrong.
+Parameters that a region's law omits are taken from the law of the scene. Every table results either in a scene that can
+be rendered, or in a `SceneError` with the place of the error.
 """
 
 from __future__ import annotations
@@ -50,23 +50,23 @@ _T = TypeVar("_T")
 
 SCENE_KEYS = ("name", "look", "border_m", "law", "regions", "walls")
 LISTS = ("regions", "walls")
-"""What a scene has lists of."""
+"""Keys of a scene that contain lists."""
 
 _REGION_KEYS = ("name", "look", "law", "image", "texture", "circle", "polygon", "half_plane")
 _IMAGE_KEYS = ("file", "levels_base64", "rows", "columns", "corner_m", "size_m", "lower", "upper")
 
 
 LONGEST_WORDS = 600
-"""What is said of a file is no longer than this, whatever is in it."""
+"""Maximum length of an error message, independent of the content of the file."""
 
 
 class SceneError(ConfigurationError):
-    """Something in the table of a scene is wrong.
+    """Invalid entry in the table of a scene.
 
     Attributes
     ----------
     keys : tuple of str and int
-        Where: names of tables and keys, and places in lists, from 0.
+        Path to the entry: names of tables and keys, and indices in lists, from 0.
     """
 
     def __init__(self, keys: Keys, words: str) -> None:
@@ -74,7 +74,7 @@ class SceneError(ConfigurationError):
         self.keys = keys
 
 
-# --- from tables ------------------------------------------------------------------------------------------------------
+# --- construction from tables ---------------------------------------------------------------------------------------
 
 
 def scene_from_table(table: Table, read_levels: ReadLevels | None = None) -> Scene:
@@ -83,14 +83,14 @@ def scene_from_table(table: Table, read_levels: ReadLevels | None = None) -> Sce
     Parameters
     ----------
     table : mapping
-        As a file or a recording has it.
+        Table from a file or a recording.
     read_levels : callable, optional
-        Returns the grey levels in an image file that is named; without it a scene must bring its images.
+        Function that returns the grey levels of a named image file. Without it all images must be embedded.
 
     Raises
     ------
     SceneError
-        Naming what is wrong.
+        With the place and the reason.
     """
     _only(table, SCENE_KEYS, (), "the scene")
     law = _law(_table(table, "law", ()), ("law",), None)
@@ -106,7 +106,7 @@ def scene_from_table(table: Table, read_levels: ReadLevels | None = None) -> Sce
 
 
 def _placed(error: ConfigurationError, table: Table, regions: tuple[Region, ...]) -> SceneError:
-    """Return what is wrong with a scene as a whole, with its place."""
+    """Return the error of a scene as a whole with the place that it refers to."""
     words = str(error).replace("scene.border ", "border_m ")
     for k, region in enumerate(regions):
         if words.startswith(f"region {region.name!r}:"):
@@ -180,7 +180,7 @@ _SHAPES: dict[str, Callable[[Table, Keys], Shape]] = {
 
 
 def _law(table: Table, keys: Keys, background: Law | None) -> Law:
-    """Return the law of a table; what it does not say is as in the background's law."""
+    """Return the law of a table; missing parameters are taken from the law of the background."""
     name = table.get("name", title_of(background) if background is not None else "")
     exact = str(name).removesuffix(CLOSED_FORM_SUFFIX)
     if not isinstance(name, str) or exact not in LAWS:
@@ -225,7 +225,7 @@ def _levels(table: Table, keys: Keys, read_levels: ReadLevels | None) -> Any:
 
 
 def _settings(cls: type[_T], table: Any, keys: Keys, given: Table | None = None) -> _T:
-    """Build a settings class from a table whose keys have units; what is `given` is in no table."""
+    """Build a settings class from a table whose keys have units; fields in `given` are not read from it."""
     where = _said(keys)
     if not isinstance(table, Mapping):
         raise SceneError(keys, f"{where}: must be a table.")
@@ -246,7 +246,7 @@ def _settings(cls: type[_T], table: Any, keys: Keys, given: Table | None = None)
 
 
 def _built(keys: Keys, make: Callable[[], _T]) -> _T:
-    """Make something; what is wrong with it is wrong at this place."""
+    """Call `make` and convert a `ConfigurationError` to a `SceneError` at this place."""
     try:
         return make()
     except SceneError:
@@ -275,7 +275,7 @@ def _only(table: Table, allowed: Iterable[str], keys: Keys, what: str) -> None:
 
 
 def _said(keys: Keys) -> str:
-    """Return a place in words: ``region 2, circle.radius_m``."""
+    """Return a path of keys as text: ``region 2, circle.radius_m``."""
     if len(keys) > 1 and keys[0] in LISTS:
         rest = ".".join(str(key) for key in keys[2:])
         return f"{str(keys[0])[:-1]} {int(keys[1]) + 1}" + (f", {rest}" if rest else "")

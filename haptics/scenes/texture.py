@@ -1,8 +1,8 @@
-"""Textures: a friction level that is modulated in space, by a grating or by noise.
+"""Textures: spatial modulation of the friction level, by a grating or by noise.
 
-The forces of a law are multiplied by ``1 + amplitude * g`` with a pattern ``g`` between -1 and 1; its other numbers
-stay. A grating is a sine. Noise is a tile of `CELLS` by `CELLS` random values, one per wavelength, with smooth
-transitions, repeated over the plane: the same seed gives the same noise on every machine.
+The forces of a law are multiplied by ``1 + amplitude * g`` with a pattern ``g`` between -1 and 1; its other numbers do
+not change. A grating is a sine. Noise is a tile of `CELLS` by `CELLS` random values, one per wavelength, with smooth
+transitions, repeated over the plane. The same seed gives the same noise on every machine.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from haptics.settings import bounded, check, choice, documented
 PATTERNS = ("grating", "noise")
 
 CELLS = 32
-"""Values along each side of a tile of noise."""
+"""Number of values along each side of a tile of noise."""
 
 _WORD = (1 << 64) - 1
 
@@ -28,7 +28,7 @@ _WORD = (1 << 64) - 1
 @documented
 @dataclass(frozen=True)
 class Texture:
-    """A spatial modulation of the friction level."""
+    """Spatial modulation of the friction level."""
 
     pattern: str = choice("grating", PATTERNS, doc="what the modulation looks like")
     amplitude: float = bounded(0.3, minimum=0.0, maximum=0.9, doc="largest change of the level, as a share of it")
@@ -43,16 +43,16 @@ class Texture:
 
     @property
     def wave(self) -> tuple[float, float]:
-        """The pattern's own axis, divided by the wavelength [1/m]."""
+        """Unit vector of the pattern's axis divided by the wavelength [1/m]."""
         return math.cos(self.angle) / self.wavelength, math.sin(self.angle) / self.wavelength
 
     @property
     def tile(self) -> Floats:
-        """The values of noise, (`CELLS`, `CELLS`), each between -1 and 1."""
+        """Values of the noise, (`CELLS`, `CELLS`), between -1 and 1."""
         return noise_tile(self.seed)
 
     def pattern_at(self, points: ArrayLike) -> Floats:
-        """Return the pattern at points, (n, 2) [m]: an (n,) array of numbers between -1 and 1."""
+        """Return the pattern at points (n, 2) [m]: an (n,) array of numbers between -1 and 1."""
         rows, (kx, ky) = as_points(points), self.wave
         if self.pattern == "grating":
             return np.asarray(np.sin(2.0 * math.pi * (kx * rows[:, 0] + ky * rows[:, 1])))
@@ -66,7 +66,7 @@ class Texture:
         return np.asarray(low + v * (high - low))
 
     def factor_at(self, points: ArrayLike) -> Floats:
-        """Return what the forces of the law are multiplied by at points, (n, 2) [m]: an (n,) array."""
+        """Return the factor on the forces of the law at points (n, 2) [m]: an (n,) array."""
         return 1.0 + self.amplitude * self.pattern_at(points)
 
 
@@ -76,7 +76,10 @@ def _smooth(share: Floats) -> Floats:
 
 @functools.lru_cache(maxsize=64)
 def noise_tile(seed: int) -> NDArray[np.float64]:
-    """Return the values of noise, (`CELLS`, `CELLS`): SplitMix64 (Steele et al. 2014) from a `seed`, by rows."""
+    """Return the values of the noise, (`CELLS`, `CELLS`), row by row from a SplitMix64 generator.
+
+    See Steele et al. 2014.
+    """
     values, state = [], seed & _WORD
     for _ in range(CELLS * CELLS):
         state = (state + 0x9E3779B97F4A7C15) & _WORD

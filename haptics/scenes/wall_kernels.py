@@ -1,15 +1,15 @@
-r"""The geometry of walls as kernels: how deep a point is in a wall, and which way is out, without a jump.
+r"""Kernels for the geometry of walls: depth of a point in a wall, with a continuous gradient.
 
 The *depth* :math:`d(x)` is the distance to the surface, positive inside; its gradient g points inwards. Where two faces
-are equally near, a distance has a kink: the force of a wall would turn round in one tick. So at an edge that sticks out
-the smaller of two distances goes over into the other by
+are equally close, the distance has a kink, and the force of a wall would change its direction in one tick. At a convex
+corner the smaller of two distances is therefore smoothed:
 
 .. math:: \min(a, b) - \tfrac{w}{4} h^2, \qquad h = \max(0, 1 - |a - b| / w),
 
-with the width `ROUNDING`. The gradient is continuous then, of length 1 on a face and shorter in between: a wall's force
-is the gradient of its energy everywhere, so that no path through a corner gains any. It makes a corner of 90 degrees
-rounder by a quarter of the width, and where a wall is so thin that one can be pushed through, the force goes through
-zero. At an edge that goes in, distances are smooth by themselves: the nearest point is the corner.
+with the width `ROUNDING`. The gradient is then continuous, with length 1 on a face and shorter in between. The force of
+a wall is the gradient of its energy everywhere, so that no path through a corner gains energy. A corner of 90 degrees
+is rounded by a quarter of the width. In a wall that is thin enough to be pushed through, the force passes through zero.
+At a concave corner distances are smooth already: the nearest point is the corner.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from haptics.jit import kernel
 from haptics.parts import record_at
 
 ROUNDING = 2e-3
-"""Width over which one face goes over into the next [m]; measured in the difference of their distances."""
+"""Width of the smoothing between two faces [m], measured in the difference of their distances."""
 
 HALF_PLANE, CIRCLE, POLYGON = range(3)
 
@@ -36,7 +36,7 @@ EDGE = np.dtype(
         ("turns", "<i8"),
     ]
 )
-"""An edge of a polygon, the solid on its left. ``turns`` is 1 where it begins at a corner that sticks out."""
+"""Edge of a polygon, with the solid on its left. ``turns`` is 1 if it begins at a convex corner."""
 
 WALL = np.dtype(
     [
@@ -59,23 +59,26 @@ WALL = np.dtype(
         ("stretch", "<f8"),
     ]
 )
-"""A wall: its shape, its numbers and, from ``depth`` on, its state. ``edges`` is the address of `count` edges."""
+"""A wall: shape, numbers and, from ``depth`` on, state. ``edges`` is the address of ``count`` edges."""
 
 _SIZE = WALL.itemsize
 _EDGE_SIZE = EDGE.itemsize
 _FAR = 0.01
-"""Outside the box around a polygon by more than this [m], how far it is does not matter."""
+"""Distance outside the box of a polygon beyond which the exact distance is irrelevant [m]."""
 
 
 @kernel
 def wall_at(address: int, index: int) -> Any:
-    """Return wall number `index` of those at `address`."""
+    """Return wall number `index` of the walls at `address`."""
     return record_at(address + index * _SIZE, WALL)
 
 
 @kernel
 def _in_circle(w: Any, x: float, y: float) -> tuple[float, float, float]:
-    """Return depth and gradient in a disc; near its centre, where no way out is the nearest, the cone is rounded."""
+    """Return depth and gradient in a disc.
+
+    Near the centre, where the direction to the surface is ambiguous, the cone is rounded.
+    """
     dx, dy = w.place[0] - x, w.place[1] - y
     r = math.hypot(dx, dy)
     round_off = min(ROUNDING, 0.5 * w.radius)
@@ -86,7 +89,7 @@ def _in_circle(w: Any, x: float, y: float) -> tuple[float, float, float]:
 
 @kernel
 def _from_edge(e: Any, x: float, y: float) -> tuple[float, float, float, bool]:
-    """Return the distance to an edge, its gradient, and whether a ray to the right crosses it."""
+    """Return the distance to an edge, its gradient, and True if a ray to the right crosses it."""
     ex, ey = e.along[0], e.along[1]
     rx, ry = x - e.start[0], y - e.start[1]
     s = rx * ex + ry * ey
@@ -102,7 +105,7 @@ def _from_edge(e: Any, x: float, y: float) -> tuple[float, float, float, bool]:
 
 @kernel
 def _nearest(w: Any, x: float, y: float) -> tuple[int, bool]:
-    """Return the number of the nearest edge of a polygon, and whether the point is inside."""
+    """Return the index of the nearest edge of a polygon, and True if the point is inside."""
     least, nearest, inside = math.inf, 0, False
     for k in range(w.count):
         d, _, _, crosses = _from_edge(record_at(w.edges + k * _EDGE_SIZE, EDGE), x, y)
@@ -114,17 +117,20 @@ def _nearest(w: Any, x: float, y: float) -> tuple[int, bool]:
 
 @kernel
 def _smaller(a: Any, b: Any) -> tuple[float, float, float]:
-    """Return the smaller of two distances, each with its gradient, going over from one to the other."""
+    """Return the smoothed minimum of two distances, with its gradient."""
     apart = b[0] - a[0]
     h = max(0.0, 1.0 - abs(apart) / ROUNDING)
-    share = 0.5 * h if apart >= 0.0 else 1.0 - 0.5 * h  # of b
+    share = 0.5 * h if apart >= 0.0 else 1.0 - 0.5 * h  # weight of b
     least = min(a[0], b[0]) - 0.25 * ROUNDING * h * h
     return least, a[1] + share * (b[1] - a[1]), a[2] + share * (b[2] - a[2])
 
 
 @kernel
 def _in_polygon(w: Any, x: float, y: float) -> tuple[float, float, float]:
-    """Return depth and gradient in a polygon: faces between two corners that stick out are one, and these go over."""
+    """Return depth and gradient in a polygon, with smoothing between faces.
+
+    A face consists of the edges between two convex corners.
+    """
     if x < w.lower[0] - _FAR or x > w.upper[0] + _FAR or y < w.lower[1] - _FAR or y > w.upper[1] + _FAR:
         return -_FAR, 0.0, 0.0
     nearest, inside = _nearest(w, x, y)
@@ -144,7 +150,7 @@ def _in_polygon(w: Any, x: float, y: float) -> tuple[float, float, float]:
 
 @kernel
 def depth_in(w: Any, x: float, y: float) -> tuple[float, float, float]:
-    """Return how deep (x, y) is in the wall `w` [m], negative outside, and the gradient of that."""
+    """Return the depth of (x, y) in the wall `w` [m], negative outside, and its gradient."""
     if w.kind == HALF_PLANE:
         nx, ny = w.normal[0], w.normal[1]
         return (w.place[0] - x) * nx + (w.place[1] - y) * ny, -nx, -ny
@@ -162,7 +168,7 @@ def depths(walls: int, points: Any, result: Any) -> None:
 
 @kernel
 def out_of_walls(walls: int, count: int, x: float, y: float) -> tuple[float, float]:
-    """Return the point of the surface that belongs to (x, y), or (x, y) itself where no wall is."""
+    """Return (x, y) projected to the surface of the walls, or unchanged outside of them."""
     for k in range(count):
         depth, gx, gy = depth_in(wall_at(walls, k), x, y)
         square = gx * gx + gy * gy

@@ -1,12 +1,12 @@
 r"""Walls and fixtures: solid parts of the plane, as springs with dampers and Coulomb friction.
 
-A wall gives way by its *depth* d and pushes back with the normal force :math:`N = K d + B \dot d`. The damper is never
-stronger than the spring, :math:`|B \dot d| \le K d`: so a wall never pulls, and what comes upon it fast is met without
-a jump. Along its surface it holds with Coulomb friction of level :math:`\mu N`, through a spring and damper of the same
-numbers (impedance devices) or by itself (admittance devices). Friction of the plane, the scene's law, and of the wall
-act side by side, as on a puck that is pushed against the cushion of a table.
+At a *depth* d a wall pushes back with the normal force :math:`N = K d + B \dot d`. The damper is never stronger than
+the spring, :math:`|B \dot d| \le K d`, so that a wall never pulls, and a fast impact does not cause a jump of the
+force. Along its surface it holds with Coulomb friction of level :math:`\mu N`, through a spring and damper with the
+same numbers (impedance devices) or directly (admittance devices). The friction of the plane, the scene's law, and the
+friction of the wall act in parallel, as on a puck that is pushed against the cushion of a table.
 
-`haptics.rendering.wall_contacts` has the equations of a tick, `haptics.scenes.wall_kernels` what happens at corners.
+`haptics.rendering.wall_contacts` has the equations of a tick, `haptics.scenes.wall_kernels` the treatment of corners.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from haptics.scenes.wall_kernels import CIRCLE, EDGE, HALF_PLANE, POLYGON, WALL,
 from haptics.settings import bounded, check, documented
 
 MOST_WALLS = 32
-"""Walls that a scene may have: each takes the tick some nanoseconds."""
+"""Maximum number of walls of a scene; each takes some nanoseconds per tick."""
 
 
 @documented
 @dataclass(frozen=True)
 class Wall:
-    """A solid part of the plane.
+    """Solid part of the plane.
 
     Attributes
     ----------
     shape : Shape
-        A circle, a polygon or a half-plane; its inside is solid.
+        A circle, a polygon or a half-plane, solid inside.
     """
 
     shape: Shape
@@ -55,15 +55,15 @@ class Wall:
         check(self, "wall")
 
     def depth(self, points: ArrayLike) -> Floats:
-        """Return how deep points, (n, 2) [m], are in the wall, (n,) [m]; negative outside.
+        """Return the depth of points (n, 2) [m] in the wall, (n,) [m]; negative outside.
 
-        It is less than the distance to the surface where two faces are about equally near
+        It is less than the distance to the surface where two faces are almost equally close
         (`haptics.scenes.wall_kernels`).
         """
         return self._geometry(points)[:, 0]
 
     def inwards(self, points: ArrayLike) -> Floats:
-        """Return the gradient of the depth at points, (n, 2) [m]: (n, 2), of length 1 but at corners."""
+        """Return the gradient of the depth at points (n, 2) [m]: (n, 2), of length 1 except at corners."""
         return self._geometry(points)[:, 1:]
 
     def _geometry(self, points: ArrayLike) -> Floats:
@@ -74,7 +74,7 @@ class Wall:
 
 
 class PackedWalls:
-    """Walls as kernels read them; it must live as long as their address is in use.
+    """Kernel records of walls; the object must be kept alive while the address is in use.
 
     Parameters
     ----------
@@ -96,17 +96,17 @@ class PackedWalls:
 
     @property
     def address(self) -> int:
-        """Where the first wall lies in this process; 0 if there is none."""
+        """Address of the first wall in this process; 0 without walls."""
         return int(self._records.ctypes.data) if self.count else 0
 
     def rest(self) -> None:
-        """Let go of everything that is touched."""
+        """Reset the contact state of all walls."""
         for name in ("depth", "inwards", "push", "drag", "touching", "stretch"):
             self._records[name] = 0
 
 
 def _fill(record: Any, wall: Wall) -> NDArray[Any] | None:
-    """Write a wall into a `record`; return the edges that it points to."""
+    """Write a wall to a `record` and return the edges that it refers to."""
     shape = wall.shape
     for name in ("stiffness", "damping", "friction"):
         record[name] = getattr(wall, name)
@@ -124,7 +124,7 @@ def _fill(record: Any, wall: Wall) -> NDArray[Any] | None:
 
 
 def _edges(corners: Floats) -> NDArray[Any]:
-    """Return the edges of a polygon with the solid on their left, the first from a corner that sticks out."""
+    """Return the edges of a polygon with the solid on their left, starting at a convex corner."""
     x, y = corners.T
     if np.dot(x, np.roll(y, -1)) < np.dot(y, np.roll(x, -1)):
         corners = corners[::-1]

@@ -1,4 +1,4 @@
-"""Scenes as plain tables, units in the names of the keys; `haptics.scenes.tables` makes scenes of them."""
+"""Conversion of scenes to plain tables with units in the keys; `haptics.scenes.tables` is the inverse."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from haptics.settings import unit_suffix
 
 
 def keys_of(cls: Any) -> dict[str, str]:
-    """Return the keys of a settings class, each with its unit, and the names of its fields."""
+    """Return the field names of a settings class, by key with unit."""
     return {
         f"{field.name}{unit_suffix(field.metadata.get('unit', ''))}": field.name for field in dataclasses.fields(cls)
     }
 
 
 def scene_table(scene: Scene) -> dict[str, Any]:
-    """Return a scene as a table of plain values, images included; `scene_from_table` makes the same scene of it."""
+    """Return a scene as a table of plain values, including images; inverse of `scene_from_table`."""
     return {
         **({"name": scene.name} if scene.name else {}),
         "look": scene.look,
@@ -36,12 +36,12 @@ def scene_table(scene: Scene) -> dict[str, Any]:
 
 
 def law_table(law: Law) -> dict[str, Any]:
-    """Return the table of a law, units in the names of its keys."""
+    """Return the table of a law, with units in its keys."""
     return {"name": title_of(law), **law_values(law)}
 
 
 def law_values(law: Law) -> dict[str, Any]:
-    """Return the numbers of a law, units in the names of its keys."""
+    """Return the numbers of a law, with units in the keys."""
     return _values(exact(law))
 
 

@@ -1,6 +1,6 @@
-"""The servo: the loop, its real-time scheduling, its process, and what passes between it and the application.
+"""The servo: loop, real-time scheduling, process, and communication with the application.
 
-`haptics.servo.servo` is the class for one's own programs, `process` runs it in a process of its own, which `standby`
-starts ahead of its job, `offline` without a clock. `loop_kernels` is the compiled loop, `supervision` what it watches,
-`lane` how settings reach it.
+`haptics.servo.servo` has the class for applications, `process` runs it in a separate process, which `standby` can start
+in advance, and `offline` runs it in simulated time. `loop_kernels` has the compiled loop, `supervision` the checks in
+every tick, and `lane` the transfer of settings.
 """

@@ -1,7 +1,7 @@
-"""New programs (elements, motions) for a running servo process: received, made ready, put in force between two ticks.
+"""Transfer of new programs (elements, motions) to a running servo process.
 
-The application writes a program into the journal of the recording and sends the line by a pipe of its own. A thread of
-the servo process reads what belongs to it and hands it to the servo, which goes on with it from the next tick on.
+The application writes a program to the journal of the recording and sends the journal entry through a separate pipe. A
+thread of the servo process loads the program and passes it to the servo, which switches to it at the next tick.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from haptics.servo.servo import Servo
 
 
 class Arrivals(threading.Thread):
-    """Receives programs until the application closes its end.
+    """Thread that receives programs until the application closes its end of the pipe.
 
     Parameters
     ----------
     connection : Connection
-        Brings lines of the journal.
+        Pipe that delivers journal entries.
     job : Job
-        What the servo does.
+        Job of the servo.
     servo : Servo
-        Who does it.
+        The running servo.
     """
 
     def __init__(self, connection: Connection, job: Job, servo: Servo) -> None:
@@ -32,12 +32,12 @@ class Arrivals(threading.Thread):
         self._connection, self._job, self._servo = connection, job, servo
 
     def run(self) -> None:
-        """Put every program in force that comes."""
+        """Receive programs and pass them to the servo."""
         first, folder = self._job.element, self._job.recording
         try:
             while True:
                 line = self._connection.recv()
                 program = read_program(folder, line, first.causality, first.period)
                 self._servo.take(program, int(line["program"]), int(line["version"]))
-        except (EOFError, OSError):  # the application is gone, or has no more
+        except (EOFError, OSError):  # the application has died or closed the pipe
             return

@@ -1,4 +1,4 @@
-"""What goes on beside a run: the recorder that moves the trace to the disk, and a watchdog over the servo."""
+"""Background threads of a run: trace recorder and servo watchdog."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from haptics.recording.recorder import Recorder
 from haptics.servo.process import ServoProcess
 
 RECORD_EVERY = 0.02
-"""The recorder writes the trace to disk this often [s]: what a killed application can lose from its file."""
+"""Interval between writes of the trace to disk [s]; limits the data lost if the application is killed."""
 
 RECORD_AT_ONCE = 5e-4
-"""The same for a run without a clock [s], which waits for it."""
+"""The same for a run in simulated time [s], which waits for the recorder."""
 
 FROZEN = 1.0
-"""A servo that has not executed a tick for this long [s] counts as lost."""
+"""Time without a tick after which a servo counts as lost [s]."""
 
 
 _ONE_LOOK = 0.05
-"""What may have passed between two looks counts as this much at most [s]."""
+"""Upper bound of the time counted between two checks [s]."""
 
 
 class Background(threading.Thread):
-    """Moves the trace to the disk while the session does other things.
+    """Thread that writes the trace to disk during a run.
 
     Parameters
     ----------
     recorder : Recorder
-        What to drain.
+        Recorder to drain.
     on_error : callable
-        Called once with what the disk says if it refuses: a run that cannot be recorded must not go on.
+        Called once with the error if writing fails: a run that cannot be recorded must end.
     written : callable
-        Called with the number of rows that are written, after every look.
+        Called with the number of written rows after every write.
     every : float
-        Time between two looks [s].
+        Interval between writes [s].
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Background(threading.Thread):
         self._finished = threading.Event()
 
     def run(self) -> None:
-        """Drain until told to finish, and once more then."""
+        """Drain the recorder until `finish` is called, then once more."""
         try:
             while not self._finished.wait(self._every):
                 self._recorder.drain()
@@ -64,16 +64,16 @@ class Background(threading.Thread):
             self._on_error(error)
 
     def finish(self) -> None:
-        """Record what there is by now, and stop."""
+        """Write the remaining rows and stop the thread."""
         self._finished.set()
         self.join()
 
 
 class FrozenWatch:
-    """A watchdog: notices a servo that was stopped, at once, or that has started to tick and then no longer does.
+    """Watchdog for a servo process that was stopped or no longer ticks.
 
-    Only time in which this process itself was awake counts: after a machine has slept, or a hypervisor has run
-    something else, nobody can know yet whether the servo will go on.
+    Only time in which this process was running counts: after the machine was suspended, or a hypervisor ran another
+    guest, the servo may still continue.
     """
 
     def __init__(self) -> None:
@@ -82,13 +82,13 @@ class FrozenWatch:
         self._waited = 0.0
 
     def look(self, servo: ServoProcess, *, started: bool) -> None:
-        """Look at the servo; before it has `started` it may take its time.
+        """Check the servo; before it has `started`, the time without ticks is not limited.
 
         Raises
         ------
         ServoLost
-            If it was stopped, or there has been no tick for `FROZEN` seconds. It has been killed: what then becomes of
-            its device is up to that device's own watchdog, and it cannot wake up and go on pushing.
+            If the servo was stopped or has not ticked for `FROZEN` seconds. The process has been killed, so that it
+            cannot resume and command the device; the device then depends on its own watchdog.
         """
         now, ticks = time.monotonic(), servo.trace.count
         if servo.halted:

@@ -1,7 +1,7 @@
-"""What an application and its servo process must agree on: the job, the files between them, how long a silence lasts.
+"""Data shared by application and servo process: the job, the connecting files and timeouts.
 
-The application owns the files: the trace (up), the settings lane and the control record (down). Each side watches the
-other; `haptics.servo.serving` is the one side, `haptics.servo.process` the other.
+The application owns the files: the trace (from the servo), the settings lane and the control record (to the servo).
+Both sides monitor each other, in `haptics.servo.serving` and `haptics.servo.process`.
 """
 
 from __future__ import annotations
@@ -20,29 +20,31 @@ from haptics.servo.realtime import RealTimeSettings
 from haptics.shared import SharedFile
 
 SILENCE = 1.0
-"""Timeout of the servo's watchdog [s]: an application without a heartbeat for so long counts as lost."""
+"""Timeout of the servo's watchdog for the heartbeat of the application [s]."""
 
 LOOK_EVERY = 4e-3
-"""How often the servo looks whether the application was stopped or has died [s]."""
+"""Interval at which the servo checks whether the application was stopped or has died [s]."""
 
 KEY_LASTS = 0.15
-"""The dead-man's key counts as held for this long after the last report that it is [s]."""
+"""Time for which the dead-man's key counts as held after the last report [s]."""
 
 CONTROL = np.dtype([(name, "<i8") for name in ("heartbeat_ns", "stop", "key_ns", "marker", "recorded", "gate_closed")])
-"""What the application tells the servo besides settings; each field is one aligned store. ``marker`` goes into the row
-of every tick: the trial or stage that it belongs to. ``recorded`` counts the rows that are on the disk, for which a run
-without a clock waits; while ``gate_closed`` is not 0 the output goes down and stays there."""
+"""Control record from the application to the servo; each field is written with one aligned store.
+
+``marker`` is the trial or stage and is copied to every row. ``recorded`` is the number of rows on disk, for which a run
+in simulated time waits. While ``gate_closed`` is nonzero, the output is faded out.
+"""
 
 DISMISSED = ("dismissed", None)
-"""Message with which the application dismisses a servo."""
+"""Message of the application that dismisses a servo."""
 
 DeviceFactory = Callable[[Clock], Device]
-"""Builds the device inside the servo process; must be picklable, for instance a `functools.partial`."""
+"""Function that creates the device in the servo process; must be picklable (`functools.partial`)."""
 
 
 @dataclass(frozen=True)
 class Paths:
-    """The files that connect an application with its servo; the application owns them."""
+    """Files that connect an application with its servo; the application owns them."""
 
     trace: SharedFile
     settings: SharedFile
@@ -50,42 +52,42 @@ class Paths:
 
     @classmethod
     def unique(cls) -> Paths:
-        """Make new files."""
+        """Create new files."""
         return cls(SharedFile("trace"), SharedFile("settings"), SharedFile("control"))
 
     def close(self) -> None:
-        """Let nobody open them any more; whoever has them mapped keeps them."""
+        """Unlink the files. Existing mappings stay valid."""
         for file in (self.trace, self.settings, self.control):
             file.close()
 
     def remove_for_the_dead(self) -> None:
-        """Remove what names the files may have, in the servo, when the application has died."""
+        """Remove named files in the servo process after the application has died."""
         for file in (self.trace, self.settings, self.control):
             file.remove_for_the_dead()
 
 
 @dataclass(frozen=True)
 class Job:
-    """Everything the servo process needs to know.
+    """Parameters of a servo process.
 
     Attributes
     ----------
     factory : callable
-        Builds the device, given the clock of the run.
+        Creates the device, given the clock of the run.
     element : Element or Motion
-        What to begin with.
+        Initial program.
     limits : Limits or None
-        The envelope; the device's own limits if None.
+        Limits of the envelope; the device's limits if None.
     duration : float or None
-        Length of the run [s]; until stopped if None.
+        Duration of the run [s]; unlimited if None.
     recording : Path
-        Folder of the recording, for what happens when the application is gone.
+        Folder of the recording, which the servo completes if the application dies.
     paths : Paths
-        The connecting files, already made.
+        The existing connecting files.
     real_time : RealTimeSettings
-        What to ask the operating system for.
+        Requests to the operating system.
     live : bool
-        Whether the run follows the clock of the wall; without, it is as fast as the machine can.
+        Whether the run follows the wall clock; otherwise it runs in simulated time, as fast as possible.
     """
 
     factory: DeviceFactory

@@ -1,7 +1,7 @@
-"""A one-way lane: the latest value of one record, from one writer to any readers in other processes, under a seqlock.
+"""One-way transfer of the latest value of a record, from one writer to readers in other processes.
 
-The record lies in a mapped file under a sequence lock: the version is odd while the writer is at work. Readers never
-block the writer, and the servo only compares one integer to see that nothing has changed.
+The record is in a mapped file and protected by a sequence lock: the version is odd while the writer is active. Readers
+never block the writer, and the servo compares only one integer to detect a change.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ _ATTEMPTS = 3
 
 
 class Lane:
-    """The latest value of a record of `dtype`, in the file at `path`, which must be new or empty to `create` one.
+    """Latest value of a record of `dtype` in the file at `path`, which must be new or empty for `create`.
 
     Attributes
     ----------
     sequence : (1,) int64 array
-        Twice the number of values published; odd while one is being written.
+        Twice the number of published values; odd during a write.
     record : (1,) structured array
-        The mapped record itself. Aligned 8-byte fields may be read and written here one by one (each is written in
-        one store); values that belong together go through `publish` and `read`.
+        The mapped record. Aligned 8-byte fields may be accessed individually (each is written with one store); values
+        that belong together must use `publish` and `read`.
     """
 
     def __init__(self, path: Path, dtype: np.dtype[Any], *, create: bool = False) -> None:
@@ -44,12 +44,12 @@ class Lane:
 
     @property
     def version(self) -> int:
-        """Number of values published so far."""
+        """Number of published values."""
         return int(self.sequence[0]) >> 1
 
     @property
     def places(self) -> tuple[int, int]:
-        """Where the version (twice, and one more while the writer is at work) and the record lie in memory."""
+        """Addresses of the sequence counter and of the record."""
         return self.sequence.ctypes.data, self.record.ctypes.data
 
     def publish(self, value: Any) -> int:
@@ -62,7 +62,7 @@ class Lane:
     def read(self) -> tuple[int, Any] | None:
         """Return the version and the latest complete value, as a (1,) structured array.
 
-        None while the writer is in the middle of a value, or if it died there: keep what you have and ask again.
+        None while the writer is active or if it died during a write: keep the present value and try again later.
         """
         for _ in range(_ATTEMPTS):
             before = int(self.sequence[0])

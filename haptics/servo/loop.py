@@ -1,4 +1,4 @@
-"""The loop of a run: compiled for devices with a port, in Python around the same kernels for all others."""
+"""Loop of a run: compiled for devices with a port, in Python with the same kernels for all others."""
 
 from __future__ import annotations
 
@@ -36,14 +36,17 @@ from haptics.servo.system_kernels import AVAILABLE
 from haptics.trace import Trace
 
 AT_ONCE = 1024
-"""Ticks without a clock between two looks at who follows the trace, at most; a part of what the trace holds."""
+"""Maximum number of ticks in simulated time between two callbacks; a fraction of the trace capacity."""
 
 Between = Callable[[], int | None]
-"""Called in a run without a clock; returns after how many ticks to call again, None for `AT_ONCE`, the most."""
+"""Callback of a run in simulated time.
+
+It returns the number of ticks until the next call, or None for the maximum `AT_ONCE`.
+"""
 
 
 class End(StrEnum):
-    """Why a run ended, apart from a fault."""
+    """Reason for the end of a run, apart from a fault."""
 
     COMPLETED = "completed"
     STOPPED = "stopped"
@@ -51,21 +54,21 @@ class End(StrEnum):
 
 
 END_REASONS = {0: End.COMPLETED, STOPPED: End.STOPPED, APPLICATION_LOST: End.APPLICATION_LOST}
-"""What the kernels' numbers for the end of a run mean."""
+"""Reasons by the numbers that the kernels return."""
 
 _NUMBERS: dict[End | None, int] = {None: 0, **{end: number for number, end in END_REASONS.items()}}
 
 
 class Supervisor(Protocol):
-    """What the servo asks at the top of every tick; it must answer within microseconds."""
+    """Callback at the start of every tick; must return within microseconds."""
 
     def __call__(self) -> End | None:
-        """Return why the run must end now, or None."""
+        """Return the reason to end the run now, or None."""
         ...
 
 
 class Own(NamedTuple):
-    """Callables of the caller that a run has to ask, as `haptics.servo.servo.Servo` takes them."""
+    """Callbacks of the caller during a run; see `haptics.servo.servo.Servo`."""
 
     supervisor: Supervisor | None = None
     before_tick: Callable[[Rendering], None] | None = None
@@ -73,23 +76,23 @@ class Own(NamedTuple):
 
 
 class Loop:
-    """The ticks of a run on an opened device.
+    """Tick loop of a run on an open device.
 
     Parameters
     ----------
     device, rendering, trace, clock, limits
-        As `haptics.servo.servo.Servo` has them.
+        See `haptics.servo.servo.Servo`.
     supervision : Supervision
-        Whom to watch and what is said meanwhile.
+        Watched processes and control messages.
     own : Own
-        Callables of one's own.
+        Callbacks of the caller.
 
     Attributes
     ----------
     compiled : bool
-        Whether the last run was one without Python.
+        Whether the last run used the compiled loop.
     noticed_ns : int
-        When its end was noticed (monotonic clock, ns); 0 before.
+        Time at which the end of the run was detected (monotonic clock, ns); 0 before.
     """
 
     def __init__(
@@ -113,11 +116,11 @@ class Loop:
 
     @property
     def tick(self) -> int:
-        """The tick that is under way, or was last."""
+        """Number of the present or last tick."""
         return int(self._record["tick"][0])
 
     def publish(self, parameters: NDArray[Any], version: int) -> None:
-        """Put a (1,) record of dtype `haptics.elements.kernels.PARAMETERS` in force from the next tick."""
+        """Apply a (1,) record of dtype `haptics.elements.kernels.PARAMETERS` from the next tick on."""
         self.supervision.publish(parameters, version)
 
     def stop(self) -> None:
@@ -125,16 +128,16 @@ class Loop:
         self.supervision.stop()
 
     def notice(self) -> None:
-        """Take note that the run ends, unless that was noticed before."""
+        """Record the time at which the end of the run was detected, unless it is already recorded."""
         self.noticed_ns = self.noticed_ns or time.monotonic_ns()
 
     def asked(self) -> int:
-        """Return the number of why the run is to end now (`END_REASONS`), or 0."""
+        """Return the number of the reason to end the run now (`END_REASONS`), or 0."""
         own = _NUMBERS[self._own.supervisor()] if self._own.supervisor is not None else 0
         return own or self.supervision.why_to_end(self._record)
 
     def warm_up(self) -> None:
-        """Compile and touch what a tick needs; neither the device nor the state of anything is involved."""
+        """Compile the code of a tick and touch its memory, without accessing the device or changing any state."""
         loop, core, slots = self._record.copy(), self._core.copy(), np.zeros_like(self._trace.slots[:1])
         words = core.view(np.int64)
         self.supervision.warm_up(loop, core, words)
@@ -142,12 +145,12 @@ class Loop:
         if self._may_be_compiled and hasattr(type(self._device), "port"):
             of_run = loop, core, words, ports, ports, self._trace.slots, count
             run_ticks(*of_run, **self.supervision.arrays, most=0)
-        due_now(loop, core, 0.0, 0)  # once it is open it may say that it has no port
+        due_now(loop, core, 0.0, 0)  # an open device may turn out to have no port
         render_next(loop, core, ports, slots, 0.0, 0.0, 0, False, False)
         end_of_tick(loop, core, slots, count, 0.0, 0.0)
 
     def prepare(self, count: int | None) -> None:
-        """Prepare a run of so many ticks, or without an end."""
+        """Prepare a run of `count` ticks, or without an end if None."""
         loop = self._record
         self.noticed_ns = 0
         loop["fading"] = NEVER if count is None else count - min(int(loop["brake_ticks"][0]), count // 2)
@@ -158,17 +161,17 @@ class Loop:
         self.supervision.prepare(loop)
 
     def run(self, between: Between | None = None) -> End:
-        """Make now the instant of tick 0 and run to the end.
+        """Start the clock and run to the end.
 
         Parameters
         ----------
         between : callable, optional
-            Called every `AT_ONCE` ticks of a run without a clock, or as soon as it wishes, and at the end.
+            Called in simulated time after at most `AT_ONCE` ticks, and at the end of every run.
 
         Raises
         ------
         DeviceFault
-            If there was no usable sample for too long. Whatever the device raises comes out as it is.
+            If there was no usable sample for too long. Errors of the device are passed on.
         """
         loop, clock = self._record, self._clock
         loop["count"] = self._trace.count
@@ -215,7 +218,7 @@ class Loop:
         begun = clock.elapsed()
         state = self._device.read()
         now = clock.time
-        age = now + (clock.elapsed() - begun) - state.time  # a read that takes its time makes no young sample
+        age = now + (clock.elapsed() - begun) - state.time  # includes the duration of the read
         port["position"], port["velocity"], port["force"] = state.position, state.velocity, state.force
         port["hand_force"], port["buttons"] = state.hand_force, state.buttons
         port["channels"][: self._channels] = math.nan if state.channels is None else state.channels
@@ -228,7 +231,7 @@ class Loop:
             raise self._no_samples()
 
     def _released(self, state: State) -> bool:
-        """Tell whether the dead-man, if there is one, is not held."""
+        """Return True if there is a dead-man's switch and it is not held."""
         kind = self._record["dead_man"][0]
         if kind == NO_KEY:
             return False
@@ -236,21 +239,21 @@ class Loop:
             return not state.buttons & DEAD_MAN_BUTTON
         return not (self._own.key_held() if self._own.key_held is not None else self.supervision.key_is_held())
 
-    # --- without Python -----------------------------------------------------------------------------------------------
+    # --- compiled -----------------------------------------------------------------------------------------------------
 
     @property
     def _may_be_compiled(self) -> bool:
-        """Whether nothing but the device could keep Python in the run."""
+        """Whether the run can be compiled, as far as it does not depend on the device."""
         asks = any(each is not None for each in self._own)
         return AVAILABLE and not asks and type(self._clock) in (Clock, WallClock)
 
     def ready(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]] | None:
-        """Make now the instant of tick 0 of a run without a clock, whose ticks `haptics.servo.offline.kernels` makes.
+        """Start the clock of a run in simulated time whose ticks are made by `haptics.servo.offline.kernels`.
 
         Returns
         -------
         (loop, core, ports), each a (1,) structured array
-            The records of the run, the rendering and the device; None where Python must have its part in every tick.
+            Records of the run, the rendering and the device; None if the run needs Python in every tick.
         """
         port = port_of(self._device) if self._may_be_compiled else None
         if port is None or not port.take or not port.give or isinstance(self._clock, WallClock):
@@ -260,13 +263,13 @@ class Loop:
         return self._record, self._core, self._connect(port)
 
     def _connect(self, port: Port) -> NDArray[Any]:
-        """Tell the loop how it reaches the device; return the beginning of its record, (1,) of dtype `PORT`."""
+        """Set the device access of the loop; return the device's record, (1,) of dtype `PORT`."""
         loop = self._record
         loop["take"], loop["give"], loop["wake"] = port.take, port.give, port.wake
         return port.record.view(np.uint8)[: PORT.itemsize].view(PORT)
 
     def _run_without_python(self, port: Port, between: Between | None) -> None:
-        """Run the compiled loop; it comes back at the end, for a fault, and without a clock when `between` wishes."""
+        """Run the compiled loop until the end or a fault, with calls of `between` in simulated time."""
         loop, trace, supervision, clock = self._record, self._trace, self.supervision, self._clock
         loop["live"] = live = isinstance(clock, WallClock)
         if isinstance(clock, WallClock):
@@ -288,7 +291,7 @@ class Loop:
             raise DeviceFault("it reported a fault without saying which: switch it off and on, and start again.")
 
     def _no_samples(self) -> DeviceFault:
-        """Return what is said when there has been no usable sample for `FAULT_AFTER`."""
+        """Return the fault after `FAULT_AFTER` without a usable sample."""
         trace, limit = self._trace, float(self._core["max_following_error"][0])
         begun, now = trace.count - int(self._record["bad_ticks"][0]), trace.count - 1
         first, last = (trace.slots[number % trace.capacity] for number in (begun, now))
@@ -296,4 +299,4 @@ class Loop:
 
 
 def _nothing_to_make_up_for(share: float) -> None:
-    """Stand in for `haptics.device.Compensating.compensate` of a device that has none."""
+    """Replace `haptics.device.Compensating.compensate` for devices without compensation."""

@@ -1,8 +1,8 @@
-"""The haptic loop as kernels: what a tick is beside its rendering, and a whole run without Python.
+"""Kernels of the haptic loop: the steps of a tick around its rendering, and a complete compiled run.
 
-A tick is due, gets its sample, is rendered, gives its command and is entered in the trace. `due`, `render_tick` and
-`end_tick` are these steps; the loop for plain Python devices calls them one by one, `run_ticks` all of them in a row
-for a device with a port (`haptics.ports`). So both loops do the same.
+A tick waits for its deadline, gets a sample, renders it, passes on the command and adds a row to the trace. `due`,
+`render_tick` and `end_tick` are the steps. The loop for Python devices calls them individually; `run_ticks` executes
+all of them for a device with a port (`haptics.ports`). Both loops therefore behave identically.
 """
 
 from __future__ import annotations
@@ -30,33 +30,32 @@ _RELEASED = int(Permission.RELEASED)
 _TOLD_TO_END = int(Permission.ENDING)
 
 GOES_ON, OVER, NO_SAMPLES, DEVICE_FAULT = range(4)
-"""Why `run_ticks` returned: enough ticks for now; the run is over; no usable sample for too long; the device has words
-to say."""
+"""Results of `run_ticks`: tick limit reached, run over, no usable sample for too long, device fault."""
 
 FAULT_AFTER = 0.1
-"""Without a usable sample for this long [s] the device counts as failed."""
+"""Time without a usable sample after which the device counts as failed [s]."""
 
 GATE_TIME = 0.05
-"""Time in which the gate lets the output down or up, along half a period of a cosine [s]."""
+"""Duration of the gate's transition between closed and open, along half a period of a cosine [s]."""
 
 PORT = np.dtype(PORT_FIELDS)
 
 _ATTEMPTS = 100
-"""A thread that writes a sample needs less time than that many looks at it."""
+"""Maximum number of attempts to read a sample while a thread writes it."""
 
 NEVER = 2**62
-"""A tick that does not come."""
+"""Number of a tick that is never reached."""
 
 
-# --- the parts of a tick: s is the run, c the rendering's record --------------------------------------------------
+# --- steps of a tick: s is the record of the run, c the record of the rendering ---------------------------------------
 
 
 @kernel
 def due(s: Any, c: Any, late: float, asked: int) -> bool:
-    """Decide about the tick whose deadline was `late` [s] ago; tell whether there is one to render.
+    """Process the deadline that passed `late` [s] ago; return True if there is a tick to render.
 
-    Deadlines that were missed whole are skipped. `asked` is why the run is to end (`haptics.servo.supervision`), or 0:
-    then the output fades out, and once it is at rest the run is over.
+    Deadlines that were missed entirely are skipped. A nonzero `asked` is the reason to end the run
+    (`haptics.servo.supervision`): the output fades out, and the run is over when the output is zero.
     """
     s.flags = 0
     if late >= s.period:
@@ -78,7 +77,7 @@ def due(s: Any, c: Any, late: float, asked: int) -> bool:
 
 @kernel
 def _move_gate(s: Any, closed: bool) -> float:
-    """Return what the gate lets through in this tick, 0 to 1."""
+    """Update the gate and return its scale factor in this tick, 0 to 1."""
     step = s.period / GATE_TIME
     if not closed and s.opening == 1.0:
         return 1.0
@@ -90,13 +89,13 @@ def _move_gate(s: Any, closed: bool) -> float:
 def render_tick(
     s: Any, c: Any, port: Any, row: Any, now: float, age: float, marker: int, closed: bool, released: bool
 ) -> bool:
-    """Render the sample in `port`, `age` [s] old, into the trace `row`, and put the command into `port`.
+    """Render the sample in `port`, `age` [s] old, into the trace `row`, and store the command in `port`.
 
-    Returns whether it may be given: an admittance device without a good sample has no reference to hold yet.
+    Return True if the command may be written: before its first good sample an admittance device has no reference.
     """
     for i in range(2):
         c.position[i], c.velocity[i], c.force[i] = port.position[i], port.velocity[i], port.force[i]
-    # Taken within this tick, or by another clock: such a time says nothing.
+    # A slightly negative age means that the sample was taken within this tick. Beyond, it is from a different clock.
     c.sample_age = age if age >= 0.0 else (0.0 if age > -s.period else math.inf)
     c.gate = _move_gate(s, closed)
     c.permission = (_TOLD_TO_END if s.tick >= s.fading else 0) | (_RELEASED if released else 0)
@@ -112,9 +111,10 @@ def render_tick(
 
 @kernel
 def end_tick(s: Any, c: Any, row: Any, count: Any, write_time: float, tick_time: float) -> bool:
-    """Complete the trace `row` and publish it; tell whether there has been a usable sample lately.
+    """Complete and publish the trace `row`; return False after `FAULT_AFTER` without a usable sample.
 
-    `write_time` and `tick_time` [s] are how long after its start the tick had given its command and was done.
+    `write_time` and `tick_time` [s] are the times from the start of the tick until its command was written and until
+    its end.
     """
     row.write_time, row.tick_time = write_time, tick_time
     if s.late + tick_time > s.period:
@@ -131,7 +131,7 @@ def end_tick(s: Any, c: Any, row: Any, count: Any, write_time: float, tick_time:
     return bool((s.tick - s.first_bad + 1) * s.period <= FAULT_AFTER)
 
 
-# --- for the loop in Python: the same for (1,) arrays ---------------------------------------------------------------
+# --- wrappers with (1,) arrays for the loop in Python -----------------------------------------------------------------
 
 
 @kernel
@@ -151,22 +151,22 @@ def render_next(
 
 @kernel
 def end_of_tick(loop: Rows, core: Rows, slots: Rows, count: Any, write_time: float, tick_time: float) -> bool:
-    """Call `end_tick` for the slot that was rendered."""
+    """Call `end_tick` for the rendered slot of the trace."""
     s = loop[0]
     return end_tick(s, core[0], slots[s.count % len(slots)], count, write_time, tick_time)
 
 
-# --- without Python -------------------------------------------------------------------------------------------------
+# --- compiled loop ----------------------------------------------------------------------------------------------------
 
 
 @kernel
 def _wait(s: Any, scratch: Any) -> float:
-    """Wait for the deadline of the tick, its last stretch awake; return how late it is then [s]."""
+    """Wait for the deadline of the tick, with a busy wait at its end; return the lateness [s]."""
     if s.live == 0:
         return 0.0
     deadline = s.origin_ns + int(s.tick * s.period * 1e9 + 0.5)
     now = monotonic_ns(scratch)
-    while now < deadline - s.spin_ns:  # a signal may wake it earlier
+    while now < deadline - s.spin_ns:  # a signal may interrupt the sleep
         sleep_until(deadline - s.spin_ns, scratch)
         now = monotonic_ns(scratch)
     while now < deadline:
@@ -176,14 +176,14 @@ def _wait(s: Any, scratch: Any) -> float:
 
 @kernel
 def _elapsed(s: Any, now: float, scratch: Any) -> float:
-    """Return the time since the start [s]; without a clock that is the nominal time `now`."""
+    """Return the time since the start [s]; in simulated time this is the nominal time `now`."""
     elapsed: float = 1e-9 * (monotonic_ns(scratch) - s.origin_ns) if s.live != 0 else now
     return elapsed
 
 
 @kernel
 def _take_sample(s: Any, port: Any, sample: Any, now: float, elapsed: float) -> None:
-    """Bring `port` up to date, or copy what a thread has put there into `sample`; where it is just at it, keep that."""
+    """Update the sample in `port`, or copy it to `sample`; keep the old one while a thread writes."""
     if s.take != 0:
         call_part(s.take, port, now, elapsed)
         return
@@ -207,13 +207,13 @@ def _take_sample(s: Any, port: Any, sample: Any, now: float, elapsed: float) -> 
 
 @kernel
 def _give_command(s: Any, port: Any, sample: Any, scratch: Any) -> None:
-    """Hand the command in `sample` over."""
+    """Pass the command in `sample` to the device."""
     x, y = sample.command[0], sample.command[1]
     port.assistance = sample.assistance
     if s.give != 0:
         call_part(s.give, port, x, y)
     else:
-        port.commands += 1  # odd while it is being written
+        port.commands += 1  # odd during the write
         fence()
         port.command[0], port.command[1] = x, y
         fence()
@@ -224,7 +224,10 @@ def _give_command(s: Any, port: Any, sample: Any, scratch: Any) -> None:
 
 @merged_kernel
 def serve(s: Any, c: Any, port: Any, sample: Any, row: Any, count: Any, control: Any, scratch: Any) -> int:
-    """Do what a tick that is due has to do, all but waiting and new settings; return why no other may follow."""
+    """Execute a tick after its deadline; return `GOES_ON` or the reason to stop.
+
+    Waiting and new settings are handled by the caller.
+    """
     now = s.tick * s.period
     marker, closed = control.marker, control.gate_closed != 0
     begun = _elapsed(s, now, scratch)
@@ -266,10 +269,10 @@ def run_ticks(
     scratch: Any,
     most: int,
 ) -> int:
-    """Run up to `most` ticks on a device with a port; return why they ended (`GOES_ON` and so on).
+    """Run up to `most` ticks on a device with a port; return the reason for the end (`GOES_ON` etc.).
 
-    `samples` is as `ports` where parts take the sample, else a record of its own to copy it into. From `controls` on
-    it is what `haptics.servo.supervision` needs.
+    `samples` is identical to `ports` if parts provide the sample, else a separate record for a copy. The arguments from
+    `controls` on belong to `haptics.servo.supervision`.
     """
     s, c, port, sample, control = loop[0], core[0], ports[0], samples[0], controls[0]
     for _ in range(most):
@@ -281,7 +284,7 @@ def run_ticks(
             s.noticed_ns = monotonic_ns(scratch)
         if not due(s, c, late, asked):
             return OVER
-        # Looked at here: each array that is handed to a function counts its users, by locked instructions.
+        # Compare here: passing an array to a function updates its reference count with locked instructions.
         if sequence[0] != seen[0]:
             take_settings(core, core_words, sequence, settings, latest, seen[:1])
         if local_sequence[0] != seen[1]:

@@ -1,4 +1,4 @@
-"""The record of a run: what it is, how far it is, and whom it watches."""
+"""Record of a run: its parameters, its progress and its watched processes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from haptics.rendering.envelope import FADE_OUT, Limits
 from haptics.servo.supervision import WATCH_FIELDS
 
 NO_KEY, KEY, BUTTON = range(3)
-"""What must be held for any output: nothing, the view's key, the device's button."""
+"""Kinds of dead-man's switches: none, the key of the view, the button of the device."""
 
 LOOP = np.dtype(
     [
@@ -43,23 +43,26 @@ LOOP = np.dtype(
         *WATCH_FIELDS,
     ]
 )
-"""A run: what it is, how far it is, and whom it watches. ``end`` is 0 until a reason to end comes (`END_REASONS`);
-``opening`` is how far the gate is open, 0 to 1; ``channels`` is how many numbers a device gives beside its sample."""
+"""Parameters, progress and watched processes of a run.
+
+``end`` is 0 until there is a reason to end (`END_REASONS`). ``opening`` is the opening of the gate, 0 to 1.
+``channels`` is the total number of values in the channels of the device.
+"""
 
 _DEAD_MEN = {"none": NO_KEY, "key": KEY, "button": BUTTON}
 
 
 def new_record(period: float, spec: DeviceSpec, limits: Limits) -> NDArray[Any]:
-    """Return the record of a run, (1,) of dtype `haptics.servo.loop_kernels.LOOP`."""
+    """Return the initial record of a run, (1,) of dtype `haptics.servo.loop_kernels.LOOP`."""
 
     def ticks_in(duration: float) -> int:
-        return math.ceil(duration / period * (1 - 1e-9)) + 1  # one more for the rounding
+        return math.ceil(duration / period * (1 - 1e-9)) + 1  # one more for rounding
 
     record = np.zeros(1, LOOP)
     record["period"] = period
     record["dead_man"] = _DEAD_MEN[limits.dead_man]
     record["channels"] = sum(size for _, _, size in spec.channels)
     record["fade_ticks"] = record["brake_ticks"] = ticks_in(FADE_OUT)
-    if spec.causality is Causality.ADMITTANCE:  # a reference brakes by its limits
+    if spec.causality is Causality.ADMITTANCE:  # the reference brakes with the maximum acceleration
         record["brake_ticks"] = max(ticks_in(FADE_OUT), ticks_in(limits.max_speed / limits.max_acceleration))
     return record

@@ -1,6 +1,6 @@
-"""The application's handle on a servo in a process of its own; `haptics.servo.serving` is what goes on in there.
+"""Handle of the application for a servo in a separate process, which executes `haptics.servo.serving`.
 
-If the servo dies, the application notices when the pipe between them closes; one that is stopped it ends.
+The application detects the death of the servo by the closing of the pipe, and kills a servo that was stopped.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from haptics.trace import Trace
 
 
 class ServoProcess:
-    """The application's handle on a servo process.
+    """Handle of the application for a servo process.
 
     Parameters
     ----------
     job : Job
-        What to run. Its connecting files are made here and removed by `close`.
+        Job to run. This class initialises its connecting files and removes them in `close`.
     standby : Standby, optional
-        A process that waits for a job; by default a new one is started with the servo.
+        Process that waits for a job; by default a new one is started with the servo.
 
     Attributes
     ----------
     used : dict
-        At the end of a run: what it used of the machine (`haptics.servo.realtime.Usage`).
+        Resource usage at the end of a run (`haptics.servo.realtime.Usage`).
     """
 
     def __init__(self, job: Job, standby: Standby | None = None) -> None:
@@ -58,7 +58,7 @@ class ServoProcess:
         return self._process.pid or 0
 
     def start(self) -> None:
-        """Start the process and the job; it answers ``ready`` when its device is open."""
+        """Start the process and send the job; the servo reports ``ready`` when its device is open."""
         self.beat()
         self._standby.start()
         self._standby.send(self.job)
@@ -70,52 +70,52 @@ class ServoProcess:
 
     @property
     def halted(self) -> bool:
-        """Whether the process was stopped from outside; it is of no use any more."""
+        """Whether the process was stopped from outside and can no longer be used."""
         self._state = self._state or ProcessState(self.pid)
         return self._state.halted
 
     @property
     def newest_tick(self) -> int:
-        """Number of the last tick executed; -1 if there was none."""
+        """Number of the last executed tick; -1 before the first."""
         rows = self.trace.since(self.trace.count - 1)
         return int(rows["tick"][-1]) if len(rows) else -1
 
     @property
     def whereabouts(self) -> str:
-        """How far the run had come when the process was lost, in words, and what that means for its device."""
+        """Progress of the run when the process was lost, as a phrase for messages."""
         if self.newest_tick < 0:
             return "before its first tick"
         return f"after tick {self.newest_tick}; only the device's own watchdog is left"
 
     def kill(self) -> None:
-        """End the process at once, as something that does not answer must be."""
+        """Kill a process that does not respond."""
         self._process.kill()
 
     def stop(self) -> None:
-        """Ask for the end of the run; the output fades out within a few periods."""
+        """Request the end of the run; the output fades out within a few periods."""
         self._control.record["stop"][0] = 1
 
     def mark(self, marker: int) -> None:
-        """Let the rows from the next tick on carry `marker`, a whole number."""
+        """Set the marker of the rows from the next tick on."""
         self._control.record["marker"][0] = marker
 
     def gate(self, closed: bool) -> None:
-        """Let the output down, as between two trials, or up again, within `haptics.servo.loop_kernels.GATE_TIME`."""
+        """Fade the output out or in within `haptics.servo.loop_kernels.GATE_TIME`, for example between trials."""
         self._control.record["gate_closed"][0] = closed
 
     def recorded(self, count: int) -> None:
-        """Say that so many rows are on the disk: a run without a clock goes on only as fast as they are."""
+        """Report the number of rows on disk, for which a run in simulated time waits."""
         self._control.record["recorded"][0] = count
 
     def publish(self, element: Element) -> int:
-        """Put the parameters of `element` in force from the next tick on; return their version.
+        """Send the parameters of `element`, which apply from the next tick on, and return their version.
 
-        Functions lie elsewhere in the servo's process, which knows where: only numbers change.
+        Only numbers are sent: function addresses differ between processes and remain unchanged in the servo.
 
         Raises
         ------
         ConfigurationError
-            If it is of another model, or has a law with other functions, than the one that runs.
+            If the model or the functions of the law differ from the running element.
         """
         present = self.job.element
         if not isinstance(present, Element):
@@ -136,27 +136,29 @@ class ServoProcess:
         return version
 
     def go_on_with(self, line: dict[str, Any]) -> None:
-        """Put another program in force as soon as it has arrived, between two ticks.
+        """Switch to another program as soon as the servo has loaded it, between two ticks.
 
         Parameters
         ----------
         line : dict
-            What the journal of the recording says of it, its version included (`haptics.rendering.programs`).
+            Journal entry of the program, including its version (`haptics.rendering.programs`).
         """
         self._version, self._by_pipe = int(line["version"]), True
         send(self._standby.programs, line)
 
     def take(self, program: Element | OnScene, line: dict[str, Any]) -> None:
-        """Put an element in force, or one on a scene: at the next tick, or as soon as what it needs is ready.
+        """Switch to an element, with or without a scene, as soon as possible.
 
-        Once one has gone by the pipe, all do, so that none overtakes another.
+        An element that differs from the initial one in numbers only applies from the next tick on. Other programs are
+        sent through the pipe and loaded first. After the first of them, all programs use the pipe, so that their order
+        is kept.
 
         Parameters
         ----------
         program : Element or OnScene
-            Of the causality and period of the run.
+            Program with the causality and period of the run.
         line : dict
-            What the journal of the recording says of it, with `next_version`.
+            Journal entry of the program, with `next_version`.
         """
         if isinstance(program, Element) and not self._by_pipe and self._is_like_the_first(program):
             self.publish(program)
@@ -164,40 +166,40 @@ class ServoProcess:
             self.go_on_with(line)
 
     def _is_like_the_first(self, element: Element) -> bool:
-        """Tell whether an element differs from the one that the run began with in numbers only."""
+        """Return True if an element differs from the initial one in numbers only."""
         first = self.job.element
         return isinstance(first, Element) and functions_of(element) == functions_of(first)
 
     @property
     def next_version(self) -> int:
-        """The version that the next settings will get."""
+        """Version of the next settings."""
         return self._version + 1
 
     @property
     def connection(self) -> Connection:
-        """What to wait for: it becomes readable when the servo has something to say, or is gone."""
+        """Connection to wait for: it becomes readable with a message of the servo and when the process ends."""
         return self._connection
 
     def next_message(self) -> tuple[str, Any] | None:
-        """Return the servo's next message, or None if there is none.
+        """Return the next message of the servo, or None without a message.
 
         Returns
         -------
         ("compiling", (number, about)), ("compiled", None), ("opening", None), ("device", dict), ("ready", dict) or
-        ("ended", str); None if there is none
+        ("ended", str); None without a message
 
         Raises
         ------
         HapticError
-            What went wrong in the servo.
+            Any error in the servo.
         ServoLost
-            If the process died without a word.
+            If the process died without an error message.
         """
         try:
             if not self._connection.poll():
                 return None
             kind, content = self._connection.recv()
-        except (EOFError, OSError):  # at its end, reset, or cut off in the middle of a message
+        except (EOFError, OSError):  # closed, reset, or truncated within a message
             self._process.join(SILENCE)
             rows = self.trace.since(max(self.trace.count - 1000, 0))
             raise ServoLost(
@@ -213,9 +215,10 @@ class ServoProcess:
         return kind, content
 
     def close(self) -> None:
-        """Make sure that the process has ended, and let go of the connecting files.
+        """Ensure that the process has ended, and remove the connecting files.
 
-        Until then a servo whose run has ended stands by to complete the recording: record the end of the trace first.
+        Until this call a servo whose run has ended waits to complete the recording if the application dies. Record the
+        end of the trace before.
         """
         if self._started:
             self._end()

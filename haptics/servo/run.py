@@ -1,4 +1,4 @@
-"""A run in a servo process, from the application's side: recorded, watched over, ended in order, whatever happens."""
+"""Recorded and monitored run in a servo process, controlled by the application."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from haptics.servo.standby import Standby
 from haptics.trace import Reader
 
 HEARTBEAT_EVERY = 0.01
-"""The servo gets a heartbeat at least this often [s]."""
+"""Maximum interval between heartbeats [s]."""
 
 INTERRUPTED = "interrupted"
 
 _T = TypeVar("_T")
 
 Listen = Callable[[], Iterable[Any]]
-"""Returns the connections to wait for besides the servo's."""
+"""Function that returns further connections to wait for."""
 
 
 class NeverStarted(KeyboardInterrupt):
@@ -36,38 +36,38 @@ class NeverStarted(KeyboardInterrupt):
 
 
 class Run:
-    """A servo process and the recording of what it does; who derives from it says what goes on beside them.
+    """A servo process and its recording; subclasses override the hooks for their own tasks.
 
     Parameters
     ----------
     recorder : Recorder
-        The recording, begun.
+        Recorder of the run.
     job : Job
-        What the servo is to do.
+        Job of the servo.
     device : str
-        What its device is called in messages.
+        Name of the device in messages.
     tell : callable
-        Takes a line for the person.
+        Displays a line to the user.
     standby : Standby, optional
-        A process that waits for the job.
+        Process that waits for the job.
 
     Attributes
     ----------
     servo : ServoProcess
-        The servo.
+        Handle of the servo process.
     ending : Ending
-        What went wrong.
+        Fault of the run.
     stopping : bool
-        Whether the end was asked for.
+        Whether the end was requested.
     preparing : Event
-        Set until the servo has all its kernels and is about to open its device. Work that can wait must not be begun
-        in this process from then on.
+        Set until the servo has compiled all kernels and is about to open its device. After that, this process must not
+        start work that can wait.
     opening, opened : bool
-        Whether the device may have been touched, and whether it has been opened.
+        Whether the device may have been accessed, and whether it has been opened.
     granted : dict
-        What the operating system granted the servo.
+        Resources granted to the servo by the operating system.
     me : str
-        What this side is called in messages.
+        Name of this side in messages.
     """
 
     me = "this process"
@@ -89,49 +89,49 @@ class Run:
         self.preparing.set()
         self.granted: dict[str, Any] = {}
 
-    # --- what a run may do of its own -------------------------------------------------------------------------------
+    # --- hooks for subclasses -----------------------------------------------------------------------------------------
 
     def prepared(self, stage: str, facts: Any) -> None:
-        """Take note of how far the servo is before the first tick (`ServoProcess.next_message`)."""
+        """Handle progress messages of the servo before the first tick (`ServoProcess.next_message`)."""
 
     def attend(self) -> None:
-        """Do what there is to do between two heartbeats."""
+        """Execute periodic tasks between two heartbeats."""
 
     def reason(self, end: End) -> str:
-        """Return why a run without a fault has ended, whose servo says `end`."""
+        """Return the reason for the end of a run without a fault; `end` is the reason reported by the servo."""
         return str(end)
 
     def quieten(self) -> None:
-        """Take down what is shown of a run that goes on; it is over."""
+        """Remove the progress display of a run that has ended."""
 
-    # --- its end ----------------------------------------------------------------------------------------------------
+    # --- end of the run -----------------------------------------------------------------------------------------------
 
     def stop(self) -> None:
-        """End the run in order."""
+        """End the run regularly."""
         self.stopping = True
         self.servo.stop()
 
     def fail(self, fault: HapticError) -> None:
-        """End the run in order because of a fault beside it; the first one is that of the run."""
+        """End the run because of a fault outside the servo; the first fault is the fault of the run."""
         self.ending.fail(fault)
         self.stop()
 
     def not_written(self, error: OSError) -> None:
-        """End the run in order, for the disk refuses it: nobody may miss data without knowing it."""
+        """End the run because the recording cannot be written, so that no data are lost silently."""
         self.fail(not_written(error, "the run was stopped"))
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
-        """End the run in order if its recording cannot be written."""
+        """End the run regularly if its recording cannot be written."""
         try:
             yield
         except OSError as error:
             self.not_written(error)
 
     def meanwhile(self, work: Callable[[], _T]) -> _T:
-        """Do `work` in a thread and return its result; the servo goes on being given signs of life.
+        """Execute `work` in a thread with heartbeats to the servo, and return its result.
 
-        What may take its time, such as compiling a law of a person's own, must not be taken for silence.
+        Slow work, such as the compilation of a custom law, must not trigger the servo's watchdog.
         """
         with ThreadPoolExecutor(1, "haptics meanwhile") as pool:
             doing = pool.submit(work)
@@ -140,22 +140,23 @@ class Run:
                 try:
                     return doing.result(HEARTBEAT_EVERY)
                 except TimeoutError:
-                    if doing.done():  # it is the work's own
+                    if doing.done():  # raised by the work
                         raise
 
-    # --- its course -------------------------------------------------------------------------------------------------
+    # --- course of the run --------------------------------------------------------------------------------------------
 
     def follow(self, listen: Listen = tuple) -> str:
-        """Run to the end, whatever that is; return why it ended, if not by a fault.
+        """Run to the end and return the reason for the end without a fault.
 
-        What failed after the device was open is in `ending`.
+        Faults after the opening of the device are in `ending`.
 
         Raises
         ------
         HapticError
-            What kept the device from being opened.
+            If the device could not be opened.
         NeverStarted
-            If the run was cancelled before that. In both cases no recording is left behind, unless the servo was lost.
+            If the run was cancelled before the device was opened. In both cases the recording is deleted, unless the
+            servo was lost.
         """
         try:
             reason = self._recorded(listen)
@@ -168,7 +169,7 @@ class Run:
             raise
 
     def _recorded(self, listen: Listen) -> str:
-        """Run to the end with the recorder beside it, and close the recording."""
+        """Run to the end with the recorder thread, and close the recording."""
         every = RECORD_EVERY if self.servo.job.live else RECORD_AT_ONCE
         background = Background(self.recorder, self.not_written, self.servo.recorded, every)
         background.start()
@@ -177,9 +178,10 @@ class Run:
             try:
                 reason = self._served(listen)
                 if self.ending.servo_lost:
-                    servo.close()  # while it was being killed it may have come to another tick
+                    servo.close()  # it may have executed another tick until it was killed
                 background.finish()
-                # Only then is the servo dismissed: until its recording is closed it stands by to do that itself.
+                # The servo is dismissed only then: until the recording is closed it must be able to complete the
+                # recording.
                 self.ending.settle(reason, complete=self.opened)
                 return reason
             except BaseException:
@@ -189,7 +191,7 @@ class Run:
                 raise
 
     def _served(self, listen: Listen) -> str:
-        """Run the servo to its end; return why it ended, if not by a fault."""
+        """Run the servo to its end; return the reason for the end without a fault."""
         end, watch = None, FrozenWatch()
         try:
             self.servo.start()
@@ -208,7 +210,7 @@ class Run:
         return FAULT
 
     def look(self, watch: FrozenWatch, listen: Listen) -> End | None:
-        """Give the servo a sign of life, hear what it says and do what there is to do; return why it ended, if so."""
+        """Send a heartbeat, process a message and periodic tasks; return the reason for the end, if any."""
         stopping = self.stopping
         self.servo.beat()
         wait([self.servo.connection, *listen()], HEARTBEAT_EVERY)
@@ -222,7 +224,7 @@ class Run:
             case "ended", end:
                 return self._judged(End(end))
             case None if stopping and not (self.opened or self.opening):
-                self.servo.kill()  # it only compiles; it asks whether to stop before it touches the device
+                self.servo.kill()  # it is only compiling, and checks for a stop before it opens the device
                 return End.STOPPED
         watch.look(self.servo, started=self.opened)
         self.attend()
@@ -239,7 +241,7 @@ class Run:
                 self.recorder.note(real_time=facts)
 
     def _judged(self, end: End) -> End:
-        """Return why the servo ended the run; raise `DeviceFault` if nobody here wanted that."""
+        """Return the reason for the end; raise `DeviceFault` if this process did not request it."""
         where = f"{self._device} was brought to its safe output after tick {self.servo.newest_tick}"
         if end is End.STOPPED and not self.stopping:
             raise DeviceFault(f"{where}: another program terminated the servo process.")

@@ -1,7 +1,8 @@
-"""The servo process from the inside: build everything, run it, and leave nothing undone if the application is gone.
+"""Main function of the servo process.
 
-If the application dies, is stopped, or is silent for longer than `haptics.servo.job.SILENCE`, the device is brought to
-its safe output; of an application that has died this process completes the recording from the trace.
+The process creates the servo and runs it. If the application dies, is stopped, or sends no heartbeat for
+`haptics.servo.job.SILENCE`, the device is brought to its safe output. If it has died, this process completes the
+recording from the trace.
 """
 
 from __future__ import annotations
@@ -34,14 +35,15 @@ from haptics.servo.supervision import SETTINGS, Supervision
 from haptics.trace import Reader, Trace
 
 _LOOK_AGAIN = 1e-4
-"""A run without a clock looks so often whether its recorder has kept up [s]."""
+"""Interval at which a run in simulated time checks the progress of its recorder [s]."""
 
 
 def serve(job: Job, connection: Connection, programs: Connection) -> None:
-    """Run `job` in the servo process. Everything that happens is reported through `connection`.
+    """Run `job` in the servo process and report all events through `connection`.
 
-    What comes through `programs` takes over in mid-run (`haptics.servo.arrivals`). After the run the process stays
-    until the application has all of it; if that dies first, this one completes the recording.
+    Programs received through `programs` replace the present one during the run (`haptics.servo.arrivals`). After the
+    run the process waits until the application has all rows; if the application dies before, this process completes the
+    recording.
     """
     for number in FOR_THE_APPLICATION:
         signal.signal(number, signal.SIG_IGN)
@@ -53,12 +55,12 @@ def serve(job: Job, connection: Connection, programs: Connection) -> None:
         send(connection, ("error", error))
     if not _dismissed(connection):
         job.paths.remove_for_the_dead()
-        with contextlib.suppress(OSError, RecordingError):  # there is nobody left to tell
+        with contextlib.suppress(OSError, RecordingError):  # no process is left to report to
             salvage(job.recording, Reader(trace) if trace is not None else None)
 
 
 def _run(job: Job, trace: Trace, connection: Connection, programs: Connection) -> None:
-    """Build everything and run it to its end; an application that dies before the device is open spares it that."""
+    """Create the servo and run it to its end, or return if the application dies before the opening."""
     parent = multiprocessing.parent_process()
     application = parent.pid if parent is not None and parent.pid is not None else os.getppid()
     COMPILATION.watcher = lambda number, about: send(connection, ("compiling", (number, about)))
@@ -67,13 +69,13 @@ def _run(job: Job, trace: Trace, connection: Connection, programs: Connection) -
     send(connection, ("compiled", None))
     Arrivals(programs, job, servo).start()
     signal.signal(signal.SIGTERM, lambda *_: servo.stop())
-    # Not in this thread: in a loop without Python it could not hear signals.
+    # Another thread runs the loop: Python handles signals in this thread, and compiled code would block that.
     with ThreadPoolExecutor(1, "haptics loop") as threads:
         threads.submit(_serve_device, job, servo, application, connection).result()
 
 
 def _serve_device(job: Job, servo: Servo, application: int, connection: Connection) -> None:
-    """Run the servo in this thread, as punctually as it may be where there is a clock to follow."""
+    """Run the servo in this thread, with real-time settings if it follows the wall clock."""
     real_time = enter(job.real_time) if job.live else granted_nothing()
     if os.getppid() != application:
         return
@@ -99,7 +101,10 @@ def _serve_device(job: Job, servo: Servo, application: int, connection: Connecti
 
 
 class _Recorder:
-    """Lets a run without a clock wait for the application, which records it; without one the run ends."""
+    """Callback that makes a run in simulated time wait for its recorder.
+
+    It ends the run if the application is lost.
+    """
 
     def __init__(self, servo: Servo, control: Lane, application: int) -> None:
         self._servo, self._application = servo, application
@@ -116,7 +121,7 @@ class _Recorder:
 
 
 def _dismissed(connection: Connection) -> bool:
-    """Wait for the application's word that it has the whole run; false if it has died, with all its threads."""
+    """Wait until the application has dismissed the servo; return False if the application has died."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     try:
         connection.recv()
@@ -126,7 +131,7 @@ def _dismissed(connection: Connection) -> bool:
 
 
 def _journal_end(folder: Path, servo: Servo, event: str, details: str | None = None) -> None:
-    """Write down when the end was noticed and when the device had its safe output."""
+    """Log when the end of the run was detected and when the device had its safe output."""
     line = {
         "event": str(event),
         "ticks": servo.trace.count,
@@ -134,7 +139,7 @@ def _journal_end(folder: Path, servo: Servo, event: str, details: str | None = N
         "safe_output_monotonic_ns": servo.safe_output_ns,
         "details": details,
     }
-    with contextlib.suppress(OSError):  # a folder that is gone must not hide how the run went
+    with contextlib.suppress(OSError):  # a deleted folder must not hide the result of the run
         append_line(folder / EVENTS, line)
 
 
@@ -147,6 +152,6 @@ def _build(job: Job, trace: Trace, application: int) -> Servo:
 
 
 def send(connection: Connection, message: Any) -> None:
-    """Say something to the other side; one that is gone hears nothing."""
-    with contextlib.suppress(OSError):  # an application that is gone reads nothing
+    """Send a message to the other process, ignoring errors if that process has ended."""
+    with contextlib.suppress(OSError):  # the other process has ended
         connection.send(message)

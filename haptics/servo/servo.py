@@ -1,7 +1,7 @@
-"""The haptic loop: read, render, limit, write, record, wait; once per period, in one direction.
+"""The haptic loop: read, render, limit, write, record, wait; once per period.
 
-A deadline is an absolute instant. A tick that starts or ends late is flagged; a deadline missed whole is skipped and
-counted, never caught up in a burst. Before an orderly end the output fades out; however the loop ends, the device gets
+Deadlines are absolute. A tick that starts or ends late is flagged. Deadlines that are missed entirely are skipped and
+counted, never caught up in a burst. Before a regular end the output fades out. However the loop ends, the device gets
 its safe output and is closed.
 """
 
@@ -26,42 +26,42 @@ from haptics.trace import Trace
 
 
 class Servo:
-    """Runs a program on a device, an element or a motion, and those that come after it.
+    """Run programs (elements or motions) on a device.
 
-    A device with a port (`haptics.ports`) is run without Python, any other one by a loop in Python around the same
-    kernels; so is any device where a callable of one's own is to be asked at every tick.
+    A device with a port (`haptics.ports`) is served by a compiled loop, any other device by a loop in Python with the
+    same kernels. Callbacks in every tick also require the loop in Python.
 
     Parameters
     ----------
     device : Device
-        Not yet opened.
+        The device, not yet opened.
     program : Element or Motion
-        What it begins with. Its ``period`` is the period of the loop.
+        Initial program. Its ``period`` is the period of the loop.
     trace : Trace
-        Where each tick is recorded.
+        Trace that receives a row per tick.
     clock : Clock, optional
-        `WallClock` by default; a plain `Clock` runs as fast as possible.
+        Clock of the run: by default a `WallClock`; a plain `Clock` runs in simulated time, as fast as possible.
     limits : Limits, optional
-        The envelope; the device's own limits by default.
+        Limits of the envelope; by default the limits of the device.
     supervision : Supervision, optional
-        The application to watch, and what it says: to stop, new settings, the dead-man's key.
+        Application to watch, and its control messages: stop, new settings, dead-man's key.
     supervisor : callable, optional
-        Asked before the device is opened, while `haptics.clock.pause` waits there, and at the top of every tick.
+        Called before the device is opened, during `haptics.clock.pause` in ``open``, and at the start of every tick.
     before_tick : callable, optional
-        Called with the rendering at the top of every tick, for instance to take over new settings.
+        Called with the rendering at the start of every tick, for example to apply new settings.
     key_held : callable, optional
-        Tells whether the person holds the dead-man's key; needed where the limits ask for it and there is no
+        Returns True while the dead-man's key is held; required if the limits demand the key and there is no
         `supervision`.
 
     Attributes
     ----------
     safe_output_ns : int
-        When the device had its safe output (monotonic clock, ns).
+        Time at which the device had its safe output (monotonic clock, ns).
 
     Raises
     ------
     CausalityError, ConfigurationError
-        If element and device do not go together, or a key is to be held that does not exist: before anything is opened.
+        If element and device are not compatible, or there is no dead-man's key; raised before the device is opened.
     """
 
     def __init__(
@@ -99,16 +99,16 @@ class Servo:
 
     @property
     def noticed_ns(self) -> int:
-        """When the end of the run was noticed (monotonic clock, ns); 0 before."""
+        """Time at which the end of the run was detected (monotonic clock, ns); 0 before."""
         return self._loop.noticed_ns
 
     @property
     def compiled(self) -> bool:
-        """Whether the last run was one without Python."""
+        """Whether the last run used the compiled loop."""
         return self._loop.compiled
 
     def warm_up(self) -> None:
-        """Compile and touch what a tick needs; the device is not involved."""
+        """Compile the code of a tick and touch its memory, without accessing the device."""
         self._loop.warm_up()
 
     def run(
@@ -122,26 +122,26 @@ class Servo:
         Parameters
         ----------
         duration : float or None
-            Length of the run [s].
+            Duration of the run [s].
         opened : callable, optional
-            Called once when the device is open, before the first tick.
+            Called once after the device is opened, before the first tick.
         between : callable, optional
-            Called every `haptics.servo.loop.AT_ONCE` ticks of a run without a clock, or sooner if it wishes, for those
-            who follow the trace or direct the run (`gate`, `mark`, `take`).
+            Called in simulated time every `haptics.servo.loop.AT_ONCE` ticks or earlier if it requests so, for callers
+            that follow the trace or control the run (`gate`, `mark`, `take`).
 
         Returns
         -------
         End
-            Why the run ended. A run that is to end before its device is open leaves that closed, without a tick; what
-            waits in ``open`` with `haptics.clock.pause` is cancelled.
+            Reason for the end. If the end is requested before the device is open, the device remains closed, and a wait
+            in ``open`` with `haptics.clock.pause` is cancelled.
 
         Raises
         ------
         DeviceNotFoundError, DeviceOpenError
             If the device could not be opened.
         DeviceFault
-            If anything failed after that; it carries the last rows of the trace. The safe output has been written if
-            the device still took it.
+            If a failure occurs after that; contains the last rows of the trace. The safe output has been written if the
+            device still accepted it.
         """
         self.warm_up()
         self.rendering.begin()
@@ -155,7 +155,8 @@ class Servo:
                 opened()
             end = self._loop.run(between)
         except Exception as error:
-            # Whatever it was, a driver's OSError or a mistake in a custom law: first the safe output, then the report.
+            # Any error, such as an OSError of a driver or an error in a custom law: write the safe output before the
+            # report.
             unsafe = None
             try:
                 self._leave_safe()
@@ -172,9 +173,9 @@ class Servo:
         return end
 
     def ready(self, duration: float) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]] | None:
-        """Open the device for the first run, of `duration` [s], whose ticks `haptics.servo.offline` makes.
+        """Open the device for a first run of `duration` [s] whose ticks are made by `haptics.servo.offline`.
 
-        It ends with `leave`.
+        The run must be ended with `leave`.
 
         Returns
         -------
@@ -186,11 +187,11 @@ class Servo:
         return self._loop.ready()
 
     def leave(self) -> None:
-        """Leave the device safe, and close it."""
+        """Write the safe output and close the device."""
         self._leave_safe()
 
     def _open(self) -> End | None:
-        """Open the device; return why it was not, where the run is to end before it has begun."""
+        """Open the device; return the reason if the run ends before it is open, else None."""
         asked = self._loop.asked()
         if asked:
             return END_REASONS[asked]
@@ -202,31 +203,31 @@ class Servo:
         return None
 
     def take(self, program: Program, number: int, version: int) -> None:
-        """Go on with another program at the next tick; may be called from another thread.
+        """Switch to another program at the next tick; may be called from another thread.
 
         Parameters
         ----------
         program : Element or Motion
-            What comes next, or other parameters of what there is.
+            The new program, or the present one with other parameters.
         number : int
-            Of the program in the run: the same as before for other parameters, the next one for a new program, which
-            begins at its beginning.
+            Number of the program in the run: unchanged for other parameters, the next number for a new program, which
+            starts from its initial state.
         version : int
-            By which the recording knows these settings.
+            Version of these settings in the recording.
 
         Raises
         ------
         CausalityError, ConfigurationError
-            If program and device do not go together; nothing changes then.
+            If program and device are not compatible; nothing is changed.
         """
         self._loop.publish(self.rendering.prepare(program, number), version)
 
     def gate(self, closed: bool) -> None:
-        """Let the output down, as between two trials, or up again, from the next tick on."""
+        """Fade the output out or in from the next tick on, for example between trials."""
         self._loop.supervision.gate(closed)
 
     def mark(self, marker: int) -> None:
-        """Let the rows from the next tick on carry `marker`."""
+        """Set the marker of the rows from the next tick on."""
         self._loop.supervision.mark(marker)
 
     def stop(self) -> None:
@@ -234,7 +235,7 @@ class Servo:
         self._loop.stop()
 
     def _fault(self, error: Exception, unsafe: Exception | None = None) -> DeviceFault:
-        """Return what is said about `error`: which device, at which tick, what; and why it was not left safe then."""
+        """Return the fault for `error`, with device, tick and cause; `unsafe` is an error of the safe output."""
         words, why = _in_words(error), getattr(self.device, "explain", str)()
         if why and why not in words:
             words = f"{why} (It was noticed as: {words.removesuffix('.')}.)"
@@ -244,7 +245,7 @@ class Servo:
         return DeviceFault(message, self.trace.since(max(self.trace.count - 1000, 0)))
 
     def _leave_safe(self) -> None:
-        """Write the safe output, a period between its steps, and close; each even if the other fails."""
+        """Write the safe output in steps of one period and close the device, each even if the other fails."""
         self._loop.notice()
         failure = None
         try:
@@ -255,7 +256,7 @@ class Servo:
                 try:
                     self.device.write(command)
                     self.safe_output_ns, failure = time.monotonic_ns(), None
-                except Exception as error:  # the next one may get through
+                except Exception as error:  # the next one may succeed
                     failure = error
         finally:
             self.device.close()
@@ -264,5 +265,5 @@ class Servo:
 
 
 def _in_words(error: Exception) -> str:
-    """Return what an error says, and its kind if it is none of ours."""
+    """Return the message of an error, with its type if it is not an error of this project."""
     return str(error) if isinstance(error, HapticError) else f"{type(error).__name__}: {error}"

@@ -1,7 +1,7 @@
-"""A servo process that is started before its job is known, and imports the servo meanwhile.
+"""Servo process that is started before its job is known and imports the servo in advance.
 
-This module needs neither NumPy nor numba, so that an application can start the process as its first act: the imports of
-both processes, which take longer than anything else before the first tick, then go on side by side.
+This module needs neither NumPy nor numba, so that an application can start the process first. The imports of both
+processes, which take longer than anything else before the first tick, then run in parallel.
 """
 
 from __future__ import annotations
@@ -17,14 +17,16 @@ from multiprocessing.connection import Connection
 from typing import Self
 
 FOR_THE_APPLICATION = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTSTP)
-"""Signals that a terminal sends to all its processes. The application decides what they mean; a frozen servo would
-leave its last force on."""
+"""Signals that a terminal sends to all its processes.
+
+Only the application handles them, because a stopped servo would leave its last force applied.
+"""
 
 
 @contextlib.contextmanager
 def without_signals() -> Iterator[None]:
-    """Block the signals of a terminal; a process that is started meanwhile never receives them."""
-    resource_tracker.ensure_running()  # which would let them through again if it were started meanwhile
+    """Block the signals of a terminal; a process started within the context inherits the blocked signals."""
+    resource_tracker.ensure_running()  # the tracker unblocks the signals when it is started
     before = signal.pthread_sigmask(signal.SIG_BLOCK, FOR_THE_APPLICATION)
     try:
         yield
@@ -33,7 +35,9 @@ def without_signals() -> Iterator[None]:
 
 
 class Standby:
-    """A process for one servo. As a context manager it starts the process and ends it if it has received no job.
+    """Process for one servo.
+
+    As a context manager it starts the process and ends it if it has received no job.
 
     Attributes
     ----------
@@ -42,7 +46,7 @@ class Standby:
     connection : Connection
         Pipe to the servo. It reports the end of the process.
     programs : Connection
-        Pipe for the programs that take over in mid-run.
+        Pipe for programs that replace the present one during the run.
     """
 
     def __init__(self) -> None:
@@ -54,14 +58,14 @@ class Standby:
         self._has_job = False
 
     def start(self) -> None:
-        """Start the process, unless it runs already."""
+        """Start the process, unless it is running."""
         if self.process.pid is not None:
             return
         with without_signals():  # from its first instruction on
             self.process.start()
         self._far_end.close()  # so that the pipe reports the end of the process
         self._far_programs.close()
-        atexit.register(self.connection.close)  # an application that leaves without `close` is not waited for
+        atexit.register(self.connection.close)  # an application that exits without `close` does not wait
 
     def send(self, job: object) -> None:
         """Send the one job of the process, a `haptics.servo.job.Job`."""
@@ -98,6 +102,6 @@ def _serve_next_job(connection: Connection, programs: Connection) -> None:
     gc.enable()
     try:
         job = connection.recv()
-    except (EOFError, ConnectionError):  # the application is gone
+    except (EOFError, ConnectionError):  # the application has ended
         return
     serve(job, connection, programs)

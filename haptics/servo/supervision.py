@@ -1,7 +1,7 @@
-"""Supervision of a running servo: a watchdog over its application, the dead-man's key, stop, and new settings.
+"""Supervision of a running servo: watchdog, dead-man's key, stop requests and new settings.
 
-A servo ends in order when it is told to stop, and when its application is dead, stopped or silent (no heartbeat): then
-nobody supervises the person at the handle any more.
+A servo ends regularly when it is requested to stop, or when its application is dead, stopped or silent (no heartbeat),
+because the participant is then no longer supervised.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from haptics.servo.system_kernels import SCRATCH, monotonic_ns, parent_process, 
 _KEY_LASTS_NS = round(KEY_LASTS * 1e9)
 
 SETTINGS = np.dtype([("version", "<i8"), *PARAMETER_FIELDS])
-"""New parameters of the element, and the version that a recording knows them by."""
+"""New parameters of the element, and their version in the recording."""
 
 STOPPED = 1
 APPLICATION_LOST = 2
@@ -41,14 +41,14 @@ WATCH_FIELDS: list[tuple[Any, ...]] = [
     ("silent_ticks", "<i8"),
     ("silent_at", "<i8"),
 ]
-"""Fields of a record with which the kernels keep watch; 0 for ``application`` if there is none to be watched."""
+"""Fields for the watchdog in a record; ``application`` is 0 without an application to watch."""
 
 
 @kernel
 def _is_silent(s: Any, heartbeat: int) -> bool:
-    """Tell whether the heartbeat has stood still for too long.
+    """Return True if the heartbeat has not changed for too long.
 
-    Ticks are counted, not wall time, so that a suspended machine is not taken for a silent application.
+    The timeout is counted in ticks instead of wall time, so that a suspended machine does not trigger it.
     """
     if heartbeat != s.last_heartbeat:
         s.last_heartbeat, s.silent_ticks = heartbeat, 0
@@ -59,7 +59,7 @@ def _is_silent(s: Any, heartbeat: int) -> bool:
 
 @kernel
 def _has_gone(s: Any, scratch: Any) -> bool:
-    """Ask the kernel, now and then, whether the application still lives."""
+    """Check at intervals whether the application has ended or was stopped."""
     s.patience -= 1
     if s.patience > 0 or s.status_file < 0:
         return False
@@ -69,7 +69,7 @@ def _has_gone(s: Any, scratch: Any) -> bool:
 
 @kernel
 def why_to_end(s: Any, control: Any, scratch: Any) -> int:
-    """Return `STOPPED`, `APPLICATION_LOST`, or 0 to go on; to be asked once a tick."""
+    """Return `STOPPED`, `APPLICATION_LOST`, or 0 to continue; must be called once per tick."""
     if control.stop != 0:
         return STOPPED
     if s.application == 0:
@@ -80,7 +80,7 @@ def why_to_end(s: Any, control: Any, scratch: Any) -> int:
 
 @kernel
 def key_is_held(control: Any, scratch: Any) -> bool:
-    """Tell whether the person holds the dead-man's key."""
+    """Return True if the dead-man's key is held."""
     return bool(monotonic_ns(scratch) - control.key_ns < _KEY_LASTS_NS)
 
 
@@ -96,10 +96,10 @@ def _held_now(control: Rows, scratch: Any) -> bool:
 
 @kernel
 def take_settings(core: Rows, core_words: Any, sequence: Any, settings: Any, latest: Any, seen: Any) -> None:
-    """Take over settings that were published since the last look; while they are being written, keep what there is.
+    """Apply settings that were published since the last call; keep the present ones during a write.
 
-    `sequence` and `settings` are the lane, `latest` is room to copy into and `seen` the sequence that was looked at
-    last; settings, the rendering's record `core_words` and `latest` in words of 8 bytes.
+    `sequence` and `settings` are the lane, `latest` is a buffer for a copy, and `seen` is the last processed sequence.
+    The arrays `settings`, `core_words` (the rendering's record) and `latest` consist of 8-byte words.
     """
     before = sequence[0]
     if before == seen[0] or before % 2 != 0:
@@ -115,16 +115,16 @@ def take_settings(core: Rows, core_words: Any, sequence: Any, settings: Any, lat
 
 
 class Supervision:
-    """What a servo watches and is told, or nothing of the kind.
+    """Watched application and control messages of a servo; inactive without arguments.
 
     Parameters
     ----------
     control : Lane, optional
-        Of dtype `haptics.servo.job.CONTROL`.
+        Control record of dtype `haptics.servo.job.CONTROL`.
     settings : Lane, optional
-        Of dtype `SETTINGS`.
+        Settings of dtype `SETTINGS`.
     application : int, optional
-        The process to watch.
+        Process id of the application to watch.
     """
 
     def __init__(self, control: Lane | None = None, settings: Lane | None = None, application: int = 0) -> None:
@@ -135,12 +135,12 @@ class Supervision:
         self._sequence = np.zeros(1, np.int64) if settings is None else settings.sequence
         self._settings: NDArray[Any] = _room() if settings is None else settings.record.view(np.int64)
         self._application, self._status_file = application, -1
-        with contextlib.suppress(OSError):  # no such process, or no such file system: other signs must do
+        with contextlib.suppress(OSError):  # no such process or no /proc: rely on the other checks
             self._status_file = os.open(Path(f"/proc/{application}/stat"), os.O_RDONLY | os.O_CLOEXEC)
 
     @property
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """What `haptics.servo.loop_kernels.run_ticks` must know of it, by the names of its arguments."""
+        """Arguments for `haptics.servo.loop_kernels.run_ticks`, by name."""
         return {
             "controls": self._control,
             "sequence": self._sequence,
@@ -154,20 +154,20 @@ class Supervision:
 
     @property
     def gate_closed(self) -> bool:
-        """Whether the output is to be let down."""
+        """Whether the output must fade out."""
         return bool(self._control["gate_closed"][0])
 
     def gate(self, closed: bool) -> None:
-        """Let the output down, or up again."""
+        """Fade the output out or in."""
         self._control["gate_closed"] = closed
 
     def mark(self, marker: int) -> None:
-        """Put `marker` into the rows from the next tick on."""
+        """Set the marker of the rows from the next tick on."""
         self._control["marker"] = marker
 
     @property
     def marker(self) -> int:
-        """What is to go into the row of a tick, to tell which trial or stage it belongs to."""
+        """Marker of the next row: the trial or stage that the tick belongs to."""
         return int(self._control["marker"][0])
 
     def prepare(self, record: NDArray[Any]) -> None:
@@ -179,15 +179,15 @@ class Supervision:
         record["silent_at"] = math.ceil(SILENCE / period)
 
     def warm_up(self, record: NDArray[Any], core: NDArray[Any], core_words: NDArray[Any]) -> None:
-        """Compile what a tick in Python needs, with copies of its records."""
+        """Compile the code for a tick in Python, with copies of its records."""
         self.why_to_end(record.copy())
         self.key_is_held()
         take_settings(core, core_words, np.zeros(1, np.int64), _room(), _room(), np.zeros(1, np.int64))
 
     def publish(self, parameters: NDArray[Any], version: int) -> None:
-        """Put a (1,) record of dtype `haptics.elements.kernels.PARAMETERS` in force from the next tick on.
+        """Apply a (1,) record of dtype `haptics.elements.kernels.PARAMETERS` from the next tick on.
 
-        For this process: the addresses in it are its own. May be called from another thread than the loop's.
+        The record is used in this process only, so it may contain addresses. May be called from any thread.
         """
         self._local_sequence += 1
         self._local[0] = version
@@ -195,23 +195,23 @@ class Supervision:
         self._local_sequence += 1
 
     def stop(self) -> None:
-        """End the run at its next tick."""
+        """End the run at the next tick."""
         self._control["stop"] = 1
 
     def why_to_end(self, record: NDArray[Any]) -> int:
-        """Return `STOPPED`, `APPLICATION_LOST`, or 0; once a tick, with a record that was prepared."""
+        """Return `STOPPED`, `APPLICATION_LOST`, or 0; must be called once per tick with a prepared record."""
         return _why_now(record, self._control, self._scratch)
 
     def key_is_held(self) -> bool:
-        """Tell whether the person holds the dead-man's key."""
+        """Return True if the dead-man's key is held."""
         return _held_now(self._control, self._scratch)
 
     def take_settings(self, core: NDArray[Any], core_words: NDArray[Any]) -> None:
-        """Put settings that are new in force in the (1,) record of a rendering."""
+        """Apply new settings to the (1,) record of a rendering."""
         take_settings(core, core_words, self._sequence, self._settings, self._latest, self._seen[:1])
         take_settings(core, core_words, self._local_sequence, self._local, self._latest, self._seen[1:])
 
 
 def _room() -> NDArray[np.int64]:
-    """Return room for settings, in words."""
+    """Return an empty settings buffer of 8-byte words."""
     return np.zeros(SETTINGS.itemsize // 8, np.int64)

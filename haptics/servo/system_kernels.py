@@ -1,6 +1,6 @@
-"""What the compiled loop asks of the operating system: the time, to be woken at an instant, how other processes are.
+"""System calls of the compiled loop: clock, sleep, events and process states.
 
-Calls into the C library, for Linux; elsewhere, and where kernels are interpreted, the loop in Python does without them.
+The kernels call the C library of Linux. On other systems, and without compilation, the loop in Python is used instead.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from numba import types
 from haptics.jit import COMPILED, kernel
 
 AVAILABLE = COMPILED and sys.platform == "linux"
-"""Whether these kernels can be called here."""
+"""Whether these kernels are available."""
 
 SCRATCH = 32
-"""Room that the kernels need for what the system writes, an array of int64."""
+"""Size of the int64 buffer for results of system calls."""
 
 _CLOCK_MONOTONIC = 1
 _TIMER_ABSTIME = 1
 _BILLION = 1_000_000_000
 
 _LOST = np.frombuffer(b"TtZXx", np.uint8)
-"""States of a process that does nothing any more: stopped, traced, ended."""
+"""States of stopped, traced and ended processes."""
 _EXITING = 0x4
-"""The kernel's flag of a thread that is being taken down."""
+"""Kernel flag of a thread that is exiting."""
 _SPACE, _BRACKET, _ZERO = ord(" "), ord(")"), ord("0")
 
 _clock_gettime = types.ExternalFunction("clock_gettime", types.int32(types.int32, types.intp))
@@ -49,12 +49,12 @@ if COMPILED:
 
     @kernel
     def parent_process() -> int:
-        """Return the number of the parent of this process."""
+        """Return the process id of the parent process."""
         return int(_getppid())
 
     @kernel
     def _read_file(descriptor: int, scratch: Any) -> int:
-        """Read the beginning of a file; return the bytes read, or less than 0."""
+        """Read the beginning of a file; return the number of bytes, negative on error."""
         return int(_pread(descriptor, scratch.ctypes.data, 8 * SCRATCH, 0))
 
 else:
@@ -64,11 +64,11 @@ else:
         return time.monotonic_ns()
 
     def parent_process() -> int:
-        """Return the number of the parent of this process."""
+        """Return the process id of the parent process."""
         return os.getppid()
 
     def _read_file(descriptor: int, scratch: Any) -> int:
-        """Read the beginning of a file; return the bytes read, or less than 0."""
+        """Read the beginning of a file; return the number of bytes, negative on error."""
         try:
             return os.preadv(descriptor, [scratch.view(np.uint8).data], 0)
         except OSError:
@@ -77,28 +77,29 @@ else:
 
 @kernel
 def sleep_until(deadline: int, scratch: Any) -> None:
-    """Sleep until `deadline` on the monotonic clock [ns], or until a signal comes."""
+    """Sleep until `deadline` on the monotonic clock [ns] or until a signal arrives."""
     scratch[0], scratch[1] = deadline // _BILLION, deadline % _BILLION
     _clock_nanosleep(_CLOCK_MONOTONIC, _TIMER_ABSTIME, scratch.ctypes.data, 0)
 
 
 @kernel
 def raise_event(descriptor: int, scratch: Any) -> None:
-    """Wake who waits for the event behind a file `descriptor` (``eventfd(2)``)."""
+    """Signal an event (``eventfd(2)``) to its waiting thread."""
     scratch[0] = 1
     _write(descriptor, scratch.ctypes.data, 8)
 
 
 @kernel
 def process_is_lost(status_file: int, scratch: Any) -> bool:
-    """Tell whether a process was stopped, is about to end, or has ended, by its open file ``/proc/PID/stat``.
+    """Return True if a process was stopped, is exiting, or has ended.
 
-    The third field is the state, the ninth has the kernel's flags of its first thread. Parent, children and pipes learn
-    of the end only when the last thread is gone and the memory is given back, which takes tens of milliseconds.
+    `status_file` is its open file ``/proc/PID/stat``. The third field is the state, the ninth contains the kernel flags
+    of the main thread. Parent, children and pipes are notified only after the last thread has ended and the memory is
+    freed, which takes tens of milliseconds.
     """
     length = _read_file(status_file, scratch)
     if length < 0:
-        return True  # there was such a process, and there is none any more
+        return True  # the process has ended
     text = scratch.view(np.uint8)
     at = length - 1
     while at > 0 and text[at] != _BRACKET:

@@ -1,1 +1,1 @@
-"""Classic friction models from the literature, behind the same interface as the elements A to D; see `models`."""
+"""Classic friction models from the literature with the interface of elements A to D; see `models`."""

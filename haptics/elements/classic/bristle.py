@@ -1,9 +1,9 @@
-"""The classic models with a bristle: Dahl, LuGre, elastoplastic, Hayward-Armstrong, reset integrator, Iwan.
+"""Classic friction models with a bristle.
 
-See `haptics.elements.classic.models`. For all of them `displacement` is the deflection z of the bristle and `velocity`
-the rest of the motion, which is slip. The bristle carries the level g of the law at the present speed as far as it does
-not exceed the break-away force; the excess, as of viscosity, opposes the motion directly. Iwan's elements solve the law
-instead.
+Models: Dahl, LuGre, elastoplastic, Hayward-Armstrong, reset integrator, Iwan; see `haptics.elements.classic.models`. In
+all of them `displacement` is the deflection z of the bristle, and `velocity` is the remaining motion, the slip. The
+bristle carries the level g of the law at the present speed up to the break-away force. The excess, for instance
+viscosity, opposes the motion directly. Iwan's elements solve the law instead.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _SPRING, _DAMPER = "stiffness K of the bristle", "damping B of the bristle"
 @documented
 @dataclass(frozen=True, eq=False)
 class Dahl(ClassicElement):
-    """A bristle that gives way the more the nearer it is to its limit, dz/dt = u - K |u| z/g (Dahl 1968).
+    """A bristle that yields more the closer it is to its limit, dz/dt = u - K |u| z/g (Dahl 1968).
 
-    The force is K z: along a straight way an exponential. Of the family that Dahl gives it is the one with exponent 1,
-    in two dimensions as `LuGre`. It counts as sticking while the bristle takes up at least half of the motion.
-    Integrated exactly for a velocity that is constant over the sample.
+    The force is K z; along a straight path it is exponential. This is the member of Dahl's family with exponent 1, in
+    two dimensions as in `LuGre`. The contact counts as sticking while the bristle absorbs at least half of the motion.
+    The integration is exact for a velocity that is constant over the sample.
 
     Attributes
     ----------
@@ -51,9 +51,9 @@ class LuGre(ClassicElement):
     """Dahl's bristle with a damper and a level that depends on the speed (Canudas de Wit et al. 1995).
 
     In two dimensions dz/dt = u - K |u| z/g as in Velenis et al. 2002, and f = K z + B dz/dt, with the mean of dz/dt
-    over the sample; the viscous term is the law's. It counts as sticking while the bristle takes up at least half of
-    the motion; it has no static friction and drifts under a force that swings below the break-away force. Integrated
-    exactly for a velocity that is constant over the sample.
+    over the sample. The law provides the viscous term. The contact counts as sticking while the bristle absorbs at
+    least half of the motion. It has no static friction and drifts under an oscillating force below the break-away
+    force. The integration is exact for a velocity that is constant over the sample.
 
     Attributes
     ----------
@@ -73,11 +73,12 @@ class LuGre(ClassicElement):
 @documented
 @dataclass(frozen=True, eq=False)
 class Elastoplastic(ClassicElement):
-    """A bristle that is elastic up to a share of its limit and only then gives way (Dupont et al. 2002).
+    """A bristle that is elastic up to a fraction of its limit and yields beyond (Dupont et al. 2002).
 
-    The model is one-dimensional; here the bristle slips along its own deflection n = z/|z|, as fast as it is loaded:
-    dz/dt = u - alpha(|z|) max(u.n, 0) K z/g, and f = K z + B dz/dt. It sticks where alpha is 0 or the bristle is not
-    being loaded: then the velocity is exactly zero. Integrated by implicit Euler, solved to the last digits.
+    The original model is one-dimensional. Here the bristle slips along its own deflection n = z/|z| at the rate of
+    loading: dz/dt = u - alpha(|z|) max(u.n, 0) K z/g, and f = K z + B dz/dt. The contact sticks where alpha is 0 or the
+    bristle is not being loaded; the velocity is then exactly zero. The implicit Euler step is solved to machine
+    precision.
 
     Attributes
     ----------
@@ -106,10 +107,10 @@ class Elastoplastic(ClassicElement):
 class HaywardArmstrong(ClassicElement):
     """A spring whose end sticks, creeps or slides (Hayward and Armstrong 2000).
 
-    The spring is never longer than g/K; below, its end creeps by ``|du| alpha(z) z`` with
-    ``alpha = K/g z^8/(z_s^8 + z^8)``, z_s being `stick_share` of the limit. Without creep and with Coulomb's law it is
-    model C without damping (Kikuuwe et al. 2006, section III-C). It sticks, creeping or not, below the limit. The
-    creep is integrated by implicit Euler, solved to the last digits.
+    The spring is never longer than g/K. Below this limit its end creeps by ``|du| alpha(z) z`` with
+    ``alpha = K/g z^8/(z_s^8 + z^8)``, where z_s is `stick_share` of the limit. Without creep and with Coulomb's law it
+    is model C without damping (Kikuuwe et al. 2006, section III-C). It sticks, creeping or not, below the limit. The
+    implicit Euler step of the creep is solved to machine precision.
 
     Attributes
     ----------
@@ -140,8 +141,9 @@ class HaywardArmstrong(ClassicElement):
 class ResetIntegrator(ClassicElement):
     """A spring and damper while it sticks, the law while it slips (Haessig and Friedland 1991).
 
-    The velocity is integrated into the deflection z up to the limit g/K. While it sticks f = K (1 + stiction) z + B u,
-    while it slips f = K z; in between the force jumps. It slips while the bristle is at its limit and being loaded.
+    The velocity is integrated into the deflection z up to the limit g/K. The force is f = K (1 + stiction) z + B u
+    while sticking and f = K z while slipping, with a jump in between. The contact slips while the bristle is at its
+    limit and being loaded.
 
     Attributes
     ----------
@@ -168,21 +170,22 @@ class ResetIntegrator(ClassicElement):
 @documented
 @dataclass(frozen=True, eq=False)
 class Iwan(Element):
-    """Elements of model C side by side, each solved exactly (Iwan 1966; Kikuuwe et al. 2006, section VI).
+    """Elements of model C in parallel, each solved exactly.
 
-    `count` elements share `stiffness` in equal parts. Their break-away forces rise evenly from 1 - spread to
-    1 + spread of an equal part, so that they let go one after the other: hysteresis before sliding. With `stiff_share`
-    one further element of `stiff_stiffness` carries that share of the law, and the others carry the rest: after a
-    reversal the force first jumps and then builds up over a distance. The damping is divided like the law, so that soft
-    elements keep enough of it for condition (15) and falling laws. Steady sliding has exactly the force of the law.
+    See Iwan 1966; Kikuuwe et al. 2006, section VI. `count` elements share `stiffness` in equal parts. Their break-away
+    forces rise evenly from 1 - spread to 1 + spread of an equal part, so that they start to slide one after the other,
+    which gives hysteresis before sliding. With `stiff_share`, one further element of `stiff_stiffness` carries that
+    share of the law, and the others carry the rest: after a reversal the force first jumps and then builds up over a
+    distance. The damping is divided like the law, so that soft elements have enough of it for condition (15) and
+    falling laws. Steady sliding has exactly the force of the law.
 
-    The contact sticks while no element slides; `velocity` and `displacement` are means weighted by stiffness. With one
+    The contact sticks while no element slides. `velocity` and `displacement` are means weighted by stiffness. With one
     element and no stiff share it is model C.
 
     Attributes
     ----------
     law : Law
-        Any friction law; that of all elements together.
+        Friction law of all elements together; any law.
     """
 
     model: ClassVar[str] = "iwan"
@@ -203,7 +206,7 @@ class Iwan(Element):
 
     @property
     def coupling_stiffness(self) -> float:
-        """Stiffness [N/m] while no element slides: that of all elements, the stiff one included."""
+        """Stiffness [N/m] of all elements together, including the stiff one, while none slides."""
         return self.stiffness + self.stiff_stiffness if self.stiff_share > 0.0 else self.stiffness
 
     @property
@@ -219,5 +222,5 @@ class Iwan(Element):
         return max(mobility, stiff)
 
     def _check_law(self) -> None:
-        """Warn if the most mobile element meets its law where several forces are possible."""
+        """Warn if the law allows several forces at the mobility of the most mobile element."""
         warn_if_ambiguous(self.law, self.mobility, STEADIER)

@@ -1,11 +1,12 @@
-"""Steps of the classic models with a bristle: Dahl, LuGre, elastoplastic, Hayward-Armstrong, reset integrator, Iwan.
+"""Step kernels of the classic models with a bristle.
 
-All take the velocity u of the end effector, constant over a sample, and give the force f. The bristle is deflected by
-z (the elastic displacement); what it does not take up is slip, v = u - dz/dt, the sliding velocity. The level of the
-law at the speed |u| is divided (except by Iwan's model, which solves the law): up to break-away, g, it loads the
-bristle, which is at its limit when z = g/K; what is above, as by viscosity, opposes the motion directly, like the
-viscous term of the LuGre model. So no bristle holds more than the break-away force when the motion stops. The numbers
-of the record are explained at each step.
+Models: Dahl, LuGre, elastoplastic, Hayward-Armstrong, reset integrator, Iwan. Their input is the velocity u of the end
+effector, constant over a sample, and their output the force f. The bristle is deflected by z (the elastic
+displacement). The remaining motion is slip, v = u - dz/dt, the sliding velocity. The level of the law at the speed |u|
+is divided (except in Iwan's model, which solves the law): up to the break-away force, g, it loads the bristle, whose
+limit is z = g/K; the excess, for instance viscosity, opposes the motion directly, like the viscous term of the LuGre
+model. Therefore no bristle holds more than the break-away force when the motion stops. The numbers of the record are
+documented at each step.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ from haptics.friction.sliding_kernels import sliding_level
 from haptics.jit import kernel
 
 MOST_ELEMENTS = 12
-"""Largest number of equally stiff elements in `step_iwan`."""
+"""Maximum number of equally stiff elements in `step_iwan`."""
 
 STIFF = 2 * MOST_ELEMENTS
-"""Index in the memory of the deflection of the stiff element, behind those of the others."""
+"""Index in the memory of the deflection of the stiff element, after the other elements."""
 
 
 @kernel
 def _divided(s: Any, ux: float, uy: float) -> tuple[float, float, float]:
-    """Return |u|, the limit g/K of the bristle, and the viscosity D [N s/m] for the level above break-away."""
+    """Return |u|, the bristle's limit g/K, and the viscosity D [N s/m] for the level above break-away."""
     speed = math.hypot(ux, uy)
     level = sliding_level(s.law, speed)
     g = min(level, s.law.numbers[0])
@@ -36,7 +37,10 @@ def _divided(s: Any, ux: float, uy: float) -> tuple[float, float, float]:
 
 @kernel
 def _deflect(s: Any, zx: float, zy: float, u: Any, D: float, sticking: bool, slipping: bool) -> None:
-    """Deflect the bristle to z; f = K z + B dz/dt + D u with the mean of dz/dt over the sample."""
+    """Set the deflection to z and the force to f = K z + B dz/dt + D u.
+
+    dz/dt is the mean over the sample.
+    """
     T, K, B, z = s.period, s.stiffness, s.damping, s.displacement
     ux, uy = u
     rate_x, rate_y = ((zx - z[0]) / T, (zy - z[1]) / T) if slipping else (ux, uy)
@@ -48,10 +52,11 @@ def _deflect(s: Any, zx: float, zy: float, u: Any, D: float, sticking: bool, sli
 
 @kernel
 def step_bristle(s: Any, ux: float, uy: float) -> None:
-    """Dahl's model (B = 0) and the LuGre model: dz/dt = u - K |u| z/g, solved exactly for a constant u.
+    """Advance Dahl's model (B = 0) or the LuGre model, dz/dt = u - K |u| z/g, exactly for a constant u.
 
-    With a constant velocity the equation is linear: z goes to g/K u/|u| as an exponential of the way, over g/K.
-    Neither model has static friction: it sticks while the bristle takes up at least half of the motion.
+    With a constant velocity the equation is linear: z approaches g/K u/|u| exponentially along the path, with the
+    length constant g/K. Neither model has static friction. The contact counts as sticking while the bristle absorbs at
+    least half of the motion.
     """
     z, T = s.displacement, s.period
     speed, limit, D = _divided(s, ux, uy)
@@ -64,7 +69,7 @@ def step_bristle(s: Any, ux: float, uy: float) -> None:
     _deflect(s, zx, zy, (ux, uy), D, slip <= 0.5 * speed, True)
 
 
-# --- adhesion maps: how much of the motion is slip, by the deflection -----------------------------------------------
+# --- adhesion maps: fraction of the motion that is slip, as a function of the deflection ----------------------------
 
 
 @kernel
@@ -91,9 +96,10 @@ def _map(sine: bool, x: float, k: float) -> tuple[float, float]:
 
 @kernel
 def _relaxed(sine: bool, trial: float, way: float, k: float) -> float:
-    """Solve x + way alpha(x) x = trial, the implicit Euler step of dx/dw = -alpha(x) x; lengths as shares of g/K.
+    """Solve x + path alpha(x) x = trial, the implicit Euler step of dx/dw = -alpha(x) x.
 
-    The left side rises with x: Newton's method, kept between two bounds by bisection.
+    Lengths are fractions of g/K, and the path is the parameter `way`. The left side increases with x, so that Newton's
+    method with bisection as a safeguard converges.
     """
     at_limit = 1.0 + way * (1.0 if sine else _power_map(1.0, k)[0])
     if trial >= at_limit:
@@ -116,10 +122,11 @@ def _relaxed(sine: bool, trial: float, way: float, k: float) -> float:
 
 @kernel
 def step_elastoplastic(s: Any, ux: float, uy: float) -> None:
-    """Elastoplastic model of Dupont et al. 2002, dz/dt = u - alpha(z) (u.n)+ K z/g with n = z/|z|; implicit Euler.
+    """Advance the elastoplastic model of Dupont et al. 2002 by implicit Euler.
 
-    On a line (u.n)+ is |u| while the bristle is being loaded and 0 while it is not, as in the paper. It sticks while
-    alpha is 0 or the bristle is not being loaded. Number 0: the share of the limit up to which alpha is 0.
+    The equation is dz/dt = u - alpha(z) (u.n)+ K z/g with n = z/|z|. On a line (u.n)+ is |u| while the bristle is being
+    loaded and 0 otherwise, as in the paper. The contact sticks while alpha is 0 or the bristle is not being loaded.
+    Number 0: the fraction of the limit up to which alpha is 0.
     """
     z, T, k = s.displacement, s.period, s.numbers[0]
     _, limit, D = _divided(s, ux, uy)
@@ -135,10 +142,10 @@ def step_elastoplastic(s: Any, ux: float, uy: float) -> None:
 
 @kernel
 def step_creep(s: Any, ux: float, uy: float) -> None:
-    """Model of Hayward and Armstrong 2000, dz/dt = u - alpha(z) |u| K z/g and |z| <= g/K; implicit Euler.
+    """Advance the model of Hayward and Armstrong 2000 by implicit Euler.
 
-    Number 0: the share of the limit around which alpha rises; number 1: a factor on alpha. It sticks, creeping or not,
-    while |z| is below its limit.
+    The equation is dz/dt = u - alpha(z) |u| K z/g with |z| <= g/K. Number 0: the fraction of the limit around which
+    alpha rises; number 1: a factor on alpha. The contact sticks, creeping or not, while |z| is below its limit.
     """
     z, T = s.displacement, s.period
     speed, limit, D = _divided(s, ux, uy)
@@ -154,9 +161,10 @@ def step_creep(s: Any, ux: float, uy: float) -> None:
 
 @kernel
 def step_reset(s: Any, ux: float, uy: float) -> None:
-    """Reset integrator of Haessig and Friedland 1991: f = K (1 + a) z + B u while it sticks, K z while it slips, + D u.
+    """Advance the reset integrator of Haessig and Friedland 1991.
 
-    It slips, and z stays at its limit, when the bristle is at its limit and being loaded. Number 0: the gain a.
+    The force is f = K (1 + a) z + B u + D u while sticking and K z + D u while slipping. The contact slips, and z stays
+    at its limit, when the bristle is at its limit and being loaded. Number 0: the gain a.
     """
     T, K, z = s.period, s.stiffness, s.displacement
     _, limit, D = _divided(s, ux, uy)
@@ -177,12 +185,13 @@ def step_reset(s: Any, ux: float, uy: float) -> None:
 
 @kernel
 def step_iwan(s: Any, ux: float, uy: float) -> None:
-    """Elements of model C side by side: a sum of steps (38) (Iwan 1966; Kikuuwe et al. 2006, section VI).
+    """Advance parallel elements of model C, a sum of steps (38).
 
-    A group of n elements has the share k of K, q of B and q of the law; one stiff element has the rest, if k < 1. An
-    element with the share w of the law has f = w phi, phi = Phi_wZ(u + K_i Z e), Z = 1/(B_i + T K_i). In the group w is
-    q c/n, where c rises from 1 - spread to 1 + spread. Numbers: 0 n, 1 spread, 2 k, 3 q. Memory: the e of each element.
-    Displacement and velocity are means weighted by stiffness. The contact sticks while no element slides.
+    See Iwan 1966; Kikuuwe et al. 2006, section VI. A group of n elements has the share k of K, q of B and q of the law.
+    One stiff element has the rest, if k < 1. An element with the share w of the law has f = w phi, phi = Phi_wZ(u + K_i
+    Z e), Z = 1/(B_i + T K_i). In the group w is q c/n, where c rises from 1 - spread to 1 + spread. Numbers: 0 n, 1
+    spread, 2 k, 3 q. Memory: the e of each element. Displacement and velocity are means weighted by stiffness. The
+    contact sticks while no element slides.
     """
     T, e, m = s.period, s.displacement, s.memory
     n, k, q = int(s.numbers[0]), s.numbers[2], s.numbers[3]
@@ -203,7 +212,7 @@ def step_iwan(s: Any, ux: float, uy: float) -> None:
         sticking = sticking and sticks
     fx, fy, vx, vy, ex, ey = fx / n, fy / n, vx / n, vy / n, ex / n, ey / n
     for j in range(2 * n, STIFF if k < 1.0 else len(m)):
-        m[j] = 0.0  # an element that is added later starts without tension
+        m[j] = 0.0  # an element added later starts without tension
     if k < 1.0:
         c, j, K, B = 1.0 - q, STIFF, (1.0 - k) * s.stiffness, (1.0 - q) * s.damping
         impedance = B + T * K

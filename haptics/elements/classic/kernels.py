@@ -1,7 +1,7 @@
-"""The steps of the classic friction models as kernels; `haptics.elements.classic.models` has the classes.
+"""Kinds and step kernels of the classic friction models.
 
-Here is only the numbering; the steps are in `haptics.elements.classic.rigid_kernels` and
-`haptics.elements.classic.bristle_kernels`.
+`haptics.elements.classic.models` defines the classes. The steps are implemented in
+`haptics.elements.classic.rigid_kernels` and `haptics.elements.classic.bristle_kernels`.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from haptics.elements.classic.rigid_kernels import EXPLICIT, KARNOPP, QUINN, RAM
 from haptics.jit import kernel
 
 FIRST_CLASSIC = 10
-"""The kinds of the classic models begin here; below are models A to D, and room."""
+"""First kind of a classic model; smaller numbers are reserved for models A to D."""
 
 CLASSIC_NUMBERS = 8
-"""Room for the parameters that only a classic model has."""
+"""Maximum number of additional parameters of a classic model."""
 
 MEMORY = 32
-"""Room for the state that only a classic model has."""
+"""Maximum number of additional state variables of a classic model."""
 
 EXPLICIT_ADMITTANCE = FIRST_CLASSIC + EXPLICIT
 RAMP_ADMITTANCE = FIRST_CLASSIC + RAMP
@@ -40,7 +40,7 @@ IWAN = 22
 
 
 def _of_rule(step: Callable[..., None], rule: int) -> Callable[..., None]:
-    """Return the step of one of the rules for a velocity and a force."""
+    """Return the step kernel for one of the rules that depend on velocity and force."""
 
     @kernel
     def step_rule(s: Any, x: float, y: float) -> None:
@@ -64,4 +64,4 @@ CLASSIC_STEPS: dict[int, Callable[..., None]] = {
     RESET_INTEGRATOR: step_reset,
     IWAN: step_iwan,
 }
-"""The step of every classic model: a kernel ``(record, x, y)`` that advances it by one period."""
+"""Step kernel ``(record, x, y)`` of every classic model, which advances it by one period."""

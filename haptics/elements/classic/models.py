@@ -1,23 +1,23 @@
-"""The classic friction models behind the interface of the elements, to compare models A to D with.
+"""Classic friction models with the interface of the elements, for comparison with models A to D.
 
 =====================  ======================  ==================================================================
-model                  causality               what it is
+model                  causality               description
 =====================  ======================  ==================================================================
 ``explicit-coulomb``   admittance, impedance   the law of the last velocity
 ``viscous-ramp``       admittance, impedance   a high viscosity below a threshold (Martins and Oden 1983)
 ``karnopp``            admittance, impedance   a velocity that counts as zero below a threshold (Karnopp 1985)
-``quinn``              admittance, impedance   Karnopp's, made continuous (Quinn 2004)
+``quinn``              admittance, impedance   a continuous version of Karnopp's model (Quinn 2004)
 ``dahl``               impedance               a bristle that yields gradually (Dahl 1968)
 ``lugre``              impedance               Dahl's with damping and any law (Canudas de Wit et al. 1995)
 ``elastoplastic``      impedance               a bristle that is elastic first (Dupont et al. 2002)
 ``hayward-armstrong``  impedance               a spring that creeps and slides (Hayward and Armstrong 2000)
 ``reset-integrator``   impedance               a spring and damper that is switched (Haessig and Friedland 1991)
-``iwan``               impedance               elements of model C side by side (Iwan 1966)
+``iwan``               impedance               elements of model C in parallel (Iwan 1966)
 =====================  ======================  ==================================================================
 
-All slide steadily with exactly the force of their `haptics.friction.law.Law`, so that they can be compared; what
-differs is what happens before, at and after a stop. Forces are vectors and turn with the coordinates. The friction
-force has the direction of the sliding velocity, as everywhere.
+All models slide steadily with exactly the force of their `haptics.friction.law.Law` and differ only before, at and
+after a stop. Forces are vectors and rotate with the coordinate system. The friction force has the direction of the
+sliding velocity, as in all elements.
 """
 
 from __future__ import annotations
@@ -56,4 +56,4 @@ __all__ = [
 ]
 
 CLASSICS: dict[str, dict[Causality, type[Element]]] = all_loaded(CLASSIC_MODELS)
-"""The classes of every classic model by its name, as an admittance, as an impedance or as both."""
+"""Classes of every classic model, by name and causality."""

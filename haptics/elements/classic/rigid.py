@@ -1,4 +1,7 @@
-"""The classic models without a bristle: explicit Coulomb, viscous ramp, Karnopp, Quinn; see `classic`."""
+"""Classic friction models without a bristle: explicit Coulomb, viscous ramp, Karnopp, Quinn.
+
+See `haptics.elements.classic.models`.
+"""
 
 from __future__ import annotations
 
@@ -43,15 +46,15 @@ class _Explicit(ClassicElement):
     model: ClassVar[str] = "explicit-coulomb"
 
     def _check_law(self) -> None:
-        """Accept any law: its force is looked up as it is."""
+        """Accept any law, because the step evaluates its force directly."""
 
 
 @documented
 @dataclass(frozen=True, eq=False)
 class ExplicitCoulombAdmittance(_Explicit):
-    """A mass under the friction of its last velocity, f = Phi(v); it chatters about rest (Kikuuwe et al. 2006, (6)).
+    """A mass under the friction of its last velocity, f = Phi(v); it chatters at rest.
 
-    It sticks only where its velocity was exactly zero.
+    See Kikuuwe et al. 2006, (6). The contact sticks only if the velocity was exactly zero.
 
     Attributes
     ----------
@@ -69,9 +72,10 @@ class ExplicitCoulombAdmittance(_Explicit):
 @documented
 @dataclass(frozen=True, eq=False)
 class ExplicitCoulombImpedance(_Explicit):
-    """The law as it stands, f = Phi(u): its force jumps with the sign of the velocity (Kikuuwe et al. 2006, (6)).
+    """The friction law without modification, f = Phi(u) (Kikuuwe et al. 2006, (6)).
 
-    It sticks, without any force, only where the velocity is exactly zero.
+    The force jumps with the sign of the velocity. The contact sticks, without any force, only if the velocity is
+    exactly zero.
 
     Attributes
     ----------
@@ -96,10 +100,11 @@ class _Threshold(ClassicElement):
 @documented
 @dataclass(frozen=True, eq=False)
 class ViscousRampAdmittance(_Threshold):
-    """A mass under a very high viscosity in place of static friction (Kikuuwe et al. 2006, (5); Martins and Oden 1983).
+    """A mass with very high viscosity in place of static friction.
 
-    Under a constant force h below the friction F it creeps at ``threshold h/F``. It counts as sticking up to the
-    threshold. Its explicit step is stable while ``T F < 2 M threshold``.
+    See Kikuuwe et al. 2006, (5); Martins and Oden 1983. Under a constant force h below the friction F the mass creeps
+    at ``threshold h/F``. The contact counts as sticking up to the threshold. The explicit step is stable while
+    ``T F < 2 M threshold``.
 
     Attributes
     ----------
@@ -119,9 +124,10 @@ class ViscousRampAdmittance(_Threshold):
 @documented
 @dataclass(frozen=True, eq=False)
 class ViscousRampImpedance(_Threshold):
-    """A very high viscosity in place of static friction (Kikuuwe et al. 2006, (5); Martins and Oden 1983).
+    """A very high viscosity in place of static friction.
 
-    It has no state. It counts as sticking up to the threshold.
+    See Kikuuwe et al. 2006, (5); Martins and Oden 1983. The model has no state. The contact counts as sticking up to
+    the threshold.
 
     Attributes
     ----------
@@ -149,12 +155,13 @@ class _Karnopp(_Threshold):
 @documented
 @dataclass(frozen=True, eq=False)
 class KarnoppAdmittance(_Karnopp):
-    """A mass whose velocity below a threshold counts as zero: friction then balances the force (Karnopp 1985).
+    """A mass whose velocity counts as zero below a threshold, where friction balances the force.
 
-    The friction force is (3) of Kikuuwe et al. 2006. Below the threshold the mass keeps its momentum but does not
-    move; where the force exceeds the break-away force the momentum grows until the mass jumps off at the threshold.
-    With `residual` = 1 it moves on at the velocity it has, which is (3) to the letter, and drifts. A threshold below
-    ``T F/(2 M)`` is jumped over: it chatters.
+    See Karnopp 1985. The friction force is (3) of Kikuuwe et al. 2006. Below the threshold the mass keeps its momentum
+    but does not move. If the force exceeds the break-away force, the momentum grows until the velocity passes the
+    threshold and the mass starts to slide abruptly. With `residual` = 1 the mass continues at its velocity, which is
+    (3) unmodified, and drifts. With a threshold below ``T F/(2 M)`` one step can skip the threshold, and the contact
+    chatters.
 
     Attributes
     ----------
@@ -174,10 +181,11 @@ class KarnoppAdmittance(_Karnopp):
 @documented
 @dataclass(frozen=True, eq=False)
 class KarnoppImpedance(_Karnopp):
-    """`KarnoppAdmittance` pulled through a spring and damper, joined as in Kikuuwe et al. 2006, Fig. 12(a).
+    """`KarnoppAdmittance` pulled through a spring and damper.
 
-    The spring's force on the mass uses the mass's velocity after the last step, so that stiffness and damping are
-    limited: while it slides ``T^2 K + 2 T B < 4 M``. A pull slower than the threshold goes on in jerks.
+    The coupling is that shown in Kikuuwe et al. 2006, Fig. 12(a). The force of the spring on the mass uses the velocity
+    of the mass after the last step. This limits stiffness and damping to ``T^2 K + 2 T B < 4 M`` while the mass slides.
+    A pull slower than the threshold results in jerky motion.
 
     Attributes
     ----------
@@ -199,10 +207,11 @@ class KarnoppImpedance(_Karnopp):
 @documented
 @dataclass(frozen=True, eq=False)
 class QuinnAdmittance(_Threshold):
-    """A mass under a force that is continuous in velocity and applied force (Quinn 2004; Kikuuwe et al. 2006, (4)).
+    """A mass under a force that is continuous in velocity and applied force.
 
-    The level at the present speed takes the place of the constant F, for which the model was made. It sticks where the
-    friction force is below that level. Its explicit step is stable while ``T F < 2 M threshold``.
+    See Quinn 2004; Kikuuwe et al. 2006, (4). The level of the law at the present speed replaces the constant F of the
+    original model. The contact sticks where the friction force is below that level. The explicit step is stable while
+    ``T F < 2 M threshold``.
 
     Attributes
     ----------
@@ -222,9 +231,10 @@ class QuinnAdmittance(_Threshold):
 @documented
 @dataclass(frozen=True, eq=False)
 class QuinnImpedance(_Threshold):
-    """`QuinnAdmittance` pulled through a spring and damper, joined as in Kikuuwe et al. 2006, Fig. 12(a).
+    """`QuinnAdmittance` pulled through a spring and damper.
 
-    Stiffness and damping are limited as those of `KarnoppImpedance`.
+    The coupling is that shown in Kikuuwe et al. 2006, Fig. 12(a). Stiffness and damping are limited as in
+    `KarnoppImpedance`.
 
     Attributes
     ----------

@@ -1,12 +1,12 @@
-"""Steps of the classic models without a bristle: explicit Coulomb, viscous ramp, Karnopp, Quinn.
+"""Step kernels of the classic models without a bristle.
 
-Each is a rule for the friction force f from the velocity v and, for the last two, the force h of everything else
-(Kikuuwe et al. 2006, (3)-(5)), here for vectors: where a scalar is clipped, the length of the vector is. ``F`` of the
-scalar equations is the level of the law, so that every model slides with the same force. The mass that follows the rule
-is integrated by explicit Euler.
+Models: explicit Coulomb, viscous ramp, Karnopp, Quinn. Each is a rule for the friction force f from the velocity v and,
+for the last two, the applied force h (Kikuuwe et al. 2006, (3)-(5)), here for vectors: scalar clipping becomes clipping
+of the length. ``F`` of the scalar equations is the level of the law, so that every model slides with the same force.
+The mass is integrated by explicit Euler.
 
-Numbers of the record: 0 the threshold epsilon [m/s], 1 the share of its velocity that a mass below the threshold
-moves on with (Karnopp).
+Numbers of the record: 0 the threshold epsilon [m/s]; 1 the fraction of its velocity at which a mass below the threshold
+continues to move (Karnopp).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ QUINN = 3
 
 @kernel
 def store(s: Any, f: Any, v: Any, sticking: bool) -> None:
-    """Keep friction force, sliding velocity and whether the contact sticks."""
+    """Store friction force, sliding velocity and sticking state in the record."""
     s.friction_force[0], s.friction_force[1] = f
     s.sliding_velocity[0], s.sliding_velocity[1] = v
     s.sticking = 1 if sticking else 0
@@ -34,9 +34,9 @@ def store(s: Any, f: Any, v: Any, sticking: bool) -> None:
 
 @kernel
 def clipped(x: float, y: float, length: float) -> tuple[float, float, bool]:
-    """Return (x, y) shortened to `length` if it is longer, and whether it is not.
+    """Return (x, y) clipped to `length`, and True if it was not longer.
 
-    What was shortened before, and is longer by a rounding error, counts as not longer.
+    A vector that exceeds `length` only by rounding, as after earlier clipping, counts as not longer.
     """
     r = math.hypot(x, y)
     if r <= length * (1.0 + 1e-15):
@@ -46,7 +46,7 @@ def clipped(x: float, y: float, length: float) -> tuple[float, float, bool]:
 
 @kernel
 def _ramp(s: Any, vx: float, vy: float, speed: float) -> tuple[float, float, bool]:
-    """Return the force of the viscous ramp, a straight line up to the threshold and the law beyond; (5)."""
+    """Return the force of the viscous ramp: linear up to the threshold, and the law beyond; (5)."""
     reach = max(speed, s.numbers[0])
     slope = sliding_level(s.law, reach) / reach
     return slope * vx, slope * vy, speed <= s.numbers[0]
@@ -54,7 +54,7 @@ def _ramp(s: Any, vx: float, vy: float, speed: float) -> tuple[float, float, boo
 
 @kernel
 def _karnopp(s: Any, vx: float, vy: float, speed: float, hx: float, hy: float) -> tuple[float, float, bool]:
-    """Return the force of Karnopp's model: below the threshold h as far as break-away allows; (3)."""
+    """Return the force of Karnopp's model: h clipped at the break-away force below the threshold; (3)."""
     if speed > s.numbers[0]:
         fx, fy = law_force(s.law, vx, vy)
         return fx, fy, False
@@ -63,10 +63,11 @@ def _karnopp(s: Any, vx: float, vy: float, speed: float, hx: float, hy: float) -
 
 @kernel
 def _quinn(s: Any, vx: float, vy: float, speed: float, hx: float, hy: float) -> tuple[float, float, bool]:
-    """Return the force of Quinn's model, F q clipped at |q| = eps with q = v + eps (h clipped at F)/F; (4).
+    """Return the force of Quinn's model; (4).
 
-    In the plane the part of h across v counts less and less up to |v| = 2 eps, beyond which h has no say in the scalar
-    model either: sliding friction then has the direction of v.
+    The force is F q clipped at |q| = eps, with q = v + eps (h clipped at F)/F. In the plane the component of h across v
+    is faded out up to |v| = 2 eps. Beyond it h has no effect in the scalar model either, and sliding friction has the
+    direction of v.
     """
     eps = s.numbers[0]
     F = sliding_level(s.law, speed)
@@ -84,7 +85,7 @@ def _quinn(s: Any, vx: float, vy: float, speed: float, hx: float, hy: float) -> 
 
 @kernel
 def _rule(s: Any, rule: int, v: Any, h: Any) -> tuple[float, float, bool]:
-    """Return the friction force at velocity v under the force h, and whether this is static friction."""
+    """Return the friction force at velocity v under the force h, and True if it is static friction."""
     speed = math.hypot(v[0], v[1])
     if rule == RAMP:
         return _ramp(s, v[0], v[1], speed)
@@ -98,7 +99,7 @@ def _rule(s: Any, rule: int, v: Any, h: Any) -> tuple[float, float, bool]:
 
 @kernel
 def _moving(s: Any, rule: int) -> tuple[float, float]:
-    """Return the velocity at which the mass moves: in Karnopp's model not all of its own below the threshold."""
+    """Return the velocity of the motion: for Karnopp a fraction of `mass_velocity` below the threshold."""
     v = s.mass_velocity
     share = s.numbers[1] if rule == KARNOPP and math.hypot(v[0], v[1]) <= s.numbers[0] else 1.0
     return share * v[0], share * v[1]
@@ -116,14 +117,14 @@ def _push(s: Any, rule: int, hx: float, hy: float) -> None:
 
 @kernel
 def step_mass(s: Any, rule: int, hx: float, hy: float) -> None:
-    """Force h [N] to velocity [m/s] of a mass on the surface."""
+    """Compute the velocity [m/s] of a mass on the surface from the force h [N]."""
     _push(s, rule, hx, hy)
     s.output[0], s.output[1] = s.sliding_velocity[0], s.sliding_velocity[1]
 
 
 @kernel
 def step_applied(s: Any, rule: int, ux: float, uy: float) -> None:
-    """Velocity u [m/s] to force f [N] of a rule that needs no other force."""
+    """Compute the force f [N] from the velocity u [m/s], for a rule that needs no applied force."""
     fx, fy, sticking = _rule(s, rule, (ux, uy), (0.0, 0.0))
     s.output[0], s.output[1] = fx, fy
     store(s, (fx, fy), (ux, uy), sticking)
@@ -131,9 +132,9 @@ def step_applied(s: Any, rule: int, ux: float, uy: float) -> None:
 
 @kernel
 def step_pulled(s: Any, rule: int, ux: float, uy: float) -> None:
-    """Velocity u [m/s] to force h [N] of the spring-damper that pulls the mass, as in Fig. 12(a).
+    """Compute the force h [N] of the spring-damper that pulls the mass from the velocity u [m/s].
 
-    The spring is stretched by the velocity that the mass had after the last step.
+    The coupling is that shown in Fig. 12(a). The spring is stretched with the velocity of the mass after the last step.
     """
     T, K, B, e = s.period, s.stiffness, s.damping, s.displacement
     vx, vy = _moving(s, rule)

@@ -1,1 +1,1 @@
-"""Networks: masses, springs, dampers and frictional contacts, solved as one system; see `network`."""
+"""Networks of masses, springs, dampers and frictional contacts as one system; see `network`."""

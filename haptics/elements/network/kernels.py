@@ -1,6 +1,6 @@
-"""One tick of a network of masses, springs and model-C contacts as kernels, and the records they work on.
+"""Kernels and records for one tick of a network of masses, springs and model-C contacts.
 
-`haptics.elements.network.network` has the class and says what is computed.
+`haptics.elements.network.network` defines the class and documents the computation.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ NODE = np.dtype(
         ("load", "<f8", (2,)),
     ]
 )
-"""A body, a base or the wall; `load` is the force [N] of springs and contacts that moves it."""
+"""A body, a base or the wall; `load` is the force [N] of springs and contacts that accelerates it."""
 
 SPRING = np.dtype([*_ENDS, ("stiffness", "<f8"), ("damping", "<f8"), ("relaxed", "<f8", (2,))])
-"""A spring and damper; `relaxed` is the position of the first end from the second [m] at which it does not pull."""
+"""A spring and damper; `relaxed` is the relaxed position of the first end relative to the second [m]."""
 
 CONTACT = np.dtype([*PARAMETER_FIELDS, *STATE_FIELDS, *_ENDS])
-"""A model-C element between two nodes; it begins with the fields of an element's record and is stepped as one."""
+"""A model-C element between two nodes; it starts with the fields of an element record."""
 
 BODY_ROW = np.dtype([("body_velocity", "<f8", (2,)), ("body_position", "<f8", (2,))])
-"""What is kept of a body at every step of a run."""
+"""Recorded state of a body at one step."""
 
 CONTACT_ROW = np.dtype(
     [
@@ -47,7 +47,7 @@ CONTACT_ROW = np.dtype(
         ("sticking", "?"),
     ]
 )
-"""What is kept of a contact at every step of a run."""
+"""Recorded state of a contact at one step."""
 
 
 @kernel
@@ -64,7 +64,7 @@ def _pull_springs(springs: Rows, nodes: Rows) -> None:
 
 @kernel
 def _move(nodes: Rows, T: float, motion: Any, push: Any) -> None:
-    """Advance bodies by (60), with the load of the tick before, and bases as prescribed; all loads are used up."""
+    """Advance bodies by (60), with the load of the last tick, and bases as prescribed; reset all loads."""
     body, base = 0, 0
     for i in range(len(nodes)):
         n = nodes[i]
@@ -97,7 +97,7 @@ def _rub(contacts: Rows, nodes: Rows) -> None:
 def step_network(nodes: Rows, springs: Rows, contacts: Rows, T: float, motion: Any, push: Any) -> None:
     """Advance a network by one period under `motion` (bases, 2) [m/s] and `push` (bodies, 2) [N].
 
-    The springs act first, from where everything was; the contacts last, at the new velocities.
+    The springs act first, at the old positions, and the contacts last, at the new velocities.
     """
     _pull_springs(springs, nodes)
     _move(nodes, T, motion, push)
@@ -106,7 +106,7 @@ def step_network(nodes: Rows, springs: Rows, contacts: Rows, T: float, motion: A
 
 @kernel
 def _record(nodes: Rows, contacts: Rows, bodies: Any, frictions: Any) -> None:
-    """Copy the present state into one row of the results."""
+    """Copy the present state to one row of the results."""
     body = 0
     for i in range(len(nodes)):
         if nodes[i].kind == BODY:
@@ -130,7 +130,7 @@ def run_network(
 ) -> None:
     """Advance a network by n periods, filling `bodies` (n, bodies) and `frictions` (n, contacts).
 
-    `motions` (n, bases, 2) and `pushes` (n, bodies, 2) may have a single row, for inputs that do not change.
+    `motions` (n, bases, 2) and `pushes` (n, bodies, 2) may have a single row, for constant inputs.
     """
     for k in range(len(bodies)):
         motion, push = motions[min(k, len(motions) - 1)], pushes[min(k, len(pushes) - 1)]

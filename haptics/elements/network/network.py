@@ -1,22 +1,23 @@
-r"""Masses, springs and many frictional contacts in one simulation (Kikuuwe et al. 2006, section IV-A, Figs. 9 to 11).
+r"""Simulation of masses, springs and many frictional contacts.
 
-A contact is a model-C element between two *nodes*: bodies, bases that move as prescribed, or the wall, which rests. It
-is driven by their relative velocity u, and its friction force f, which has the direction of u, acts on both. Being
-local, it serves any number of contacts on any number of bodies.
+See Kikuuwe et al. 2006, section IV-A, Figs. 9 to 11. A contact is a model-C element between two *nodes*: bodies, bases
+with prescribed motion, or the fixed wall. It is driven by their relative velocity u. Its friction force f, which has
+the direction of u, acts on both. The formulation is local and therefore supports any number of contacts on any number
+of bodies.
 
 Every tick follows the block diagram of Fig. 10, with the masses as in (60):
 
 .. math:: v_k = v_{k-1} + \tfrac{T}{M} (h_k - g_{k-1}), \qquad x_k = x_{k-1} + T v_k,
 
-where h is the external force and :math:`g_{k-1}` the sum of the friction forces of the last tick and of the springs'
-:math:`K x_{k-1} + B v_{k-1}`; then every contact is stepped at the new velocities, (38). This is symplectic Euler
-integration: in the long run it neither gives energy to an undamped spring nor takes energy from it. On Fig. 11 it comes
-nearer to the motion over rigid contacts than springs integrated implicitly, which lose energy.
+where h is the external force and :math:`g_{k-1}` the sum of the friction forces of the last tick and of the spring
+forces :math:`K x_{k-1} + B v_{k-1}`. Then every contact is stepped at the new velocities, (38). This is symplectic
+Euler integration, which in the long run neither adds energy to an undamped spring nor removes energy from it. For Fig.
+11 the result is closer to the motion over rigid contacts than with implicitly integrated springs, which lose energy.
 
-The price of the delayed forces is a limit on stiffness and damping, that of (63). With the matrices M, K and B of the
-masses, stiffnesses and dampings of the whole network, springs and contacts alike, it is stable while its contacts stick
-if and only if the largest eigenvalue of :math:`M^{-1} (T^2 K + 2 T B)` is less than 4: see `Network.stability_number`.
-A single mass on a single contact needs no such limit: that is `haptics.elements.models.CompliantAdmittance`.
+The delayed forces limit stiffness and damping, as in (63). With the matrices M, K and B of the masses, stiffnesses and
+dampings of the whole network, springs and contacts alike, it is stable while its contacts stick if and only if the
+largest eigenvalue of :math:`M^{-1} (T^2 K + 2 T B)` is less than 4; see `Network.stability_number`. A single mass on a
+single contact needs no such limit with `haptics.elements.models.CompliantAdmittance`.
 """
 
 from __future__ import annotations
@@ -56,9 +57,10 @@ _KINDS = {"wall": WALL, "base": BASE, "body": BODY}
 @documented
 @dataclass(frozen=True, eq=False)
 class Network:
-    """Builder and simulation of masses, springs and contacts in the plane; the module says what a tick computes.
+    """Simulation of masses, springs and contacts in the plane.
 
-    Parts may be added at any time, also between two steps. Motion along a line has second components of zero.
+    The module documents the computation of a tick. Parts may be added at any time, also between two steps. For motion
+    along a line, set the second components to zero.
 
     Examples
     --------
@@ -79,7 +81,7 @@ class Network:
     _springs: Table = field(default_factory=partial(Table, SPRING), init=False, repr=False)
     _contacts: Table = field(default_factory=partial(Table, CONTACT), init=False, repr=False)
     _counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_KINDS, 0), init=False, repr=False)
-    # The elements of the contacts, in their order: what a record points to, compiled code, lies with them.
+    # Elements of the contacts in order. They own the compiled code to which the records point.
     _elements: list[MasslessImpedance] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -87,17 +89,17 @@ class Network:
         self._node("wall")
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Come out of another process: compiled code lies at other addresses here."""
+        """Restore the pickled state: compiled code has other addresses in this process."""
         self.__dict__.update(state)
         for record, element in zip(self._contacts.records, self._elements, strict=True):
             for name in ("law", "step"):
                 record[name] = element.copy_record()[name][0]
 
-    # --- building -------------------------------------------------------------------------------------------------
+    # --- construction -----------------------------------------------------------------------------------------------
 
     @property
     def wall(self) -> Node:
-        """The node that rests."""
+        """The fixed node."""
         return Node("wall", 0, 0, self)
 
     def body(self, mass: float, velocity: ArrayLike = (0.0, 0.0), position: ArrayLike = (0.0, 0.0)) -> Node:
@@ -112,21 +114,21 @@ class Network:
     def spring(
         self, first: Node, second: Node, stiffness: float, damping: float = 0.0, stretch: ArrayLike = (0.0, 0.0)
     ) -> None:
-        """Add a linear spring and damper, the same in all directions.
+        """Add a linear isotropic spring and damper.
 
         Parameters
         ----------
         first, second : Node
-            Its ends.
+            Ends of the spring.
         stiffness, damping : float
             K [N/m] and B [N s/m], at least 0, not both 0.
         stretch : (2,) array
-            How far the first end now is from where the spring would not pull [m].
+            Present displacement of the first end from the relaxed position [m].
 
         Raises
         ------
         ConfigurationError
-            If an end or a number is not allowed.
+            If an end or a number is invalid.
         """
         rows = self._rows("spring", first, second)
         spring = Spring(stiffness, damping)
@@ -137,26 +139,26 @@ class Network:
         )
 
     def contact(self, first: Node, second: Node, law: Law, stiffness: float, damping: float) -> int:
-        """Add a frictional contact: a model-C element, at first without force.
+        """Add a frictional contact: a model-C element, initially without force.
 
         Parameters
         ----------
         first, second : Node
-            Its ends. A law that tells directions apart is that of the first end sliding over the second.
+            Ends of the contact. An anisotropic law applies to the first end sliding over the second.
         law : Law
-            Its friction law.
+            Friction law.
         stiffness, damping : float
-            Its compliance K [N/m] and B [N s/m], as in `haptics.elements.models.MasslessImpedance`.
+            Stiffness K [N/m] and damping B [N s/m], as in `haptics.elements.models.MasslessImpedance`.
 
         Returns
         -------
         int
-            Its place among the contacts in results.
+            Index of the contact in results.
 
         Raises
         ------
         ConfigurationError
-            If an end or a number is not allowed.
+            If an end or a number is invalid.
         """
         rows = self._rows("contact", first, second)
         element = MasslessImpedance(law, stiffness, damping, self.period)
@@ -180,22 +182,22 @@ class Network:
             raise ConfigurationError(f"{what}.first = {what}.second = {ends[0]!r}: must be two different nodes.")
         return [end.row for end in ends]
 
-    # --- running --------------------------------------------------------------------------------------------------
+    # --- simulation -------------------------------------------------------------------------------------------------
 
     def step(self, base_velocity: ArrayLike | None = None, forces: ArrayLike | None = None) -> None:
-        """Advance by one period.
+        """Advance the network by one period.
 
         Parameters
         ----------
         base_velocity : (bases, 2) array, optional
-            Velocity of every base [m/s]; if not given they rest.
+            Velocity of every base [m/s], zero by default.
         forces : (bodies, 2) array, optional
-            External force on every body [N]; if not given there is none.
+            External force on every body [N], zero by default.
 
         Raises
         ------
         ConfigurationError
-            If an input has another shape or holds a value that is not finite.
+            If an input has another shape or contains a value that is not finite.
         """
         inputs = []
         for name, value, kind in self._inputs(base_velocity, forces):
@@ -207,27 +209,27 @@ class Network:
     def simulate(
         self, steps: int, base_velocity: ArrayLike | None = None, forces: ArrayLike | None = None
     ) -> NetworkResult:
-        """Run `steps` periods from the present state; the network itself is left as it is.
+        """Simulate `steps` periods from the present state; the network is not modified.
 
         Parameters
         ----------
         steps : int
-            How many, at least 0.
+            Number of periods, at least 0.
         base_velocity : (steps, bases, 2) or (bases, 2) array, optional
-            Velocity of every base [m/s], changing or constant; if not given they rest.
+            Velocity of every base [m/s], variable or constant; zero by default.
         forces : (steps, bodies, 2) or (bodies, 2) array, optional
-            External force on every body [N], changing or constant; if not given there is none.
+            External force on every body [N], variable or constant; zero by default.
 
         Returns
         -------
         NetworkResult
-            The same bits as that many calls of `step`, which is the choice where the result would not fit in memory:
-            it takes about 100 bytes for each contact and step while it is made.
+            Bitwise identical to the same number of calls of `step`. The simulation needs about 100 bytes for each
+            contact and step; call `step` instead if the result would not fit in memory.
 
         Raises
         ------
         ConfigurationError
-            If an input has another shape or holds a value that is not finite.
+            If an input has another shape or contains a value that is not finite.
         """
         if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 0:
             raise ConfigurationError(f"steps = {steps!r}: must be a whole number, at least 0.")
@@ -251,15 +253,15 @@ class Network:
     def _records(self) -> tuple[Rows, Rows, Rows]:
         return self._nodes.records, self._springs.records, self._contacts.records
 
-    # --- looking --------------------------------------------------------------------------------------------------
+    # --- state ------------------------------------------------------------------------------------------------------
 
     @property
     def stability_number(self) -> float:
-        """Share of the limit of stability that stiffness and damping use up while all contacts stick.
+        """Fraction of the stability limit used by stiffness and damping while all contacts stick.
 
-        Below 1 what the contacts hold comes to rest; from 1 on it vibrates more and more until they slip, as in
+        Below 1 the held bodies settle. From 1 on they vibrate with growing amplitude until the contacts slip, as in
         Fig. 14 on the right. One mass on one contact uses ``(T^2 K + 2 T B) / (4 M)``. Sliding contacts are softer than
-        sticking ones. Exact for up to 200 nodes; within about 0.1 %, from below, for more.
+        sticking ones. The value is exact for up to 200 nodes, and at most about 0.1 % too low for more.
         """
         return stability_number(*self._records(), self.period)
 
@@ -279,7 +281,10 @@ class Network:
 
     @property
     def friction_force(self) -> Vector:
-        """Friction force of the contacts after the last step, (contacts, 2) [N]; on the first end acts its opposite."""
+        """Friction force on the second ends of the contacts after the last step, (contacts, 2) [N].
+
+        The opposite force acts on the first ends.
+        """
         return self._contacts.records["friction_force"].copy()
 
     @property
@@ -289,10 +294,10 @@ class Network:
 
     @property
     def sliding_velocity(self) -> Vector:
-        """Velocity at which the contacts slide, (contacts, 2) [m/s]."""
+        """Sliding velocity of the contacts, (contacts, 2) [m/s]."""
         return self._contacts.records["sliding_velocity"].copy()
 
     @property
     def sticking(self) -> NDArray[np.bool_]:
-        """Whether the contacts are at rest, (contacts,)."""
+        """True for contacts at rest, (contacts,)."""
         return np.asarray(self._contacts.records["sticking"] != 0)

@@ -1,4 +1,4 @@
-"""What a network is made of and what it answers; `haptics.elements.network.network` puts the parts together."""
+"""Nodes, parameters and results of networks; see `haptics.elements.network.network`."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Node:
-    """An end of springs and contacts: a body, a base that moves as prescribed, or the wall, which rests.
+    """End of springs and contacts: a body, a base with prescribed motion, or the fixed wall.
 
     Attributes
     ----------
     kind : {"body", "base", "wall"}
-        What it is.
+        Kind of the node.
     index : int
-        Its place among its kind: where a body is found in inputs and results, and a base in inputs.
+        Index among the nodes of this kind, for bodies in inputs and results, and for bases in inputs.
     row : int
-        Its place among all nodes.
+        Index among all nodes.
     owner : Network
-        What it is part of.
+        Network that contains the node.
     """
 
     kind: Literal["body", "base", "wall"]
@@ -40,7 +40,7 @@ class Node:
 
 @dataclass(frozen=True)
 class NetworkResult:
-    """What a network of m bodies and c contacts did, row k being the state after step k.
+    """Time series of a network of m bodies and c contacts; row k is the state after step k.
 
     Attributes
     ----------
@@ -49,13 +49,13 @@ class NetworkResult:
     body_position : (n, m, 2) float array
         Position of the bodies [m].
     friction_force : (n, c, 2) float array
-        Friction force of the contacts [N]; it acts on the second end, and its opposite on the first.
+        Friction force of the contacts [N]. It acts on the second end, and its opposite on the first.
     displacement : (n, c, 2) float array
         Elastic displacement of the contacts [m].
     sliding_velocity : (n, c, 2) float array
-        Velocity at which the contacts slide [m/s].
+        Sliding velocity of the contacts [m/s].
     sticking : (n, c) bool array
-        Whether the contacts are at rest.
+        True for contacts at rest.
     """
 
     body_velocity: NDArray[np.float64]
@@ -69,7 +69,7 @@ class NetworkResult:
 @documented
 @dataclass(frozen=True)
 class Body:
-    """The parameter of a body: its mass [kg], greater than 0."""
+    """Parameters of a body: mass [kg], greater than 0."""
 
     mass: float = bounded(above=0.0, unit="kg", doc="mass")
 
@@ -80,7 +80,7 @@ class Body:
 @documented
 @dataclass(frozen=True)
 class Spring:
-    """The parameters of a spring and damper: stiffness [N/m] and damping [N s/m], at least 0, not both 0."""
+    """Parameters of a spring and damper: stiffness [N/m] and damping [N s/m], at least 0, not both 0."""
 
     stiffness: float = bounded(minimum=0.0, unit="N/m", doc="stiffness")
     damping: float = bounded(minimum=0.0, unit="N s/m", doc="damping")
@@ -94,7 +94,7 @@ class Spring:
 
 
 class Table:
-    """An array of records that grows one by one, with room to spare."""
+    """Growing array of records with spare capacity."""
 
     def __init__(self, dtype: np.dtype[Any]) -> None:
         self._room: Rows = np.zeros(8, dtype)
@@ -104,7 +104,7 @@ class Table:
         return self._count
 
     def add(self, **fields: Any) -> Rows:
-        """Append a record with these fields; return it, (1,), to be filled further before the next is added."""
+        """Append a record with these fields and return it, (1,); the view is valid until the next `add`."""
         if self._count == len(self._room):
             self._room = np.concatenate((self._room, np.zeros_like(self._room)))
         self._count += 1
@@ -115,12 +115,12 @@ class Table:
 
     @property
     def records(self) -> Rows:
-        """All records, to be changed in place; (n,)."""
+        """View of all records, (n,); it may be modified."""
         return self._room[: self._count]
 
 
 def finite(value: ArrayLike, shape: tuple[int, ...], name: str) -> NDArray[np.float64]:
-    """Return `value` as a float array of this shape, or raise `ConfigurationError` naming it."""
+    """Return `value` as a float array of this shape; raise `ConfigurationError` with its name otherwise."""
     try:
         array = np.array(value, dtype=np.float64)
     except (TypeError, ValueError):
@@ -133,9 +133,9 @@ def finite(value: ArrayLike, shape: tuple[int, ...], name: str) -> NDArray[np.fl
 
 
 def finite_over_time(value: ArrayLike, shape: tuple[int, ...], steps: int, name: str) -> NDArray[np.float64]:
-    """Return `value` with the steps first: as it is, or one row if it has just this shape and does not change."""
+    """Return `value` with time as the first axis, with a single row if it is constant."""
     try:
         changing = np.ndim(value) > len(shape)
-    except ValueError:  # rows of different lengths: no array at all
+    except ValueError:  # rows of different lengths are not an array
         changing = False
     return finite(value, (steps, *shape), name) if changing else finite(value, shape, name)[None]

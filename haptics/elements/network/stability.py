@@ -1,4 +1,4 @@
-"""How near a network is to where its delayed forces make it unstable (Kikuuwe et al. 2006, (63), for any network)."""
+"""Stability of a network with delayed forces (Kikuuwe et al. 2006, (63), for any network)."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from haptics.device import Vector
 from haptics.records import Rows
 
 _STEPS = 200
-"""Largest number of Lanczos steps: exact for as many bodies, and within about a part in a thousand for any number."""
+"""Maximum number of Lanczos steps: exact for as many bodies, accurate to about 1e-3 for more."""
 
 
 def stability_number(nodes: Rows, springs: Rows, contacts: Rows, period: float) -> float:
-    r"""Return a quarter of the largest eigenvalue of :math:`M^{-1} (T^2 K + 2 T B)`, all contacts sticking.
+    """Return a quarter of the largest eigenvalue of :math:`M^{-1} (T^2 K + 2 T B)`, all contacts sticking.
 
     With the delayed forces of (60) a mode of the network obeys :math:`(z - 1)^2 + a z + b (z - 1) = 0`, where
-    :math:`a = T^2 K / M` and :math:`b = T B / M`. It leaves the unit circle through z = -1, where a + 2 b = 4; since
-    the matrices are symmetric, no eigenvector need be known for that, only where 4 M - T^2 K - 2 T B loses its sign.
+    :math:`a = T^2 K / M` and :math:`b = T B / M`. It leaves the unit circle through z = -1, where a + 2 b = 4. Since
+    the matrices are symmetric, this needs no eigenvectors, only the point where 4 M - T^2 K - 2 T B becomes indefinite.
     """
     mobility = np.sqrt(nodes["inverse_mass"])
     first = np.concatenate((springs["first"], contacts["first"]))
@@ -38,9 +38,9 @@ def stability_number(nodes: Rows, springs: Rows, contacts: Rows, period: float) 
 
 
 def _lanczos(apply: Callable[[Vector], Vector], size: int) -> tuple[Vector, Vector]:
-    """Return diagonal and side diagonal of the tridiagonal form of a symmetric operator on `size` numbers.
+    """Return diagonal and side diagonal of the tridiagonal form of a symmetric operator.
 
-    Without re-orthogonalisation: that repeats eigenvalues at the ends of the spectrum but does not move them.
+    Re-orthogonalisation is omitted: without it eigenvalues at the ends of the spectrum repeat but do not move.
     """
     diagonal, side = [], [0.0]
     before, vector = np.zeros(size), np.random.default_rng(0).standard_normal(size)

@@ -1,4 +1,4 @@
-"""Whole runs without a clock, from Python: one, many in a row, or many side by side, each reduced to a few numbers.
+"""Runs in simulated time: a single run, a sequence, or parallel runs, each reduced to few numbers.
 
 ::
 
@@ -8,8 +8,9 @@
     run = run_offline(joystick, MasslessImpedance(Coulomb(4.0), 2000.0, 2.0), 10.0)
     run.metrics.stick_fraction
 
-A device with a port, as the virtual ones, runs without the interpreter: threads then use all processors. What is kept
-of a run is up to a `Reduction`, which sees every row in the compiled loop; `run_all` makes many runs in one call of it.
+Devices with a port, such as the virtual ones, run without the interpreter, so that threads can use all processors. A
+`Reduction` processes every row in the compiled loop and determines the stored result. `run_all` executes many runs in
+one call.
 """
 
 from haptics.servo.offline.batch import Failed, Reduced, run_all

@@ -1,7 +1,7 @@
-"""Many runs one after the other, in one call of compiled code where their devices allow it.
+"""Sequences of runs in simulated time, compiled if their devices allow it.
 
-What a run costs besides its ticks is then what it takes to put its records together: no trace is mapped, nothing is
-warmed up, and Python has no part in a tick.
+A single call of compiled code executes all runs. The overhead of a run is then only the creation of its records: no
+trace is mapped, no warm-up is needed, and no tick involves Python.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from haptics.servo.system_kernels import SCRATCH
 from haptics.trace import Trace
 
 ROWS_AT_ONCE = 32
-"""Rows that are reduced at once: few enough to stay in the processor's first cache."""
+"""Number of rows reduced at a time: few enough to fit into the first-level cache."""
 
 _NO_ENTRY = (0, 0, 0, 0, 0, 0)
 
 
 @dataclass(frozen=True)
 class Reduced:
-    """A run that came to its end.
+    """Result of a run that reached its end.
 
     Attributes
     ----------
     sums : structured scalar
-        The record of its reduction.
+        Record of its reduction.
     """
 
     sums: Any
@@ -45,12 +45,12 @@ class Reduced:
 
 @dataclass(frozen=True)
 class Failed:
-    """A run that did not.
+    """Result of a run that failed.
 
     Attributes
     ----------
     error : Exception
-        What is wrong with the job, or what the device said.
+        Error in the job or of the device.
     """
 
     error: Exception
@@ -58,7 +58,7 @@ class Failed:
 
 @dataclass(frozen=True)
 class _Ready:
-    """A run on an open device: the records of its loop, its rendering, its device and its reduction, each (1,)."""
+    """A run on an open device, with the records of its loop, rendering, device and reduction, each (1,)."""
 
     servo: Servo
     records: tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
@@ -67,20 +67,20 @@ class _Ready:
 
     @property
     def entry(self) -> tuple[int, ...]:
-        """What an agenda has of it (`haptics.servo.offline.kernels.AGENDA`)."""
+        """Entry of the run in an agenda (`haptics.servo.offline.kernels.AGENDA`)."""
         loop, core, port = (record.ctypes.data for record in self.records)
         return loop, core, port, self.reduction, self.sums.ctypes.data, 0
 
 
 def run_all(jobs: Sequence[OfflineJob]) -> list[Reduced | Failed]:
-    """Make runs one after the other and return what each comes down to, in their order; one that fails stops no other.
+    """Execute runs in sequence and return their results in the same order.
 
-    The numbers are those that `run_offline` gives for each, to the last bit.
+    A failed run does not stop the others. Each result is bit-identical to the result of `run_offline`.
 
     Parameters
     ----------
     jobs : sequence of OfflineJob
-        What to run. The records of all are in memory at the same time, about 20 kB each.
+        Runs to execute. All their records are in memory at the same time, about 20 kB each.
     """
     trace = Trace.private(ROWS_AT_ONCE)
     begun = [_begin(job, trace) for job in jobs]
@@ -95,7 +95,7 @@ def run_all(jobs: Sequence[OfflineJob]) -> list[Reduced | Failed]:
 
 
 def _begin(job: OfflineJob, trace: Trace) -> _Ready | Failed | None:
-    """Put a run together; None where Python must have its part in every tick."""
+    """Create the records of a run; None if the run needs Python in every tick."""
     try:
         require_duration(job.duration)
         device, clock = job.made or _made(job)
@@ -104,7 +104,7 @@ def _begin(job: OfflineJob, trace: Trace) -> _Ready | Failed | None:
         if records is not None:
             return _Ready(servo, records, job.reduction.address, job.reduction.record(trace.slots))
         servo.leave()
-    except Exception as error:  # of a device of one's own: whatever it is, the others go on
+    except Exception as error:  # any error of a user-defined device; the other runs continue
         return Failed(error)
     return None
 
@@ -115,9 +115,9 @@ def _made(job: OfflineJob) -> tuple[Device, Clock]:
 
 
 def _end(job: OfflineJob, run: _Ready | Failed | None, outcome: int) -> Reduced | Failed:
-    """Return what came of a run, which is made in the ordinary way if it was not made, or did not get to its end.
+    """Return the result of a run; a run that did not reach its end is repeated with `run_offline`.
 
-    What failed in compiled code fails again then, and says at which tick, and why.
+    A failure in compiled code occurs again in the repetition, where it raises an error with tick and cause.
     """
     if isinstance(run, Failed):
         return run

@@ -1,4 +1,4 @@
-"""Many runs in one call of compiled code: the ticks of `haptics.servo.loop_kernels`, without clock and supervision."""
+"""Execution of many runs in one compiled call, without clock and supervision."""
 
 from __future__ import annotations
 
@@ -14,15 +14,20 @@ from haptics.servo.loop_kernels import GOES_ON, OVER, PORT, due, serve
 from haptics.servo.loop_record import LOOP
 
 AGENDA = np.dtype([(name, "<i8") for name in ("loop", "core", "port", "reduction", "sums", "outcome")])
-"""A run that is to be made: where its records lie, of dtype `LOOP`, `CORE` and `PORT`; the part of its reduction, and
-where the record of that lies; and afterwards, why the ticks ended (`haptics.servo.loop_kernels`). All zeros is none."""
+"""Entry of a run.
+
+It contains the addresses of the run's records of dtype `LOOP`, `CORE` and `PORT`, of the part of its reduction and of
+the reduction's record. ``outcome`` is the reason for the end of the run (`haptics.servo.loop_kernels`). An entry of
+zeros is skipped.
+"""
 
 
 @kernel
 def run_agenda(agenda: Rows, slots: Rows, neutral: Rows, count: Any, controls: Rows, scratch: Any) -> None:
-    """Make the runs in `agenda`, (m,) of dtype `AGENDA`, one after the other; each is on a device with parts.
+    """Execute the runs in `agenda`, (m,) of dtype `AGENDA`, in sequence; all devices must provide parts.
 
-    Rows go into the few `slots`, (n,), and from there, n at a time, to the reduction; they begin as `neutral`, (1,).
+    The rows are written to `slots`, (n,), which are initialised with `neutral`, (1,), and passed to the reduction n at
+    a time.
     """
     control = controls[0]
     for j in range(len(agenda)):

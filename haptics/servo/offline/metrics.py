@@ -1,4 +1,4 @@
-"""The metrics that every run without a clock has."""
+"""Standard metrics of runs in simulated time."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ _SUMS = np.dtype(
 
 @dataclass(frozen=True)
 class Metrics:
-    """What a run comes down to.
+    """Summary of a run.
 
     Attributes
     ----------
     ticks : int
-        Ticks executed.
+        Number of executed ticks.
     stick_fraction : float
-        Share of them in which the contact was at rest.
+        Fraction of ticks in which the contact was sticking.
     friction_mean, friction_rms, friction_max : float
         Norm of the friction force on the contact [N].
     path : float
-        Way that the end effector went [m].
+        Path length of the end effector [m].
     injected_max : float
-        Largest energy that the loop had injected [J].
+        Largest energy injected by the loop [J].
     unusable_ticks : int
-        Ticks with the safe output because no sample could be trusted.
+        Number of ticks with the safe output because of an untrusted sample.
     flags : int
-        Every status bit that occurred (`haptics.records.Status`).
+        All status bits that occurred (`haptics.records.Status`).
     """
 
     ticks: int
@@ -64,7 +64,7 @@ class Metrics:
 
 @kernel
 def _add_rows(s: Any, first: float, following: float) -> None:
-    """Add the rows of a run from `first` on and before `following`."""
+    """Add the rows from index `first` to `following` (exclusive)."""
     for number in range(int(first), int(following)):
         row = row_of(s, number)
         norm = math.hypot(row.friction_force[0], row.friction_force[1])
@@ -83,7 +83,7 @@ def _add_rows(s: Any, first: float, following: float) -> None:
 
 
 METRICS = Reduction(_add_rows, np.zeros(1, _SUMS))
-"""The reduction of `metrics_of`."""
+"""Reduction for `metrics_of`."""
 
 
 def metrics_of(sums: Any) -> Metrics:

@@ -1,7 +1,7 @@
-"""Reductions: what a run without a clock comes down to, added up row by row in compiled code, so that no rows are kept.
+"""Reductions of runs in simulated time, accumulated in compiled code without storing the rows.
 
-A reduction is a part (`haptics.parts`) ``(record, first, following)``: it adds the rows number `first` to `following`
-- 1 of a run to its record, which begins with `REDUCTION_FIELDS`, and finds each with `row_of`.
+A reduction is a part (`haptics.parts`) ``(record, first, following)``. It adds the rows from index `first` to
+`following` (exclusive) to its record, which begins with `REDUCTION_FIELDS`, and accesses each row with `row_of`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from haptics.parts import address_of_part, record_at
 from haptics.records import ROW, Rows
 
 REDUCTION_FIELDS: list[tuple[Any, ...]] = [("slots", "<i8"), ("capacity", "<i8")]
-"""What the record of a reduction begins with: where the rows of the run lie, and how many of the latest there are."""
+"""First fields of the record of a reduction: address and number of the latest rows of the run."""
 
 _SIZE = ROW.itemsize
 
@@ -30,14 +30,14 @@ def row_of(s: Any, number: int) -> Any:
 
 @dataclass(frozen=True)
 class Reduction:
-    """What is kept of a run.
+    """Reduction of the rows of a run.
 
     Attributes
     ----------
     part : callable
         The kernel.
     start : (1,) structured array
-        What its record begins with; the fields `REDUCTION_FIELDS` are filled in for each run.
+        Initial record; the fields `REDUCTION_FIELDS` are set for each run.
     """
 
     part: Callable[..., None]
@@ -45,11 +45,11 @@ class Reduction:
 
     @property
     def address(self) -> int:
-        """Where the part lies in this process, compiled now if it never was."""
+        """Address of the part in this process; the part is compiled on first use."""
         return address_of_part(self.part, self.start.dtype)
 
     def record(self, slots: Rows) -> NDArray[Any]:
-        """Return the record, (1,), of a run whose rows go through `slots`."""
+        """Return the initial record, (1,), of a run whose rows are written to `slots`."""
         record = self.start.copy()
         record["slots"], record["capacity"] = slots.ctypes.data, len(slots)
         return record

@@ -1,4 +1,4 @@
-"""Runs without a clock: one, with its rows where they are wanted, or many side by side in threads."""
+"""Runs in simulated time: a single run, optionally with its rows, or parallel runs in threads."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from haptics.trace import Reader, Trace
 
 @dataclass(frozen=True)
 class OfflineRun:
-    """A run without a clock.
+    """Result of a run in simulated time.
 
     Attributes
     ----------
     end : End
-        Why it ended.
+        Reason for the end.
     sums : (1,) structured array
-        The record of its reduction.
+        Record of its reduction.
     rows : (n,) structured array or None
-        Every tick (`haptics.records.ROW`), where they were asked for.
+        All ticks (`haptics.records.ROW`), if requested.
     """
 
     end: End
@@ -46,18 +46,18 @@ class OfflineRun:
 
     @property
     def metrics(self) -> Metrics:
-        """What it comes down to, if no other reduction was asked for."""
+        """Standard metrics; valid only for the default reduction."""
         return metrics_of(self.sums[0])
 
 
 @dataclass(frozen=True)
 class OfflineJob:
-    """What one of many runs is to do; see `run_offline` for each.
+    """Parameters of one of many runs; see `run_offline`.
 
     Attributes
     ----------
     made : (Device, Clock) or None
-        A device from the factory that nobody has opened yet, and its clock, where they are there already.
+        Optional device from the factory, not yet opened, and its clock.
     """
 
     factory: DeviceFactory
@@ -77,29 +77,29 @@ def run_offline(
     keep_rows: bool = False,
     reduction: Reduction = METRICS,
 ) -> OfflineRun:
-    """Run a program on a device as fast as the machine can.
+    """Run a program on a device in simulated time, as fast as possible.
 
     Parameters
     ----------
     factory : callable
-        Takes the `haptics.clock.Clock` of the run and returns the device: a virtual one, whose time is that clock's.
+        Creates the device, given the `haptics.clock.Clock` of the run; the device must be virtual and use this clock.
     program : Element or Motion
-        What is run. Elements are left as they are.
+        Program to run. The state of elements is not changed.
     duration : float
-        Length of the run [s].
+        Duration of the run [s].
     limits : Limits, optional
-        The envelope; the device's own limits by default.
+        Limits of the envelope; by default the limits of the device.
     keep_rows : bool
-        Whether every tick is kept, about 0.5 MB for each second at 1 kHz.
+        Whether to store all ticks, about 0.5 MB per second at 1 kHz.
     reduction : Reduction
-        What else is kept; by default what `Metrics` are made of.
+        Reduction of the rows; by default the one for `Metrics`.
 
     Raises
     ------
     ConfigurationError
-        If the duration is not allowed, or program and device do not go together.
+        If the duration is not valid, or program and device are not compatible.
     DeviceFault
-        If the device failed; it carries the last rows.
+        If the device failed; contains the last rows.
     """
     require_duration(duration)
     clock, trace = Clock(program.period), Trace.private(2 * AT_ONCE)
@@ -111,25 +111,25 @@ def run_offline(
 
 
 def require_duration(duration: float) -> None:
-    """Refuse a run without an end."""
+    """Raise `ConfigurationError` unless the duration is positive and finite."""
     if not 0.0 < duration < math.inf:
         raise ConfigurationError(f"duration = {duration!r}: must be a finite time greater than 0 s.")
 
 
 def run_many(jobs: Sequence[OfflineJob], workers: int = 2) -> list[OfflineRun]:
-    """Run many programs side by side, each on a device of its own, and return what each comes down to, in their order.
+    """Run many programs in parallel, each on a separate device, and return the results in the same order.
 
     Parameters
     ----------
     jobs : sequence of OfflineJob
-        What to run; a seed of its own is a matter of each one's factory.
+        Runs to execute. Different seeds must be set in their factories.
     workers : int
-        Threads, at least 1.
+        Number of threads, at least 1.
 
     Raises
     ------
     ConfigurationError, DeviceFault
-        What the first job that failed said; see `run_offline`.
+        Error of the first failed job; see `run_offline`.
     """
     if workers < 1:
         raise ConfigurationError(f"workers = {workers}: must be at least 1.")
@@ -142,7 +142,7 @@ def run_many(jobs: Sequence[OfflineJob], workers: int = 2) -> list[OfflineRun]:
 
 
 class _Taken:
-    """Follows a run: called now and then, it takes in what the trace has gained."""
+    """Callback during a run that reduces, and optionally stores, the new rows of the trace."""
 
     def __init__(self, trace: Trace, reduction: Reduction, keep_rows: bool) -> None:
         self._trace, self._done = trace, 0

@@ -1,4 +1,4 @@
-"""Punctuality: what the servo asks the operating system for (`requests`), what it was granted, and what a run used."""
+"""Real-time operation: requests to the operating system, granted resources and resource usage."""
 
 from haptics.servo.realtime.requests import RealTime, RealTimeSettings, enter, granted_nothing
 from haptics.servo.realtime.usage import ProcessState, Usage, stolen_time

@@ -1,8 +1,8 @@
-"""Puts the servo before other programs in the ordinary scheduling class: niceness, and short time slices.
+"""Precedence over other programs in the default scheduling class: niceness and short time slices.
 
-Niceness gives it a larger share of a processor than others have. A short time slice has it run at once when it wakes,
-in place of another program that has not used its own up (earliest eligible virtual deadline first, Linux 6.12 and
-later; kernels before that take no notice).
+Niceness increases the share of a processor. With a short time slice, the servo preempts a program with a longer
+remaining slice when it wakes up (earliest eligible virtual deadline first, Linux 6.12 and later; earlier kernels ignore
+it).
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ import platform
 import struct
 
 NICENESS = -10
-"""Where the servo has no FIFO: nine times the share of a program that works beside it."""
+"""Niceness of the servo without FIFO; gives nine times the processor share of a competing program."""
 
 TIME_SLICE = 100e-6
-"""For how long it asks to run at a time [s]; the least that Linux knows."""
+"""Requested time slice [s]; the minimum of Linux."""
 
 _SET_ATTRIBUTES = {"x86_64": 314, "aarch64": 274, "riscv64": 274}
-"""Number of the system call sched_setattr, which not every C library has; sched_getattr is the next."""
+"""System call number of sched_setattr, which some C libraries lack; sched_getattr is the next one."""
 
 _ATTRIBUTES = struct.Struct("=IIQiIQQQ")
-"""Size, policy, flags, niceness, priority, time slice [ns], and two that are for deadlines."""
+"""Size, policy, flags, niceness, priority, time slice [ns], and two fields for deadline scheduling."""
 
 
 def come_before_others() -> None:
-    """Have this thread, and those that it begins, run before and more often than others, where that is allowed.
+    """Raise the precedence of this thread and its future threads over other programs, if permitted.
 
-    A thread that somebody has put into another scheduling class stays in it.
+    A thread in another scheduling class remains in that class.
     """
     with contextlib.suppress(AttributeError, OSError):
         os.setpriority(os.PRIO_PROCESS, 0, min(NICENESS, niceness()))
@@ -42,7 +42,7 @@ def _ask_for_short_slices() -> None:
 
 
 def niceness() -> int:
-    """Return the niceness of this thread; 0 where there is none."""
+    """Return the niceness of this thread; 0 if the system does not support it."""
     try:
         return os.getpriority(os.PRIO_PROCESS, 0)
     except (AttributeError, OSError):  # not on this system
@@ -50,7 +50,7 @@ def niceness() -> int:
 
 
 def time_slice() -> float | None:
-    """Return for how long this thread runs at a time [s] if others wait; None if unknown, or in a real-time class."""
+    """Return the time slice of this thread [s]; None if unknown or in a real-time class."""
     answer = ctypes.create_string_buffer(_ATTRIBUTES.size)
     if not _system_call(1, answer, _ATTRIBUTES.size, 0):
         return None
@@ -58,7 +58,7 @@ def time_slice() -> float | None:
 
 
 def _system_call(which: int, *arguments: object) -> bool:
-    """Call sched_setattr (0) or sched_getattr (1) for this thread; whether that succeeded."""
+    """Call sched_setattr (0) or sched_getattr (1) for this thread; return True on success."""
     number = _SET_ATTRIBUTES.get(platform.machine()) if platform.system() == "Linux" else None
     if number is None:
         return False

@@ -1,9 +1,9 @@
-"""Asks the operating system for punctuality, and reports honestly what was granted and what was used.
+"""Real-time requests to the operating system, and a report of the granted resources.
 
-Measured order of importance on Linux: the FIFO scheduling class and a processor kept out of deep idle states
-(``/dev/cpu_dma_latency``), then niceness and short time slices (`precedence`), or a processor of its own, where there
-is no FIFO, then timer slack; locked memory and a frozen garbage collector cost nothing and prevent rare long pauses.
-Everything here degrades quietly: a run without permissions is a normal run whose certificate says so.
+Measured order of importance on Linux: FIFO scheduling and a processor kept out of deep idle states
+(``/dev/cpu_dma_latency``); then, without FIFO, niceness with short time slices (`precedence`) or a dedicated processor;
+then timer slack. Locked memory and a frozen garbage collector cost nothing and prevent rare long pauses. Refused
+requests are not errors: the run continues, and its certificate reports the granted resources.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MCL_CURRENT_AND_FUTURE = 3
 @documented
 @dataclass(frozen=True)
 class RealTimeSettings:
-    """What the servo asks the operating system for."""
+    """Requests of the servo to the operating system."""
 
     scheduling: str = choice(
         "auto",
@@ -53,7 +53,7 @@ class RealTimeSettings:
 
 @dataclass(frozen=True)
 class RealTime:
-    """What was granted.
+    """Granted resources.
 
     Attributes
     ----------
@@ -62,19 +62,19 @@ class RealTime:
     priority : int
         FIFO priority, 0 for ``other``.
     niceness : int
-        Of the servo in the ordinary class: 0 as a rule, less where it comes before others.
+        Niceness of the servo in the default class: usually 0, negative if it has precedence over other programs.
     time_slice : float or None
-        For how long the servo runs at a time in the ordinary class if others wait [s]; None if unknown, or FIFO.
+        Time slice of the servo in the default class [s]; None if unknown, or with FIFO.
     low_latency : bool
         Whether the processor is kept out of deep idle states.
     memory_locked : bool
         Whether pages cannot be swapped out.
     processors : str
-        The processors that the servo may run on.
+        Processors on which the servo may run.
     machine : str
         Operating system, kernel release and processor architecture.
     processor : str
-        What the processor calls itself.
+        Model name of the processor.
     """
 
     scheduling: str
@@ -93,12 +93,12 @@ class RealTime:
 
 
 def enter(settings: RealTimeSettings | None = None) -> RealTime:
-    """Make this process as punctual as it may be, for the rest of its life.
+    """Apply the real-time settings to this process permanently, as far as permitted.
 
     Raises
     ------
     ConfigurationError
-        If FIFO was asked for and is not permitted.
+        If FIFO scheduling is required but not permitted.
     """
     settings = settings or RealTimeSettings()
     low_latency = _hold_low_latency()
@@ -121,7 +121,7 @@ def enter(settings: RealTimeSettings | None = None) -> RealTime:
 
 
 def granted_nothing() -> RealTime:
-    """Return what a run has that asks for no punctuality."""
+    """Return the resources of a run without real-time requests."""
     return _granted(0, low_latency=False, locked=False)
 
 
@@ -139,7 +139,7 @@ def _granted(priority: int, low_latency: bool, locked: bool) -> RealTime:
     )
 
 
-# --- how ----------------------------------------------------------------------------------------------------------
+# --- system calls -----------------------------------------------------------------------------------------------------
 
 
 def _processors() -> list[int]:
@@ -170,7 +170,7 @@ def _enter_fifo(priority: int) -> bool:
 
 
 def _hold_low_latency() -> bool:
-    """Ask for zero wake-up latency; the request lasts as long as the file stays open, that is, the process."""
+    """Request zero wake-up latency; the request holds until the file is closed at the end of the process."""
     try:
         os.write(os.open("/dev/cpu_dma_latency", os.O_WRONLY), struct.pack("i", 0))
     except OSError:

@@ -1,4 +1,4 @@
-"""Counters that explain a bad figure: what a run used, what was stolen from the machine, whether a process stands."""
+"""Diagnostic counters for poor timing: resource usage, stolen time, and stopped processes."""
 
 from __future__ import annotations
 
@@ -9,23 +9,25 @@ from pathlib import Path
 from typing import Any
 
 _HALTED = (b"T", b"t")
-"""States of a process, as /proc names them, in which it could go on but does not: stopped, traced."""
+"""Process states in /proc of stopped and traced processes."""
 
 
 @dataclass(frozen=True)
 class Usage:
-    """What explains a bad figure: counters of this thread and of the machine, or their growth during a run.
+    """Counters of this thread and of the machine, or their increase during a run.
+
+    They help to explain poor timing.
 
     Attributes
     ----------
     elapsed_s : float
         Time on the monotonic clock [s].
     stolen_s : float or None
-        Time in which the hypervisor ran something else although this machine had work [s], summed over processors.
+        Time in which the hypervisor ran other guests although this machine had work [s], summed over processors.
     involuntary_switches, voluntary_switches : int or None
-        How often the thread was interrupted by another one, and how often it went to sleep.
+        Number of preemptions by other threads, and number of voluntary sleeps.
     major_faults, minor_faults : int or None
-        How often it waited for a page from the disk, or for an empty one.
+        Number of page faults with and without disk access.
     """
 
     elapsed_s: float
@@ -37,7 +39,7 @@ class Usage:
 
     @classmethod
     def now(cls) -> Usage:
-        """Read the counters as they are."""
+        """Return the present counters."""
         try:
             import resource
 
@@ -47,7 +49,7 @@ class Usage:
         return cls(time.monotonic(), stolen_time(), used.ru_nivcsw, used.ru_nvcsw, used.ru_majflt, used.ru_minflt)
 
     def until_now(self) -> dict[str, Any]:
-        """Return how much each counter has grown since, for a recording."""
+        """Return the increase of each counter until now, for a recording."""
         return {
             name: None if now is None or then is None else round(now - then, 6)
             for (name, now), then in zip(asdict(Usage.now()).items(), asdict(self).values(), strict=True)
@@ -55,7 +57,7 @@ class Usage:
 
 
 def stolen_time() -> float | None:
-    """Return the time stolen from this machine since it started [s], all processors together; None if unknown."""
+    """Return the time stolen from this machine since its start [s], over all processors; None if unknown."""
     try:
         fields = Path("/proc/stat").read_text(encoding="ascii").split(maxsplit=9)
         return int(fields[8]) / os.sysconf("SC_CLK_TCK")
@@ -64,32 +66,32 @@ def stolen_time() -> float | None:
 
 
 class ProcessState:
-    """Looks at another process of this machine; a few microseconds a look.
+    """State of another process of this machine; a query takes a few microseconds.
 
     Parameters
     ----------
     pid : int
-        The process.
+        Process id.
     """
 
     def __init__(self, pid: int) -> None:
         try:
             self._file: int | None = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:  # no such process, or no such file system: who asks must rely on other signs
+        except OSError:  # no such process or no /proc: the caller must rely on other signs
             self._file = None
 
     @property
     def halted(self) -> bool:
-        """Whether the process was stopped, by a signal or a debugger; one that has ended is told by other signs."""
+        """Whether the process is stopped by a signal or a debugger; False after its end."""
         if self._file is None:
             return False
         try:
             return os.pread(self._file, 128, 0).rpartition(b")")[2][1:2] in _HALTED
-        except OSError:  # there was such a process, and there is none any more
+        except OSError:  # the process has ended
             return False
 
     def close(self) -> None:
-        """Stop looking."""
+        """Close the status file of the process."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
