@@ -1,10 +1,10 @@
-"""Devices: everything the servo can drive, each behind the contract of `haptics.device`.
+"""Devices for the servo, each behind the interface of `haptics.device`.
 
-A backend is a name and the class that answers to it. Classes are imported when they are first asked for, so that a
-command that opens nothing needs neither numba nor a USB library. In front of an emulated device another class takes
-the driver's place (`devices.emulated`); drivers know nothing of that. Other packages bring backends, too
-(`haptics.plugins`). Virtual devices are plants that the commanded force or motion really moves; they need no hardware
-and behave the same with the wall's clock and without one.
+A backend is a name and a class. Classes are imported on first use, so that commands that open no device need neither
+numba nor a USB library. For an emulated device another class replaces the driver (`devices.emulated`); drivers are
+independent of it. Other packages can provide backends (`haptics.plugins`). Virtual devices are simulated plants that
+are moved by the commanded force or motion. They need no hardware and behave identically in real time and in simulated
+time.
 """
 
 from __future__ import annotations
@@ -36,24 +36,24 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class BackendInfo:
-    """What is known of a backend without importing it.
+    """Description of a backend, available without importing it.
 
     Attributes
     ----------
     name : str
-        The name for ``--device``.
+        Name for ``--device``.
     causality : Causality
-        Which models go with it.
+        Causality of the models that it supports.
     description : str
         One line.
     place : str
-        ``module:Class``. The class takes ``(settings, clock=...)`` and touches nothing until ``open``.
+        ``module:Class``. The class takes ``(settings, clock=...)`` and does not access hardware before ``open``.
     virtual : bool
-        Whether it is a plant in software, which needs a hand and has a seed and a log.
+        True for a simulated plant, which needs a hand and has a seed and a log.
     emulated : str
-        ``module:Class`` of the driver in front of an emulated device (`devices.emulated`), if there is one.
+        ``module:Class`` of the driver with an emulated device (`devices.emulated`), or empty.
     package : str
-        The package of somebody else that brings it, with its version; empty for those of this one.
+        Other package that provides the backend, with its version; empty for built-in backends.
     """
 
     name: str
@@ -112,11 +112,11 @@ _KNOWN = (
 
 if TYPE_CHECKING:
     BACKENDS: dict[str, BackendInfo]
-    """Backend name to what is known of it."""
+    """Description of every backend, by name."""
 
 
 def __getattr__(name: str) -> Any:
-    """Make `BACKENDS` when it is first asked for: packages are looked for then."""
+    """Create `BACKENDS` on first access, because it requires a search of installed packages."""
     if name != "BACKENDS":
         raise AttributeError(f"module 'devices' has no attribute {name!r}")
     return _registry()[0]
@@ -124,7 +124,7 @@ def __getattr__(name: str) -> Any:
 
 @functools.cache
 def _registry() -> tuple[dict[str, BackendInfo], dict[str, str]]:
-    """Return every backend by name, and the names that others want for one, with what is wrong."""
+    """Return the usable backends by name, and the reasons why plug-ins are unusable, by name."""
     plugins = find_plugins(DEVICES, frozenset(info.name for info in _KNOWN))
     backends, refused = {info.name: info for info in _KNOWN}, dict(plugins.refused)
     for name, plugin in plugins.usable.items():
@@ -136,7 +136,7 @@ def _registry() -> tuple[dict[str, BackendInfo], dict[str, str]]:
 
 
 def _described(plugin: Plugin) -> BackendInfo:
-    """Return what a package says of its backend."""
+    """Load the backend description from a plug-in and validate it."""
     info = plugin.load()
     if not isinstance(info, BackendInfo):
         raise plugin.refused("must be a devices.BackendInfo")
@@ -146,22 +146,22 @@ def _described(plugin: Plugin) -> BackendInfo:
 
 
 def describe_backends() -> tuple[BackendInfo, ...]:
-    """Return what is known of every backend without importing any of them."""
+    """Return the descriptions of all backends without importing them."""
     return tuple(_registry()[0].values())
 
 
 def refused_plugins() -> tuple[str, ...]:
-    """Return what is wrong with backends of other packages that cannot be used, a sentence each."""
+    """Return the reasons why backends of other packages are unusable, one sentence each."""
     return tuple(_registry()[1].values())
 
 
 def find_backend(name: Any) -> BackendInfo:
-    """Return what is known of the backend called `name`.
+    """Return the description of the backend with this name.
 
     Raises
     ------
     ConfigurationError
-        If there is none that can be used.
+        If no usable backend has this name.
     """
     backends, refused = _registry()
     if isinstance(name, str) and name in backends:
@@ -172,37 +172,37 @@ def find_backend(name: Any) -> BackendInfo:
 
 
 def is_virtual(name: str) -> bool:
-    """Tell whether the backend `name` is a plant in software."""
+    """Return True if the backend is a simulated plant."""
     return find_backend(name).virtual
 
 
 def has_simulated_hand(name: str, settings: Mapping[str, Any] | None = None) -> bool:
-    """Tell whether the backend `name` with these settings is held by a hand in software.
+    """Return True if the backend is held by a simulated hand with these settings.
 
-    Virtual devices are, and so are the real drivers that talk to an emulated device (``emulated = true``). They take a
-    table ``hand``, a ``seed``, the ``period`` of a tick and a ``log``.
+    This applies to virtual devices and to real drivers with an emulated device (``emulated = true``). They have a table
+    ``hand``, a ``seed``, the ``period`` of a tick and a ``log``.
     """
     return is_virtual(name) or (settings or {}).get("emulated") is True
 
 
 def create_device(name: str, settings: Mapping[str, Any] | None = None, *, clock: Clock | None = None) -> Device:
-    """Build a device without opening it, so that its `spec` can be checked first.
+    """Create a device without opening it, so that its `spec` can be checked first.
 
     Parameters
     ----------
     name : str
         A key of `BACKENDS`.
     settings : mapping, optional
-        The device's settings; tables may be nested (``{"mass": 0.2, "hand": {"name": "minimum-jerk"}}``).
+        Settings of the device; tables may be nested (``{"mass": 0.2, "hand": {"name": "minimum-jerk"}}``).
     clock : Clock, optional
-        The run's clock. Without one a virtual device advances by one period at every ``read``.
+        Clock of the run. Without a clock a virtual device advances by one period at every ``read``.
 
     Raises
     ------
     ConfigurationError
-        If there is no such backend or a setting is wrong.
+        If the backend does not exist or a setting is invalid.
     DeviceOpenError
-        If the driver is that of another package and cannot be imported.
+        If the driver belongs to another package and cannot be imported.
     """
     info, table = find_backend(name), dict(settings or {})
     place = info.place
@@ -218,11 +218,11 @@ def create_device(name: str, settings: Mapping[str, Any] | None = None, *, clock
 
 
 def _load(info: BackendInfo, place: str) -> Any:
-    """Return the class at a `place` of the backend; raise `DeviceOpenError` if that of another package is not there."""
+    """Import the class at `place`; raise `DeviceOpenError` if another package fails to import."""
     module, _, cls = place.partition(":")
     try:
         return getattr(importlib.import_module(module), cls)
-    except Exception as error:  # whatever a foreign module does when it is imported
+    except Exception as error:  # a foreign module may raise any error on import
         if not info.package:
             raise
         raise DeviceOpenError(
@@ -232,7 +232,10 @@ def _load(info: BackendInfo, place: str) -> Any:
 
 
 def open_device(name: str, settings: Mapping[str, Any] | None = None, *, clock: Clock | None = None) -> Device:
-    """Build a device and open it; opening it once more, as the servo does, changes nothing. See `create_device`."""
+    """Create a device and open it; see `create_device`.
+
+    Opening it again, as the servo does, has no effect.
+    """
     device = create_device(name, settings, clock=clock)
     device.open()
     return device

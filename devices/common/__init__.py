@@ -1,1 +1,1 @@
-"""What several drivers share: velocity, friction compensation, linkages, latches between threads and kernels."""
+"""Shared modules of drivers: velocity, friction compensation, linkages, logs and latches."""

@@ -1,17 +1,18 @@
-r"""Friction compensation: the motors add what a device's own friction takes away, as far as it is known.
+"""Friction compensation: the motors add a force equal to the identified friction of the device.
 
-The friction that acts on the handle is not measured but rendered: per axis a massless contact behind a spring and a
-damper follows the measured motion under the identified law, by the exact implicit solution of Kikuuwe et al. 2006,
-(38). While it slides its force is the law's at that speed; when the motion turns it changes sign over the travel of the
-spring. So there is no sign function of a noisy velocity that could chatter at rest, and where the motion and the force
-of the contact disagree, the motors brake.
+The friction that acts on the handle is not measured but rendered. On every axis a massless contact behind a spring and
+a damper follows the measured motion under the identified law, by the exact implicit solution of Kikuuwe et al. 2006,
+(38). While it slides, its force is the force of the law at that speed. When the motion reverses, the force changes its
+sign over the travel of the spring. This avoids a sign function of a noisy velocity, which would chatter at rest. Where
+the motion and the force of the contact have opposite directions, the motors brake.
 
-What is added must never be more than what the friction takes, or the handle would move by itself:
+The added force must never exceed the friction, or the handle would move by itself:
 
-- Of every level only a *share* is compensated. What is left is the smallest friction that the device can render.
-- Where the command itself brakes the motion, that much of the rest is compensated too: the handle is then braked by
-  the command alone.
-- At rest the spring of the contact relaxes: a handle that is left alone gets no force.
+- Only a fraction (`share`) of every level is compensated. The residual friction is the smallest friction that the
+  device can render.
+- Where the command itself brakes the motion, the same amount of the residual friction is compensated too, so that only
+  the command brakes the handle.
+- At rest the spring of the contact relaxes, so that a released handle receives no force.
 """
 
 from __future__ import annotations
@@ -34,25 +35,25 @@ from haptics.parts import address_of_part, call_part
 from haptics.settings import bounded, documented, string
 
 TRAVEL = 2e-4
-"""Way over which the force of the contact comes up, where the encoder is fine [m]."""
+"""Displacement over which the force of the contact builds up with a fine encoder [m]."""
 
 COUNTS = 20.0
-"""The same way is at least so many counts of the encoder."""
+"""Minimum of this displacement in encoder counts."""
 
 LARGEST_DAMPING = 100.0
-"""Of the contact [N s/m]: more would make a force of the noise of the velocity."""
+"""Maximum damping of the contact [N s/m]; more would amplify the noise of the velocity."""
 
 STEEPNESS = 0.8
-"""How near a falling law may come to the limit of a unique solution (15)."""
+"""Maximum fall of a law as a fraction of the limit of a unique solution (15)."""
 
 REST_SPEED = 1e-3
-"""Slower motion lets the spring relax [m/s]."""
+"""Speed below which the spring relaxes [m/s]."""
 
 RELAXATION = 0.5
-"""Time in which it does so at rest [s]: long enough for motion that stops and goes, and no force that stays."""
+"""Time constant of the relaxation at rest [s]; long enough for stop-and-go motion."""
 
 _LEAST_LEVEL = 0.01
-"""The contact is as stiff as for this level at least [N]."""
+"""Minimum level for which the stiffness of the contact is designed [N]."""
 
 COMPENSATION = np.dtype(
     [
@@ -70,8 +71,11 @@ COMPENSATION = np.dtype(
         ("total", "<f8", (2,)),
     ]
 )
-"""All of it in one record: where its part lies (``step``), the laws and the contact, whose force is ``friction_force``;
-``force`` is what is added to a ``command``, ``total`` both together."""
+"""Record of the compensation.
+
+``step`` is the address of its part. The laws and the contact, whose force is ``friction_force``, follow. ``force`` is
+added to a ``command``, and ``total`` is the sum of both.
+"""
 
 
 @documented
@@ -89,15 +93,15 @@ class CompensationSettings:
 
 @merged_kernel
 def _relaxed(e: float, u: float, T: float) -> Any:
-    """Return the displacement e [m] of the contact a period later, as far as it relaxes at rest."""
+    """Return the displacement e [m] of the contact after one period of relaxation at rest."""
     return e * math.exp(-(1.0 - abs(u) / REST_SPEED) * T / RELAXATION) if abs(u) < REST_SPEED else e
 
 
 @merged_kernel
 def _restrained(f: float, command: float, share: float) -> Any:
-    """Return how much of the friction f [N] to compensate under a command [N] along the same axis.
+    """Return the part of the friction f [N] to compensate under a command [N] along the same axis.
 
-    A share of it, and of the rest as much as the command takes from the motion by itself.
+    It is a share of the friction, plus as much of the residual friction as the command itself brakes.
     """
     against = max(-command if f > 0.0 else command, 0.0)
     return math.copysign(min(abs(f), share * abs(f) + against), f)
@@ -105,12 +109,15 @@ def _restrained(f: float, command: float, share: float) -> Any:
 
 @functools.cache
 def _part(kinds: tuple[int, ...]) -> Callable[..., None]:
-    """Return the part that adds to ``command`` the friction of laws of these kinds."""
+    """Return the part that adds the friction of laws of these kinds to ``command``."""
     friction = axis_friction(kinds)
 
     @merged_kernel
     def contact_force(s: Any, i: int, u: float) -> Any:
-        """Friction f [N] of the massless contact of axis i, whose far end moves at u [m/s]; (38). It relaxes."""
+        """Return the friction f [N] of the massless contact of axis i, whose far end moves at u [m/s]; (38).
+
+        The displacement relaxes at rest.
+        """
         T, K, B, e = s.period, s.stiffness[i], s.damping[i], s.displacement[i]
         x = u + K / (B + T * K) * e
         f, v = friction(s.axis_laws[i, 0 if x >= 0.0 else 1], x, 1.0 / (B + T * K))
@@ -121,9 +128,9 @@ def _part(kinds: tuple[int, ...]) -> Callable[..., None]:
 
     @kernel
     def add(s: Any, vx: float, vy: float) -> None:
-        """Add the friction that acts at the velocity (vx, vy) [m/s]; once a period.
+        """Add the friction at the velocity (vx, vy) [m/s]; call once per period.
 
-        With a gain of zero nothing is added, and the contact is forgotten.
+        With a gain of zero no force is added, and the contact is reset.
         """
         for i in range(2):
             if s.gain == 0.0:
@@ -139,9 +146,9 @@ def _part(kinds: tuple[int, ...]) -> Callable[..., None]:
 
 @merged_kernel
 def add_friction(added: Any, share: float, x: float, y: float, vx: float, vy: float) -> None:
-    """Set ``added.total`` to a command (x, y) [N] and a `share` of what there is to add at (vx, vy) [m/s].
+    """Set ``added.total`` to a command (x, y) [N] plus a `share` of the compensation at (vx, vy) [m/s].
 
-    Once a period. In a record without a part nothing is added.
+    Call once per period. Without a compiled part in the record no force is added.
     """
     if added.step == 0:
         added.total[0], added.total[1] = x, y
@@ -152,16 +159,16 @@ def add_friction(added: Any, share: float, x: float, y: float, vx: float, vy: fl
 
 
 class Compensation:
-    """What a device adds to its commands.
+    """Friction compensation of a device.
 
     Parameters
     ----------
     own : OwnFriction
-        The device's friction.
+        Identified friction of the device.
     share : float
-        Share of it to compensate.
+        Fraction of it to compensate.
     period : float
-        Of a tick [s].
+        Period of a tick [s].
     resolution : float
         Smallest step of the position [m].
     """
@@ -184,26 +191,29 @@ class Compensation:
 
     @property
     def record(self) -> NDArray[Any]:
-        """All of it but where the part lies, (1,) of dtype `COMPENSATION`: what a device takes over into its own."""
+        """Compensation record for a device, without the address of the part, (1,) of dtype `COMPENSATION`."""
         return self._record
 
     @functools.cached_property
     def address(self) -> int:
-        """Where the part lies that adds to ``command``, compiled now if it never was."""
+        """Address of the part that modifies ``command``, compiled on first use."""
         return address_of_part(_part(self._kinds), COMPENSATION)
 
     @property
     def least_friction(self) -> float:
-        """The smallest friction that the device can render [N]: what is left of its own."""
+        """Smallest friction that the device can render [N], equal to its residual friction."""
         return self._own.least_friction(self._share)
 
     def left_of(self, damping: float) -> float:
-        """Return what can be counted on of the device's own `damping` [N s/m] under friction compensation."""
+        """Return the guaranteed device damping [N s/m] that remains under friction compensation."""
         return max(damping - self._own.viscosity, 0.0)
 
 
 def _gentler(law: Law, slope: float) -> Law:
-    """Return the law with its peak lowered until it falls by no more than `slope` [N s/m]: less is compensated."""
+    """Return the law with its peak lowered so that it falls by at most `slope` [N s/m].
+
+    This reduces the compensation.
+    """
     if not isinstance(law, Stribeck | GaussianStribeck) or -law.slopes[0] <= slope:
         return law
     peak = (slope + law.viscosity) * law.stribeck_velocity / law.steepness
@@ -213,23 +223,23 @@ def _gentler(law: Law, slope: float) -> Law:
 def compensation_of(
     settings: CompensationSettings, device: str, identity: str, period: float, resolution: float
 ) -> Compensation | None:
-    """Return what a device with these settings adds to its commands, None where its friction is not known.
+    """Return the friction compensation for these settings, or None if the friction is unknown.
 
     Parameters
     ----------
     settings : CompensationSettings
-        The device's.
+        Settings of the device.
     device, identity : str
-        Whose friction it must be; see `devices.common.friction_file.read_own_friction`.
+        Owner of the friction; see `devices.common.friction_file.read_own_friction`.
     period : float
-        Of a tick [s].
+        Period of a tick [s].
     resolution : float
         Smallest step of the position [m].
 
     Raises
     ------
     ConfigurationError
-        If the file cannot be used.
+        If the file is invalid.
     """
     if not settings.friction_parameters:
         return None

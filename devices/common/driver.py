@@ -1,8 +1,8 @@
-"""Base of drivers with a port: threads talk to the device, the port holds the newest sample and command.
+"""Base class of drivers with a port, which exchanges samples and commands.
 
-A driver is a record and two parts, which make the newest sample and act on a command. They are its port
-(`haptics.ports`): a loop without Python calls them, and the threads have the interpreter to themselves. ``read`` and
-``write`` call the very same parts.
+Threads of the driver communicate with the device. A driver consists of a record and two parts: one provides the newest
+sample, the other processes a command. They form its port (`haptics.ports`). The compiled loop calls them without the
+interpreter, which remains available to the threads. ``read`` and ``write`` call the same parts.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from haptics.ports import Port
 
 
 class Managed(ABC):
-    """A device that a ``with`` statement opens on the way in and closes on the way out, whatever happens between."""
+    """Context manager that opens a device on entry and closes it on exit, also after an exception."""
 
     @abstractmethod
     def open(self) -> None:
@@ -36,38 +36,36 @@ class Managed(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Leave the device safe and close it; closing twice does nothing."""
+        """Bring the device to a safe state and close it; a second call has no effect."""
 
     def __enter__(self) -> Self:
-        """Open the device."""
         self.open()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close the device."""
         self.close()
 
 
 class Driver(Managed):
-    """A driver with a port. A subclass opens and closes, has threads and says what is wrong.
+    """Driver with a port. Subclasses open and close the device, run threads and describe faults.
 
     Parameters
     ----------
     dtype : dtype
-        Of its record, which begins with `devices.common.driver_kernels.DRIVER_FIELDS`.
+        Type of the record, which begins with `devices.common.driver_kernels.DRIVER_FIELDS`.
     parts : (callable, callable)
-        The parts that take the sample and act on a command.
+        Parts that read a sample and process a command.
     clock : Clock or None
-        The run's clock; without one the time since it was built counts.
+        Clock of the run; None for the time since construction.
     period : float
-        Period of a tick where there is no clock [s].
+        Period of a tick if there is no clock [s].
     """
 
     name: ClassVar[str]
     commands: ClassVar[str] = "finite"
-    """What a command must be, in words."""
+    """Requirement on commands, for error messages."""
     of_samples: ClassVar[tuple[int, ...]] = ()
-    """Faults after which commands are still obeyed: whoever ends the run can bring the device to rest."""
+    """Faults after which commands are still accepted, so that the device can be stopped."""
 
     def __init__(
         self,
@@ -85,21 +83,21 @@ class Driver(Managed):
 
     @abstractmethod
     def _threads(self) -> Wake:
-        """Return what wakes the thread that sends commands; raise `DeviceOpenError` if it is not open."""
+        """Return the wake-up of the sending thread; raise `DeviceOpenError` if the device is not open."""
 
     @abstractmethod
     def _words(self, fault: int) -> DeviceFault:
-        """Return what is said about a ``fault``."""
+        """Return the error for a ``fault``."""
 
-    # --- the contract ------------------------------------------------------------------------------------------------
+    # --- device interface -------------------------------------------------------------------------------------------
 
     def read(self) -> State:
-        """Return the newest sample at once; its arrays are reused.
+        """Return the newest sample without waiting; its arrays are reused.
 
         Raises
         ------
         DeviceFault
-            If there will be no more, or it cannot be used.
+            If no further samples will arrive, or the sample is invalid.
         """
         self._threads()
         self._take(*self._note_time())
@@ -109,12 +107,14 @@ class Driver(Managed):
         return self._state
 
     def write(self, command: Vector) -> None:
-        """Take a command, (2,) [N] or [m]; it is sent as soon as the bus allows, unless a newer one comes first.
+        """Set the command, (2,) [N] or [m], to be sent as soon as the bus is free.
+
+        A newer command replaces it if it was not sent yet.
 
         Raises
         ------
         DeviceFault
-            If it cannot be followed, such as one that is not finite, or the device is lost.
+            If the command is invalid, for instance not finite, or the device is lost.
         """
         wake, fault = self._threads(), self._record["fault"]
         self._note_time()
@@ -128,12 +128,14 @@ class Driver(Managed):
             raise self._words(int(fault[0]))
 
     def port(self) -> Port | None:
-        """Return its port, which follows the wall's clock; None with another one, or where nothing can wake threads.
+        """Return the port of the driver, which follows the wall clock.
+
+        The result is None with another clock, or if the system has no ``eventfd`` to wake threads.
 
         Raises
         ------
         DeviceOpenError
-            If it is not open.
+            If the device is not open.
         """
         wake, clock = self._threads().descriptor, self._clock
         if self._own_clock or type(clock) is not WallClock or wake < 0:
@@ -141,32 +143,31 @@ class Driver(Managed):
         self._record["origin"] = 1e-9 * clock.origin_ns[0]
         return Port(self._record, *self._addresses(), wake)
 
-    # --- for the subclass --------------------------------------------------------------------------------------------
+    # --- for subclasses ---------------------------------------------------------------------------------------------
 
     def _prepare(self) -> None:
-        """Compile what a tick needs before anything depends on its speed, and forget what was before."""
+        """Compile the parts before they are needed in real time, and reset the fault state."""
         record, place = self._record, self._record.ctypes.data
         take, give = self._addresses()
         self._take, self._give = functools.partial(run_part, take, place), functools.partial(run_part, give, place)
         record["fault"] = record["assistance"] = 0
 
     def _begin_log(self, file: str) -> None:
-        """Log commands to a `file`, or not at all where it is empty.
+        """Start logging commands to `file`, if it is not empty.
 
         Raises
         ------
         DeviceOpenError
-            If it cannot be made.
+            If the file cannot be created.
         """
         self._log = CommandLog(file) if file else None
         self._record["log"] = 0 if self._log is None else self._log.place
 
     def _end_log(self) -> None:
-        """Log no more."""
         self._log, self._record["log"] = None, 0
 
     def _now(self) -> float:
-        """Return the nominal time of the tick; without a run, the time that has gone by [s]."""
+        """Return the nominal time of the tick, or the elapsed time if there is no run [s]."""
         return self._clock.elapsed() if self._own_clock else self._clock.time
 
     def _addresses(self) -> tuple[int, int]:
@@ -174,37 +175,33 @@ class Driver(Managed):
         return address_of_part(take, self._record.dtype), address_of_part(give, self._record.dtype)
 
     def _note_time(self) -> tuple[float, float]:
-        """Note what a loop without Python knows; return the nominal time and the time since the clock's zero [s]."""
+        """Update the time in the record; return the nominal time and the time since the zero of the clock [s]."""
         now, elapsed, instant = self._now(), self._clock.elapsed(), time.perf_counter()
         self._record["origin"], self._record["instant"], self._record["now"] = instant - elapsed, instant, now
         return now, elapsed
 
 
 class ForceDriver(Driver):
-    """A driver that takes forces and tells positions: velocity is estimated, friction compensated; see `Driver`.
+    """Driver with force commands and position measurements, velocity estimation and friction compensation.
 
-    Its record begins with `devices.common.driver_kernels.FORCE_DRIVER_FIELDS`. The motors add what friction takes away,
-    where that is known and allowed.
+    See `Driver`. The record begins with `devices.common.driver_kernels.FORCE_DRIVER_FIELDS`. The motors compensate the
+    friction of the device if it is known and compensation is enabled.
     """
 
     _compensation: Compensation | None = None
 
     def compensate(self, share: float) -> None:
-        """Apply this `share` of the friction compensation that the settings allow, 0 to 1.
-
-        It is 0 after ``open``.
-        """
+        """Apply a fraction, 0 to 1, of the friction compensation in the settings; 0 after ``open``."""
         self._record["assistance"] = share
 
     def _fill(self, settings: VelocitySettings, resolution: float, compensation: Compensation | None) -> None:
-        """Fill in how velocities are made of positions of a `resolution` [m], and what is added to commands."""
+        """Set up velocity estimation for positions of a `resolution` [m], and friction compensation."""
         fill_velocity(self._record["estimator"], settings, resolution, self._clock.period)
         self._compensation = compensation
         if compensation is not None:
             self._record["compensation"] = compensation.record
 
     def _prepare(self) -> None:
-        """See `Driver._prepare`."""
         record = self._record
         prepare_velocity(record["estimator"])
         if self._compensation is not None:
@@ -213,7 +210,7 @@ class ForceDriver(Driver):
         record["estimator"]["samples"] = 0
 
     def _end_log(self) -> None:
-        """Log that there is no force any more."""
+        """Log a force of zero at the end."""
         if self._log is not None:
             self._log.append(self._now(), 0.0, 0.0)
         super()._end_log()

@@ -1,4 +1,4 @@
-"""What drivers with a port compute in every tick, whatever the device: time, velocity, friction compensation."""
+"""Kernels shared by drivers with a port: time, velocity, friction compensation."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from haptics.jit import merged_kernel
 from haptics.ports import PORT_FIELDS
 
 NOT_FINITE, LOST = 1, 2
-"""What ``fault`` says: a command was not finite; there will be no more samples. Drivers add more; all but the first
-stay until the device is opened again."""
+"""Values of ``fault``: a command was not finite; no further samples will arrive.
+
+Drivers define more values. All but the first remain until the device is opened again.
+"""
 
 DRIVER_FIELDS: list[tuple[Any, ...]] = [
     *PORT_FIELDS,
@@ -22,17 +24,19 @@ DRIVER_FIELDS: list[tuple[Any, ...]] = [
     ("origin", "<f8"),
     ("instant", "<f8"),
 ]
-"""Fields of every driver's record. ``log`` is where the log of commands lies, or 0; ``now`` is the nominal time of the
-tick, ``origin`` when the run's clock was at zero, and ``instant`` when the tick began [s, perf_counter]."""
+"""Fields of the record of every driver.
+
+``log`` is the address of the command log, or 0. ``now`` is the nominal time of the tick, ``origin`` the time of the run
+clock's zero, and ``instant`` the start of the tick [s, perf_counter].
+"""
 
 FORCE_DRIVER_FIELDS: list[tuple[Any, ...]] = [*DRIVER_FIELDS, ("compensation", COMPENSATION), ("estimator", VELOCITY)]
-"""Fields of the record of a driver that takes forces, and tells positions only: those, friction compensation, and how
-velocities are made of positions."""
+"""Fields of the record of a driver with force commands and position measurements."""
 
 
 @merged_kernel
 def note_time(s: Any, now: float, elapsed: float) -> None:
-    """Begin a sample at the nominal time `now`, `elapsed` after the clock's zero [s]."""
+    """Set the nominal time `now` and the time `elapsed` since the zero of the clock for a new sample [s]."""
     s.now, s.instant = now, s.origin + elapsed
     if s.fault == NOT_FINITE:
         s.fault = 0
@@ -40,7 +44,7 @@ def note_time(s: Any, now: float, elapsed: float) -> None:
 
 @merged_kernel
 def note_command(s: Any, x: float, y: float) -> None:
-    """Take note of a command (x, y) [N] or [m], in the log too if there is one."""
+    """Record a command (x, y) [N] or [m], also in the log if there is one."""
     s.command[0], s.command[1] = x, y
     if s.log != 0:
         log_command(s.log, s.now, x, y)
@@ -48,7 +52,7 @@ def note_command(s: Any, x: float, y: float) -> None:
 
 @merged_kernel
 def estimate_velocity(s: Any) -> None:
-    """Estimate the velocity from the position; a clock that begins anew begins it anew."""
+    """Estimate the velocity from the position. Reset the estimator when the clock is reset."""
     if s.now < s.estimator.time:
         s.estimator.samples = 0
     update_velocity(s.estimator, s.now, s.position[0], s.position[1])
@@ -57,7 +61,10 @@ def estimate_velocity(s: Any) -> None:
 
 @merged_kernel
 def accept(s: Any, x: float, y: float) -> bool:
-    """Take note of a force (x, y) [N] and add friction to it: ``compensation.total``; tell whether it is finite."""
+    """Record a force (x, y) [N] and add friction compensation to it, in ``compensation.total``.
+
+    Return False if the force is not finite.
+    """
     if not math.hypot(x, y) < math.inf:
         s.fault = NOT_FINITE
         return False

@@ -1,4 +1,4 @@
-"""Quantisation: what an encoder makes of a position or angle, a converter of a force."""
+"""Quantisation of a position, an angle or a force."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from haptics.jit import inlined_kernel
 
 @inlined_kernel
 def quantise(x: float, resolution: float) -> float:
-    """Round to the nearest multiple of `resolution`; 0 leaves `x` as it is."""
+    """Round to the nearest multiple of `resolution`; 0 leaves `x` unchanged."""
     return math.floor(x / resolution + 0.5) * resolution if resolution > 0.0 else x

@@ -1,7 +1,7 @@
-"""Friction along the two axes of a handle, each with levels of its own forwards and backwards.
+"""Friction along the two axes of a handle, with separate levels forwards and backwards.
 
-That is what the handle of a stick or a table with two slides has of its own: a plant moves with it
-(`devices.virtual.joystick`), a driver compensates it (`devices.common.compensation`).
+It describes the intrinsic friction of the handle of a joystick or of a table with two slides. A plant simulates it
+(`devices.virtual.joystick`), and a driver compensates it (`devices.common.compensation`).
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ AXES = ("x", "y")
 DIRECTIONS = ("forward", "backward")
 
 AxisLaws = tuple[tuple[Law, Law], tuple[Law, Law]]
-"""For each axis the law of motion forwards and the one of motion backwards."""
+"""Laws for motion forwards and backwards, for each axis."""
 
 AXIS_LAWS = ("axis_laws", LAW, (2, 2))
-"""Field of a kernel's record: the laws by axis and direction."""
+"""Field of a kernel record: laws by axis and direction."""
 
 
 @documented
 @dataclass(frozen=True)
 class AxisFriction:
-    """Dry friction along one axis that falls from a static to Coulomb's level; viscous friction is told elsewhere."""
+    """Dry friction along one axis that falls from a static to a Coulomb level, without viscous friction."""
 
     coulomb_forward: float = bounded(0.0, minimum=0.0, maximum=100.0, unit="N", doc="level at speed, forwards")
     coulomb_backward: float = bounded(0.0, minimum=0.0, maximum=100.0, unit="N", doc="level at speed, backwards")
@@ -54,7 +54,7 @@ class AxisFriction:
 
     @property
     def laws(self) -> tuple[Law, Law]:
-        """The laws of motion forwards and backwards."""
+        """Laws for motion forwards and backwards."""
         forward, backward = (
             Stribeck(coulomb, max(static, coulomb), self.stribeck_velocity)
             for coulomb, static in (
@@ -71,9 +71,9 @@ def parse_friction(table: Any, where: str = "device.friction") -> AxisLaws | Non
     Parameters
     ----------
     table : mapping or None
-        An axis that it does not have is without friction.
+        An axis that is not in the table has no friction.
     where : str
-        How a person names the table, for messages.
+        Name of the table in messages.
 
     Returns
     -------
@@ -83,7 +83,7 @@ def parse_friction(table: Any, where: str = "device.friction") -> AxisLaws | Non
     Raises
     ------
     ConfigurationError
-        On an unknown axis or level, or a level that is not allowed.
+        If an axis or level is unknown, or a level is invalid.
     """
     if not isinstance(table, Mapping | None):
         raise ConfigurationError(f"{where} = {table!r}: must be a table such as {{x = {{coulomb_forward = 1.0}}}}.")
@@ -99,18 +99,18 @@ def parse_friction(table: Any, where: str = "device.friction") -> AxisLaws | Non
 
 
 def law_records(laws: AxisLaws) -> NDArray[Any]:
-    """Return the laws as kernels read them, (2, 2) of dtype `haptics.friction.sliding_kernels.LAW`."""
+    """Return the kernel records of the laws, (2, 2) of dtype `haptics.friction.sliding_kernels.LAW`."""
     return np.array([[law.record[0] for law in axis] for axis in laws], dtype=LAW)
 
 
 def law_kinds(laws: AxisLaws) -> tuple[int, ...]:
-    """Return which kinds of laws there are among `laws`, in order."""
+    """Return the sorted kinds of the laws."""
     return tuple(sorted({int(law.record["kind"][0]) for axis in laws for law in axis}))
 
 
 @functools.cache
 def _sliding(kinds: tuple[int, ...]) -> Callable[..., Any]:
-    """Return the kernel that solves laws of these kinds while they slide, and no others."""
+    """Return the kernel that solves only laws of these kinds while sliding."""
     first, others = SLIDING[kinds[0]], kinds[1:]
     if not others:
         return first
@@ -125,10 +125,11 @@ def _sliding(kinds: tuple[int, ...]) -> Callable[..., Any]:
 
 @functools.cache
 def axis_friction(kinds: tuple[int, ...]) -> Callable[..., Any]:
-    """Return the kernel ``(law, x, Z)`` of friction along one axis, for laws of these `kinds` alone (`law_kinds`).
+    """Return the kernel ``(law, x, Z)`` of friction along one axis, for laws of these `kinds` only.
 
-    It returns (f, v): f = Phi_Z(x) and v = x - Z f, exactly zero when sticking; (16). The law is that of the direction
-    of x, which is also the direction of the motion: Z f never exceeds x.
+    `kinds` is the result of `law_kinds`. The kernel returns (f, v) with f = Phi_Z(x) and v = x - Z f; v is exactly zero
+    while sticking; (16). The law must be the law for the direction of x, which is also the direction of motion, because
+    Z f never exceeds x.
     """
     sliding = _sliding(kinds)
 

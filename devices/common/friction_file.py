@@ -1,6 +1,6 @@
-"""A device's own friction, from the parameter file of its identification.
+"""Intrinsic friction of a device, from the parameter file of its identification.
 
-Read are the tables ``[joint.x.friction]`` and ``[joint.y.friction]`` of joints that slide, with levels in newtons::
+The tables ``[joint.x.friction]`` and ``[joint.y.friction]`` of linear joints are read, with levels in newtons::
 
     [provenance]
     device = "virtual-joystick virtual, seed 1"
@@ -17,13 +17,13 @@ Read are the tables ``[joint.x.friction]`` and ``[joint.y.friction]`` of joints 
     stribeck_velocity_m_per_s = 0.01
     viscosity_ns_per_m = 1.0            # or viscosity_forward_ns_per_m, viscosity_backward_ns_per_m
 
-    [joint.x.friction.interval_95]      # as far as they are known
+    [joint.x.friction.interval_95]      # if known
     coulomb_force_forward_n = [1.19, 1.21]
 
-A joint of an arm turns (``rotary = true``) and has torques: ``coulomb_torque_nm``, ``viscosity_nms_per_rad``.
+A joint of an arm is rotary (``rotary = true``) and has torques: ``coulomb_torque_nm``, ``viscosity_nms_per_rad``.
 
-A constant force (``offset_force_n``) cannot be told from friction that is larger forwards than backwards, as long as
-the handle moves; it is taken for that, so that nothing is added at rest.
+While the handle moves, a constant force (``offset_force_n``) is indistinguishable from friction that is larger forwards
+than backwards. It is treated as friction, so that no force is added at rest.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ JOINTS = ("1", "2")
 
 @dataclass(frozen=True)
 class OwnFriction:
-    """What is known of the friction of a handle.
+    """Identified friction of a handle.
 
     Attributes
     ----------
     laws : AxisLaws
-        By axis and direction.
+        Laws by axis and direction.
     doubt : float
-        How much more the largest level may be than was found [N], by the intervals in the file.
+        Uncertainty of the largest level [N], from the intervals in the file.
     """
 
     laws: AxisLaws
@@ -60,16 +60,16 @@ class OwnFriction:
 
     @property
     def breakaway_force(self) -> float:
-        """The largest level [N]."""
+        """Largest level [N]."""
         return max(law.breakaway_force for laws in self.laws for law in laws)
 
     def least_friction(self, share: float) -> float:
-        """Return the residual friction where a `share` is compensated [N]: in the worst direction, doubts included."""
+        """Return the residual friction [N] if `share` of it is compensated: worst case including uncertainty."""
         return (1.0 - share) * self.breakaway_force + self.doubt
 
     @property
     def viscosity(self) -> float:
-        """The largest viscosity of all axes and directions [N s/m]."""
+        """Largest viscosity of all axes and directions [N s/m]."""
         return max(law.slopes[1] for laws in self.laws for law in laws)
 
 
@@ -79,42 +79,43 @@ def read_own_friction(path: str, device: str, identity: str = "") -> OwnFriction
     Parameters
     ----------
     path : str
-        The file.
+        Path of the file.
     device : str
-        Name of the device that it must belong to.
+        Name of the device that the file must belong to.
     identity : str
-        What tells this very device from its siblings; empty where it does not matter.
+        Identity of the individual device; empty to accept any device of this name.
 
     Raises
     ------
     ConfigurationError
-        If it cannot be read, belongs to another device, or a value in it is missing or wrong: names file and key.
+        If the file cannot be read, belongs to another device, or contains a missing or invalid value. The message
+        contains the file and the key.
     """
     x, y = _read(path, device, identity, AXES, rotary=False)
     return OwnFriction((x.laws(), y.laws()), max(x.doubt(), y.doubt()))
 
 
 def read_joint_friction(path: str, device: str) -> AxisLaws:
-    """Read the friction of the joints of an arm, 1 and 2: laws of torques [N m] at speeds [rad/s].
+    """Read the friction of joints 1 and 2 of an arm: laws of torques [N m] at speeds [rad/s].
 
     Parameters
     ----------
     path : str
-        The file.
+        Path of the file.
     device : str
-        Name of a device that makes one.
+        Name of a device for which such a file can be created.
 
     Raises
     ------
     ConfigurationError
-        If it cannot be read, or a value in it is missing or wrong: names file and key.
+        If the file cannot be read, or contains a missing or invalid value. The message contains the file and the key.
     """
     first, second = _read(path, device, None, JOINTS, rotary=True)
     return first.laws(), second.laws()
 
 
 def _read(path: str, device: str, identity: str | None, names: tuple[str, ...], *, rotary: bool) -> list[_Friction]:
-    """Return what the file has of the joints of these names; without an identity it may be of any device."""
+    """Return the friction of the joints with these names; an identity of None accepts any device."""
     content = read_toml(
         path, f"friction_parameters = {path!r}", f"haptics calibrate friction --device {device} makes such a file"
     )
@@ -128,7 +129,7 @@ def _read(path: str, device: str, identity: str | None, names: tuple[str, ...], 
             )
         found = [_Friction(name, _table(joints, name), rotary=rotary) for name in names]
         for friction in found:
-            friction.laws()  # complains in time, with the name of the file
+            friction.laws()  # raise errors here, where the file name can be added
             friction.doubt()
     except ConfigurationError as error:
         raise ConfigurationError(f"{path}: {error}") from error
@@ -150,7 +151,7 @@ def _table(tables: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 class _Friction:
-    """The friction of one joint as the file has it; a joint that the file does not have has none."""
+    """Friction of one joint in the file; a joint that is not in the file has no friction."""
 
     def __init__(self, name: str, joint: dict[str, Any], *, rotary: bool) -> None:
         self._where = f"joint.{name}.friction"
@@ -162,12 +163,12 @@ class _Friction:
         self._intervals = _table(self._table, "interval_95")
 
     def laws(self) -> tuple[Law, Law]:
-        """Return the laws forwards and backwards."""
+        """Return the laws for motion forwards and backwards."""
         forward, backward = map(self._law, DIRECTIONS)
         return forward, backward
 
     def doubt(self) -> float:
-        """Return by how much a level may be larger than was found."""
+        """Return the largest upper uncertainty of a level."""
         levels = tuple(self._key(name, "force").rpartition("_")[0] for name in ("coulomb", "static"))
         keys = [key for key in self._intervals if key.startswith(levels)]
         return max((self._upper(key) - self._number(key) for key in keys if key in self._table), default=0.0)
@@ -186,7 +187,7 @@ class _Friction:
         if speed not in table:
             return CoulombViscous(coulomb, viscosity)
         static = max(self._level(self._key(f"static_{direction}", "force")) + more, 0.0)
-        if static <= coulomb:  # of a law that rises the lowest level counts: less is compensated than could be
+        if static <= coulomb:  # use the lower level of a rising law, so that friction is not overcompensated
             return CoulombViscous(static, viscosity)
         if not self._number(speed) > 0.0:
             raise ConfigurationError(f"{self._where}.{speed} = {self._number(speed):g}: must be greater than 0.")
@@ -197,11 +198,11 @@ class _Friction:
         return key(name, dimension, self._rotary)
 
     def _of(self, direction: str, name: str, dimension: str) -> float:
-        """Return a level in a direction, or the one that holds for both."""
+        """Return a level for a direction, or the level for both directions."""
         return self._level(self._key(f"{name}_{direction}", dimension), self._key(name, dimension))
 
     def _level(self, *keys: str) -> float:
-        """Return the first of the keys that is there."""
+        """Return the value of the first key that exists."""
         found = next((each for each in keys if each in self._table), None)
         if found is None:
             raise ConfigurationError(f"{self._where}.{keys[-1]} is missing.")

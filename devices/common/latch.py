@@ -1,9 +1,9 @@
-"""Latches (seqlocks with two slots): the latest of several numbers, between threads that may run without Python.
+"""Latches (seqlocks with two slots) that share the newest values between threads and kernels.
 
-A latch counts what was left in it and has two slots. What comes next is written into the slot that does not hold the
-latest numbers; then the count goes up. Who reads looks at the count once more afterwards: if it has changed, the slot
-may have been written to meanwhile, and the numbers are copied again. So nobody ever waits: neither the one who writes,
-nor the one who reads, be it that the interpreter has put the other one to sleep in the midst of his work.
+A latch has a counter and two slots. The writer fills the slot that does not contain the newest values, and then
+increments the counter. The reader compares the counter before and after copying. If it has changed, the slot may have
+been overwritten, and the reader copies again. Neither side ever waits for the other, even if the interpreter suspends
+it during the access.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ _INTEGER = np.dtype([("value", "<i8")])
 _FLOAT = np.dtype([("value", "<f8")])
 
 _ATTEMPTS = 100
-"""Whoever writes needs far longer for one turn than copying does."""
+"""Maximum number of read attempts; a write takes much longer than a copy."""
 
 
 class Latch:
-    """The latest of so many numbers, all of them floats; one thread writes, any may read.
+    """Newest values of a fixed number of floats; one thread writes, any thread reads.
 
     Parameters
     ----------
     size : int
-        How many numbers.
+        Number of values.
 
     Attributes
     ----------
     place : int
-        Where `copy_latest` and `leave` find it, as long as this object lives.
+        Address for `copy_latest` and `leave`, valid as long as this object exists.
     """
 
     def __init__(self, size: int) -> None:
@@ -47,13 +47,13 @@ class Latch:
         self.place = int(self._words.ctypes.data)
 
     def publish(self, *numbers: float) -> None:
-        """Replace the numbers."""
+        """Replace the values."""
         count = int(self._words[0]) + 1
         self._numbers.pack_into(self._memory, self._slots[count & 1], *numbers)
         self._words[0] = count
 
     def read(self) -> tuple[float, ...]:
-        """Return the latest numbers, zeros before there were any."""
+        """Return the newest values, zeros before the first write."""
         while True:
             count = int(self._words[0])
             numbers = self._numbers.unpack_from(self._memory, self._slots[count & 1])
@@ -63,9 +63,9 @@ class Latch:
 
 @merged_kernel
 def copy_latest(place: int, numbers: Any) -> bool:
-    """Copy the numbers of the latch at `place`, as many as it has; tell whether they are there, and whole.
+    """Copy the values of the latch at `place` to `numbers`, which must have the same size.
 
-    If not, `numbers` is of no use.
+    Return False if nothing was written yet, or no consistent copy was possible; `numbers` is then invalid.
     """
     for _ in range(_ATTEMPTS):
         count = integer_at(place)
@@ -79,7 +79,7 @@ def copy_latest(place: int, numbers: Any) -> bool:
 
 @merged_kernel
 def leave(place: int, numbers: Any) -> None:
-    """Replace the numbers of the latch at `place`, as many as it has."""
+    """Replace the values of the latch at `place`; `numbers` must have the same size."""
     head = record_at(place, _INTEGER)
     count = head.value + 1
     slot = place + _WORD * (1 + (count & 1) * len(numbers))

@@ -1,11 +1,11 @@
 r"""Kinematics of a five-bar linkage: forward, inverse, and the Jacobian.
 
-The five-bar linkage lies in a plane. Its two motors stand on the base, a distance ``base`` apart: the left one at the
-origin, the right one at (base, 0). Each drives an inner link; two outer links join the inner ends at the end effector.
+The linkage moves in a plane. Its two motors are on the base at a distance ``base``: the left one at the origin, the
+right one at (base, 0). Each drives an inner link. Two outer links connect the inner ends to the end effector.
 
 ::
 
-                 end effector
+             end effector
                   o
      left_outer .' `. right_outer
               .'     `.
@@ -15,22 +15,23 @@ origin, the right one at (base, 0). Each drives an inner link; two outer links j
               q1  base q5
 
 With the inner ends at :math:`p_2 = l_i (\cos q_1, \sin q_1)` and :math:`p_4 = (b, 0) + r_i (\cos q_5, \sin q_5)`, the
-end effector :math:`p` is where the circle of radius ``left_outer`` about :math:`p_2` meets that of radius
-``right_outer`` about :math:`p_4`. Of the two points ``side`` takes one: as a rule the one to the left of the line from
-:math:`p_2` to :math:`p_4`. No such point exists where the inner ends are too far apart or too close together.
+end effector :math:`p` is an intersection of the circle of radius ``left_outer`` about :math:`p_2` and the circle of
+radius ``right_outer`` about :math:`p_4`. ``side`` selects one of the two points, usually the one to the left of the
+line from :math:`p_2` to :math:`p_4`. The circles do not intersect if the inner ends are too far apart or too close
+together.
 
-The outer links keep their lengths, so their ends move alike along them. That is linear in all velocities and needs no
-angle of an outer link:
+The outer links are rigid, so that the velocities of their ends along the links are equal. This condition is linear in
+all velocities and does not contain the angles of the outer links:
 
 .. math::
     M \dot p = W \dot q, \qquad
     M = \begin{pmatrix} (p - p_2)^T \\ (p - p_4)^T \end{pmatrix}, \qquad
     W = \mathrm{diag}\bigl((p - p_2) \cdot p_2', \; (p - p_4) \cdot p_4'\bigr)
 
-with :math:`p_2' = dp_2/dq_1` and :math:`p_4' = dp_4/dq_5`. The Jacobian is :math:`J = M^{-1} W`, torques follow from
-forces by :math:`\tau = J^T F`. It is singular where an inner and its outer link lie in one line (:math:`W_i = 0`, the
-edge of the workspace) and has no value where the outer links do (:math:`\det M = 0`: there the motors do not hold the
-end effector, and torques grow beyond all limits). This is the analysis of Gosselin and Angeles 1990.
+with :math:`p_2' = dp_2/dq_1` and :math:`p_4' = dp_4/dq_5`. The Jacobian is :math:`J = M^{-1} W`, and torques follow
+from forces by :math:`\tau = J^T F`. It is singular where an inner and its outer link are collinear (:math:`W_i = 0`,
+the edge of the workspace). It is undefined where the outer links are collinear (:math:`\det M = 0`): there the motors
+cannot hold the end effector, and the torques grow without bound. This is the analysis of Gosselin and Angeles 1990.
 """
 
 from __future__ import annotations
@@ -49,10 +50,10 @@ Points = NDArray[np.float64]
 
 
 OUTWARDS = (1, -1)
-"""Elbows of a linkage whose inner links stand apart: the left one turned to the left, the right one to the right."""
+"""Elbow orientation with both elbows outwards: the left one to the left, the right one to the right."""
 
 
-# Both functions take numbers and arrays alike, and are compiled as kernels by drivers that need them at every tick.
+# Both functions accept numbers and arrays. Drivers that need them at every tick compile them as kernels.
 
 
 def close_linkage(
@@ -66,16 +67,16 @@ def close_linkage(
     side: int,
     rise: float = 0.0,
 ) -> tuple[Any, Any, Any, Any, Any, Any, Any, Any]:
-    """Close a five-bar linkage at the motor angles (q1, q5) [rad], the right motor at (base, rise).
+    """Close a five-bar linkage at the motor angles (q1, q5) [rad], with the right motor at (base, rise).
 
     Returns
     -------
     x, y : float or array
-        The end effector p [m]; nan where the links cannot be closed.
+        End effector p [m]; nan where the links cannot be closed.
     left_x, left_y, right_x, right_y : float or array
-        The outer links, from the elbow to p [m]: the rows of M.
+        Outer links, from the elbow to p [m]: the rows of M.
     left_lever, right_lever : float or array
-        The diagonal of W [m^2].
+        Diagonal of W [m^2].
     """
     c1, s1, c5, s5 = np.cos(q1), np.sin(q1), np.cos(q5), np.sin(q5)
     x2, y2 = left_inner * c1, left_inner * s1
@@ -94,7 +95,7 @@ def close_linkage(
 def motor_torques(
     fx: Any, fy: Any, left_x: Any, left_y: Any, right_x: Any, right_y: Any, left_lever: Any, right_lever: Any
 ) -> tuple[Any, Any]:
-    """Return the motor torques [N m] that put the force (fx, fy) [N] on the end effector: tau = W M^-T F."""
+    """Return the motor torques [N m] for the force (fx, fy) [N] at the end effector: tau = W M^-T F."""
     determinant = left_x * right_y - left_y * right_x
     left = left_lever * (right_y * fx - right_x * fy) / determinant
     right = right_lever * (left_x * fy - left_y * fx) / determinant
@@ -109,10 +110,10 @@ def _length() -> float:
 @documented
 @dataclass(frozen=True)
 class FiveBar:
-    """A planar five-bar linkage (pantograph).
+    """Planar five-bar linkage (pantograph).
 
     Its lengths are a1, a2, a3, a4 and a5 in the literature, in this order. The end effector stays on its side of the
-    elbows: it could change sides only where the outer links lie in one line.
+    elbows: it could change sides only where the outer links are collinear.
     """
 
     left_inner: float = _length()
@@ -144,7 +145,7 @@ class FiveBar:
         return self.left_inner, self.left_outer, self.right_outer, self.right_inner, self.base, self.side
 
     def positions(self, joints: ArrayLike) -> Points:
-        """Forward kinematics: return where the end effector is.
+        """Compute the position of the end effector (forward kinematics).
 
         Parameters
         ----------
@@ -159,15 +160,15 @@ class FiveBar:
         return np.column_stack(self._close(joints)[:2])
 
     def joints(self, positions: ArrayLike, elbows: tuple[int, int] = OUTWARDS) -> Points:
-        """Inverse kinematics: return the motor angles that put the end effector somewhere.
+        """Compute the motor angles for positions of the end effector (inverse kinematics).
 
         Parameters
         ----------
         positions : (n, 2) array
             Positions of the end effector [m].
         elbows : (int, int)
-            For either arm, whether its elbow is to the left (1) or to the right (-1) of the line from its motor to the
-            end effector. These need not belong to `side`: `positions` of the result tells.
+            For each arm, 1 if its elbow is to the left of the line from its motor to the end effector, -1 if it is to
+            the right. They may be inconsistent with `side`; `positions` of the result shows this.
 
         Returns
         -------
@@ -182,7 +183,8 @@ class FiveBar:
     def jacobians(self, joints: ArrayLike) -> NDArray[np.float64]:
         """Return the derivatives of `positions` with respect to the motor angles, (n, 2, 2) [m/rad].
 
-        Row: x, y. Column: left, right motor. Exact; without a bound where the outer links come into one line.
+        Row: x, y. Column: left, right motor. The derivatives are exact, and unbounded where the outer links become
+        collinear.
         """
         closed = self._close(joints)[2:]
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
@@ -190,10 +192,10 @@ class FiveBar:
         return np.stack(rows, axis=1)
 
     def clearance(self, joints: ArrayLike) -> Points:
-        """Tell how far the linkage is from its singularities, (n, 2): 0 in them, at most 1; nan where it is not closed.
+        """Return the distance from singularities, (n, 2): 0 at a singularity, at most 1; nan if not closed.
 
-        Column 0: the outer links in one line, the sine of the angle between them. Column 1: an inner link in line with
-        its outer one, the smaller sine of the two angles.
+        Column 0: sine of the angle between the outer links. Column 1: the smaller sine of the two angles between an
+        inner link and its outer link.
         """
         _, _, left_x, left_y, right_x, right_y, left_lever, right_lever = self._close(joints)
         between = np.abs(left_x * right_y - left_y * right_x) / (self.left_outer * self.right_outer)
@@ -202,7 +204,7 @@ class FiveBar:
         return np.column_stack((between, np.minimum(left, right)))
 
     def passive_joints(self, joints: ArrayLike) -> Points:
-        """Return the angles of the outer links against the inner ones, (n, 2) [rad], for motor angles (n, 2) [rad]."""
+        """Return the angles of the outer links relative to the inner ones, (n, 2) [rad]."""
         _, _, left_x, left_y, right_x, right_y, _, _ = self._close(joints)
         outer = np.column_stack((np.arctan2(left_y, left_x), np.arctan2(right_y, right_x)))
         return _wrapped(outer - self._inner_angles(joints))

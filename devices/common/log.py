@@ -1,9 +1,9 @@
-"""The log of commands that a virtual device received: a ring buffer in a file that outlives the process.
+"""Log of the commands of a virtual device: a ring buffer in a file that survives the process.
 
-The file is an ordinary ``.npy`` of `CAPACITY` rows of dtype `LOG_ROW`, mapped into memory and used as a ring buffer:
-anyone can ``numpy.load`` it at any time, also after ``kill -9``. Rows with ``monotonic_ns == 0`` were never written;
-sort the others by ``monotonic_ns`` to get them in order. The clock is the system's monotonic one, shared by all
-processes.
+The file is a ``.npy`` file with `CAPACITY` rows of dtype `LOG_ROW`, mapped into memory and used as a ring buffer. It
+can be read with ``numpy.load`` at any time, also after ``kill -9``. Rows with ``monotonic_ns == 0`` were never written.
+Sort the others by ``monotonic_ns`` to restore their order. The clock is the monotonic clock of the system, which all
+processes share.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ DEVICE_LOG = "device_log.npy"
 """Name of the log in a recording."""
 
 CAPACITY = 16384
-"""Rows of the ring buffer: 16 s at 1 kHz."""
+"""Number of rows of the ring buffer: 16 s at 1 kHz."""
 
 LOG_ROW = np.dtype([("monotonic_ns", "<i8"), ("time", "<f8"), ("command", "<f8", (2,))])
-"""One command: when it arrived [ns, monotonic clock], the device's time [s], the command ([N] or [m])."""
+"""One command: time of arrival [ns, monotonic clock], time of the device [s], command ([N] or [m])."""
 
 
 _ROW_BYTES = LOG_ROW.itemsize
 
 _HEAD = np.dtype([("rows", "<i8"), ("count", "<i8"), ("scratch", "<i8", (SCRATCH,))])
-"""A log as kernels know it: where its rows lie, how many commands there were, room for the clock."""
+"""Kernel record of a log: address of its rows, number of commands, buffer for the clock."""
 
 
 @kernel
 def log_command(place: int, device_time: float, x: float, y: float) -> None:
-    """Add the command (x, y) that arrives now, at `device_time` [s], to the log at `place`."""
+    """Append the command (x, y) with the present time and `device_time` [s] to the log at `place`."""
     log = record_at(place, _HEAD)
     row = record_at(log.rows + log.count % CAPACITY * _ROW_BYTES, LOG_ROW)
     row.time = device_time
@@ -51,7 +51,7 @@ def log_command(place: int, device_time: float, x: float, y: float) -> None:
 
 
 def _header() -> bytes:
-    """Return what every log begins with."""
+    """Return the header of every log file."""
     header = io.BytesIO()
     facts = {"descr": npy.dtype_to_descr(LOG_ROW), "fortran_order": False, "shape": (CAPACITY,)}
     npy.write_array_header_1_0(header, facts)
@@ -60,31 +60,31 @@ def _header() -> bytes:
 
 HEADER = _header()
 SIZE = len(HEADER) + CAPACITY * LOG_ROW.itemsize
-"""Bytes of a log, from its first row on."""
+"""Size of a log file, including its header [bytes]."""
 
 
 class CommandLog:
-    """The log file of one device; an older log at `path` is replaced, anything else there is left alone.
+    """Log file of a device; it replaces an older log at `path`, but no other file.
 
-    The whole file has its place on the disk before it is mapped: a store into a page that the disk cannot hold would
+    Disk space for the whole file is allocated before it is mapped, because writing to a page without disk space would
     kill the process.
 
     Parameters
     ----------
     path : str
-        File to make; its folder must exist.
+        File to create; its folder must exist.
 
     Raises
     ------
     DeviceOpenError
-        If the file cannot be made.
+        If the file cannot be created.
     """
 
     def __init__(self, path: str) -> None:
         try:
             with in_place_of_own(Path(path), HEADER.__eq__, len(HEADER)) as descriptor:
                 mapping = _mapped(descriptor)
-        except (OSError, ValueError) as error:  # ValueError: no name of a file
+        except (OSError, ValueError) as error:  # ValueError: invalid file name
             raise DeviceOpenError(
                 f"device.log = {path}: the file cannot be made ({getattr(error, 'strerror', None) or error}); name one "
                 "in a folder that exists, is writable and has room, or leave the setting out."
@@ -94,17 +94,17 @@ class CommandLog:
         self._head["rows"] = self._rows.ctypes.data
 
     def append(self, device_time: float, x: float, y: float) -> None:
-        """Add the command (x, y) that arrives now, at `device_time` [s]."""
+        """Append the command (x, y) with the present time and `device_time` [s]."""
         log_command(self.place, device_time, x, y)
 
     @property
     def place(self) -> int:
-        """Where `log_command` finds it, as long as this object lives."""
+        """Address for `log_command`, valid as long as this object exists."""
         return self._head.ctypes.data
 
 
 def _mapped(descriptor: int) -> mmap.mmap:
-    """Give a new file its full size with real pages, and map it."""
+    """Allocate the full size of a new file and map it."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(descriptor, 0, SIZE)
     else:  # macOS cannot allocate, only set the size

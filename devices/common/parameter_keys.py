@@ -1,6 +1,6 @@
-"""The grammar of keys in parameter files: ``static_forward`` of a joint that turns is ``static_torque_forward_nm``.
+"""Keys of parameter files: ``static_forward`` of a rotary joint is ``static_torque_forward_nm``.
 
-A key is the name of a quantity with its unit behind it. Calibrations write by it, devices read by it.
+A key is the name of a quantity followed by its unit. Calibrations write these keys, and devices read them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _UNITS: Mapping[str, tuple[str, str]] = {
     "distance": ("rad", "m"),
     "inertia": ("kgm2", "kg"),
 }
-"""Of every dimension: the unit of a joint that turns, and of one that slides."""
+"""Units of every dimension, for a rotary and for a linear joint."""
 
 UNIT_WORDS: Mapping[str, str] = {
     "nm": "N m",
@@ -33,12 +33,12 @@ UNIT_WORDS: Mapping[str, str] = {
     "a": "A",
     "v": "V",
 }
-"""Units as keys spell them, and as people write them."""
+"""Printed form of units, by their form in keys."""
 
 
 def key(name: str, dimension: str, rotary: bool) -> str:
-    """Return the key of a parameter of that dimension."""
-    if dimension == "force":  # a level is a torque or a force: the word says which
+    """Return the key of a parameter of this dimension."""
+    if dimension == "force":  # the name distinguishes torques from forces
         first, _, rest = name.partition("_")
         name = "_".join(filter(None, (first, "torque" if rotary else "force", rest)))
     elif name == "inertia" and not rotary:
@@ -47,5 +47,5 @@ def key(name: str, dimension: str, rotary: bool) -> str:
 
 
 def unit_key(dimension: str, rotary: bool) -> str:
-    """Return the unit of a dimension as keys spell it."""
+    """Return the unit of a dimension in the form used in keys."""
     return _UNITS[dimension][0 if rotary else 1]

@@ -1,4 +1,4 @@
-"""What happens at a time, as text: ``NAME@SECONDS`` or ``NAME@SECONDS+DURATION``, on the run's clock."""
+"""Timed events as text, ``NAME@SECONDS`` or ``NAME@SECONDS+DURATION``, on the clock of the run."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import ClassVar
 from haptics.errors import ConfigurationError
 
 LATEST = 1e7
-"""Nothing begins or lasts later or longer than this [s]; no run is longer either."""
+"""Maximum start and duration of an event [s]; no run is longer."""
 
 ROUNDING = 1e-9
-"""Multiples of a period and times that people write differ by so much at most [s]."""
+"""Maximum difference between multiples of a period and times in settings [s]."""
 
 _NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?"
 _FORM = re.compile(rf"([^@]*)@({_NUMBER})(?:\+({_NUMBER}))?", re.ASCII | re.IGNORECASE)
@@ -20,21 +20,21 @@ _FORM = re.compile(rf"([^@]*)@({_NUMBER})(?:\+({_NUMBER}))?", re.ASCII | re.IGNO
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """Something with a name, and its time. As text it is what `parts_of` reads.
+    """Named event with its time; ``str()`` gives the text that `parts_of` parses.
 
     Attributes
     ----------
     name : str
-        What happens.
+        Name of the event.
     start : float
-        When it begins, on the run's clock [s].
+        Start on the clock of the run [s].
     duration : float or None
-        How long it lasts [s]; None for what its name means.
+        Duration [s]; None for the default of the event.
 
     Raises
     ------
     ConfigurationError
-        If its time is not one.
+        If the time is invalid.
     """
 
     KIND: ClassVar[str] = "event"
@@ -57,7 +57,7 @@ class Timed:
 
 
 def parts_of(text: str) -> tuple[str, float, float | None] | None:
-    """Return name, start and duration [s] that stand in ``NAME@SECONDS+DURATION``; None if `text` has another form."""
+    """Parse ``NAME@SECONDS+DURATION`` into name, start and duration [s]; None if the format is different."""
     form = _FORM.fullmatch(text.strip())
     if form is None:
         return None
@@ -66,5 +66,5 @@ def parts_of(text: str) -> tuple[str, float, float | None] | None:
 
 
 def plain(seconds: float) -> str:
-    """Return the shortest text that stands for exactly this number."""
+    """Return the shortest text for exactly this number."""
     return repr(float(seconds)).removesuffix(".0")

@@ -1,4 +1,4 @@
-"""Waking a thread that waits for work, from Python or from the compiled loop."""
+"""Waking a waiting thread, from Python or from the compiled loop."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import weakref
 
 
 class Wake:
-    """Whether there is something new, for one thread that waits for it.
+    """Wake-up signal for one waiting thread.
 
     Attributes
     ----------
     descriptor : int
-        An event (``eventfd(2)``) that a kernel can raise (`haptics.ports.Port`), as long as this object lives; -1 where
-        the system has none.
+        Event (``eventfd(2)``) that a kernel can signal (`haptics.ports.Port`), valid as long as this object exists; -1
+        if the system does not support it.
     """
 
     def __init__(self) -> None:
@@ -23,17 +23,17 @@ class Wake:
         self._event = threading.Event()
         if hasattr(os, "eventfd"):
             self.descriptor = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-            weakref.finalize(self, os.close, self.descriptor)  # with the last thread that may still look at it
+            weakref.finalize(self, os.close, self.descriptor)  # not earlier: a thread may still use it
 
     def call(self) -> None:
-        """Say that there is something new; never blocks."""
+        """Signal the waiting thread; never blocks."""
         if self.descriptor >= 0:
             os.eventfd_write(self.descriptor, 1)
         else:
             self._event.set()
 
     def wait(self, timeout: float) -> None:
-        """Return once there is something new, or after the `timeout` [s]; what was called before counts, once."""
+        """Wait for a signal, or for the `timeout` [s]. A signal before the call counts once."""
         if self.descriptor < 0:
             self._event.wait(timeout)
             self._event.clear()

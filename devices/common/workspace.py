@@ -1,4 +1,4 @@
-"""Where an end effector may be: a rectangle in the coordinates of its device."""
+"""Workspace of an end effector: a rectangle in the coordinates of its device."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ Point = tuple[float, float]
 
 
 class Workspace(NamedTuple):
-    """The rectangle a device's end effector may be in: its lower left and upper right corner [m]."""
+    """Workspace rectangle of a device, by its lower left and upper right corner [m]."""
 
     lower: Point
     upper: Point
 
     @property
     def centre(self) -> Point:
-        """Middle of the rectangle [m]."""
+        """Centre of the rectangle [m]."""
         return (self.lower[0] + self.upper[0]) / 2.0, (self.lower[1] + self.upper[1]) / 2.0
 
     @property
@@ -26,7 +26,7 @@ class Workspace(NamedTuple):
         return (left, low), (left, high), (right, low), (right, high)
 
     def contains(self, x: float, y: float) -> bool:
-        """Tell whether (x, y) [m] is inside or on the edge; nan is outside."""
+        """Return True if (x, y) [m] is inside or on the edge; False for nan."""
         return self.lower[0] <= x <= self.upper[0] and self.lower[1] <= y <= self.upper[1]
 
     def __str__(self) -> str:

@@ -1,7 +1,7 @@
-"""Fault injection: faults on demand in any device, to show and to test what happens then.
+"""Fault injection: simulated faults in any device, for demonstrations and tests.
 
-`FAULTS` names them and says what they do, `parse_fault` reads ``nan@2`` or ``nan@2+0.05``, and `FaultyDevice` is put
-around a device.
+`FAULTS` contains their names and descriptions, `parse_fault` parses ``nan@2`` or ``nan@2+0.05``, and `FaultyDevice`
+wraps a device.
 """
 
 from devices.faults.device import FaultyDevice, create_faulty

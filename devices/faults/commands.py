@@ -1,4 +1,4 @@
-"""What a fault does to commands: they are cut, or change nothing."""
+"""Effects of faults on commands."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from haptics.device import Causality, State, Vector
 
 
 class Saturation(Effect):
-    """Nothing beyond a `part` of the largest force passes, per axis: commands or, with a force sensor, its readings."""
+    """Clip commands, or readings of a force sensor, to a `part` of the largest force, per axis."""
 
     def __init__(self, situation: Situation, part: float) -> None:
         super().__init__(situation)
@@ -19,11 +19,11 @@ class Saturation(Effect):
         self._senses = situation.spec.causality is Causality.ADMITTANCE
 
     def spoil(self, state: State, now: float) -> State:
-        """Return the sample with what the sensor could show of the force."""
+        """Return the sample with the clipped force of the sensor."""
         return replace(state, force=self._clipped(state.force)) if self._senses else state
 
     def cut(self, command: Vector) -> Vector:
-        """Return what the motors could do of the force."""
+        """Return the clipped motor force."""
         return command if self._senses else self._clipped(command)
 
     def _clipped(self, vector: Vector) -> Vector:
@@ -31,7 +31,7 @@ class Saturation(Effect):
 
 
 class Ignored(Effect):
-    """Commands change nothing any more: the device has been told the last one, and keeps to it."""
+    """Ignore commands: the device keeps the last command before the fault."""
 
     _last: Vector | None = None
 

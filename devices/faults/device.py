@@ -1,4 +1,4 @@
-"""Fault injection: a device whose samples and commands are spoilt on demand."""
+"""Wrapper that injects faults into the samples and commands of a device."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from haptics.device import Device, DeviceSpec, State, Vector
 
 
 class FaultyDevice:
-    """A device with faults on demand.
+    """Device with injected faults.
 
-    The device itself lives on: it is read at every ``read``, only then the fault comes in between, and ``close`` always
-    reaches it. What else it has to offer, such as the ``hand`` of a virtual device, can be asked for as before.
+    The wrapped device remains active: it is read at every ``read`` before the faults are applied, and ``close`` always
+    reaches it. Other attributes of the device, such as the ``hand`` of a virtual device, remain available.
 
     Parameters
     ----------
     device : Device
-        The good one, of either causality.
+        Wrapped device of either causality.
     faults : iterable of Fault
-        Several at once are like stations on the way: a sample passes through them in this order.
+        Faults; a sample passes through them in this order.
     clock : Clock
-        The run's clock: the nominal time decides when a fault begins and ends.
+        Clock of the run; its nominal time determines the start and end of a fault.
     seed : int
-        Decides everything random.
+        Seed of the random numbers.
     """
 
     def __init__(self, device: Device, faults: Iterable[Fault], clock: Clock, seed: int = 0) -> None:
@@ -40,18 +40,21 @@ class FaultyDevice:
 
     @property
     def spec(self) -> DeviceSpec:
-        """The data sheet of the device."""
+        """Data sheet of the device."""
         return self._device.spec
 
     def open(self) -> None:
-        """Open the device; faults of an earlier run are forgotten."""
+        """Open the device and reset all faults."""
         if not self._opened:
             self._effects = self._make_effects()
         self._device.open()
         self._opened = True
 
     def read(self) -> State:
-        """Return what the faults left of the newest sample, or raise `OSError`; the hand's true force stays true."""
+        """Return the newest sample with all faults applied, or raise `OSError`.
+
+        The true force of the hand is not modified.
+        """
         state, now = copied(self._device.read()), self._clock.time
         hand_force = state.hand_force
         for effect in self._effects:
@@ -61,7 +64,7 @@ class FaultyDevice:
         return state
 
     def write(self, command: Vector) -> None:
-        """Pass on what the faults leave of the command, (2,), or raise `OSError`."""
+        """Write the command, (2,), with all faults applied, or raise `OSError`."""
         now = self._clock.time
         for effect in self._effects:
             command = effect.write(command, now)
@@ -73,20 +76,18 @@ class FaultyDevice:
         self._device.close()
 
     def __enter__(self) -> Self:
-        """Open the device."""
         self.open()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close the device."""
         self.close()
 
     def explain(self) -> str:
-        """Say nothing: what fails here was asked for."""
+        """Return an empty string, because the failures are intended."""
         return ""
 
     def __getattr__(self, name: str) -> Any:
-        """Return what else the device has to offer."""
+        """Return other attributes of the wrapped device."""
         if name.startswith("_"):
             raise AttributeError(f"{type(self).__name__} has no attribute {name}")
         return getattr(self._device, name)
@@ -100,6 +101,6 @@ class FaultyDevice:
 
 
 def create_faulty(name: str, settings: Mapping[str, Any], faults: Sequence[Fault], seed: int, clock: Clock) -> Device:
-    """Build the device `name`, with its faults on demand around it, if there are any; see `devices.create_device`."""
+    """Create the device `name`, wrapped if there are `faults`; see `devices.create_device`."""
     device = create_device(name, settings, clock=clock)
     return FaultyDevice(device, faults, clock, seed) if faults else device

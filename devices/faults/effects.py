@@ -1,7 +1,7 @@
-"""What a fault does to the samples and commands that pass through it.
+"""Effects of faults on samples and commands.
 
-An effect sees every sample from the opening of the device on, so that it knows the past when its time comes; it changes
-none, but hands on another. In its time it spoils them.
+An effect receives every sample from the opening of the device on, so that it knows the samples before it becomes
+active. It never modifies a sample, but returns another one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FIELDS = tuple(field.name for field in fields(State))
 
 
 def copied(state: State) -> State:
-    """Return `state` with arrays of its own."""
+    """Return `state` with copies of its arrays."""
     return State(**{name: _copied(getattr(state, name)) for name in _FIELDS})
 
 
@@ -34,16 +34,16 @@ def _copied(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """When and where an effect is at work.
+    """Time and device of an effect.
 
     Attributes
     ----------
     start, length : float
-        From when on it spoils what passes, on the run's clock, and for how long [s].
+        Start on the clock of the run, and duration [s].
     spec : DeviceSpec
-        The data sheet of the device.
+        Data sheet of the device.
     seed : int
-        Decides everything random.
+        Seed of the random numbers.
     """
 
     start: float
@@ -52,68 +52,68 @@ class Situation:
     seed: int
 
     def covers(self, now: float) -> bool:
-        """Tell whether the effect is at work at the nominal time `now` [s]."""
+        """Return True if the effect is active at the nominal time `now` [s]."""
         return -ROUNDING <= now - self.start < self.length - ROUNDING
 
 
 class Effect:
-    """Does nothing; the base of all others."""
+    """Base class of effects; it changes nothing."""
 
     def __init__(self, situation: Situation) -> None:
         self.situation = situation
 
     def read(self, state: State, now: float) -> State:
-        """Return what becomes of the sample that arrives at the nominal time `now` [s]."""
+        """Return the modified sample for the sample at the nominal time `now` [s]."""
         self.remember(state, now)
         return self.spoil(state, now) if self.situation.covers(now) else state
 
     def write(self, command: Vector, now: float) -> Vector:
-        """Return what becomes of the command, (2,)."""
+        """Return the modified command for a command, (2,)."""
         return self.cut(command) if self.situation.covers(now) else command
 
     def remember(self, state: State, now: float) -> None:
-        """Take note of a sample, whether the time of the effect has come or not."""
+        """Store a sample, also while the effect is not active."""
 
     def spoil(self, state: State, now: float) -> State:
-        """Return the spoilt sample."""
+        """Return the modified sample of an active effect."""
         return state
 
     def cut(self, command: Vector) -> Vector:
-        """Return the spoilt command."""
+        """Return the modified command of an active effect."""
         return command
 
 
-# --- without a past ---------------------------------------------------------------------------------------------
+# --- effects without history ----------------------------------------------------------------------------------------
 
 
 class Overwrite(Effect):
-    """Vectors of the sample have another `value` in both components."""
+    """Replace both components of some vectors of the sample by `value`."""
 
     def __init__(self, situation: Situation, names: tuple[str, ...], value: float) -> None:
         super().__init__(situation)
         self._names, self._value = names, value
 
     def spoil(self, state: State, now: float) -> State:
-        """Return a sample with the vectors replaced; its time is right."""
+        """Return a sample with the vectors replaced and the time unchanged."""
         vectors: Mapping[str, Vector] = {name: np.full(2, self._value) for name in self._names}
         return replace(state, **vectors)  # type: ignore[arg-type]
 
 
 class Failure(Effect):
-    """Reading, writing or both raise the operating system's error `number`."""
+    """Raise the operating system's error `number` in reads, writes or both."""
 
     def __init__(self, situation: Situation, number: int, reads: bool = False, writes: bool = False) -> None:
         super().__init__(situation)
         self._number, self._reads, self._writes = number, reads, writes
 
     def spoil(self, state: State, now: float) -> State:
-        """Raise, if reading fails."""
+        """Raise the error if reads fail."""
         if self._reads:
             self._fail("read")
         return state
 
     def cut(self, command: Vector) -> Vector:
-        """Raise, if writing fails."""
+        """Raise the error if writes fail."""
         if self._writes:
             self._fail("write")
         return command
@@ -123,12 +123,12 @@ class Failure(Effect):
 
 
 class Hang(Effect):
-    """One reading takes as long as the fault lasts, by the wall's clock."""
+    """Block one read for the duration of the fault in real time."""
 
     _over = False
 
     def spoil(self, state: State, now: float) -> State:
-        """Block, the first time."""
+        """Block the first read."""
         if not self._over:
             self._over = True
             time.sleep(self.situation.length)
@@ -136,7 +136,7 @@ class Hang(Effect):
 
 
 class Quantisation(Effect):
-    """The encoder has a step of `step` [m], and the velocity is the backward difference of its readings."""
+    """Simulate an encoder with steps of `step` [m], and a velocity from its backward difference."""
 
     def __init__(self, situation: Situation, step: float) -> None:
         super().__init__(situation)
@@ -145,7 +145,7 @@ class Quantisation(Effect):
         self._position = self._velocity = np.zeros(2)
 
     def remember(self, state: State, now: float) -> None:
-        """Round the position and take the difference to the sample before."""
+        """Quantise the position and compute the difference to the sample before."""
         position = np.round(state.position / self._step) * self._step
         elapsed = state.time - self._time
         if elapsed > 0.0:
@@ -153,15 +153,15 @@ class Quantisation(Effect):
         self._time, self._position = state.time, position
 
     def spoil(self, state: State, now: float) -> State:
-        """Return the sample as such an encoder gives it."""
+        """Return the sample with quantised position and its velocity."""
         return replace(state, position=self._position, velocity=self._velocity)
 
 
-# --- out of the past --------------------------------------------------------------------------------------------
+# --- effects with history -------------------------------------------------------------------------------------------
 
 
 class _Past(Effect):
-    """Keeps the samples of the last `span` [s], and the three latest in any case."""
+    """Base class that stores the samples of the last `span` [s], and at least the last three."""
 
     def __init__(self, situation: Situation, span: float = 0.0) -> None:
         super().__init__(situation)
@@ -169,38 +169,38 @@ class _Past(Effect):
         self._past: deque[tuple[float, State]] = deque()
 
     def remember(self, state: State, now: float) -> None:
-        """Keep the sample."""
+        """Store the sample."""
         past = self._past
         past.append((now, state))
         while len(past) > 4 and past[1][0] <= now - self._span - ROUNDING:
             past.popleft()
 
     def _of(self, instant: float) -> State:
-        """Return the newest sample that had arrived at `instant` [s]; the oldest if none had."""
+        """Return the newest sample that had arrived at `instant` [s], or the oldest sample."""
         for arrived, state in reversed(self._past):
             if arrived <= instant + ROUNDING:
                 return state
         return self._past[0][1]
 
     def _back(self, count: int) -> State:
-        """Return the sample `count` readings before the latest (at most three), or the oldest."""
+        """Return the sample `count` readings before the newest (at most three), or the oldest."""
         return self._past[max(len(self._past) - 1 - count, 0)][1]
 
 
 class Delay(_Past):
-    """Every sample comes `delay` [s] later, with its own time."""
+    """Delay every sample by `delay` [s], with its original time."""
 
     def __init__(self, situation: Situation, delay: float) -> None:
         super().__init__(situation, delay)
         self._delay = delay
 
     def spoil(self, state: State, now: float) -> State:
-        """Return the sample of that long ago."""
+        """Return the sample of that time."""
         return self._of(now - self._delay)
 
 
 class Stale(_Past):
-    """No sample comes any more; the last that did is of twice the largest age that the data sheet allows, ago."""
+    """Repeat one sample, whose age is at first twice the maximum of the data sheet."""
 
     def __init__(self, situation: Situation) -> None:
         self._age = 2.0 * situation.spec.max_sample_age
@@ -208,7 +208,7 @@ class Stale(_Past):
         self._last: State | None = None
 
     def spoil(self, state: State, now: float) -> State:
-        """Return that last sample. Where the run is younger than it, its time lies before the run."""
+        """Return the stale sample; early in a run its time is before the start of the run."""
         if self._last is None:
             last = self._of(now - self._age)
             self._last = replace(last, time=min(last.time, now - self._age))
@@ -216,7 +216,7 @@ class Stale(_Past):
 
 
 class Dropout(_Past):
-    """No sample comes for a while; the last that did has its own time."""
+    """Repeat the last sample before the fault, with its original time."""
 
     def __init__(self, situation: Situation) -> None:
         super().__init__(situation)
@@ -230,30 +230,30 @@ class Dropout(_Past):
 
 
 class Stuck(Effect):
-    """Samples come, each with its own time, but they all say the same."""
+    """Freeze the values of the samples; their times continue."""
 
     _first: State | None = None
 
     def spoil(self, state: State, now: float) -> State:
-        """Return the first sample of the fault with the time of this one."""
+        """Return the first sample of the fault with the time of this sample."""
         if self._first is None:
             self._first = state
         return replace(self._first, time=state.time)
 
 
 class Duplicate(_Past):
-    """Every second sample is the one before once more, with its old time."""
+    """Replace every second sample by the one before, with its original time."""
 
     _again = False
 
     def spoil(self, state: State, now: float) -> State:
-        """Return the one before, or this one, in turns."""
+        """Return the sample before and this sample alternately."""
         self._again = not self._again
         return self._back(1) if self._again else state
 
 
 class Late(_Past):
-    """Samples come up to three readings late, by chance, but in their order."""
+    """Delay samples randomly by up to three readings, in order."""
 
     def __init__(self, situation: Situation) -> None:
         super().__init__(situation)
@@ -261,17 +261,17 @@ class Late(_Past):
         self._lag = 0
 
     def spoil(self, state: State, now: float) -> State:
-        """Return a sample that is not older than the one returned before."""
+        """Return a sample that is not older than the last returned one."""
         self._lag = min(self._random.randint(0, 3), self._lag + 1)
         return self._back(self._lag)
 
 
 class OutOfOrder(_Past):
-    """Of every two samples the newer comes first: every second one is older than the one before."""
+    """Swap the order of samples: every second one is older than the one before."""
 
     _older = False
 
     def spoil(self, state: State, now: float) -> State:
-        """Return this one, or the one two readings ago, in turns."""
+        """Return this sample and the sample two readings before alternately."""
         self._older = not self._older
         return self._back(2) if self._older else state

@@ -1,4 +1,4 @@
-"""The faults by name: what ``--fault NAME@SECONDS`` can ask for."""
+"""Faults by name, for the option ``--fault NAME@SECONDS``."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ from haptics.settings import unknown
 
 @dataclass(frozen=True, slots=True)
 class FaultKind:
-    """What is known of a fault by its name.
+    """Properties of a kind of fault.
 
     Attributes
     ----------
     description : str
-        One line for people.
+        One line for the user.
     effect : callable
-        Makes the effect for its `Situation`.
+        Function that creates the effect for a `Situation`.
     duration : float
-        How long it lasts where nothing is said [s]; infinite if until the end of the run.
+        Default duration [s]; infinite for the rest of the run.
     """
 
     description: str
@@ -86,24 +86,24 @@ FAULTS: dict[str, FaultKind] = {
         partial(Saturation, part=0.25),
     ),
 }
-"""Fault name to what it is."""
+"""Kinds of faults by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault(Timed):
-    """A fault and its time. As text, ``nan@2`` or ``nan@2+0.05``, it is what `parse_fault` reads.
+    """Fault at a time; ``str()`` gives text such as ``nan@2+0.05``, which `parse_fault` parses.
 
     Attributes
     ----------
     name : str
         A key of `FAULTS`.
     duration : float or None
-        How long it lasts [s]; None for what its name means, as a rule until the end of the run.
+        Duration [s]; None for the default of the kind, usually the rest of the run.
 
     Raises
     ------
     ConfigurationError
-        If there is no such fault, or its time is not one.
+        If the fault is unknown, or its time is invalid.
     """
 
     KIND: ClassVar[str] = "fault"
@@ -111,21 +111,21 @@ class Fault(Timed):
     def __post_init__(self) -> None:
         if self.name not in FAULTS:
             raise unknown("fault", self.name, FAULTS)
-        Timed.__post_init__(self)  # a class with slots is made twice: `super` would look in the first
+        Timed.__post_init__(self)  # `super()` without arguments fails here: `slots=True` creates the class twice
 
     @property
     def length(self) -> float:
-        """How long it really lasts [s]; infinite if until the end of the run."""
+        """Effective duration [s]; infinite for the rest of the run."""
         return FAULTS[self.name].duration if self.duration is None else self.duration
 
 
 def parse_fault(text: str) -> Fault:
-    """Read ``NAME@SECONDS``, or ``NAME@SECONDS+DURATION`` with the duration in seconds.
+    """Parse ``NAME@SECONDS``, or ``NAME@SECONDS+DURATION`` with the duration in seconds.
 
     Raises
     ------
     ConfigurationError
-        Naming the text and what is allowed.
+        With the invalid text and the allowed form.
     """
     parts = parts_of(text)
     if parts is None:
@@ -139,7 +139,7 @@ def parse_fault(text: str) -> Fault:
 
 
 def describe(faults: Iterable[Fault]) -> str:
-    """Return in words when which fault is there."""
+    """Return a text with the names and times of faults."""
     return ", ".join(f"{fault.name} {_when(fault)}" for fault in faults)
 
 

@@ -1,14 +1,13 @@
-"""Virtual devices: a joystick and an arm that exist only as equations, and the hands that hold them.
+"""Virtual devices: a simulated joystick and a simulated arm, and the simulated hands that hold them.
 
-The loop is closed. What the servo commands moves the handle, the handle pulls on the hand, and the hand, which wants
-to be elsewhere, pulls back; friction can therefore stick, slip, buzz or drift here as it does on a bench.
+The loop is closed. The command of the servo moves the handle, the handle pulls on the hand, and the hand pulls back
+towards its own target. Friction can therefore stick, slip, buzz or drift as on real hardware.
 
-- `devices.virtual.joystick`, `devices.virtual.arm`: the two plants; `joystick_kernels` and `arm_kernels` have their
-  ticks, `wrench` the arm's force sensor.
-- `devices.virtual.hands`: the hands by name (`registry`); `minimum_jerk`, `recorded`, `scripted`, `mouse` hold one
-  each, and `kernels` what each does at a time.
-- `devices.virtual.hands.presses`: the device's buttons that a hand presses, and when.
-- `devices.virtual.device`: what the plants share: clock, opening and closing, the port, the log.
-- `devices.virtual.plant`: the kernels they share: time, grip, encoder, the parts of a port. `noise`: random numbers for
-  kernels.
+- `devices.virtual.joystick`, `devices.virtual.arm`: the two plants; `joystick_kernels` and `arm_kernels` compute their
+  ticks, and `wrench` simulates the force sensor of the arm.
+- `devices.virtual.hands`: the hands by name (`registry`); `minimum_jerk`, `recorded`, `scripted` and `mouse` define one
+  each, and `kernels` computes their samples.
+- `devices.virtual.hands.presses`: the buttons that a hand presses, with times.
+- `devices.virtual.device`: base class of the plants: clock, opening and closing, port, log.
+- `devices.virtual.plant`: shared kernels: time, grip, encoder, parts of the port. `noise`: random numbers for kernels.
 """

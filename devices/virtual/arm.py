@@ -1,9 +1,10 @@
-"""A virtual admittance arm: it measures the hand's force and follows a position reference, with all an arm's errors.
+"""Virtual admittance arm: it measures the force of the hand and follows a position reference.
 
-It is an arm with all that makes one hard to control: friction in the joints, gears that yield and have lost motion,
-encoders with steps (`devices.arm.body`), and a force sensor with noise, bias and drift that feels the handle's weight
-and inertia (`devices.virtual.wrench`). Its servo follows the reference by the law that is chosen (`devices.arm.servo`),
-so that laws can be compared by what a hand feels. `devices.virtual.arm_kernels` has one tick of it.
+The simulation includes the effects that make an arm hard to control: friction in the joints, elastic gears with lost
+motion, encoders with steps (`devices.arm.body`), and a force sensor with noise, bias and drift that measures the weight
+and inertia of the handle (`devices.virtual.wrench`). Its servo follows the reference by the selected law
+(`devices.arm.servo`), so that the laws can be compared by their effect on a hand. `devices.virtual.arm_kernels`
+computes one tick.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ _TABLES = ("arm", "servo", "sensor")
 @documented
 @dataclass(frozen=True)
 class ArmSettings(PlantSettings):
-    """Settings of the virtual arm itself, besides those in `PlantSettings`; its parts have tables of their own."""
+    """Settings of the virtual arm, in addition to `PlantSettings`; its parts have separate tables."""
 
     half_width: float = bounded(0.2, minimum=0.01, maximum=1.0, unit="m", doc="half the width of the workspace")
     half_height: float = bounded(0.15, minimum=0.01, maximum=1.0, unit="m", doc="half the height of the workspace")
@@ -66,20 +67,20 @@ class ArmSettings(PlantSettings):
 
 
 class VirtualArm(VirtualDevice):
-    """An arm of the admittance kind: the hand's force in the sample, a position reference in the command.
+    """Virtual admittance arm: samples contain the force of the hand, commands are position references.
 
     Parameters
     ----------
     settings : mapping, optional
-        Those of `ArmSettings`, and the tables ``arm`` (`ArmBody`), ``servo`` (`ServoSettings`), ``sensor``
+        Settings of `ArmSettings`, and the tables ``arm`` (`ArmBody`), ``servo`` (`ServoSettings`), ``sensor``
         (`WrenchSettings`) and ``hand`` (`devices.virtual.hands.registry.make_hand`).
     clock : Clock, optional
-        The run's clock; without one every ``read`` advances by one period.
+        Clock of the run; without a clock every ``read`` advances by one period.
 
     Raises
     ------
     ConfigurationError
-        On a wrong setting, or an arm that does not reach its workspace.
+        If a setting is invalid, or the arm does not reach its workspace.
     """
 
     def __init__(self, settings: Mapping[str, Any] | None = None, *, clock: Clock | None = None) -> None:
@@ -96,7 +97,7 @@ class VirtualArm(VirtualDevice):
 
     @property
     def spec(self) -> DeviceSpec:
-        """The data sheet."""
+        """Data sheet of the device."""
         own, hand = self.settings, self._hand
         frequency, ratio = self._servo_poles
         return DeviceSpec(
@@ -128,17 +129,17 @@ class VirtualArm(VirtualDevice):
 
     @property
     def joint_angles(self) -> NDArray[np.float64]:
-        """The joint angles that the encoders show, (2,) [rad]."""
+        """Joint angles measured by the encoders, (2,) [rad]."""
         return np.array(self._record["measured"][0])
 
     @property
     def motor_torques(self) -> NDArray[np.float64]:
-        """What the motors give at their shafts, (2,) [N m]."""
+        """Motor torques at their shafts, (2,) [N m]."""
         return np.array(self._record["motor_torque"][0])
 
     @property
     def raw_wrench(self) -> NDArray[np.float64]:
-        """What the force sensor shows in its own axes, bias and weight in it, (6,) [N], [N m]."""
+        """Output of the force sensor in its own axes, including bias and weight, (6,) [N], [N m]."""
         return np.array(self._record["sensor"]["shown"][0])
 
     @property
@@ -148,19 +149,22 @@ class VirtualArm(VirtualDevice):
 
     @property
     def clamp_force(self) -> NDArray[np.float64]:
-        """What blocks the arm does to it (`ArmSettings.blocked_for`), (2,) [N]; the force sensor does not feel it."""
+        """Force of the clamp that blocks the arm (`ArmSettings.blocked_for`), (2,) [N].
+
+        The force sensor does not measure it.
+        """
         return np.array(self._record["clamp_force"][0])
 
     @property
     def tracking_error(self) -> NDArray[np.float64]:
-        """How far the end effector is behind the servo's reference, (2,) [m]."""
+        """Distance of the end effector behind the reference of the servo, (2,) [m]."""
         joints = self._record["servo"]["error"]
         jacobian = self.body.linkage.jacobians(self._record["measured"])[0]
         return np.asarray(jacobian @ joints[0])
 
     @property
     def _servo_poles(self) -> tuple[float, float]:
-        """Frequency [Hz] and damping ratio of the servo, joint and rotor being one inertia."""
+        """Frequency [Hz] and damping ratio of the servo, with joint and rotor as one inertia."""
         servo, body = self.servo, self.body
         if servo.law == "fractional" or servo.position_gain == 0.0:
             return servo.bandwidth, servo.damping_ratio
@@ -171,14 +175,14 @@ class VirtualArm(VirtualDevice):
 
     @functools.cached_property
     def _least_mass(self) -> float:
-        """The smallest virtual mass that does not shake it [kg]."""
+        """Smallest virtual mass that is stable on the arm [kg]."""
         grip = Grip(self._hand.stiffness, self._hand.damping)
         places = (self.settings.workspace.centre, *self.settings.workspace.corners)
         return least_mass(self.body, self.body.model_joints, self.servo, grip, self._clock.period, places)
 
     @property
     def _resolution(self) -> float:
-        """What the finest step of the encoders is at the end effector, at most, in the middle of the workspace [m]."""
+        """Upper bound of the encoder resolution at the end effector, in the centre of the workspace [m]."""
         jacobian = self.body.linkage.jacobians(np.array([self.body.linkage.home]))[0]
         return float(np.linalg.norm(jacobian, 2)) * self.body.resolution
 
@@ -237,7 +241,7 @@ def _table(value: Any, name: str) -> Mapping[str, Any]:
 
 
 def _whole_steps(period: float, substep: float) -> int:
-    """Return how many substeps are in a `period` of the servo [s]."""
+    """Return the number of substeps in a `period` of the servo [s]."""
     steps = round(period / substep)
     if steps < 1 or not math.isclose(period, steps * substep, rel_tol=1e-9):
         raise ConfigurationError(
@@ -247,7 +251,7 @@ def _whole_steps(period: float, substep: float) -> int:
 
 
 def _require_slow(body: ArmBody, hand: Hand, settings: ArmSettings) -> None:
-    """Refuse a grip that the substeps cannot follow: that of the hand, and of what blocks it, on the links alone."""
+    """Raise `ConfigurationError` if grip and clamp are too stiff for the links and the substep."""
     places = settings.workspace.centre, *settings.workspace.corners
     lightest = min(float(np.linalg.eigvalsh(body.mass_at(*place, rotors=False))[0]) for place in places)
     blocked = settings.blocked_for > 0.0

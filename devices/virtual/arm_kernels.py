@@ -1,8 +1,8 @@
-"""The simulated arm as kernels: the hand on its handle, its servo, its encoders and its force sensor.
+"""Kernels of the simulated arm: the hand on its handle, its servo, its encoders and its force sensor.
 
-Nothing here is ideal: the hand pulls at the handle, links, gears and rotors move under that and under the motors
-(`devices.arm.mechanics.plant`), the servo sees encoders, and the force comes through a sensor that turns with the outer
-link.
+The hand pulls at the handle. Links, gears and rotors move under this force and under the motors
+(`devices.arm.mechanics.plant`). The servo receives encoder angles, and the force is measured by a sensor that rotates
+with the outer link.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from haptics.jit import kernel, merged_kernel
 from haptics.records import Rows
 
 CLAMP_STIFFNESS, CLAMP_DAMPING = 1e6, 1e3
-"""What blocks the arm yields by a millimetre under 1000 N [N/m], [N s/m]."""
+"""Stiffness [N/m] and damping [N s/m] of the clamp that blocks the arm; it yields 1 mm under 1000 N."""
 
 BODY_FIELDS: list[tuple[Any, ...]] = [
     *PLANT_FIELDS,
@@ -41,9 +41,11 @@ BODY_FIELDS: list[tuple[Any, ...]] = [
     ("clamp", "<f8", (2,)),
     ("clamp_force", "<f8", (2,)),
 ]
-"""An arm in a hand: `PLANT_FIELDS` of the virtual devices, the arm's own in ``arm``; ``motor_torque`` is at the shafts
-[N m]. From substep ``clamp_first`` to ``clamp_end`` something holds the last link where it was then, at ``clamp`` [m],
-with ``clamp_force`` [N]."""
+"""Fields of an arm held by a hand: `PLANT_FIELDS`, and the state of the arm in ``arm``.
+
+``motor_torque`` is at the shafts [N m]. From substep ``clamp_first`` to ``clamp_end`` a clamp holds the last link at
+its position at that time, ``clamp`` [m], with ``clamp_force`` [N].
+"""
 
 BODY = np.dtype(BODY_FIELDS)
 
@@ -53,8 +55,11 @@ CHANNELS: tuple[Channel, ...] = (
     ("raw_wrench", "N, N m", 6),
     ("sensor_gravity", "m/s^2", 3),
 )
-"""What the arm shows beside its handle: its joints as the encoders show them, what the motors give at their shafts,
-the force sensor in its own axes, bias and weight in it (three forces, three torques), and gravity in those axes."""
+"""Additional channels of the arm.
+
+They are the joint angles of the encoders, the motor torques at the shafts, the output of the force sensor in its own
+axes including bias and weight (three forces, three torques), and gravity in these axes.
+"""
 
 ARM = np.dtype(
     [
@@ -72,14 +77,17 @@ ARM = np.dtype(
         ("workspace_max", "<f8", (2,)),
     ]
 )
-"""The whole virtual arm. Steps of the encoders are seen at the joint [rad]; ``shows_joint`` tells which of them
-``measured`` and the sample's position come from. ``acting`` is the command as far as it is in the workspace [m],
-``angle_command`` where the last one was in joint angles. ``channels`` begins with `CHANNELS`, one after the other."""
+"""Record of the virtual arm.
+
+Encoder steps refer to the joint [rad]. ``shows_joint`` selects the encoder for ``measured`` and for the position of the
+sample. ``acting`` is the command limited to the workspace [m], and ``angle_command`` the last one in joint angles.
+``channels`` begins with `CHANNELS`, one after the other.
+"""
 
 
 @kernel
 def place_handle(s: Any) -> None:
-    """Put the handle where the links are, with their speed."""
+    """Set position and velocity of the handle from the links."""
     q1, q2, w1, w2 = s.arm.angle[0], s.arm.angle[1], s.arm.speed[0], s.arm.speed[1]
     s.handle[0], s.handle[1] = position(s.arm.links.linkage, q1, q2)
     xx, xy, yx, yy = jacobian(s.arm.links.linkage, q1, q2)
@@ -88,7 +96,7 @@ def place_handle(s: Any) -> None:
 
 @kernel
 def _hold_link(s: Any) -> None:
-    """Block the last link, in front of the force sensor, which does not feel it: a stiff spring and a damper."""
+    """Block the last link with a stiff spring and a damper, between the arm and the force sensor."""
     blocked = s.clamp_first <= s.steps < s.clamp_end
     if s.steps == s.clamp_first:
         s.clamp[0], s.clamp[1] = s.handle[0], s.handle[1]
@@ -101,7 +109,8 @@ def _hold_link(s: Any) -> None:
 def move_body(s: Any, part: float, rate: float) -> None:
     """Advance an arm with `BODY_FIELDS` by one substep under ``s.motor_torque``.
 
-    `part` (0 to 1) of the interval for which the hand's intentions are known has gone by; `rate` is its inverse length.
+    `part` (0 to 1) is the elapsed fraction of the interval for which the intentions of the hand are known, and `rate`
+    its inverse length.
     """
     pull_handle(s, part, rate)
     _hold_link(s)
@@ -123,7 +132,7 @@ def _look(s: Any) -> None:
 
 @merged_kernel
 def _control(s: Any, part: float, way_1: float, way_2: float) -> None:
-    """Let the servo choose the torques; `part` of the way to the new command has gone by."""
+    """Compute the servo torques; `part` is the completed fraction of the path to the new command."""
     _look(s)
     s.servo.command[0], s.servo.command[1] = s.angle_command[0] + part * way_1, s.angle_command[1] + part * way_2
     servo_step(s.servo)
@@ -132,7 +141,7 @@ def _control(s: Any, part: float, way_1: float, way_2: float) -> None:
 
 @merged_kernel
 def _sense(s: Any, period: float) -> None:
-    """Take the sample: position and velocity from the encoders, the hand's force from the sensor."""
+    """Measure the sample: position and velocity from the encoders, the force of the hand from the sensor."""
     _look(s)
     q1, q2 = s.measured[0], s.measured[1]
     s.position[0], s.position[1] = position(s.arm.links.linkage, q1, q2)
@@ -163,14 +172,14 @@ def _sense(s: Any, period: float) -> None:
 
 @kernel
 def _act(s: Any, x: float, y: float) -> None:
-    """Go to (x, y) [m], or to where the workspace ends on the way: an arm cannot be sent out of it."""
+    """Set the command to (x, y) [m], limited to the workspace."""
     s.acting[0] = min(max(x, s.workspace_min[0]), s.workspace_max[0])
     s.acting[1] = min(max(y, s.workspace_min[1]), s.workspace_max[1])
 
 
 @kernel
 def begin_arm(record: Rows) -> None:
-    """Put the handle where the arm is, and the servo's reference and the command where its encoders see it."""
+    """Initialise handle, servo reference and command at the position of the arm."""
     s = record[0]
     place_handle(s)
     _look(s)
@@ -182,7 +191,7 @@ def begin_arm(record: Rows) -> None:
 
 @merged_kernel
 def _advance(s: Any, steps: int) -> None:
-    """Integrate up to substep number `steps`, the hand being there then, and take the sample.
+    """Integrate up to substep number `steps`, with the hand sampled at that time, and measure the sample.
 
     The reference of the servo moves linearly from one command to the next, in joint angles.
     """
@@ -204,6 +213,6 @@ take_arm = taking(_advance)
 
 @kernel
 def give_arm(s: Any, x: float, y: float) -> None:
-    """Act on a position reference [m]."""
+    """Process a position reference [m]."""
     if accept(s, x, y):
         _act(s, x, y)

@@ -1,10 +1,10 @@
-"""What the virtual devices share: time, opening and closing, the hand, the port, the log.
+"""Base class of the virtual devices: time, opening and closing, the hand, the port, the log.
 
-Time is the run's nominal time, so the same code runs in step with the wall's clock and as fast as the machine can. A
-plant advances in whole substeps to the nominal time of the tick; after missed ticks it has simply further to go.
+The devices use the nominal time of the run, so that the same code runs in real time and as fast as possible. A plant
+advances in whole substeps to the nominal time of the tick. After missed ticks it advances by more substeps.
 
-A plant is a record and two parts, which take the sample and act on a command. They are the device's port
-(`haptics.ports`); ``read`` and ``write`` call the very same parts.
+A plant consists of a record and two parts: one reads the sample, the other processes a command. They form the port of
+the device (`haptics.ports`). ``read`` and ``write`` call the same parts.
 """
 
 from __future__ import annotations
@@ -34,11 +34,14 @@ from haptics.ports import Port
 from haptics.settings import bounded, build, check, documented
 
 Part = Callable[..., None]
-"""A kernel that is a part (`haptics.parts`)."""
+"""Kernel that is a part (`haptics.parts`)."""
 
 MAX_SAMPLE_AGE = 7.5e-3
-"""Samples older than this are stale [s]. It lies between two ticks of 1 ms: whether a sample that is a whole number of
-ticks old is too old must not depend on how long a reading takes."""
+"""Age above which samples are stale [s].
+
+It is between two ticks of 1 ms, so that the decision for samples with an age of whole ticks does not depend on the
+duration of a read.
+"""
 
 _S = TypeVar("_S", bound="PlantSettings")
 
@@ -46,7 +49,7 @@ _S = TypeVar("_S", bound="PlantSettings")
 @documented
 @dataclass(frozen=True)
 class PlantSettings(SeedSettings, RunSettings, VelocitySettings):
-    """Settings that every virtual device has, besides `SeedSettings`, `RunSettings` and `VelocitySettings`."""
+    """Settings of every virtual device, in addition to run, seed and velocity settings."""
 
     half_width: float = bounded(0.1, minimum=0.01, maximum=1.0, unit="m", doc="half the width of the workspace")
     half_height: float = bounded(0.08, minimum=0.01, maximum=1.0, unit="m", doc="half the height of the workspace")
@@ -58,12 +61,12 @@ class PlantSettings(SeedSettings, RunSettings, VelocitySettings):
 
     @property
     def workspace(self) -> Workspace:
-        """The rectangle the handle may be in."""
+        """Workspace of the handle."""
         return Workspace((-self.half_width, -self.half_height), (self.half_width, self.half_height))
 
 
 def split(cls: type[_S], settings: Mapping[str, Any] | None) -> tuple[_S, Hand]:
-    """Return the validated settings of class `cls` and the hand, from a device's table and the table ``hand`` in it."""
+    """Return the validated settings of class `cls`, and the hand, from the table of a device."""
     own = dict(settings or {})
     hand = own.pop("hand", None)
     built = build(cls, own, "device")
@@ -71,10 +74,10 @@ def split(cls: type[_S], settings: Mapping[str, Any] | None) -> tuple[_S, Hand]:
 
 
 class VirtualDevice(Managed):
-    """A plant behind the device contract. A subclass has its own settings, parts and data sheet.
+    """Simulated plant with the device interface. Subclasses define settings, parts and data sheet.
 
-    Without a clock the first ``read`` gives the state at time zero and each further one advances by one period, as a
-    clock that starts at tick 0 would have it.
+    Without a clock the first ``read`` returns the state at time zero, and each further one advances by one period, like
+    a clock that starts at tick 0.
     """
 
     def __init__(self, settings: PlantSettings, hand: Hand, clock: Clock | None) -> None:
@@ -90,35 +93,35 @@ class VirtualDevice(Managed):
     @property
     @abstractmethod
     def spec(self) -> DeviceSpec:
-        """The data sheet."""
+        """Data sheet of the device."""
 
     @abstractmethod
     def _new_record(self) -> NDArray[Any]:
-        """Return the kernel's record, (1,), with all parameters, at time zero and at rest."""
+        """Return the kernel record, (1,), with all parameters, at time zero and at rest."""
 
     @property
     @abstractmethod
     def _take_part(self) -> Part:
-        """The part that takes the sample (`devices.virtual.plant.taking`)."""
+        """Part that reads the sample (`devices.virtual.plant.taking`)."""
 
     @property
     @abstractmethod
     def _give_part(self) -> Part:
-        """The part that acts on a command."""
+        """Part that processes a command."""
 
     @abstractmethod
     def _safe_command(self) -> tuple[float, float]:
-        """Return the command that leaves the device safe."""
+        """Return a safe command for the device."""
 
-    # --- the contract ------------------------------------------------------------------------------------------------
+    # --- device interface -------------------------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Start the plant at time zero; nothing happens if it is running.
+        """Start the plant at time zero; no effect if it is running.
 
         Raises
         ------
         DeviceOpenError
-            If the log cannot be made.
+            If the log file cannot be created.
         """
         if self._opened:
             return
@@ -131,7 +134,7 @@ class VirtualDevice(Managed):
         self._opened = True
 
     def read(self) -> State:
-        """Advance the plant to the present nominal time and return the sample; the arrays are reused."""
+        """Advance the plant to the present nominal time and return the sample; its arrays are reused."""
         if not self._opened:
             raise self._not_open()
         self._take_sample()
@@ -140,7 +143,7 @@ class VirtualDevice(Managed):
         return self._state
 
     def write(self, command: Vector) -> None:
-        """Take a command, (2,); it is in effect until the next one.
+        """Set the command, (2,), which is in effect until the next one.
 
         Raises
         ------
@@ -156,7 +159,7 @@ class VirtualDevice(Managed):
             raise DeviceFault(f"{self.spec.name} was given the command ({x:g}, {y:g}): it must be finite.")
 
     def close(self) -> None:
-        """Leave the device safe and stop the plant; nothing happens if it is not running."""
+        """Write a safe command and stop the plant; no effect if it is not running."""
         if not self._opened:
             return
         self.write(np.array(self._safe_command()))
@@ -165,12 +168,12 @@ class VirtualDevice(Managed):
         self._log = None
 
     def port(self) -> Port | None:
-        """Return its port; None with a hand in Python.
+        """Return the port of the device; None with a hand in Python.
 
         Raises
         ------
         DeviceOpenError
-            If it is not open.
+            If the device is not open.
         """
         if not self._opened:
             raise self._not_open()
@@ -179,21 +182,21 @@ class VirtualDevice(Managed):
         dtype = self._record.dtype
         return Port(self._record, address_of_part(self._take_part, dtype), address_of_part(self._give_part, dtype))
 
-    # --- for an observer ---------------------------------------------------------------------------------------------
+    # --- true state, for tests and displays -------------------------------------------------------------------------
 
     @property
     def handle(self) -> Vector:
-        """Where the handle really is, (2,) [m]: no encoder between."""
+        """True position of the handle, (2,) [m], without the encoder."""
         return np.array(self._record["handle"][0])
 
     @property
     def handle_velocity(self) -> Vector:
-        """How fast the handle really moves, (2,) [m/s]."""
+        """True velocity of the handle, (2,) [m/s]."""
         return np.array(self._record["handle_velocity"][0])
 
     @property
     def hand_force(self) -> Vector:
-        """What the hand really does to the handle, (2,) [N]."""
+        """True force of the hand on the handle, (2,) [N]."""
         return np.array(self._record["hand_force"][0])
 
     @property
@@ -203,13 +206,13 @@ class VirtualDevice(Managed):
 
     @property
     def workspace(self) -> Workspace:
-        """The rectangle the handle may be in."""
+        """Workspace of the handle."""
         return self._settings.workspace
 
-    # --- inside ------------------------------------------------------------------------------------------------------
+    # --- internal ---------------------------------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        """Put everything to time zero."""
+        """Reset hand, record and clock to time zero."""
         self._hand.restart()
         self._record = self._new_record()
         record = self._record
@@ -222,7 +225,7 @@ class VirtualDevice(Managed):
         record["sampled"] = -1
 
     def _common_fields(self, record: NDArray[Any], resolution: float) -> None:
-        """Fill the fields of `PLANT_FIELDS`: the handle begins at rest where the hand begins; `resolution` in m."""
+        """Fill the fields of `PLANT_FIELDS`: the handle rests at the start of the hand; `resolution` in m."""
         settings, hand = self._settings, self._hand
         record["substep"] = settings.substep
         record["resolution"] = resolution
@@ -232,7 +235,7 @@ class VirtualDevice(Managed):
         record["handle"] = record["target"] = record["position"] = hand.start
 
     def _prepare(self) -> None:
-        """Compile what a tick needs before anything depends on its speed."""
+        """Compile the parts before they are needed in real time."""
         record = self._record
         prepare_velocity(record["estimator"])
         if isinstance(self._hand, CompiledHand):
@@ -242,7 +245,7 @@ class VirtualDevice(Managed):
         self._give = functools.partial(run_part, address_of_part(self._give_part, dtype), place)
 
     def _take_sample(self) -> None:
-        """Bring the sample up to the present nominal time."""
+        """Update the sample to the present nominal time."""
         now = self._clock.time
         if not isinstance(self._hand, CompiledHand):
             self._ask_hand(now)
@@ -251,7 +254,7 @@ class VirtualDevice(Managed):
         self._state.buttons = int(self._buttons[0])
 
     def _ask_hand(self, now: float) -> None:
-        """Ask a hand in Python what it will do when the plant comes to the time `now` [s], which it has not yet."""
+        """Sample a hand in Python for the time `now` [s] if the plant has not reached it yet."""
         steps = steps_due(self._record, now)
         if steps >= 0:
             sample = self._hand.sample(steps * self._settings.substep, self._state.position)

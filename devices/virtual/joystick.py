@@ -1,8 +1,7 @@
-"""A virtual backdrivable joystick: the commanded force moves the handle, against a hand.
+"""Virtual backdrivable joystick: the commanded force moves the handle against a hand.
 
-The handle is a mass with a little viscous friction of its own, and dry friction where that is wished. Between the
-command and the force lie a delay and the motors' saturation; between the handle and the sample an encoder; at the edge
-of the workspace stiff end-stops.
+The handle is a mass with some viscous friction and optional dry friction. The force follows the command with a delay
+and the saturation of the motors. An encoder measures the handle. Stiff end-stops limit the workspace.
 """
 
 from __future__ import annotations
@@ -31,13 +30,13 @@ from haptics.settings import bounded, documented, free
 NAME = "virtual-joystick"
 
 STOP_DAMPING_RATIO = 0.5
-"""Damping of the end-stops relative to critical: the handle bounces off a little."""
+"""Damping ratio of the end-stops; the handle rebounds slightly."""
 
 
 @documented
 @dataclass(frozen=True)
 class JoystickSettings(CompensationSettings, PlantSettings):
-    """Settings of the virtual joystick, besides those in `PlantSettings` and `CompensationSettings`."""
+    """Settings of the virtual joystick, in addition to `PlantSettings` and `CompensationSettings`."""
 
     mass: float = bounded(0.2, minimum=0.01, maximum=20.0, unit="kg", doc="moving mass")
     damping: float = bounded(1.0, minimum=0.0, maximum=100.0, unit="N s/m", doc="own viscous friction")
@@ -55,12 +54,12 @@ class JoystickSettings(CompensationSettings, PlantSettings):
 
     @property
     def delay_steps(self) -> int:
-        """The delay in substeps."""
+        """Delay in substeps."""
         return round(self.delay / self.substep)
 
     @property
     def watchdog_steps(self) -> int:
-        """The time of the watchdog in substeps."""
+        """Timeout of the watchdog in substeps."""
         return max(round(self.watchdog / self.substep), 1)
 
     @property
@@ -70,7 +69,7 @@ class JoystickSettings(CompensationSettings, PlantSettings):
 
     @functools.cached_property
     def axis_laws(self) -> AxisLaws | None:
-        """Its own dry friction, None where there is none."""
+        """Intrinsic dry friction, or None."""
         return parse_friction(self.friction)
 
     def __post_init__(self) -> None:
@@ -88,19 +87,19 @@ class JoystickSettings(CompensationSettings, PlantSettings):
 
 
 class VirtualJoystick(VirtualDevice):
-    """A joystick of the impedance kind: motion in the sample, force in the command.
+    """Virtual impedance joystick: samples contain the motion, commands are forces.
 
     Parameters
     ----------
     settings : mapping, optional
-        Those of `JoystickSettings`, and a table ``hand`` (`devices.virtual.hands.registry.make_hand`).
+        Settings of `JoystickSettings`, and a table ``hand`` (`devices.virtual.hands.registry.make_hand`).
     clock : Clock, optional
-        The run's clock; without one every ``read`` advances by one period.
+        Clock of the run; without a clock every ``read`` advances by one period.
 
     Raises
     ------
     ConfigurationError
-        On a wrong setting.
+        If a setting is invalid.
     """
 
     def __init__(self, settings: Mapping[str, Any] | None = None, *, clock: Clock | None = None) -> None:
@@ -114,7 +113,7 @@ class VirtualJoystick(VirtualDevice):
 
     @property
     def spec(self) -> DeviceSpec:
-        """The data sheet."""
+        """Data sheet of the device."""
         own, added = self.settings, self._compensation
         return DeviceSpec(
             name=NAME,
@@ -139,19 +138,16 @@ class VirtualJoystick(VirtualDevice):
         )
 
     def compensate(self, share: float) -> None:
-        """Apply this `share` of the friction compensation that the settings allow, 0 to 1.
-
-        It is 0 after ``open``.
-        """
+        """Apply a fraction, 0 to 1, of the friction compensation in the settings; 0 after ``open``."""
         self._record["assistance"] = share
 
     def stay_on_x(self) -> None:
-        """Put the handle back onto the x axis, at rest across it: a bearing carries what a hand does there."""
+        """Reset the handle to the x axis without transverse velocity, like a linear bearing."""
         for name in ("handle", "handle_velocity"):
             self._record[name][0, 1] = 0.0
 
     def close(self) -> None:
-        """Leave the device without force and stop the plant; nothing happens if it is not running."""
+        """Set the force to zero and stop the plant; no effect if it is not running."""
         self.compensate(0.0)
         super().close()
 

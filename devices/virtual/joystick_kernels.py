@@ -1,4 +1,4 @@
-"""The virtual joystick as kernels: its substeps, and the parts of its port."""
+"""Kernels of the virtual joystick: its substeps, and the parts of its port."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from haptics.jit import kernel, merged_kernel
 from haptics.rendering.envelope import limit_norm
 
 STOP_STIFFNESS = 1e6
-"""Stiffness of the end-stops [N/m]: 100 N push the handle a tenth of a millimetre into them."""
+"""Stiffness of the end-stops [N/m]; 100 N push the handle 0.1 mm into them."""
 
 DELAY_LINE = 256
 
@@ -35,12 +35,12 @@ JOYSTICK = np.dtype(
         ("compensation", COMPENSATION),
     ]
 )
-"""The whole joystick in one record; ``acting`` is the force of the motors, friction compensation included [N]."""
+"""Record of the joystick; ``acting`` is the motor force including friction compensation [N]."""
 
 
 @merged_kernel
 def stop_force(s: Any, i: int) -> Any:
-    """Force of the end-stops on coordinate `i` [N]: they push back, they do not hold on."""
+    """Return the force of the end-stops on coordinate `i` [N]; it is never attractive."""
     beyond = max(s.handle[i] - s.workspace_max[i], 0.0) + min(s.handle[i] - s.workspace_min[i], 0.0)
     force = -STOP_STIFFNESS * beyond - s.stop_damping * s.handle_velocity[i]
     if beyond > 0.0:
@@ -52,7 +52,7 @@ def stop_force(s: Any, i: int) -> Any:
 
 @functools.cache
 def _friction(kinds: tuple[int, ...]) -> Callable[..., Any]:
-    """Return the kernel of what own dry friction with laws of these kinds, or none, leaves of a velocity [m/s]."""
+    """Return the kernel that applies dry friction of these kinds, or none, to a velocity [m/s]."""
     if not kinds:
 
         @merged_kernel
@@ -72,17 +72,17 @@ def _friction(kinds: tuple[int, ...]) -> Callable[..., Any]:
 
 @functools.cache
 def _substep(kinds: tuple[int, ...]) -> Callable[..., None]:
-    """Return the kernel of a substep for a joystick whose own dry friction has laws of these kinds, or none."""
+    """Return the kernel of a substep for a joystick with dry friction of these kinds, or none."""
     left = _friction(kinds)
 
     @merged_kernel
     def substep(s: Any, force_x: float, force_y: float) -> None:
-        """Integrate one substep under the command (force_x, force_y) [N] that was given just before it."""
+        """Integrate one substep under the command (force_x, force_y) [N] given at its beginning."""
         now, then = s.steps % DELAY_LINE, (s.steps - s.delay_steps) % DELAY_LINE
         s.delay_line[now, 0], s.delay_line[now, 1] = force_x, force_y
         for i in range(2):
             force = s.delay_line[then, i] + s.hand_force[i] + stop_force(s, i) - s.damping * s.handle_velocity[i]
-            # Dry friction last of all, and implicitly: a handle that it holds does not creep.
+            # Dry friction comes last and is implicit, so that a sticking handle does not creep.
             s.handle_velocity[i] = left(s, i, s.handle_velocity[i] + s.substep * force / s.mass)
         for i in range(2):
             s.handle[i] += s.substep * s.handle_velocity[i]
@@ -93,7 +93,7 @@ def _substep(kinds: tuple[int, ...]) -> Callable[..., None]:
 
 @functools.cache
 def take_joystick(kinds: tuple[int, ...]) -> Callable[..., None]:
-    """Return the part that takes a sample (`devices.virtual.plant.taking`)."""
+    """Return the part that reads a sample (`devices.virtual.plant.taking`)."""
     substep = _substep(kinds)
 
     @merged_kernel
@@ -114,7 +114,7 @@ def take_joystick(kinds: tuple[int, ...]) -> Callable[..., None]:
 
 @kernel
 def give_joystick(s: Any, x: float, y: float) -> None:
-    """Act on a force [N]: the motors add what friction takes away, where that is known, and as much as is allowed."""
+    """Process a force command [N] and add friction compensation, if enabled."""
     if not accept(s, x, y):
         return
     add_friction(s.compensation, s.assistance, x, y, s.velocity[0], s.velocity[1])

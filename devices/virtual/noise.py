@@ -1,7 +1,7 @@
-"""Random numbers for kernels: splitmix64 and the Box-Muller transform, with all their state in the kernel's record.
+"""Random numbers for kernels: splitmix64 and the Box-Muller transform.
 
-Unlike numba's own generator, which is global, two devices never disturb each other and a device that is opened again
-repeats itself bit for bit.
+The state is part of the kernel record. In contrast to numba's global generator, this keeps devices independent of each
+other, and a device that is opened again reproduces its sequence exactly.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from haptics.jit import kernel
 
 NOISE_FIELDS: list[tuple[Any, ...]] = [("noise_state", "<u8")]
-"""Field a kernel's record needs; any start value (the seed) will do."""
+"""Field of a kernel record; any initial value is a valid seed."""
 
 _MASK = 0xFFFFFFFFFFFFFFFF
 _GAMMA = 0x9E3779B97F4A7C15
@@ -23,7 +23,7 @@ _MIX_2 = 0x94D049BB133111EB
 @kernel
 def random_bits(s: Any) -> int:
     """Advance the generator and return 64 random bits (splitmix64, Steele et al. 2014)."""
-    # The masks change nothing in compiled code; interpreted, they keep Python's integers to 64 bits.
+    # The masks have no effect in compiled code. In interpreted code they limit Python's integers to 64 bits.
     z = (int(s.noise_state) + _GAMMA) & _MASK
     s.noise_state = z
     z = ((z ^ (z >> 30)) * _MIX_1) & _MASK
@@ -40,6 +40,6 @@ def uniform(s: Any) -> float:
 @kernel
 def normal_pair(s: Any) -> tuple[float, float]:
     """Return two independent random numbers of the standard normal distribution (Box and Muller 1958)."""
-    radius = math.sqrt(-2.0 * math.log(1.0 - uniform(s)))  # 1 - u is in (0, 1]: the logarithm is finite
+    radius = math.sqrt(-2.0 * math.log(1.0 - uniform(s)))  # 1 - u is in (0, 1], so that the logarithm is finite
     angle = 2.0 * math.pi * uniform(s)
     return radius * math.cos(angle), radius * math.sin(angle)

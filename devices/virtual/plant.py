@@ -1,7 +1,7 @@
-"""What the plants share, as kernels: time, the hand's grip on the handle, the encoder, the criterion of stability.
+"""Kernels shared by the plants: time, grip of the hand, encoder, stability criterion.
 
-A plant moves in the plane and is integrated in small steps of equal length by the semi-implicit Euler method. All of it
-is one record: parameters, state, and the latest measurement, which is also its port (`haptics.ports`).
+A plant moves in the plane and is integrated by the semi-implicit Euler method in small steps of equal length. One
+record contains its parameters, its state and the newest measurement, and is also its port (`haptics.ports`).
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from haptics.parts import call_part, record_at
 from haptics.ports import PORT_FIELDS
 
 HELD = 0.5
-"""A hand that grips firmer than this part of its strength presses the button in the handle, the dead-man's."""
+"""Fraction of the full grip above which the hand presses the dead-man's button in the handle."""
 
 _OTHER_BUTTONS = 0xFFFFFFFF & ~DEAD_MAN_BUTTON
-"""As many bits as a recording has room for."""
+"""All bits of a recording except the dead-man's button."""
 
 PLANT_FIELDS: list[tuple[Any, ...]] = [
     *PORT_FIELDS,
@@ -53,19 +53,20 @@ PLANT_FIELDS: list[tuple[Any, ...]] = [
     ("next_grip", "<f8"),
     ("estimator", VELOCITY),
 ]
-"""Fields of every plant's record.
+"""Fields of the record of every plant.
 
-``hand`` is where the hand's part lies, 0 for a hand in Python, and ``hand_record`` its record, which begins as
-`devices.virtual.hands.hand.HAND`; ``log`` is where its log of commands lies, or 0; ``origin`` is the time at substep 0,
-``last_time`` the latest it has told. ``steps`` counts substeps done, ``sampled`` is how many were done when the sample
-was taken (-1: no sample yet), ``commanded`` when the present command came; ``handle`` is the truth, ``position``
-measured. ``acting`` is what the device makes of the command; ``pressed`` are the buttons that the hand holds
-besides the dead-man's."""
+``hand`` is the address of the part of the hand, 0 for a hand in Python. ``hand_record`` is the address of its record,
+which begins like `devices.virtual.hands.hand.HAND`. ``log`` is the address of the command log, or 0. ``origin`` is the
+time of substep 0, and ``last_time`` the newest time of a sample. ``steps`` counts completed substeps, ``sampled`` is
+their number at the last sample (-1 before the first), and ``commanded`` their number at the present command. ``handle``
+is the true position, ``position`` the measured one. ``acting`` is the effective command of the device. ``pressed``
+contains the buttons that the hand presses except the dead-man's button.
+"""
 
 
 @merged_kernel
 def expect_hand(s: Any, x: float, y: float, push_x: float, push_y: float, grip: float) -> None:
-    """Take what the hand will do at the end of the interval that is about to be integrated."""
+    """Set the state of the hand at the end of the next integration interval."""
     s.next_target[0], s.next_target[1] = x, y
     s.next_push[0], s.next_push[1] = push_x, push_y
     s.next_grip = grip
@@ -73,7 +74,7 @@ def expect_hand(s: Any, x: float, y: float, push_x: float, push_y: float, grip: 
 
 @merged_kernel
 def _ask_hand(s: Any, steps: int) -> None:
-    """Ask the hand what it will do at substep number `steps`; one in Python has been asked already."""
+    """Sample the hand at substep number `steps`; a hand in Python has been sampled before."""
     hand = record_at(s.hand_record, HAND)
     if s.hand != 0:
         hand.handle[0], hand.handle[1] = s.position[0], s.position[1]
@@ -84,7 +85,7 @@ def _ask_hand(s: Any, steps: int) -> None:
 
 @merged_kernel
 def pull_handle(s: Any, part: float, rate: float) -> None:
-    """Compute ``s.hand_force`` [N] when `part` (0 to 1) of the interval has gone by; `rate` is its inverse length."""
+    """Compute ``s.hand_force`` [N] at the fraction `part` of the interval; `rate` is its inverse length."""
     grip = s.grip + part * (s.next_grip - s.grip)
     for i in range(2):
         way = s.next_target[i] - s.target[i]
@@ -95,7 +96,7 @@ def pull_handle(s: Any, part: float, rate: float) -> None:
 
 @merged_kernel
 def settle_hand(s: Any) -> None:
-    """End the interval: what was expected of the hand has come to pass."""
+    """Set the state of the hand to the end of the interval."""
     for i in range(2):
         s.target[i] = s.next_target[i]
         s.push[i] = s.next_push[i]
@@ -104,18 +105,18 @@ def settle_hand(s: Any) -> None:
 
 @merged_kernel
 def estimate_velocity(s: Any) -> None:
-    """Estimate the velocity from the position that was just measured."""
+    """Estimate the velocity from the measured position."""
     update_velocity(s.estimator, s.steps * s.substep, s.position[0], s.position[1])
     s.velocity[0], s.velocity[1] = s.estimator.velocity[0], s.estimator.velocity[1]
 
 
-# --- the port ---------------------------------------------------------------------------------------------------------
+# --- port -----------------------------------------------------------------------------------------------------------
 
 
 @merged_kernel
 def steps_until(s: Any, now: float) -> Any:
-    """Return how many substeps the plant has done by the time `now` [s] of the clock."""
-    if now < s.last_time:  # the clock was started afresh: the plant goes on from where it is
+    """Return the number of substeps of the plant until the time `now` [s] of the clock."""
+    if now < s.last_time:  # the clock was restarted: the plant continues from its present state
         s.origin = now - s.steps * s.substep
     s.last_time = now
     return round((now - s.origin) / s.substep)
@@ -123,12 +124,13 @@ def steps_until(s: Any, now: float) -> Any:
 
 @functools.cache
 def taking(advance: Callable[..., None]) -> Callable[..., None]:
-    """Return the part that takes the sample of a plant.
+    """Return the part that reads the sample of a plant.
 
     Parameters
     ----------
     advance : callable
-        Kernel ``(record, steps)``: integrate up to substep number `steps`, the hand being there then, and measure.
+        Kernel ``(record, steps)`` that integrates up to substep number `steps`, with the hand sampled at that time, and
+        measures the sample.
     """
 
     @kernel
@@ -147,7 +149,7 @@ def taking(advance: Callable[..., None]) -> Callable[..., None]:
 
 @merged_kernel
 def accept(s: Any, x: float, y: float) -> bool:
-    """Take note of a command; return whether it is finite, which is all that can be wrong with it."""
+    """Record a command; return False if it is not finite."""
     if not abs(x) + abs(y) < math.inf:
         s.fault = 1
         return False
@@ -161,9 +163,9 @@ def accept(s: Any, x: float, y: float) -> bool:
 
 @kernel
 def steps_due(record: Any, now: float) -> int:
-    """Return how many substeps the plant in the (1,) array `record` will have done at the time `now` [s].
+    """Return the number of substeps of the plant in the (1,) array `record` at the time `now` [s].
 
-    It is -1 if it has come that far already.
+    It is -1 if the plant has already reached this number.
     """
     s = record[0]
     steps = steps_until(s, now)
@@ -171,20 +173,20 @@ def steps_due(record: Any, now: float) -> int:
 
 
 def require_stable(mass: float, stiffness: float, damping: float, substep: float) -> None:
-    """Refuse a plant that the integration cannot follow.
+    """Raise `ConfigurationError` if the integration of a plant would be unstable.
 
     A mass m on a spring K and a damper B, integrated semi-implicitly in steps of T, is stable if
-    ``T^2 K/m + 2 T B/m < 4`` (Kikuuwe et al. 2006, (63)). Half of that is asked for: then it does not ring either.
+    ``T^2 K/m + 2 T B/m < 4`` (Kikuuwe et al. 2006, (63)). The limit here is half of that, which also avoids ringing.
 
     Parameters
     ----------
     mass, stiffness, damping, substep : float
-        m [kg], the sum of all that can act on it at once, K [N/m] and B [N s/m], and T [s].
+        m [kg], the sums of all simultaneous K [N/m] and B [N s/m], and T [s].
 
     Raises
     ------
     ConfigurationError
-        Saying what to change.
+        With the remedy.
     """
     measure = (substep**2 * stiffness + 2.0 * substep * damping) / mass
     if not measure < 2.0:

@@ -1,15 +1,15 @@
-r"""A six-axis force sensor between an arm and its handle: what acts on it, what it shows, and the way back.
+r"""Six-axis force sensor between an arm and its handle: load, output, and estimated hand force.
 
-A wrench is (Fx, Fy, Fz, Tx, Ty, Tz) [N], [N m], torques about the origin of the sensor, in the axes of the sensor. The
-sensor is screwed to a flange that turns about the z axis of the world as the arm moves in x and y. The handle is a
-point mass m at :math:`c` in the axes of the sensor, and the hand pulls at it with h; what goes through the sensor is
+A wrench is (Fx, Fy, Fz, Tx, Ty, Tz) [N], [N m], with torques about the origin of the sensor, in the axes of the sensor.
+The sensor is mounted on a flange that rotates about the z axis of the world as the arm moves in x and y. The handle is
+a point mass m at :math:`c` in the axes of the sensor, and the hand pulls at it with h. The load of the sensor is
 
 .. math::
     F = R^T \bigl(h + m (g - a)\bigr), \qquad \tau = c \times F
 
-with the handle's acceleration a and the rotation R of the sensor. It shows that plus a bias, a slow drift (a random
-walk) and white noise, in steps and up to its range. The way back (`hand_force`) is the one of a real sensor
-(`devices.arm.sensors.mounting`): less what was tared and less the weight. The mass times the acceleration is left in.
+with the acceleration a of the handle and the rotation R of the sensor. The output is the load plus a bias, a slow drift
+(a random walk) and white noise, with quantisation and a limited range. The hand force (`hand_force`) is computed as for
+a real sensor (`devices.arm.sensors.mounting`): output minus tare minus weight. The inertial force is not removed.
 """
 
 from __future__ import annotations
@@ -47,11 +47,10 @@ WRENCH = np.dtype(
         ("offset", "<f8", (6,)),
     ]
 )
-"""Sensor and handle as kernels read them: ``truth`` is what acts, ``shown`` what is measured of it, ``offset`` what was
-tared."""
+"""Record of sensor and handle: ``truth`` is the load, ``shown`` the output, ``offset`` the tare."""
 
 TARE_SAMPLES = 200
-"""A tare is the mean of so many measurements."""
+"""Number of measurements averaged for a tare."""
 
 
 @documented
@@ -115,16 +114,16 @@ def _check_numbers(name: str, value: Any, count: int) -> None:
 
 
 def fill_wrench(record: NDArray[Any], settings: WrenchSettings, mass: float, tilt: float, seed: int) -> None:
-    """Put a sensor into `record`, (1,) of dtype `WRENCH`, or a field of that type in another; it shows zeros, untared.
+    """Initialise a sensor in `record`, (1,) of dtype `WRENCH`, with zero output and without tare.
 
     Parameters
     ----------
     mass : float
-        Of the handle [kg].
+        Mass of the handle [kg].
     tilt : float
-        Gravity within the plane of the arm, along -y of the world [m/s^2]; the rest of it is along -z.
+        Gravity within the plane of the arm, along -y of the world [m/s^2]; the remaining gravity is along -z.
     seed : int
-        Equal seeds give equal noise and drift.
+        Seed of noise and drift.
     """
     about_x, about_y, about_z = (math.radians(angle) for angle in settings.rotation)
     record["noise_state"] = seed
@@ -152,7 +151,7 @@ def _turned(s: Any, column: int, cosine: float, sine: float) -> tuple[float, flo
 
 @kernel
 def _load(s: Any, angle: float, x: float, y: float, z: float, wrench: Any) -> None:
-    """Fill `wrench`, (6,), with that of a force (x, y, z) on the handle, in the axes of the world [N]."""
+    """Fill `wrench`, (6,), with the wrench of a force (x, y, z) on the handle in world axes [N]."""
     cosine, sine = math.cos(angle), math.sin(angle)
     for i in range(3):
         a, b, c = _turned(s, i, cosine, sine)
@@ -164,13 +163,13 @@ def _load(s: Any, angle: float, x: float, y: float, z: float, wrench: Any) -> No
 
 @kernel
 def true_wrench(s: Any, angle: float, fx: float, fy: float, ax: float, ay: float) -> None:
-    """Fill ``s.truth`` with what goes through the sensor.
+    """Fill ``s.truth`` with the load of the sensor.
 
     Parameters
     ----------
     s : record of dtype `WRENCH`
     angle : float
-        Of the flange about the z axis of the world [rad].
+        Angle of the flange about the z axis of the world [rad].
     fx, fy : float
         Force of the hand on the handle, in the axes of the world [N].
     ax, ay : float
@@ -182,7 +181,10 @@ def true_wrench(s: Any, angle: float, fx: float, fy: float, ax: float, ay: float
 
 @kernel
 def measure_wrench(s: Any, period: float) -> None:
-    """Fill ``s.shown``: ``s.truth`` with bias, drift and noise, in steps, within the range; `period` [s] went by."""
+    """Fill ``s.shown`` with the quantised and limited sum of ``s.truth``, bias, drift and noise.
+
+    `period` is the time since the last measurement [s].
+    """
     root = math.sqrt(period)
     for i in range(6):
         noise, walk = normal_pair(s)
@@ -193,7 +195,7 @@ def measure_wrench(s: Any, period: float) -> None:
 
 @kernel
 def hand_force(s: Any, angle: float) -> tuple[float, float]:
-    """Return the force of the hand [N] in the axes of the world that ``s.shown`` tells, given the flange's `angle`."""
+    """Return the force of the hand [N] in the axes of the world from ``s.shown`` and the flange `angle`."""
     cosine, sine = math.cos(angle), math.sin(angle)
     x, y = -s.mass * s.gravity[0], -s.mass * s.gravity[1]
     for i in range(3):
@@ -206,7 +208,7 @@ def hand_force(s: Any, angle: float) -> tuple[float, float]:
 
 @kernel
 def gravity_seen(s: Any, angle: float) -> tuple[float, float, float]:
-    """Return gravity in the axes of the sensor [m/s^2], given the flange's `angle`."""
+    """Return gravity in the axes of the sensor [m/s^2] for a flange `angle`."""
     cosine, sine = math.cos(angle), math.sin(angle)
     x, y, z = s.gravity[0], s.gravity[1], s.gravity[2]
     a, b, c = _turned(s, 0, cosine, sine)
@@ -217,7 +219,10 @@ def gravity_seen(s: Any, angle: float) -> tuple[float, float, float]:
 
 @kernel
 def tare_wrench(records: Rows, samples: int, period: float, angle: float) -> None:
-    """Tare: measure the handle alone, at rest, `samples` times; keep what is not its weight; `records` is (1,)."""
+    """Tare the sensor with the mean of `samples` measurements of the resting handle.
+
+    The offset is the mean minus the known weight of the handle. `records` is (1,).
+    """
     s = records[0]
     true_wrench(s, angle, 0.0, 0.0, 0.0, 0.0)
     for i in range(6):

@@ -1,1 +1,1 @@
-"""USB and serial ports, as several drivers need them, and the guardians (watchdogs) of devices whose driver died."""
+"""USB and serial ports for drivers, and guardian processes (watchdogs) for devices whose driver died."""

@@ -1,4 +1,4 @@
-"""Text from a device, its name or serial number, made safe for people and for commands to paste."""
+"""Sanitising of device text, such as names and serial numbers, for display and for shell commands."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import re
 import shlex
 
 LONGEST = 126
-"""Characters of a string of USB at most."""
+"""Maximum length of a USB string in characters."""
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _OTHER_TOML = frozenset({"true", "false", "inf", "nan"})
 
 
 def printable(text: str) -> str:
-    """Return `text` without what cannot be printed, such as line ends and the sequences that steer a terminal."""
+    """Return `text` without unprintable characters, such as line ends and terminal escape sequences."""
     return "".join(character for character in text if character.isprintable())[:LONGEST].strip()
 
 
 def setting(key: str, value: str) -> str:
-    """Return ``--set KEY=VALUE`` for a shell, whatever characters are in the text `value`."""
+    """Return ``--set KEY=VALUE`` with shell quoting for any text `value`."""
     if not _PLAIN.fullmatch(value) or value in _OTHER_TOML:
         escaped = value.replace("\\", "\\\\").replace('"', '\\"')
         value = f'"{escaped}"'

@@ -1,14 +1,14 @@
-"""The guardian, a watchdog process: it acts when a driver has died, has fallen silent, or hands over to it.
+"""Guardian process (watchdog) that acts when a driver dies, stops responding, or hands over to it.
 
-``python -I -S guardian.py SOCKET SILENCE SCRIPT [WORD ...]``: SOCKET is an open socket to the driver, which may give
-signs of life through it, and says goodbye when it has left nothing to do. If it dies, whatever of, the socket ends; if
-it is stopped or hangs, the signs of life stay out for SILENCE [s]. In both cases the guardian does its duty and leaves.
-A driver that comes back to life afterwards finds a note in its socket.
+Usage: ``python -I -S guardian.py SOCKET SILENCE SCRIPT [WORD ...]``. SOCKET is an open socket to the driver, which
+sends heartbeats through it, and a goodbye when no action is required. If the driver dies for any reason, the socket is
+closed. If it is stopped or hangs, the heartbeats are absent for SILENCE [s]. In both cases the guardian performs its
+duty and exits. A driver that resumes afterwards finds a message in its socket.
 
-The duty is in SCRIPT, a file with a function ``prepare``: it takes the words, opens what it needs, and returns what is
-to be done in the end, a function that returns the exit status.
+SCRIPT is a file with a function ``prepare``, which takes the words, opens the resources that it needs, and returns the
+duty, a function that returns the exit status.
 
-This file and the scripts are run isolated from everything else: they may use the standard library only.
+This file and the scripts are run in isolated mode and may use only the standard library.
 """
 
 from __future__ import annotations
@@ -28,14 +28,16 @@ GOODBYE = b"q"
 TOOK_OVER = b"!"
 
 SLICES = 5
-"""Silence is so many parts of its length, each without a sign of life. A machine that stops altogether for a while, and
-goes on, has been silent for one of them only."""
+"""Number of intervals without heartbeat after which the driver counts as silent.
+
+When the whole machine is suspended and resumes, only one of these intervals elapses.
+"""
 
 
 def watch(driver: socket.socket, silence: float) -> bool:
-    """Wait until the driver says goodbye (true), or has died or been silent for `silence` [s] (false).
+    """Watch the driver; return True after a goodbye, False if it died or was silent for `silence` [s].
 
-    Silence counts from the first sign of life on: before that the driver may have to wait for a person.
+    The silence is measured from the first heartbeat, because the driver may have to wait for a user before.
     """
     pause, quiet = None, 0
     while quiet < SLICES:
@@ -55,7 +57,7 @@ def watch(driver: socket.socket, silence: float) -> bool:
 
 
 def duty(script: str, words: list[str]) -> Callable[[], int]:
-    """Return what is to be done in the end."""
+    """Load the script and return its duty."""
     spec = importlib.util.spec_from_file_location("duty", script)
     assert spec is not None
     assert spec.loader is not None
@@ -66,12 +68,12 @@ def duty(script: str, words: list[str]) -> Callable[[], int]:
 
 
 def main(arguments: list[str]) -> int:
-    """Wait for the end of the driver, and do what there is to do then."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # meant for the driver, which then ends in order
+    """Wait for the end of the driver and perform the duty if required."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # only the driver reacts to them
         signal.signal(number, signal.SIG_IGN)
     driver = socket.socket(fileno=int(arguments[0]))
     act = duty(arguments[2], arguments[3:])
-    with contextlib.suppress(OSError):  # it is dead already
+    with contextlib.suppress(OSError):  # the driver may be dead already
         driver.send(READY)
     if watch(driver, float(arguments[1])):
         return 0

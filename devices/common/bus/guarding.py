@@ -1,4 +1,4 @@
-"""A driver's handle on its guardian, a watchdog process (`devices.common.bus.guardian`)."""
+"""Interface of a driver to its guardian, a watchdog process (`devices.common.bus.guardian`)."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ from devices.common.bus import guardian
 from haptics.errors import DeviceOpenError
 
 START = 10.0
-"""How long the guardian may take to start, on a machine however busy [s]."""
+"""Timeout of the start of the guardian on a busy machine [s]."""
 
 FAREWELL = 2.0
-"""How long it is waited for when it has nothing to do [s]."""
+"""Timeout of the exit of a dismissed guardian [s]."""
 
 
 class Guard:
-    """A guardian process.
+    """Guardian process of a driver.
 
     Parameters
     ----------
     charge : str
-        What it guards, for messages.
+        Name of the guarded device in messages.
     script : str
-        File with its duty.
+        File that defines the duty.
     words : sequence of str
-        What the duty is told.
+        Arguments of the duty.
     files : sequence of int
-        Open files that the guardian shares.
+        File descriptors that the guardian inherits.
     silence : float
-        After this long without a `beat` it acts [s], counted from the first one on; never if infinite.
+        Time without a `beat` after which the guardian acts [s], measured from the first one; infinite to disable.
 
     Raises
     ------
     DeviceOpenError
-        If it does not start.
+        If the process does not start.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Guard:
             raise DeviceOpenError(f"the guardian of {charge} did not start: is the machine out of memory?")
 
     def _is_ready(self) -> bool:
-        """Wait until it says that it is ready; false if it does not, or is gone."""
+        """Wait for the ready message; return False after a timeout or if the process has exited."""
         try:
             ready, _, _ = select.select([self._socket], [], [], START)
             return bool(ready) and self._socket.recv(1) == guardian.READY
@@ -69,7 +69,7 @@ class Guard:
             return False
 
     def beat(self) -> bool:
-        """Send a heartbeat; false if the guardian has taken over, or is gone itself: then nobody may go on."""
+        """Send a heartbeat; return False if the guardian has taken over or exited, and the driver must stop."""
         try:
             self._socket.recv(1, socket.MSG_DONTWAIT)
             return False
@@ -85,25 +85,25 @@ class Guard:
         return True
 
     def dismiss(self) -> None:
-        """Let the guardian go: there is nothing left to do."""
+        """Stop the guardian without performing its duty."""
         with contextlib.suppress(OSError):
             self._socket.send(guardian.GOODBYE, socket.MSG_NOSIGNAL)
         self.hand_over(FAREWELL)
 
     def hand_over(self, patience: float) -> None:
-        """Let the guardian do its duty; it is waited for at most `patience` [s], and ends by itself."""
+        """Close the socket so that the guardian performs its duty; wait at most `patience` [s] for its exit."""
         self._socket.close()
         try:
             self._process.wait(patience)
         except subprocess.TimeoutExpired:
-            with contextlib.suppress(RuntimeError):  # this process is ending: the system takes note of the other's end
+            with contextlib.suppress(RuntimeError):  # no threads at interpreter shutdown
                 threading.Thread(target=self._process.wait, name="guardian's end", daemon=True).start()
 
 
 def _start(
     silence: float, script: str, words: Sequence[str], files: Sequence[int]
 ) -> tuple[socket.socket, subprocess.Popen[bytes]]:
-    """Start the process; return the near end of its socket, and itself. Raises `OSError`."""
+    """Start the process; return the driver's end of the socket, and the process."""
     near_end, far_end = socket.socketpair()
     with far_end:
         try:
@@ -113,7 +113,7 @@ def _start(
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 pass_fds=(*files, far_end.fileno()),
-                start_new_session=True,  # what a terminal sends to the driver is not for it
+                start_new_session=True,  # protect it from signals that a terminal sends to the driver
             )
         except OSError:
             near_end.close()

@@ -1,7 +1,7 @@
-"""USB devices that show up as a serial port: finding theirs, and opening it.
+"""USB devices with a serial port: search for the port, and opening it.
 
-Linux makes a terminal of them. What is needed of it (raw bytes, no waiting, nobody else) is a few lines of the standard
-library, so there is no serial library here.
+Linux provides them as terminals. Raw, non-blocking, exclusive access requires only the standard library, so that no
+serial library is needed.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ SYSTEM = Path("/sys/class/tty")
 def find_port(
     identities: Container[str], what: str, setting: str, system: Path = SYSTEM, *, otherwise: str = ""
 ) -> str:
-    """Return the device file of the only such device that is plugged in.
+    """Return the device file of the only matching USB device.
 
     Parameters
     ----------
     identities : container of str
-        What it may be: ``vendor:product``, hexadecimal, small letters.
+        Accepted USB identities: ``vendor:product``, hexadecimal, lower case.
     what : str
-        Its name in messages.
+        Name of the device in messages.
     setting : str
-        The setting that names a port.
+        Name of the setting for the port.
     system : Path
-        Where the system lists its terminals.
+        Folder in which the system lists its terminals.
     otherwise : str
-        What else can be done if there is none; a sentence.
+        Alternative remedy if no device is found; a sentence.
 
     Raises
     ------
     DeviceNotFoundError
-        If there is none.
+        If no device is found.
     DeviceOpenError
-        If there are several: one must be chosen.
+        If several devices are found, so that the user must choose one.
     """
     found = sorted(f"/dev/{entry.name}" for entry in system.glob("ttyACM*") if _identity(entry) in identities)
     if not found:
@@ -54,7 +54,7 @@ def find_port(
 
 
 def _identity(entry: Path) -> str:
-    """Return vendor:product of the USB device behind a terminal, empty if there is none."""
+    """Return vendor:product of the USB device of a terminal, or an empty string."""
     device = entry / "device" / ".."
     try:
         return ":".join((device / name).read_text().strip().lower() for name in ("idVendor", "idProduct"))
@@ -63,16 +63,16 @@ def _identity(entry: Path) -> str:
 
 
 def open_port(path: str, setting: str, speed: int) -> int:
-    """Open a serial port for raw, unbuffered, exclusive use; return the file descriptor.
+    """Open a serial port for raw, non-blocking, exclusive use; return the file descriptor.
 
     Parameters
     ----------
     path : str
-        The device file.
+        Device file.
     setting : str
-        The setting that names it, for messages.
+        Name of the setting for the port, for messages.
     speed : int
-        A constant of `termios` such as ``termios.B115200``; it matters to real serial lines only.
+        Constant of `termios` such as ``termios.B115200``; only relevant for physical serial lines.
 
     Raises
     ------
@@ -84,8 +84,8 @@ def open_port(path: str, setting: str, speed: int) -> int:
     except (OSError, ValueError) as error:
         raise _refusal(path, setting, error) from error
     try:
-        fcntl.flock(port, fcntl.LOCK_EX | fcntl.LOCK_NB)  # against other runs of this program
-        fcntl.ioctl(port, termios.TIOCEXCL)  # against other programs, such as a modem manager
+        fcntl.flock(port, fcntl.LOCK_EX | fcntl.LOCK_NB)  # lock against other runs of this program
+        fcntl.ioctl(port, termios.TIOCEXCL)  # lock against other programs, such as a modem manager
         _make_raw(port, speed)
     except (OSError, termios.error) as error:
         os.close(port)
@@ -94,7 +94,7 @@ def open_port(path: str, setting: str, speed: int) -> int:
 
 
 def _make_raw(port: int, speed: int) -> None:
-    """Bytes as they are, no modem lines, no hang-up at the end, and nothing left of what was sent before."""
+    """Set raw mode, disable modem control and hang-up on close, and discard buffered data."""
     tty.setraw(port, termios.TCSANOW)
     attributes = termios.tcgetattr(port)
     attributes[2] = (attributes[2] | termios.CLOCAL | termios.CREAD) & ~termios.HUPCL

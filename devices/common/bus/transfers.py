@@ -1,4 +1,4 @@
-"""What goes wrong when a transfer to a device fails, whatever the wire."""
+"""Transfer errors of devices, independent of the bus."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from enum import StrEnum
 from haptics.errors import DeviceFault
 
 GONE = frozenset((errno.ENODEV, errno.ESHUTDOWN, errno.ENOENT, errno.ENXIO))
-"""What the system says of a device that is not there any more."""
+"""Error numbers of the system for a device that was unplugged."""
 
 
 class Trouble(StrEnum):
-    """What kind of failure a transfer had."""
+    """Kind of a transfer failure."""
 
     UNPLUGGED = "unplugged"
-    """The device is gone."""
+    """The device was unplugged."""
     TIMEOUT = "timeout"
     """The device did not answer in time."""
     STALL = "stall"
-    """The device refused the request."""
+    """The device rejected the request."""
     BROKEN = "broken"
-    """Anything else."""
+    """Any other failure."""
 
 
 class TransferError(DeviceFault):
-    """A transfer failed.
+    """Failed transfer.
 
     Attributes
     ----------
     trouble : Trouble
-        In what way.
+        Kind of the failure.
     """
 
     def __init__(self, message: str, trouble: Trouble = Trouble.BROKEN) -> None:
@@ -40,7 +40,7 @@ class TransferError(DeviceFault):
 
 
 def trouble_of(error: OSError, gone: Collection[int] = GONE) -> Trouble:
-    """Return what kind of failure an error of the system is; `gone` are the numbers that stand for an unplugged one."""
+    """Classify a system error; `gone` contains the error numbers of an unplugged device."""
     if error.errno in gone:
         return Trouble.UNPLUGGED
     return {errno.ETIMEDOUT: Trouble.TIMEOUT, errno.EPIPE: Trouble.STALL}.get(error.errno or 0, Trouble.BROKEN)

@@ -1,4 +1,4 @@
-"""Rules of udev that let a person open a device: for whoever sits at the machine, and for members of a group."""
+"""udev rules that grant access to devices, for the user at the machine and for members of a group."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from enum import StrEnum
 
 RULES_FILE = "/etc/udev/rules.d/70-haptics.rules"
 GROUP = "haptics"
-"""The group to whose members rules and other fixes give rights."""
+"""Group that receives access rights."""
 
 
 class Node(StrEnum):
-    """A kind of device file, named as the kernel's subsystem."""
+    """Kind of device file, with the name of its kernel subsystem."""
 
     USB = "usb"
     HIDRAW = "hidraw"
@@ -27,14 +27,14 @@ _MATCH = {
 
 
 def device_rules(identity: str, nodes: Iterable[Node]) -> list[str]:
-    """Return the lines for one device.
+    """Return the udev rules for one device.
 
     Parameters
     ----------
     identity : str
-        ``vendor:product``, hexadecimal, small letters.
+        ``vendor:product``, hexadecimal, lower case.
     nodes : iterable of Node
-        The device files that its driver opens.
+        Device files that the driver opens.
     """
     wanted = list(nodes)
     vendor, product = identity.split(":")
@@ -43,6 +43,6 @@ def device_rules(identity: str, nodes: Iterable[Node]) -> list[str]:
 
 
 def _at_peace(nodes: list[Node]) -> str:
-    """Return what keeps a device awake, and a serial one from being taken for a modem."""
+    """Return assignments that disable power saving, and modem probing of a serial device."""
     awake = 'ATTR{power/control}="on"'
     return f'ENV{{ID_MM_DEVICE_IGNORE}}="1", {awake}' if Node.TTY in nodes else awake

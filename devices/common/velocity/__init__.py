@@ -1,20 +1,19 @@
-"""Velocity from an encoder, good enough to render friction with: several estimators behind one interface.
+"""Velocity estimators from encoder positions, for friction rendering.
 
 ======================  ====================================================================================
-``velocity_estimator``
+``velocity_estimator``  method
 ======================  ====================================================================================
 ``difference``          backward difference, or over a window of samples (`devices.common.velocity.difference`)
-``end-fit``             the longest line that fits, through its ends (`devices.common.velocity.adaptive`)
-``best-fit``            the longest line that fits, by least squares (`devices.common.velocity.adaptive`)
-``kalman``              a random acceleration, tracked (`devices.common.velocity.kalman`)
-``level-crossing``      from the times at which the encoder counts (`devices.common.velocity.crossing`)
+``end-fit``             longest fitting line through the end points (`devices.common.velocity.adaptive`)
+``best-fit``            longest fitting line by least squares (`devices.common.velocity.adaptive`)
+``kalman``              Kalman filter with random acceleration (`devices.common.velocity.kalman`)
+``level-crossing``      times of encoder count changes (`devices.common.velocity.crossing`)
 ``tracker``             increments of a tracked position, the default of drivers (`devices.common.velocity.tracker`)
 ======================  ====================================================================================
 
-A device derives its settings from `VelocitySettings` and calls `VelocityEstimator`, or, if it is a kernel, puts a field
-of dtype `VELOCITY` into its record, fills it with `fill_velocity`, compiles what was chosen with `prepare_velocity`
-before anything depends on its speed, and calls `update_velocity`. How the estimators
-compare is in ``docs/velocity.md``.
+A device derives its settings from `VelocitySettings` and uses `VelocityEstimator`. A kernel contains a field of dtype
+`VELOCITY` in its record, initialises it with `fill_velocity`, compiles the estimator with `prepare_velocity` before
+real-time operation, and calls `update_velocity`. ``docs/velocity.md`` compares the estimators.
 """
 
 from devices.common.velocity.estimator import (

@@ -1,9 +1,11 @@
-"""First-order adaptive windowing (Janabi-Sharifi, Hayward and Chen 2000): the longest window that a line fits.
+"""First-order adaptive windowing: the longest window that a line fits.
 
-Per coordinate, the window grows backwards from the latest sample as long as every sample in it lies within one count of
-the line. It is long in slow motion, where a short one would show the encoder's steps, and short where the motion
+See Janabi-Sharifi, Hayward and Chen 2000.
+
+For each coordinate, the window grows backwards from the newest sample as long as every sample in it is within one count
+of the line. It is long in slow motion, where a short window would show the encoder steps, and short where the motion
 changes. The velocity is the slope of the line: through the ends of the window (*end-fit*), or by least squares
-(*best-fit*). It is that of the middle of the window: late by half of it.
+(*best-fit*). It refers to the middle of the window and therefore lags by half its length.
 """
 
 from __future__ import annotations
@@ -15,12 +17,12 @@ from devices.common.velocity.settings import LONGEST_FIT
 from haptics.jit import kernel, merged_kernel
 
 _ROUNDING = 1e-6
-"""Part of a count by which a sample may miss the line besides: positions are rounded numbers."""
+"""Additional tolerance for rounding of positions, as a fraction of a count."""
 
 
 @kernel
 def _fits(s: Any, i: int, count: int, slope: float, time: float, position: float) -> bool:
-    """Tell whether the latest ``count + 1`` samples lie within a count of the line through (time, position)."""
+    """Return True if the last ``count + 1`` samples are within a count of a line at (time, position)."""
     margin = (1.0 + _ROUNDING) * s.resolution
     for k in range(count + 1):
         place = (s.samples - k) % LENGTH
@@ -31,7 +33,7 @@ def _fits(s: Any, i: int, count: int, slope: float, time: float, position: float
 
 @merged_kernel
 def end_fit(s: Any, x: float, y: float) -> None:
-    """Take the position (x, y) [m] and set ``s.velocity`` by the end-fit variant (their section III-A)."""
+    """Update ``s.velocity`` with the position (x, y) [m] by the end-fit variant (section III-A)."""
     remember(s, x, y)
     new = s.samples % LENGTH
     time = s.past_times[new]
@@ -47,9 +49,11 @@ def end_fit(s: Any, x: float, y: float) -> None:
 
 @merged_kernel
 def best_fit(s: Any, x: float, y: float) -> None:
-    """Take the position (x, y) [m] and set ``s.velocity`` by the best-fit variant (their section III-B).
+    """Update ``s.velocity`` with the position (x, y) [m] by the best-fit variant.
 
-    Times and positions are taken relative to the latest sample, so that the sums lose no digits.
+    See section III-B of the paper.
+
+    Times and positions are relative to the newest sample to preserve precision in the sums.
     """
     remember(s, x, y)
     new = s.samples % LENGTH

@@ -1,10 +1,10 @@
 """Velocity from the times at which the encoder counts.
 
-Per coordinate, a change of the position means that the handle has just crossed an edge, half a count short of the new
-position. From one edge to the next the velocity is their distance over the time between. While no edge comes, it can at
-most be such that the next one would be reached just now: it decays as ``q / t``. A count that goes forth and back
-crosses the same edge twice: the velocity is then zero, without any threshold. Nothing assumes that positions lie on a
-grid; a step of less than half a count is not taken for a crossing.
+For each coordinate, a change of the position means that the handle has just crossed an edge, half a count before the
+new position. Between two edges the velocity is their distance divided by the time. Until the next edge, the velocity is
+bounded by the value at which the edge would be reached now, and decays as ``q / t``. A count back and forth crosses the
+same edge twice, and the velocity is then zero without any threshold. Positions need not be on a grid. A step of less
+than half a count is not a crossing.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ CROSSING_FIELDS: list[tuple[Any, ...]] = [
     ("edge_time", "<f8", (2,)),
     ("edge_velocity", "<f8", (2,)),
 ]
-"""Per coordinate: the position at the last change, the edge crossed then, when, and the velocity found."""
+"""Per coordinate: position at the last change, edge crossed then, its time, resulting velocity."""
 
 
 @merged_kernel
 def begin_crossing(s: Any, x: float, y: float) -> None:
-    """Begin at (x, y) [m], in the middle of a count."""
+    """Initialise at (x, y) [m], in the middle of a count."""
     s.counted[0], s.counted[1] = s.edge[0], s.edge[1] = x, y
     s.edge_time[0] = s.edge_time[1] = s.time
     s.edge_velocity[0] = s.edge_velocity[1] = 0.0
@@ -33,7 +33,7 @@ def begin_crossing(s: Any, x: float, y: float) -> None:
 
 @merged_kernel
 def crossing(s: Any, x: float, y: float) -> None:
-    """Take the position (x, y) [m] and set ``s.velocity``."""
+    """Update ``s.velocity`` with the position (x, y) [m]."""
     q, time = s.resolution, s.time
     for i in range(2):
         step = (x if i == 0 else y) - s.counted[i]

@@ -1,8 +1,8 @@
-"""The difference over a window of samples.
+"""Difference quotient over a window of samples.
 
-Over ``n`` periods of ``T`` an encoder of resolution ``q`` gives velocities in steps of ``q / (n T)`` and delays them by
+Over ``n`` periods of ``T`` an encoder of resolution ``q`` gives velocities in steps of ``q / (n T)`` with a lag of
 ``n T / 2``. With the backward difference (n = 1) the sum of velocity times period is exactly the displacement of the
-encoder, so that quantisation cannot make an element drift; but one count is a velocity of ``q / T``.
+encoder, so that quantisation cannot cause drift of an element, but one count is a velocity of ``q / T``.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ HISTORY_FIELDS: list[tuple[Any, ...]] = [
     ("past_times", "<f8", (LENGTH,)),
     ("past_positions", "<f8", (LENGTH, 2)),
 ]
-"""The latest samples, in a ring: number k is in place k modulo `LENGTH`."""
+"""Ring buffer of the newest samples: sample k is at index k modulo `LENGTH`."""
 
 
 @merged_kernel
 def remember(s: Any, x: float, y: float) -> None:
-    """Keep the sample (x, y) [m], which has number ``s.samples``."""
+    """Store the sample (x, y) [m], which has number ``s.samples``."""
     place = s.samples % LENGTH
     s.past_times[place] = s.time
     s.past_positions[place, 0], s.past_positions[place, 1] = x, y
@@ -32,7 +32,7 @@ def remember(s: Any, x: float, y: float) -> None:
 
 @merged_kernel
 def difference(s: Any, x: float, y: float) -> None:
-    """Take the position (x, y) [m] and set ``s.velocity`` to the mean over the window, or over what there is of it."""
+    """Set ``s.velocity`` to the mean over the window, or over all samples if there are fewer."""
     remember(s, x, y)
     last = s.samples
     new, old = last % LENGTH, (last - min(s.window, last)) % LENGTH

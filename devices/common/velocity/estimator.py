@@ -1,4 +1,4 @@
-"""The estimators, each a part of its own, behind one kernel and one class."""
+"""Velocity estimators as separately compiled parts, with one kernel and one class as interface."""
 
 from __future__ import annotations
 
@@ -40,8 +40,11 @@ VELOCITY = np.dtype(
         ("velocity", "<f8", (2,)),
     ]
 )
-"""An estimator in one record, to be a field of a device's: which one and where its part lies, its numbers, how many
-samples it has had, the time of the latest and since the one before [s], what it remembers of them, the result [m/s]."""
+"""Record of an estimator, as a field of a device record.
+
+It contains the kind and the address of the part, the parameters, the number of samples, the time of the newest sample
+and since the one before [s], the state, and the result [m/s].
+"""
 
 _STEPS: dict[str, tuple[Callable[..., None], Callable[..., None]]] = {
     "difference": (remember, difference),
@@ -51,7 +54,7 @@ _STEPS: dict[str, tuple[Callable[..., None], Callable[..., None]]] = {
     "level-crossing": (begin_crossing, crossing),
     "tracker": (begin_tracker, tracker),
 }
-"""What each does with the first sample, and with every other: kernels ``(record, x, y)``."""
+"""Kernels ``(record, x, y)`` of each estimator, for the first sample and for later samples."""
 
 
 @functools.cache
@@ -71,10 +74,10 @@ def _part(name: str) -> Callable[..., None]:
 
 @merged_kernel
 def update_velocity(s: Any, time: float, x: float, y: float) -> None:
-    """Take the sample (x, y) [m] at `time` [s] and update ``s.velocity`` [m/s]; `s` is a record of dtype `VELOCITY`.
+    """Update ``s.velocity`` [m/s] with the sample (x, y) [m] at `time` [s]; `s` has dtype `VELOCITY`.
 
-    A sample whose time does not advance, or that is no number, is ignored. The velocity is nan in a record that was not
-    prepared.
+    Samples are ignored if they are not finite or their time does not increase. The velocity is nan if the record was
+    not prepared.
     """
     if s.step == 0:
         s.velocity[0] = s.velocity[1] = math.nan
@@ -93,23 +96,23 @@ def _update(record: Any, time: float, x: float, y: float) -> None:
 
 
 def fill_velocity(record: NDArray[Any], settings: VelocitySettings, resolution: float, period: float) -> None:
-    """Write an estimator into a record; it is ready for `update_velocity` after `prepare_velocity`.
+    """Write an estimator to a record; call `prepare_velocity` before `update_velocity`.
 
     Parameters
     ----------
     record : (1,) structured array
-        Of dtype `VELOCITY`; whatever it had estimated is forgotten.
+        Record of dtype `VELOCITY`; its state is reset.
     settings : VelocitySettings
-        Which estimator, and its numbers.
+        Estimator and its parameters.
     resolution : float
-        Smallest step of the positions [m]; 0 if they are perfect.
+        Smallest step of the positions [m]; 0 if they are exact.
     period : float
         Nominal time between two samples [s].
 
     Raises
     ------
     ConfigurationError
-        If the estimator needs an encoder and there is none.
+        If the estimator requires a resolution greater than 0.
     """
     name = settings.velocity_estimator
     if name == "level-crossing" and not resolution > 0.0:
@@ -124,31 +127,31 @@ def fill_velocity(record: NDArray[Any], settings: VelocitySettings, resolution: 
 
 
 def prepare_velocity(record: NDArray[Any]) -> None:
-    """Compile the estimator that `fill_velocity` wrote into a record, it alone, if it never was; note where it lies."""
+    """Compile the estimator selected by `fill_velocity`, and store its address in the record."""
     record["step"] = address_of_part(_part(ESTIMATORS[int(record["kind"][0])]), VELOCITY)
 
 
 class VelocityEstimator:
-    """An estimator for drivers written in Python.
+    """Velocity estimator for drivers written in Python.
 
     Parameters
     ----------
     resolution : float
-        Smallest step of the positions [m]; 0 if they are perfect.
+        Smallest step of the positions [m]; 0 if they are exact.
     period : float
         Nominal time between two samples [s].
     settings : VelocitySettings, optional
-        Which estimator, and its numbers.
+        Estimator and its parameters.
 
     Attributes
     ----------
     velocity : (2,) float array
-        Latest velocity [m/s]; zeros before the second sample. The same array each time.
+        Newest velocity [m/s]; zero before the second sample. The array is reused.
 
     Raises
     ------
     ConfigurationError
-        If the estimator needs an encoder and there is none.
+        If the estimator requires a resolution greater than 0.
     """
 
     def __init__(self, resolution: float, period: float, settings: VelocitySettings | None = None) -> None:
@@ -157,12 +160,12 @@ class VelocityEstimator:
         self.velocity: Vector = self._record["velocity"][0]
 
     def reset(self) -> None:
-        """Forget every sample."""
+        """Clear the sample buffer."""
         self._record["samples"] = 0
         self.velocity[:] = 0.0
 
     def update(self, time: float, x: float, y: float) -> Vector:
-        """Take a position (x, y) [m] measured at `time` [s] and return the velocity, (2,) [m/s]."""
+        """Update the estimate with a position (x, y) [m] at `time` [s] and return the velocity, (2,) [m/s]."""
         if not self._record["step"][0]:
             prepare_velocity(self._record)
         _update(self._record, time, x, y)

@@ -1,8 +1,8 @@
-"""A Kalman filter of position and velocity under a random acceleration, with its exact, time-varying gain.
+"""Kalman filter of position and velocity under a random acceleration, with time-varying gain.
 
-The measurement has the variance of rounding to a count, q^2/12; the acceleration is white with the intensity
-``a^2 tau``: of size ``a`` for a time ``tau`` (`VelocitySettings`). Both coordinates share one covariance, since nothing
-in it depends on what is measured. The velocity is an estimate of its own, not the increment of the estimated position.
+The measurement has the variance of rounding to a count, q^2/12. The acceleration is white with the intensity
+``a^2 tau``: of size ``a`` for a time ``tau`` (`VelocitySettings`). Both coordinates share one covariance, which does
+not depend on the measurements. The velocity is a separate estimate, not the increment of the estimated position.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from devices.common.velocity.tracker import begin_tracker
 from haptics.jit import merged_kernel
 
 _UNKNOWN = 1.0
-"""Standard deviation of the velocity before anything is known [m/s]."""
+"""Initial standard deviation of the velocity [m/s]."""
 
 KALMAN_FIELDS: list[tuple[Any, ...]] = [("covariance", "<f8", (2, 2))]
 """Covariance of position and velocity; the estimates are in the fields of the tracker."""
@@ -21,7 +21,7 @@ KALMAN_FIELDS: list[tuple[Any, ...]] = [("covariance", "<f8", (2, 2))]
 
 @merged_kernel
 def begin_kalman(s: Any, x: float, y: float) -> None:
-    """Know the position to a count, and nothing of the velocity."""
+    """Initialise with a position uncertainty of one count and an unknown velocity."""
     begin_tracker(s, x, y)
     s.covariance[0, 0], s.covariance[1, 1] = s.resolution**2 / 12.0, _UNKNOWN**2
     s.covariance[0, 1] = s.covariance[1, 0] = 0.0
@@ -29,7 +29,7 @@ def begin_kalman(s: Any, x: float, y: float) -> None:
 
 @merged_kernel
 def kalman(s: Any, x: float, y: float) -> None:
-    """Predict by the time that went by, correct with the position (x, y) [m], set ``s.velocity``."""
+    """Predict to the present time, correct with the position (x, y) [m], and update ``s.velocity``."""
     P, T = s.covariance, s.elapsed
     S = s.acceleration**2 * s.memory
     P[0, 0] += 2.0 * T * P[0, 1] + T * T * P[1, 1] + S * T**3 / 3.0

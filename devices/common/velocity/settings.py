@@ -1,4 +1,4 @@
-"""What a person can choose about the velocity estimate, and how late it comes."""
+"""Settings of the velocity estimate, and its lag."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from haptics.errors import ConfigurationError
 from haptics.settings import bounded, check, choice, documented
 
 LONGEST_WINDOW = 64
-"""Largest number of periods a difference can be taken over."""
+"""Maximum number of periods of a difference."""
 
 LONGEST_FIT = 32
-"""Longest window of the adaptive estimators [samples back from the latest one]."""
+"""Maximum window of the adaptive estimators [samples before the newest one]."""
 
 _SETTLING = 1000
-"""Samples after which the gain of a Kalman filter no longer changes."""
+"""Number of samples after which the gain of a Kalman filter is constant."""
 
 ESTIMATORS = ("difference", "end-fit", "best-fit", "kalman", "level-crossing", "tracker")
-"""Names of the estimators; the place in this tuple is the number the kernels know them by."""
+"""Names of the estimators; kernels use the index in this tuple."""
 
 
 @documented
 @dataclass(frozen=True)
 class VelocitySettings:
-    """How a device that measures positions makes velocities of them.
+    """Settings of the velocity estimate of a device that measures positions.
 
     Raises
     ------
     ConfigurationError
-        On a wrong setting.
+        If a setting is invalid.
     """
 
     velocity_estimator: str = choice("tracker", ESTIMATORS, doc="how velocities are made of positions")
@@ -51,19 +51,19 @@ class VelocitySettings:
 
 
 def check_velocity(settings: VelocitySettings, where: str) -> None:
-    """Check what the bounds of the single settings do not say.
+    """Check conditions that involve several settings.
 
     Parameters
     ----------
     settings : VelocitySettings
-        Any settings that have those of the estimator.
+        Settings that include the fields of `VelocitySettings`.
     where : str
-        What a person writes before the name of a setting: ``device.``, or nothing.
+        Prefix of the names of settings: ``device.``, or empty.
 
     Raises
     ------
     ConfigurationError
-        If the window belongs to another estimator than the chosen one.
+        If a window is set for an estimator without one.
     """
     window, name = settings.velocity_window, settings.velocity_estimator
     if window > 1 and name != "difference":
@@ -74,17 +74,17 @@ def check_velocity(settings: VelocitySettings, where: str) -> None:
 
 
 def velocity_lag(settings: VelocitySettings, resolution: float, period: float) -> float:
-    """Return how much later than a backward difference the velocity of a handle at rest comes [s].
+    """Return the lag of the velocity of a handle at rest behind a backward difference [s].
 
-    That is what a coupling pays for with stability while it sticks. Adaptive windows are longest at rest. The tracker
-    is not late; of level crossings nothing is known until one comes.
+    A sticking coupling loses stability by this lag. Adaptive windows are longest at rest. The tracker has no lag. For
+    level crossings the lag is unknown until the next crossing.
 
     Parameters
     ----------
     settings : VelocitySettings
-        Which estimator, and its numbers.
+        Estimator and its parameters.
     resolution, period : float
-        Of the encoder [m], and between two samples [s].
+        Resolution of the encoder [m], and time between two samples [s].
     """
     name = settings.velocity_estimator
     if name == "difference":
@@ -97,13 +97,13 @@ def velocity_lag(settings: VelocitySettings, resolution: float, period: float) -
 
 
 def _kalman_lag(S: float, q: float, T: float) -> float:
-    """Return the lag behind the backward difference of a settled Kalman filter with acceleration intensity S.
+    """Return the lag of a settled Kalman filter behind the backward difference [s].
 
-    With settled gains g (position) and h/T (velocity) the velocities add up to the estimated position less
-    ``(g/h - 1) T v``.
+    S is the acceleration intensity. With settled gains g (position) and h/T (velocity) the sum of the velocities is the
+    estimated position minus ``(g/h - 1) T v``.
     """
     R = q * q / 12.0
-    a, b, c = R, 0.0, 1.0  # the covariance: position, mixed, velocity
+    a, b, c = R, 0.0, 1.0  # covariance: position, mixed, velocity
     for _ in range(_SETTLING):
         a, b, c = a + 2.0 * T * b + T * T * c + S * T**3 / 3.0, b + T * c + S * T * T / 2.0, c + S * T
         gain, velocity_gain = a / (a + R), b / (a + R)

@@ -1,26 +1,27 @@
-r"""The increments of a tracked position: quiet, and yet what they add up to never leaves the encoder.
+r"""Increments of a tracked position: low noise, without drift from the encoder.
 
-Three things happen to a sample :math:`z` of an encoder of resolution :math:`q`, ``T`` after the last one.
+A sample :math:`z` of an encoder of resolution :math:`q`, ``T`` after the last one, is processed in three steps.
 
-*Tracking.* The prediction :math:`p = \hat x + T \hat v` misses it by :math:`r = z - p`. With a fading
+*Tracking.* The prediction :math:`p = \hat x + T \hat v` has the residual :math:`r = z - p`. With a fading
 :math:`\theta = e^{-T/\tau}` the estimates become :math:`\hat x = p + (1 - \theta^2) r` and
-:math:`\hat v \leftarrow \hat v + (1 - \theta)^2 r / T`: the end and the slope of the line that fits all samples best
-when their squared errors count :math:`\theta` times less with each sample (fading memory of first degree, Morrison
+:math:`\hat v \leftarrow \hat v + (1 - \theta)^2 r / T`: the end and the slope of the least-squares line whose squared
+errors have weights that decrease by the factor :math:`\theta` per sample (fading memory of first degree, Morrison
 1969). The memory :math:`\tau` is short at rest. In travel it is longer by the time in which the hand could stop, but
-reaches back over `LONGEST_REACH` counts at most: over 40 counts a circle of 800 counts radius leaves its tangent by
-one. A handle that swings about a place does not travel: the speed of the place of rest counts, see below. Where the
-tracked position would miss the sample by more than `LARGEST_MISS`, :math:`\theta` is reduced just so that it does not.
+reaches back over at most `LONGEST_REACH` counts: over 40 counts a circle of 800 counts radius deviates from its tangent
+by one. A handle that oscillates about a place does not travel: the speed of the rest position counts, see below. Where
+the tracked position would deviate from the sample by more than `LARGEST_MISS`, :math:`\theta` is reduced to reach
+exactly this deviation.
 
-*Lead.* The position passed on is half a nominal period ahead, :math:`\hat x + \frac12 T_0 \hat v`, so that its
-increments are the velocity now and not half a period ago.
+*Lead.* The output position is half a nominal period ahead, :math:`\hat x + \frac12 T_0 \hat v`, so that its increments
+are the velocity at the present time and not half a period before.
 
-*Rest.* A handle that is held has one count that goes forth and back, and the coupling makes a buzz of it. About a place
-of rest, up to `REST_ZONE` counts away from it, motion is passed on at a small gain; beyond, in full. The place follows
-slowly. A static gain has no phase: unlike a low-pass or a hysteresis it costs the coupling no stability.
+*Rest.* A held handle has one count that flickers, and the coupling turns it into a buzz. Within `REST_ZONE` counts of a
+rest position, motion is attenuated by a small gain; beyond, it has full gain. The rest position follows slowly. A
+static gain has no phase: unlike a low-pass filter or a hysteresis it does not reduce the stability of the coupling.
 
-The velocity is the increment of the position so passed on, over the time. Its sum differs from the displacement of the
-encoder by at most ``LARGEST_MISS + (1 - gain) REST_ZONE`` counts and half a period of motion, however long it runs: an
-element that integrates the velocity cannot drift away from the hand. No grid of positions is assumed.
+The velocity is the increment of the output position divided by the time. Its sum differs from the displacement of the
+encoder by at most ``LARGEST_MISS + (1 - gain) REST_ZONE`` counts and half a period of motion, for a run of any length:
+an element that integrates the velocity cannot drift away from the hand. Positions need not be on a grid.
 """
 
 from __future__ import annotations
@@ -31,22 +32,22 @@ from typing import Any
 from haptics.jit import merged_kernel
 
 LARGEST_MISS = 1.5
-"""How far the tracked position may be from the sample [counts]."""
+"""Maximum distance of the tracked position from the sample [counts]."""
 
 LONGEST_REACH = 40.0
-"""How far the memory reaches back at most, besides the one at rest [counts]."""
+"""Maximum reach of the memory, in addition to the memory at rest [counts]."""
 
 LEAD = 0.5
-"""How far ahead the position is passed on [nominal periods]."""
+"""Lead of the output position [nominal periods]."""
 
 REST_ZONE = 1.75
-"""How far from the place of rest motion is passed on at a small gain [counts]: a count, and some to spare."""
+"""Distance from the rest position within which motion is attenuated [counts]: one count plus a margin."""
 
 REST_RATE = 4.5
-"""Rate at which the place of rest follows [1/s]; outside its zone as much faster as the handle is farther away."""
+"""Rate at which the rest position follows [1/s]; outside its zone it increases with the distance."""
 
 FASTEST_FOLLOWING = 4.0
-"""How much faster at most."""
+"""Maximum factor on this rate."""
 
 TRACKER_FIELDS: list[tuple[Any, ...]] = [
     ("tracked_position", "<f8", (2,)),
@@ -55,12 +56,12 @@ TRACKER_FIELDS: list[tuple[Any, ...]] = [
     ("rest_speed", "<f8"),
     ("passed_position", "<f8", (2,)),
 ]
-"""Estimated position and velocity; place of rest and its speed; the position whose increments are the velocity."""
+"""Estimated position and velocity, rest position and its speed, output position."""
 
 
 @merged_kernel
 def begin_tracker(s: Any, x: float, y: float) -> None:
-    """Begin at rest in (x, y) [m]."""
+    """Initialise at rest at (x, y) [m]."""
     s.tracked_position[0], s.tracked_position[1] = x, y
     s.tracked_velocity[0] = s.tracked_velocity[1] = s.rest_speed = 0.0
     for i in range(2):
@@ -69,7 +70,7 @@ def begin_tracker(s: Any, x: float, y: float) -> None:
 
 @merged_kernel
 def _memory(s: Any) -> Any:
-    """Return how long the tracker remembers at present [s]."""
+    """Return the present memory of the tracker [s]."""
     speed = min(math.hypot(s.tracked_velocity[0], s.tracked_velocity[1]), s.rest_speed)
     reach, a = LONGEST_REACH * s.resolution, s.acceleration
     return s.memory + (reach / speed if speed * speed > a * reach else speed / a)
@@ -77,7 +78,7 @@ def _memory(s: Any) -> Any:
 
 @merged_kernel
 def _track(s: Any, elapsed: float, x: float, y: float) -> None:
-    """Correct the tracked position and velocity with the sample (x, y) [m], `elapsed` [s] after the last one."""
+    """Correct the tracked state with the sample (x, y) [m], `elapsed` [s] after the last one."""
     fading = math.exp(-elapsed / _memory(s))
     for i in range(2):
         s.tracked_position[i] += elapsed * s.tracked_velocity[i]
@@ -94,7 +95,7 @@ def _track(s: Any, elapsed: float, x: float, y: float) -> None:
 
 @merged_kernel
 def tracker(s: Any, x: float, y: float) -> None:
-    """Take the position (x, y) [m] and set ``s.velocity``."""
+    """Update ``s.velocity`` with the position (x, y) [m]."""
     elapsed = s.elapsed
     _track(s, elapsed, x, y)
     lead, zone = LEAD * s.period, REST_ZONE * s.resolution

@@ -1,1 +1,1 @@
-"""Virtual hands: what moves a device that nobody holds. `registry` has them by name."""
+"""Simulated hands that move virtual devices; `registry` lists them by name."""

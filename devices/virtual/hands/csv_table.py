@@ -1,8 +1,8 @@
-"""Columns of numbers from a CSV file that a person wrote or a machine recorded: every mistake is named with its line.
+"""Columns of numbers from CSV files, with line numbers in error messages.
 
-Lines that begin with ``#`` are comments and kept: recordings state their geometry there. The first other line names
-the columns; empty lines are skipped. Columns are separated by commas or, where the names hold none, by semicolons or
-tabs.
+Lines that begin with ``#`` are comments. They are kept, because recordings state their geometry there. The first other
+line contains the column names. Empty lines are skipped. Columns are separated by commas or, if the names contain none,
+by semicolons or tabs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from haptics.errors import ConfigurationError
 
 LARGEST_FILE = 200_000_000
-"""Files beyond this size [bytes] are refused."""
+"""Maximum file size [bytes]."""
 
 _SEPARATORS = ",;\t"
 
@@ -32,10 +32,10 @@ _BEGINNINGS = {
     b"MATLAB 5.0 MAT-file": "mat",
     b"MATLAB 7.3 MAT-file": "mat",
 }
-"""First bytes of the forms that people have tables in, besides text."""
+"""First bytes of common binary formats of tables."""
 
 _SUFFIXES = {".gz": "gzip", ".xlsx": "excel", ".xls": "excel", ".parquet": "parquet", ".mat": "mat"}
-"""Suffixes of the same forms, for files with other first bytes that are not text."""
+"""Suffixes of the same formats, for binary files with other first bytes."""
 
 _FORMS = {
     "gzip": ("a gzip file", "decompress it with 'gunzip {path}'"),
@@ -56,7 +56,7 @@ class Table:
     Attributes
     ----------
     path : str
-        Where it came from.
+        Path of the file.
     comments : tuple of str
         Comment lines without their ``#``.
     names : tuple of str
@@ -74,7 +74,7 @@ class Table:
     lines: NDArray[np.int64]
 
     def find(self, *alternatives: Iterable[str]) -> NDArray[np.float64] | None:
-        """Return the columns (n, k) of the first of `alternatives`, tuples of k names, that are all there, or None."""
+        """Return the columns (n, k) of the first complete tuple of `alternatives`, or None."""
         lower = [name.lower() for name in self.names]
         for names in alternatives:
             wanted = list(names)
@@ -83,19 +83,19 @@ class Table:
         return None
 
     def times(self) -> NDArray[np.float64]:
-        """Return the time column, (n,) [s], beginning at zero.
+        """Return the time column, (n,) [s], starting at zero.
 
         Raises
         ------
         ConfigurationError
-            If there is none or it does not increase from row to row.
+            If the column is missing or does not increase from row to row.
         """
         column = self.find(*((name,) for name in TIME_NAMES))
         if column is None:
             raise self.error(f"there is no time column (one of {', '.join(TIME_NAMES)}); it has {self._columns()}")
         time = column[:, 0]
         with np.errstate(over="ignore", invalid="ignore"):
-            since_start = time - time[0]  # which may swallow steps that are tiny against the first time
+            since_start = time - time[0]  # steps much smaller than the first time may vanish
             later = np.diff(since_start) > 0.0
         if not later.all():
             bad = int(np.argmin(later)) + 1
@@ -103,7 +103,7 @@ class Table:
         return np.asarray(since_start)
 
     def error(self, message: str, row: int | None = None) -> ConfigurationError:
-        """Return the error saying what is wrong with this file, in which row."""
+        """Return an error for this file and row."""
         place = "" if row is None else f", line {self.lines[row]}"
         return ConfigurationError(f"{self.path}{place}: {message}.")
 
@@ -111,7 +111,7 @@ class Table:
         return ", ".join(repr(name) for name in self.names)
 
     def missing(self, wanted: str) -> ConfigurationError:
-        """Return the error for columns that are not there."""
+        """Return the error for missing columns."""
         return self.error(f"there are no columns for {wanted}; it has {self._columns()}")
 
 
@@ -144,14 +144,14 @@ def read_table(path: str) -> Table:
 
 
 def require_text(path: str, readable: str = "CSV files") -> None:
-    """Raise `ConfigurationError` if a file is of a known form that is not text.
+    """Raise `ConfigurationError` if a file has a known binary format.
 
     Parameters
     ----------
     path : str
-        The file; one that cannot be read is left to its reader.
+        The file. No error is raised if it cannot be read.
     readable : str
-        The forms that the caller reads, for the message.
+        Formats that the caller can read, for the message.
     """
     try:
         with open(path, "rb") as file:
@@ -165,13 +165,13 @@ def require_text(path: str, readable: str = "CSV files") -> None:
         form = _zipped_form(path)
     if form is not None:
         name, remedy = _FORMS[form]
-        if form == "gzip" and Path(path).suffix.lower() != ".gz":  # gunzip takes no other name
+        if form == "gzip" and Path(path).suffix.lower() != ".gz":  # gunzip requires this suffix
             remedy = "rename it to {path}.gz and decompress it with gunzip"
         raise ConfigurationError(f"{path}: is {name}; only {readable} can be read: {remedy.format(path=path)}.")
 
 
 def _zipped_form(path: str) -> str:
-    """Return the form of a file that is a ZIP archive."""
+    """Return the format of a ZIP archive."""
     try:
         with zipfile.ZipFile(path) as archive:
             members = archive.namelist()
@@ -193,7 +193,7 @@ def _text(path: str) -> str:
         return file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise ConfigurationError(f"{path}: is not a text file (byte {error.start} is not UTF-8).") from error
-    except (OSError, ValueError) as error:  # ValueError: a name with a zero byte
+    except (OSError, ValueError) as error:  # ValueError: file name with a zero byte
         if isinstance(error, ConfigurationError):
             raise
         raise ConfigurationError(f"{path!r}: cannot be read ({error}).") from error

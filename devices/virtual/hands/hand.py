@@ -1,10 +1,10 @@
-"""What every virtual hand has in common: where it wants the handle, how firmly it holds it, how it trembles.
+"""Base class of virtual hands: target, grip, tremor and buttons.
 
-A hand is a deterministic function of the device's time: it is asked once per tick where its target is, and pulls the
-handle there through its grip, a spring and a damper. The plant interpolates between two such samples.
+A hand is a deterministic function of the device time. It is sampled once per tick for its target, and pulls the handle
+to the target through its grip, a spring and a damper. The plant interpolates between two samples.
 
-The hands of this package are parts (`devices.virtual.hands.kernels`), so that a compiled loop can ask them; a hand may
-as well be a class in plain Python that has `Hand.sample` alone.
+The hands of this package are parts (`devices.virtual.hands.kernels`), which the compiled loop can call. A hand may also
+be a class in plain Python that implements only `Hand.sample`.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from haptics.settings import bounded, check, documented, free
 
 
 class HandSample(NamedTuple):
-    """The hand at one instant.
+    """State of a hand at one instant.
 
     Attributes
     ----------
     x, y : float
-        Where it wants the handle [m].
+        Target of the handle [m].
     force_x, force_y : float
-        Force it adds to that of its grip [N].
+        Force in addition to the force of the grip [N].
     grip : float
-        Part of the grip's stiffness and damping that is in effect, 0 (let go) to 1.
+        Effective fraction of the stiffness and damping of the grip, 0 (released) to 1.
     buttons : int
-        The device's buttons that it holds: button n is bit n, from 1 on; bit 0 follows from the grip.
+        Pressed buttons of the device: button n is bit n, from 1 on; bit 0 is derived from the grip.
     """
 
     x: float
@@ -49,14 +49,14 @@ class HandSample(NamedTuple):
 
 
 class Hand(ABC):
-    """A hand on the handle of a virtual device.
+    """Hand on the handle of a virtual device.
 
     Attributes
     ----------
     stiffness, damping : float
-        The grip, a spring [N/m] and a damper [N s/m] between the handle and the hand's target.
+        Stiffness [N/m] and damping [N s/m] of the grip, between the handle and the target of the hand.
     start : (x, y)
-        Where the handle is when the device is opened [m].
+        Position of the handle when the device is opened [m].
     """
 
     stiffness: float
@@ -65,13 +65,13 @@ class Hand(ABC):
 
     @abstractmethod
     def sample(self, time: float, handle: Vector) -> HandSample:
-        """Return the hand at `time` [s]; `handle` is where the device last saw its handle, (2,) [m]."""
+        """Return the state of the hand at `time` [s]; `handle` is the last measured position, (2,) [m]."""
 
-    def prepare(self) -> None:  # noqa: B027 (only a hand that is compiled has something to prepare)
-        """Compile what `sample` needs, where somebody will wait for that; the hand stays as it is."""
+    def prepare(self) -> None:  # noqa: B027 (optional override)
+        """Compile `sample` in advance, without a change of the state."""
 
-    def restart(self) -> None:  # noqa: B027 (only a hand with a memory has something to forget)
-        """Begin anew at time zero."""
+    def restart(self) -> None:  # noqa: B027 (optional override)
+        """Reset the hand to time zero."""
 
 
 HAND_FIELDS: list[tuple[Any, ...]] = [
@@ -83,26 +83,31 @@ HAND_FIELDS: list[tuple[Any, ...]] = [
     ("edges", "<i8"),
     ("edge_count", "<i8"),
 ]
-"""What the record of a hand begins with: where the device last saw its handle [m], what a `HandSample` has, and where
-the table of its presses lies, with how many rows (`devices.virtual.hands.presses.EDGE`)."""
+"""First fields of the record of a hand.
+
+They are the last measured position of the handle [m], the fields of a `HandSample`, and the address and number of rows
+of the table of button presses (`devices.virtual.hands.presses.EDGE`).
+"""
 
 HAND = np.dtype(HAND_FIELDS)
 
 
 class CompiledHand(Hand):
-    """A hand that moves without Python: by a part (`haptics.parts`) ``(record, time, 0.0)`` that fills in the sample.
+    """Hand that runs without Python, by a part that fills the sample.
+
+    The part has the signature ``(record, time, 0.0)`` (`haptics.parts`).
 
     Parameters
     ----------
     record : (1,) structured array
-        Begins with `HAND_FIELDS`; all else is the part's own.
+        Record that begins with `HAND_FIELDS`.
     presses : sequence of str
-        The buttons that it presses, and when (`devices.virtual.hands.presses`).
+        Buttons that it presses, with times (`devices.virtual.hands.presses`).
 
     Attributes
     ----------
     place : int
-        Where the record lies in memory.
+        Address of the record.
     """
 
     def __init__(self, record: NDArray[Any], presses: Sequence[str] = ()) -> None:
@@ -110,24 +115,24 @@ class CompiledHand(Hand):
         self._edges = edges_of(parse_presses(presses, "hand.presses"))
         record["edges"], record["edge_count"] = self._edges.ctypes.data, len(self._edges)
         self.place: int = record.ctypes.data
-        numbers = record.view(np.float64)  # all fields are of this size, and `HAND_FIELDS` come first
+        numbers = record.view(np.float64)  # all fields have this size, and `HAND_FIELDS` come first
         self._handle, self._sample = numbers[:2], numbers[2:7]
         self._buttons = record["buttons"]
 
     @property
     @abstractmethod
     def _part(self) -> Callable[..., None]:
-        """The part's kernel, imported when it is asked for: whoever only names hands does without numba."""
+        """Kernel of the part, imported on access, so that listing the hands does not import numba."""
 
     @functools.cached_property
     def address(self) -> int:
-        """Where the part lies, compiled now if it never was."""
+        """Address of the part, compiled on first use."""
         from haptics.parts import address_of_part
 
         return address_of_part(self._part, self._record.dtype)
 
     def prepare(self) -> None:
-        """Compile the part, and what calls it; see `Hand.prepare`."""
+        """Compile the part and its caller; see `Hand.prepare`."""
         from haptics.parts import run_part
 
         copy = self._record.copy()
@@ -140,7 +145,7 @@ class CompiledHand(Hand):
         return functools.partial(run_part, self.address, self.place)
 
     def sample(self, time: float, handle: Vector) -> HandSample:
-        """Return the hand at `time` [s], which the part says."""
+        """Return the state of the hand at `time` [s], computed by the part."""
         self._handle[:] = handle
         self._ask(time, 0.0)
         x, y, force_x, force_y, grip = self._sample.tolist()
@@ -149,17 +154,17 @@ class CompiledHand(Hand):
 
 @dataclass(frozen=True)
 class HandSettings(ABC):
-    """Base of the settings of a hand."""
+    """Base class of the settings of a hand."""
 
     @abstractmethod
     def build(self, seed: int, workspace: Workspace) -> Hand:
-        """Make the hand; raise `ConfigurationError` if it cannot do what it should within `workspace`."""
+        """Create the hand; raise `ConfigurationError` if its motion does not fit into `workspace`."""
 
 
 @documented
 @dataclass(frozen=True)
 class PressingSettings(HandSettings):
-    """Settings of every hand that has a name."""
+    """Settings of every named hand."""
 
     presses: Any = free(
         (), "a list of texts BUTTON@SECONDS+DURATION", doc="buttons that it presses, such as ['2@1.5+0.2']"
@@ -168,7 +173,7 @@ class PressingSettings(HandSettings):
     def __post_init__(self) -> None:
         check(self, "hand")
         parse_presses(self.presses, "hand.presses")
-        object.__setattr__(self, "presses", tuple(self.presses))  # frozen: lists from a file become tuples
+        object.__setattr__(self, "presses", tuple(self.presses))  # frozen; lists from a file become tuples
 
 
 @documented
@@ -189,7 +194,7 @@ def number_rows(value: Any, width: int, where: str) -> tuple[tuple[float, ...], 
     Raises
     ------
     ConfigurationError
-        Naming the row of `where` that is wrong.
+        With the invalid row of `where`.
     """
     if not isinstance(value, list | tuple):
         raise ConfigurationError(f"{where} = {value!r}: must be a list of rows of {width} numbers.")

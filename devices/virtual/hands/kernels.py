@@ -1,7 +1,7 @@
-"""The hands as parts: each fills in its record what it does at a time.
+"""Kernels of the hands: each fills its record with the state of the hand at a time.
 
-Every kernel is a part ``(record, time, 0.0)`` (`haptics.parts`) whose record begins with `HAND_FIELDS`. Tables lie in
-arrays of their own; the hand's record has their address and how many rows they have.
+Every kernel is a part ``(record, time, 0.0)`` (`haptics.parts`) whose record begins with `HAND_FIELDS`. Tables are
+separate arrays; the record contains their address and number of rows.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from haptics.jit import kernel, merged_kernel
 from haptics.parts import float_at, integer_at, record_at
 
 _BEGIN = np.dtype([("time", "<f8")])
-"""What the rows of every table begin with: when they begin [s]."""
+"""Common first field of the rows of all tables: the time at which they begin [s]."""
 
 _PHASE_SIZE, _ROW_SIZE, _PIECE_SIZE, _EDGE_SIZE = (row.itemsize for row in (PHASE, ROW, PIECE, EDGE))
 
@@ -30,7 +30,7 @@ _place_in = merged_kernel(place_in)
 
 @merged_kernel
 def _begun(table: int, count: int, size: int, time: float) -> int:
-    """Return how many of the `count` rows at `table`, each of `size` [bytes], begin at `time` [s] or before."""
+    """Return the number of the `count` rows at `table`, of `size` bytes, that begin by `time` [s]."""
     low, high = 0, count
     while low < high:
         middle = (low + high) // 2
@@ -43,14 +43,14 @@ def _begun(table: int, count: int, size: int, time: float) -> int:
 
 @merged_kernel
 def _press(s: Any, time: float) -> None:
-    """Hold the buttons that are to be held at `time` [s]."""
+    """Set the buttons that are pressed at `time` [s]."""
     begun = _begun(s.edges, s.edge_count, _EDGE_SIZE, time)
     s.buttons = record_at(s.edges + (begun - 1) * _EDGE_SIZE, EDGE).buttons if begun > 0 else 0
 
 
 @merged_kernel
 def _tremble(s: Any, time: float) -> None:
-    """Set the force to that of the tremor."""
+    """Set the force to the tremor."""
     x, y = 0.0, 0.0
     if s.trembles:
         for k in range(WAVES):
@@ -65,14 +65,14 @@ def _tremble(s: Any, time: float) -> None:
 
 @merged_kernel
 def _relaxation(phase: Any, elapsed: float) -> Any:
-    """Return how far a resting hand has relaxed, 0 to 1, `elapsed` [s] after the `phase` began."""
+    """Return the relaxation of a resting hand, 0 to 1, `elapsed` [s] after the start of the `phase`."""
     u = min(max(min(elapsed, phase.duration - elapsed) / phase.relaxing, 0.0), 1.0)
     return u * u * (3.0 - 2.0 * u)
 
 
 @merged_kernel
 def _wander(s: Any, time: float, size: float) -> None:
-    """Add the fluctuating force of a rest, whose norm stays below `size` [N]."""
+    """Add the fluctuating force of a rest, whose norm is below `size` [N]."""
     x, y = 0.0, 0.0
     for k in range(WANDERING):
         wave = size * s.wander[k, 1] * math.sin(s.wander[k, 0] * time + s.wander[k, 2])
@@ -84,7 +84,7 @@ def _wander(s: Any, time: float, size: float) -> None:
 
 @kernel
 def minimum_jerk(s: Any, time: float, _: float) -> None:
-    """Move along the tour; where the handle is does not matter."""
+    """Move along the tour, independently of the position of the handle."""
     _press(s, time)
     within = time % s.length
     phase = record_at(s.phases + (_begun(s.phases, s.phase_count, _PHASE_SIZE, within) - 1) * _PHASE_SIZE, PHASE)
@@ -102,7 +102,7 @@ def minimum_jerk(s: Any, time: float, _: float) -> None:
 
 @kernel
 def scripted_force(s: Any, time: float, _: float) -> None:
-    """Push as the script says; there is no grip that the target would matter to."""
+    """Push with the scripted force; without a grip the target has no effect."""
     _press(s, time)
     now = time % s.period if s.period > 0.0 else time
     after = _begun(s.rows, s.row_count, _ROW_SIZE, now)
@@ -120,7 +120,7 @@ def scripted_force(s: Any, time: float, _: float) -> None:
 
 @kernel
 def recorded(s: Any, time: float, _: float) -> None:
-    """Follow the cubics of the path, then hold on to its end; where the handle is does not matter."""
+    """Follow the cubics of the path and then hold its end, independently of the position of the handle."""
     _press(s, time)
     _tremble(s, time)
     if time >= s.duration:
@@ -138,11 +138,11 @@ def recorded(s: Any, time: float, _: float) -> None:
 
 @merged_kernel
 def _look(s: Any) -> None:
-    """Take over what the view has published since the last look; where it is writing just now, the next look will."""
+    """Copy the newest state published by the view; if it is being written, wait for the next call."""
     before = integer_at(s.lock)
     if before >> 1 == s.version:
         return
-    x, y, engaged = float_at(s.shown), float_at(s.shown + 8), integer_at(s.shown + 16)  # `HAND_TARGET`
+    x, y, engaged = float_at(s.shown), float_at(s.shown + 8), integer_at(s.shown + 16)  # fields of `HAND_TARGET`
     buttons, ease = integer_at(s.shown + 24), float_at(s.shown + 32)
     if before % 2 != 0 or integer_at(s.lock) != before:
         return
@@ -157,7 +157,7 @@ def _look(s: Any) -> None:
 
 @merged_kernel
 def _follow(s: Any, elapsed: float) -> None:
-    """Advance the critically damped filter exactly, the mouse standing still meanwhile."""
+    """Advance the critically damped filter exactly, for a constant mouse position."""
     rate = s.rate
     decay = math.exp(-rate * elapsed)
     for i in range(2):
@@ -169,7 +169,7 @@ def _follow(s: Any, elapsed: float) -> None:
 
 @kernel
 def mouse(s: Any, time: float, _: float) -> None:
-    """Follow the mouse; while it is off, float along with the handle."""
+    """Follow the mouse; while it is not engaged, move with the handle."""
     _look(s)
     _press(s, time)
     s.buttons |= s.clicked

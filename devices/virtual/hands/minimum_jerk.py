@@ -1,10 +1,9 @@
-"""A hand on a tour: minimum-jerk strokes, a curve, and rests during which it keeps fluctuating.
+"""Hand on a tour: minimum-jerk strokes, a curve, and rests with a fluctuating force.
 
-Between two points a hand moves with a bell-shaped speed that minimises jerk (Flash and Hogan 1985); the path fraction
-is ``10 u^3 - 15 u^4 + 6 u^5`` of the time fraction ``u``. Unless other points are given, the tour makes the motions
-with which Kikuuwe et al. 2006, section V, show their models: straight strokes a-b-c-d, a curve d-e, and rests at b and
-c. At rest the hand relaxes its grip and its force wanders about, too weak to overcome the friction it has just moved
-against.
+Between two points a hand moves with a bell-shaped speed profile that minimises jerk (Flash and Hogan 1985). The path
+fraction is ``10 u^3 - 15 u^4 + 6 u^5`` of the time fraction ``u``. The default tour consists of the motions in section
+V of Kikuuwe et al. 2006: straight strokes a-b-c-d, a curve d-e, and rests at b and c. At rest the hand relaxes its
+grip, and its force fluctuates, too weak to overcome the friction of the motion before.
 """
 
 from __future__ import annotations
@@ -33,19 +32,19 @@ DEFAULT_POINTS: dict[str, Point] = {
     "d": (0.06, 0.02),
     "e": (-0.03, 0.02),
 }
-"""The lettered points [m] of the default tour, relative to the centre of the workspace."""
+"""Points of the default tour by letter [m], relative to the centre of the workspace."""
 
 _ROOM: Point = (0.1, 0.08)
-"""Half width and half height [m] of the workspace the default tour is made for; smaller ones shrink it."""
+"""Half width and height of the default tour's workspace [m]; smaller ones scale the tour down."""
 
 _CURVES = ("d-e",)
 _RESTS = ("b", "c")
 
 PEAK_TO_MEAN_SPEED = 1.875
-"""How much faster than on average a minimum-jerk stroke is at its middle."""
+"""Ratio of peak speed to mean speed of a minimum-jerk stroke."""
 
 _WANDER = ((0.9, 0.6), (2.3, 0.4))
-"""Frequency [Hz] and share of the waves of the fluctuating force; the shares add up to 1: it stays below its peak."""
+"""Frequency [Hz] and fraction of the waves of the fluctuating force; the fractions add up to 1."""
 
 WANDERING = len(_WANDER)
 
@@ -61,8 +60,11 @@ TOUR = np.dtype(
         ("wander", "<f8", (WANDERING, 5)),
     ]
 )
-"""The hand in one record: ``phases`` is where its tour lies; for each wave of the fluctuating force ``wander`` has its
-angular frequency [rad/s], its share, its phase [rad], and its direction (x, y)."""
+"""Record of the hand.
+
+``phases`` is the address of the tour. Each row of ``wander`` contains the angular frequency [rad/s], the fraction, the
+phase [rad] and the direction (x, y) of a wave of the fluctuating force.
+"""
 
 
 @documented
@@ -95,24 +97,24 @@ class MinimumJerkSettings(GripSettings):
         points = number_rows(self.points, 2, "hand.points")
         if len(points) == 1:
             raise ConfigurationError("hand.points has one point: a tour needs 2 or more, or none for the default.")
-        object.__setattr__(self, "points", points)  # frozen: lists from a file become tuples
+        object.__setattr__(self, "points", points)  # frozen; lists from a file become tuples
         for name in ("curves", "rests"):
             object.__setattr__(self, name, _words(getattr(self, name), f"hand.{name}"))
 
     def build(self, seed: int, workspace: Workspace) -> MinimumJerkHand:
-        """Plan the tour within `workspace`; `seed` decides tremor and fluctuation."""
+        """Plan the tour within `workspace`; `seed` determines tremor and fluctuation."""
         return MinimumJerkHand(self, seed, workspace)
 
 
 class MinimumJerkHand(CompiledHand):
-    """A hand that tours its points for ever. Build it with `MinimumJerkSettings.build`.
+    """Hand that repeats a tour of its points, created by `MinimumJerkSettings.build`.
 
     Attributes
     ----------
     points : dict
-        Letter to point (x, y) [m].
+        Point (x, y) by letter [m].
     phases : tuple of Phase
-        The tour in order; after ``length`` [s] it begins again.
+        Phases of the tour in order; the tour repeats after ``length`` [s].
     """
 
     def __init__(self, settings: MinimumJerkSettings, seed: int, workspace: Workspace) -> None:
@@ -136,13 +138,13 @@ class MinimumJerkHand(CompiledHand):
         return minimum_jerk
 
     def phase_at(self, time: float) -> Phase:
-        """Return the part of the tour the hand is in at `time` [s]."""
+        """Return the phase of the tour at `time` [s]."""
         return self.phases[bisect_right(self.phases, time % self.length, key=lambda phase: phase.start) - 1]
 
 
 @functools.lru_cache(64)
 def _tour(settings: MinimumJerkSettings, workspace: Workspace) -> tuple[dict[str, Point], tuple[Phase, ...]]:
-    """Return the points of the tour by letter and its phases; many hands, one for each seed, are on the same tour."""
+    """Return the points of the tour by letter, and its phases; cached, because many seeds share a tour."""
     points = _lettered(settings, workspace)
     phases = _plan(settings, points)
     _require_inside(phases, workspace)
@@ -184,7 +186,7 @@ def _words(value: Any, where: str) -> tuple[str, ...]:
 
 
 def _chosen(words: tuple[str, ...], allowed: list[str], default: tuple[str, ...], where: str) -> tuple[str, ...]:
-    """Return `words`, or `default` if there are none; refuse a word that is not `allowed`."""
+    """Return `words`, or `default` if empty; raise `ConfigurationError` unless all are `allowed`."""
     for word in words:
         if word not in allowed:
             raise ConfigurationError(f"{where} has {word!r}: must be one of {', '.join(allowed)}.")
@@ -192,7 +194,7 @@ def _chosen(words: tuple[str, ...], allowed: list[str], default: tuple[str, ...]
 
 
 def _plan(settings: MinimumJerkSettings, points: dict[str, Point]) -> tuple[Phase, ...]:
-    """Lay stops and strokes one after the other."""
+    """Return the sequence of stops and strokes."""
     phases: list[Phase] = []
     now = 0.0
     letters = list(points)
@@ -220,7 +222,7 @@ def _plan(settings: MinimumJerkSettings, points: dict[str, Point]) -> tuple[Phas
 
 
 def _require_inside(phases: tuple[Phase, ...], workspace: Workspace) -> None:
-    """Refuse a half circle that leaves the workspace; straight strokes stay where their ends are."""
+    """Raise `ConfigurationError` if a half circle leaves the workspace; straight strokes cannot."""
     for phase in phases:
         places = [phase.at(part / 90.0 * phase.duration) for part in range(91)] if phase.centre else []
         for x, y in places:

@@ -1,4 +1,4 @@
-"""The mouse as a hand: the live view says where it is, sixty times a second; a filter makes a smooth motion of it."""
+"""Mouse as a hand: the live view publishes its position 60 times a second; a filter smooths it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,12 @@ from haptics.servo.lane import Lane
 from haptics.settings import bounded, documented, string
 
 HAND_TARGET = np.dtype([("position", "<f8", (2,)), ("engaged", "<i8"), ("buttons", "<i8"), ("ease", "<f8")])
-"""What the view publishes: where the mouse is on the plane [m], 1 while it holds the handle, else 0, the device's
-buttons that are held (`devices.virtual.hands.hand.HandSample`), whether it holds the handle or not, and how loosely it
-holds it, 0 to 1: as firmly as it can where nobody says so."""
+"""Record published by the view.
+
+It contains the position of the mouse in the plane [m], 1 while the mouse holds the handle, else 0, the pressed buttons
+of the device (`devices.virtual.hands.hand.HandSample`), independent of the grip, and the looseness of the grip from 0
+to 1, by default 0 (firm).
+"""
 
 MOUSE = np.dtype(
     [
@@ -38,8 +41,12 @@ MOUSE = np.dtype(
         ("ease", "<f8"),
     ]
 )
-"""The hand in one record: where lock and record of the lane lie, the `rate` of the filter [1/s], the workspace [m];
-when it was last asked [s], what it saw then, and the velocity of the filter [m/s], whose position is the target."""
+"""Record of the hand.
+
+It contains the addresses of lock and record of the lane, the `rate` of the filter [1/s] and the workspace [m], followed
+by the time [s] and the state of the mouse at the last sample, and the velocity of the filter [m/s], whose position is
+the target.
+"""
 
 
 @documented
@@ -58,12 +65,12 @@ class MouseSettings(GripSettings):
             raise ConfigurationError("the hand mouse needs the live view, which was not started: choose another hand.")
 
     def build(self, seed: int, workspace: Workspace) -> MouseHand:
-        """Attach to the view's file; `seed` decides the tremor, if there is any."""
+        """Map the file of the view; `seed` determines the tremor."""
         return MouseHand(self, seed, workspace)
 
 
 class MouseHand(CompiledHand):
-    """A hand that follows the mouse. Build it with `MouseSettings.build`."""
+    """Hand that follows the mouse, created by `MouseSettings.build`."""
 
     def __init__(self, settings: MouseSettings, seed: int, workspace: Workspace) -> None:
         self.stiffness, self.damping = settings.stiffness, settings.damping
@@ -84,7 +91,7 @@ class MouseHand(CompiledHand):
         return mouse
 
     def restart(self) -> None:
-        """Begin anew at time zero, with the hand off the handle."""
+        """Reset the hand to time zero, with the handle released."""
         record = self._record
         record["time"], record["version"] = 0.0, -1
         record["engaged"] = record["clicked"] = 0

@@ -1,4 +1,4 @@
-"""The parts of a hand's tour: strokes, curves and stops, and where a hand is in them."""
+"""Phases of the tour of a hand: strokes, curves and stops."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from devices.common.workspace import Point
 
 _RELAXING = 0.25
-"""Time the hand takes to relax, and to take hold again [s]."""
+"""Time in which the hand relaxes its grip, and tightens it again [s]."""
 
 PHASE = np.dtype(
     [
@@ -25,25 +25,25 @@ PHASE = np.dtype(
         ("relaxing", "<f8"),
     ]
 )
-"""A `Phase` as kernels read it; ``relaxing`` is in what time the hand relaxes during a rest [s]."""
+"""Kernel record of a `Phase`; ``relaxing`` is the time in which the hand relaxes during a rest [s]."""
 
 
 @dataclass(frozen=True)
 class Phase:
-    """One part of the tour: a stroke, a curve or a stop.
+    """Phase of the tour: a stroke, a curve or a stop.
 
     Attributes
     ----------
     label : str
-        The letters it connects (``a-b``), or the letter it stops at.
+        Letters that it connects (``a-b``), or letter of the stop.
     start, duration : float
-        When it begins within the tour and how long it takes [s].
+        Start within the tour and duration [s].
     origin, goal : (x, y)
-        Where it begins and ends [m].
+        First and last point [m].
     centre : (x, y) or None
-        Centre of the half circle, for a curve; it is run through anticlockwise.
+        Centre of the half circle of a curve, which is anticlockwise.
     rest : bool
-        Whether the hand relaxes and its force fluctuates.
+        True if the hand relaxes and its force fluctuates.
     """
 
     label: str
@@ -56,11 +56,11 @@ class Phase:
 
     @property
     def curved(self) -> bool:
-        """Whether it is a half circle."""
+        """True for a half circle."""
         return self.centre is not None
 
     def at(self, elapsed: float) -> Point:
-        """Return where the hand is, `elapsed` [s] after the phase began [m]."""
+        """Return the position of the hand `elapsed` [s] after the start of the phase [m]."""
         x, y = place_in(self, elapsed)
         return x, y
 
@@ -73,7 +73,10 @@ class Phase:
 
 
 def place_in(phase: Any, elapsed: float) -> Any:
-    """Return where a hand is, (x, y) [m], `elapsed` [s] after a `phase` began: a `Phase`, or a row of dtype `PHASE`."""
+    """Return the position (x, y) [m] of a hand `elapsed` [s] after the start of a phase.
+
+    `phase` is a `Phase` or a row of dtype `PHASE`.
+    """
     x, y = phase.origin[0], phase.origin[1]
     goal_x, goal_y = phase.goal[0], phase.goal[1]
     if x == goal_x and y == goal_y:

@@ -1,4 +1,4 @@
-"""The buttons that a hand presses: which one, when, for how long; and as what a kernel reads that."""
+"""Button presses of a hand, with times and durations, and their table for kernels."""
 
 from __future__ import annotations
 
@@ -13,32 +13,34 @@ from devices.common.timed import ROUNDING, Timed, parts_of
 from haptics.errors import ConfigurationError
 
 MOST_BUTTONS = 31
-"""Buttons are numbered from 1 to this; button n is bit n of the column ``buttons``."""
+"""Maximum button number; button n is bit n of the column ``buttons``."""
 
 CLICK = 0.1
-"""How long a button is held where nothing is said [s]."""
+"""Default duration of a press [s]."""
 
 EDGE = np.dtype([("time", "<f8"), ("buttons", "<i8")])
-"""From when on [s] which buttons are held, as bits."""
+"""Buttons that are pressed from a time [s] on, as bits."""
 
 _FORM = "a list of texts BUTTON@SECONDS+DURATION, such as ['2@1.5+0.2']"
 
 
 @dataclass(frozen=True, slots=True)
 class Press(Timed):
-    """A button that is pressed, and when. As text, ``2@1.5`` or ``2@1.5+0.2``, it is what `parse_presses` reads.
+    """Press of a button at a time.
+
+    ``str()`` gives text such as ``2@1.5+0.2``, which `parse_presses` parses.
 
     Attributes
     ----------
     name : str
-        The button's number; the dead-man's button, 0, belongs to the grip.
+        Number of the button; button 0, the dead-man's button, belongs to the grip.
     duration : float or None
-        How long it is held [s]; None for `CLICK`.
+        Duration of the press [s]; None for `CLICK`.
 
     Raises
     ------
     ConfigurationError
-        If there is no such button, or the time is not one.
+        If the button does not exist, or the time is invalid.
     """
 
     KIND: ClassVar[str] = "press"
@@ -47,7 +49,7 @@ class Press(Timed):
         if not (self.name.isascii() and self.name.isdecimal() and 1 <= int(self.name) <= MOST_BUTTONS):
             grip = " (0, the dead-man's, is held by a firm grip)" if self.name == "0" else ""
             raise ConfigurationError(f"press {self}: must be of a button with a number from 1 to {MOST_BUTTONS}{grip}.")
-        Timed.__post_init__(self)  # a class with slots is made twice: `super` would look in the first
+        Timed.__post_init__(self)  # `super()` without arguments fails here: `slots=True` creates the class twice
 
     @property
     def bit(self) -> int:
@@ -56,17 +58,17 @@ class Press(Timed):
 
     @property
     def span(self) -> tuple[float, float]:
-        """From when to when it is held [s]; a tick that is due at the end does not have it any more."""
+        """Start and end of the press [s]; a tick that is due at the end is outside."""
         return self.start - ROUNDING, self.start + (CLICK if self.duration is None else self.duration) - ROUNDING
 
 
 def parse_presses(texts: Any, where: str) -> tuple[Press, ...]:
-    """Read a list of ``BUTTON@SECONDS`` or ``BUTTON@SECONDS+DURATION``; `where` is what a person calls the list.
+    """Parse a list of ``BUTTON@SECONDS`` or ``BUTTON@SECONDS+DURATION``; `where` is its name in messages.
 
     Raises
     ------
     ConfigurationError
-        Naming the text and what is allowed.
+        With the invalid text and the allowed form.
     """
     if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
         raise ConfigurationError(f"{where} = {texts!r}: must be {_FORM}.")
@@ -80,7 +82,7 @@ def parse_presses(texts: Any, where: str) -> tuple[Press, ...]:
 
 
 def edges_of(presses: Iterable[Press]) -> NDArray[Any]:
-    """Return when which buttons are held, (n,) of dtype `EDGE`, by time; before the first one none is."""
+    """Return the table of pressed buttons, (n,) of dtype `EDGE`, sorted by time."""
     spans = [(*press.span, press.bit) for press in presses]
     times = sorted({time for begin, end, _ in spans for time in (begin, end)})
     edges = np.zeros(len(times), EDGE)

@@ -1,7 +1,9 @@
-"""A hand that repeats a recorded path: positions, or the joint angles of a five-bar haptic device, from a CSV file.
+"""Hand that replays a recorded path from a CSV file.
+
+The file contains positions, or joint angles of a five-bar haptic device.
 
 Between the recorded samples the path is a monotone piecewise cubic (Fritsch and Butland 1984): its velocity is
-continuous, and it never leaves the box that the samples span. It begins and ends at rest.
+continuous, and it never leaves the bounding box of the samples. It begins and ends at rest.
 """
 
 from __future__ import annotations
@@ -23,25 +25,24 @@ from haptics.errors import ConfigurationError
 from haptics.settings import bounded, documented, flag, string
 
 POSITION_NAMES = (("x", "y"), ("x_m", "y_m"), ("position_x", "position_y"), ("px", "py"))
-"""Column names positions may have [m]."""
+"""Accepted column names of positions [m]."""
 
 JOINT_NAMES = (("joint1", "joint2"),)
 """Column names of the two motor angles of a five-bar linkage [rad]."""
 
 LARGEST_SPEED = 10.0
-"""Faster than any hand [m/s]: the file is in other units."""
+"""Maximum plausible speed [m/s]; above it, the file has other units."""
 
 LONGEST = 1e6
-"""Longer than any recording [s]: the time is in other units."""
+"""Maximum plausible duration [s]; above it, the time has other units."""
 
 PIECE = np.dtype([("begin", "<f8"), ("end", "<f8"), ("cubic", "<f8", (2, 4))])
-"""A piece of the path: from when to when [s], and the coefficients of x and y in ascending powers of its time fraction
-[m]."""
+"""Piece of the path: start and end [s], and ascending coefficients of x and y [m]."""
 
 PATH = np.dtype(
     [*HAND_FIELDS, *TREMOR_FIELDS, ("pieces", "<i8"), ("piece_count", "<i8"), ("duration", "<f8"), ("end", "<f8", (2,))]
 )
-"""The hand in one record; ``pieces`` is where the path lies, ``end`` the last point of it [m]."""
+"""Record of the hand; ``pieces`` is the address of the path, ``end`` its last point [m]."""
 
 _LENGTHS = ("a1", "a2", "a3", "a4", "a5")
 _OFFSETS = ("q1", "q5")
@@ -78,7 +79,7 @@ class RecordedSettings(GripSettings):
             raise ConfigurationError("the hand recorded needs hand.file, a CSV file with the path of a hand.")
 
     def build(self, seed: int, workspace: Workspace) -> RecordedHand:
-        """Read the path and fit it into `workspace`; `seed` decides the tremor, if there is any."""
+        """Read the path and fit it into `workspace`; `seed` determines the tremor."""
         table = read_table(self.file)
         times, path = table.times(), positions_of(table)
         if not times[-1] <= LONGEST:
@@ -95,12 +96,12 @@ class RecordedSettings(GripSettings):
 
 
 class RecordedHand(CompiledHand):
-    """A hand on a recorded path, which holds the last point for ever. Build it with `RecordedSettings.build`.
+    """Hand on a recorded path, which holds the last point at the end, created by `RecordedSettings.build`.
 
     Attributes
     ----------
     duration : float
-        Length of the recording [s].
+        Duration of the recording [s].
     """
 
     def __init__(self, settings: RecordedSettings, times: NDArray[np.float64], path: Points, seed: int) -> None:
@@ -127,7 +128,7 @@ def positions_of(table: Table) -> Points:
     Raises
     ------
     ConfigurationError
-        If the file has neither positions nor joint angles, or no geometry to go with the angles.
+        If the file has neither positions nor joint angles, or no geometry for the angles.
     """
     positions = table.find(*POSITION_NAMES)
     if positions is not None:
@@ -167,7 +168,7 @@ def linkage_of(table: Table) -> FiveBar:
 
 
 def assignments(comments: Iterable[str]) -> dict[str, float]:
-    """Return the numbers given in comment lines as ``name=number``, or ``a=b=number`` for several names at once."""
+    """Return the numbers in comment lines such as ``name=number`` or ``a=b=number``."""
     return {
         name.strip(): float(number)
         for line in comments
@@ -210,7 +211,7 @@ def _pieces(times: NDArray[np.float64], path: Points) -> NDArray[Any]:
 
 
 def _inner_slopes(step: NDArray[np.float64], chord: Points) -> Points:
-    """Return the weighted harmonic mean of the two chords at each inner sample, zero where they differ in sign."""
+    """Return the weighted harmonic mean of both chords at each inner sample, zero if signs differ."""
     before, after = chord[:-1], chord[1:]
     heavy, light = step[:-1] + 2.0 * step[1:], 2.0 * step[:-1] + step[1:]
     with np.errstate(all="ignore"):

@@ -1,4 +1,4 @@
-"""The hands by name: what ``--hand`` and the table ``hand`` of a configuration can ask for."""
+"""Hands by name, for ``--hand`` and the table ``hand`` of a configuration."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ HANDS: dict[str, type[HandSettings]] = {
     "recorded": RecordedSettings,
     "mouse": MouseSettings,
 }
-"""Hand name to the class of its settings, whose ``build`` makes the hand."""
+"""Settings class of every hand, by name; its ``build`` creates the hand."""
 
 DEFAULT_HAND = "minimum-jerk"
 
 HandTable = Mapping[str, Any] | HandSettings
-"""A hand as a table of names and values, or ready made."""
+"""A hand as a table of names and values, or as validated settings."""
 
 
 def hand_settings(text: str) -> dict[str, str]:
-    """Return the table ``hand`` that ``--hand NAME|FILE`` asks for.
+    """Return the table ``hand`` for the option ``--hand NAME|FILE``.
 
     Raises
     ------
@@ -52,7 +52,7 @@ def hand_settings(text: str) -> dict[str, str]:
         return {"name": text}
     try:
         found = Path(text).is_file()
-    except (OSError, ValueError):  # too long, or with a zero byte: no file name
+    except (OSError, ValueError):  # not a file name: too long, or with a zero byte
         found = False
     if found:
         return {"name": "recorded", "file": text}
@@ -63,12 +63,12 @@ def hand_settings(text: str) -> dict[str, str]:
 def parse_hand(table: HandTable | None) -> HandSettings:
     """Return the validated settings of a hand from its table: ``name`` and the settings of that hand.
 
-    Settings that have been validated already, of whatever hand, are returned as they are.
+    Settings that are already validated are returned unchanged.
 
     Raises
     ------
     ConfigurationError
-        On an unknown hand or a wrong setting.
+        If the hand is unknown or a setting is invalid.
     """
     if isinstance(table, HandSettings):
         return table
@@ -82,20 +82,20 @@ def parse_hand(table: HandTable | None) -> HandSettings:
 
 
 def make_hand(table: HandTable | None, seed: int, workspace: Workspace) -> Hand:
-    """Make the hand that `table` describes, for a device with that `workspace`.
+    """Create the hand that `table` describes, for a device with this `workspace`.
 
     Parameters
     ----------
     table : mapping, HandSettings or None
-        ``name`` (default "minimum-jerk") and the settings of that hand; or its settings, ready made.
+        ``name`` (default "minimum-jerk") and the settings of that hand, or its validated settings.
     seed : int
-        Decides everything random about the hand.
+        Seed of the random numbers of the hand.
     workspace : Workspace
-        Where its targets must lie.
+        Area that must contain its targets.
 
     Raises
     ------
     ConfigurationError
-        On an unknown hand, a wrong setting or file, or a path that leaves the workspace.
+        If the hand is unknown, a setting or file is invalid, or a path leaves the workspace.
     """
     return parse_hand(table).build(seed, workspace)

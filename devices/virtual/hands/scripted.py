@@ -1,4 +1,4 @@
-"""A hand that only pushes: a force written down as a function of time, with no grip on the handle."""
+"""Hand that only pushes: a force as a function of time, without a grip on the handle."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from haptics.errors import ConfigurationError
 from haptics.settings import bounded, documented, free, string
 
 FORCE_NAMES = (("fx", "fy"), ("force_x", "force_y"), ("fx_n", "fy_n"), ("force_x_n", "force_y_n"))
-"""Column names a force may have in a file [N]."""
+"""Accepted column names of the force in a file [N]."""
 
 LARGEST_FORCE = 100.0
-"""More than a hand can do with a handle [N]."""
+"""Maximum force of a hand on a handle [N]."""
 
 ROW = np.dtype([("time", "<f8"), ("force", "<f8", (2,))])
-"""A row of the script."""
+"""Row of the script."""
 
 SCRIPT = np.dtype([*HAND_FIELDS, ("rows", "<i8"), ("row_count", "<i8"), ("period", "<f8")])
-"""The hand in one record; ``rows`` is where the script lies."""
+"""Record of the hand; ``rows`` is the address of the script."""
 
 
 @documented
@@ -51,10 +51,10 @@ class ScriptedForceSettings(PressingSettings):
             raise ConfigurationError(
                 "the hand scripted-force needs either hand.script, rows of [time, fx, fy], or hand.file."
             )
-        object.__setattr__(self, "script", rows)  # frozen: lists from a file become tuples
+        object.__setattr__(self, "script", rows)  # frozen; lists from a file become tuples
 
     def build(self, seed: int, workspace: Workspace) -> ScriptedForceHand:
-        """Read and check the script; `seed` does not matter."""
+        """Read and validate the script; `seed` is not used."""
         rows = _rows_of(self.file) if self.file else self.script
         where = self.file or "hand.script"
         for number, row in enumerate(rows):
@@ -68,7 +68,7 @@ class ScriptedForceSettings(PressingSettings):
 
 
 class ScriptedForceHand(CompiledHand):
-    """A force as a function of time. Build it with `ScriptedForceSettings.build`."""
+    """Hand with a force as a function of time, created by `ScriptedForceSettings.build`."""
 
     def __init__(
         self, rows: tuple[tuple[float, ...], ...], settings: ScriptedForceSettings, workspace: Workspace

@@ -12,19 +12,22 @@ WAVES = 5
 LOWEST, HIGHEST = 8.0, 12.0
 
 TREMOR_FIELDS: list[tuple[Any, ...]] = [("trembles", "<i8"), ("waves", "<f8", (WAVES, 4))]
-"""Of a hand's record: whether it trembles; for each wave its angular frequency [rad/s], its phase [rad] and its force
-(x, y) [N]."""
+"""Tremor fields of the record of a hand.
+
+``trembles`` enables the tremor. Each row of ``waves`` contains the angular frequency [rad/s], the phase [rad] and the
+force (x, y) [N] of a wave.
+"""
 
 
 def fill_tremor(record: NDArray[Any], amplitude: float, seed: int) -> None:
-    """Write the tremor into a record, (1,), with `TREMOR_FIELDS`.
+    """Write the tremor to a record, (1,), with `TREMOR_FIELDS`.
 
     Parameters
     ----------
     amplitude : float
         Root mean square of the norm of the force [N].
     seed : int
-        Equal seeds tremble equally.
+        Seed of the random numbers.
     """
     generator = random.Random(seed)
     size = amplitude * math.sqrt(2.0 / WAVES)
