@@ -1,4 +1,4 @@
-"""The smooth friction model of an arm's feed-forward, made of the law that a joint has or that was identified."""
+"""Smooth friction model of the arm's feed-forward, from the true or identified law of a joint."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from devices.arm.flatness.friction import AsymmetricFriction
 from haptics.friction.law import Law
 
 _STRIBECK = 0.8
-"""A hyperbolic tangent this much slower is nearest to an exponential."""
+"""Ratio of the decay rates at which a hyperbolic tangent best approximates an exponential."""
 
 
 def smooth_friction(forward: Law, backward: Law, part: float, smoothness: float) -> AsymmetricFriction:
-    """Return a smooth friction that is near the laws of both directions, away from rest.
+    """Return a smooth friction law that approximates the laws of both directions away from rest.
 
     Parameters
     ----------
     forward, backward : Law
-        Torques [N m] at speeds [rad/s]: `Stribeck`, or another law that falls, or one that does not.
+        Torques [N m] at speeds [rad/s]: `Stribeck` or another law, falling with speed or not.
     part : float
-        Share of the friction that the model has.
+        Factor on the friction of the model.
     smoothness : float
         Steepness at rest [s/rad].
     """

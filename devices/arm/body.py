@@ -1,13 +1,12 @@
-"""The model of an arm: its linkage (kinematics), its masses, its drives, and what its control assumes of them.
+"""Model of an arm: linkage (kinematics), masses, drives, and the model that its control uses.
 
-One table of settings (`ArmBody`) stands behind the simulated arm, the arm behind the emulated drive, and the model in
-the driver of a real one. All else is made from it: links (`devices.arm.mechanics.dynamics`),
-`devices.arm.mechanics.linkage`, drives (`devices.arm.mechanics.joint`), and the smooth joints of `devices.arm.flatness`
-that are the model of a feed-forward.
+The settings `ArmBody` define the simulated arm, the arm behind the emulated drive, and the model in the driver of a
+real arm. From them follow the links (`devices.arm.mechanics.dynamics`), `devices.arm.mechanics.linkage`, the drives
+(`devices.arm.mechanics.joint`), and the smooth joints of `devices.arm.flatness` that the feed-forward uses.
 
-The defaults are those of an arm like the one of Kikuuwe et al. 2006, Fig. 15: a parallel link in a horizontal plane,
-two motors on the base with harmonic drives, encoders on the motors, and about 10 N m of friction in both joints. What
-the paper does not give (lengths, masses, reduction, elasticity) is what is usual for arms and gears of that size.
+The defaults describe an arm like the one of Kikuuwe et al. 2006, Fig. 15: a parallel link in a horizontal plane,
+two motors on the base with harmonic drives, encoders on the motors, and about 10 N m of friction in both joints.
+Values that the paper does not give (lengths, masses, reduction, elasticity) are typical of arms and gears of that size.
 """
 
 from __future__ import annotations
@@ -41,27 +40,27 @@ KINDS = ("parallel-link", "serial", "five-bar")
 """Linkages: two links with both motors on the base, two links with a motor in each joint, five-bar linkage."""
 
 COUPLINGS = ("gear", "spring", "impact", "rigid")
-"""What is between motor and joint, see `ArmBody`."""
+"""Couplings between motor and joint, see `ArmBody`."""
 
 ENCODERS = ("motor", "joint", "both")
-"""What encoders are mounted on."""
+"""Mounting places of the encoders."""
 
 LEAST_CLEARANCE = 0.2
-"""How far from a singularity the whole workspace must be; 1 is as far as can be."""
+"""Minimum distance of the whole workspace from a singularity, dimensionless; 1 is the largest possible distance."""
 
 _RIGID_STIFFNESS = 1e9
-"""A feed-forward whose model has a spring takes this one for a rigid coupling [N m/rad]."""
+"""Stiffness [N m/rad] that represents a rigid coupling in a feed-forward whose model has a spring."""
 
 _KNEE = 4.0
 
 _GRID = 33
-"""Poses along each side of a workspace in which the speeds of joints are looked at."""
+"""Number of grid points along each side of the workspace at which the joint speeds are evaluated."""
 
 
 @documented
 @dataclass(frozen=True)
 class ArmBody:
-    """An arm, seen from its end effector."""
+    """Parameters of an arm, with stiffness, friction and lost motion seen at the joints."""
 
     kind: str = choice("parallel-link", KINDS, doc="kind of linkage")
     inner_length: float = bounded(0.4, above=0.0, maximum=5.0, unit="m", doc="length of the links at the base")
@@ -145,16 +144,16 @@ class ArmBody:
                 f"device.arm.kinetic_friction = {self.kinetic_friction:g} N m."
             )
 
-    # --- what it is ---------------------------------------------------------------------------------------------------
+    # --- mechanics ----------------------------------------------------------------------------------------------------
 
     @property
     def links(self) -> TwoLinks | FiveBarLinks:
-        """What moves, the handle included."""
+        """Moving links, including the handle."""
         return self._links(1.0)
 
     @functools.cached_property
     def linkage(self) -> PlacedLinkage:
-        """From joint angles to the device's coordinates."""
+        """Kinematics from joint angles to device coordinates."""
         middle = 0.5 * self.base if self.kind == "five-bar" else 0.0
         elbows = (1, -1) if self.kind == "five-bar" else (self.elbow, self.elbow)
         centre = self.centre_x + middle, self.centre_y
@@ -162,7 +161,7 @@ class ArmBody:
 
     @property
     def drives(self) -> tuple[Drive, Drive]:
-        """The drives of both joints."""
+        """Drives of both joints."""
         rubs = self.static_friction > 0.0 or self.viscosity > 0.0
         drive = Drive(
             Motor(inertia=self.rotor_inertia),
@@ -177,26 +176,26 @@ class ArmBody:
 
     @property
     def motor_resolution(self) -> float:
-        """Smallest step of an encoder on a motor, seen at the joint [rad]."""
+        """Encoder step of a motor, seen at the joint [rad]."""
         return math.tau / (self.encoder_counts * self.reduction)
 
     @property
     def joint_resolution(self) -> float:
-        """Smallest step of an encoder on a joint [rad]."""
+        """Encoder step of a joint [rad]."""
         return math.tau / self.joint_counts
 
     @property
     def resolution(self) -> float:
-        """Smallest step of the encoder that says where the end effector is, seen at the joint [rad]."""
+        """Step of the encoder that measures the end effector's position, seen at the joint [rad]."""
         return self.motor_resolution if self.encoder == "motor" else self.joint_resolution
 
     def angles(self, x: float, y: float) -> tuple[float, float]:
-        """Inverse kinematics: return the joint angles [rad] for the end effector at (x, y) [m]; nan out of reach."""
+        """Return the joint angles [rad] for the end effector at (x, y) [m]; nan if out of reach."""
         first, second = self.linkage.joints(np.array([[x, y]]))[0].tolist()
         return first, second
 
     def mass_at(self, x: float, y: float, rotors: bool = True) -> NDArray[np.float64]:
-        """Return the apparent mass at the end effector at (x, y) [m], (2, 2) [kg], with or without `rotors`."""
+        """Return the apparent mass (2, 2) [kg] at (x, y) [m], optionally including `rotors`."""
         joints = self.angles(x, y)
         inertia = np.array(self.links.terms(joints)["inertia"][0])
         if rotors:
@@ -205,47 +204,48 @@ class ArmBody:
         return np.asarray(back.T @ inertia @ back)
 
     def require_workspace(self, lower: tuple[float, float], upper: tuple[float, float]) -> None:
-        """Raise `ConfigurationError` unless the arm reaches all of a rectangle, well away from its singularities."""
+        """Raise `ConfigurationError` unless the arm reaches a rectangle [m], well away from singularities."""
         self.linkage.require_workspace(lower, upper, LEAST_CLEARANCE)
 
     def fastest_joints(
         self, lower: tuple[float, float], upper: tuple[float, float], speed: float
     ) -> NDArray[np.float64]:
-        """Return how fast the joints turn at most, (2,) [rad/s], while the end effector goes through a rectangle.
+        """Return the maximum joint speeds, (2,) [rad/s], while the end effector moves within a rectangle.
 
-        It moves with `speed` [m/s] in any direction: the longest rows of the inverse Jacobian on a grid.
+        The end effector moves at `speed` [m/s] in any direction. The maximum is taken over the norms of the rows of the
+        inverse Jacobian on a grid.
         """
         grid = np.stack(np.meshgrid(*np.linspace(lower, upper, _GRID).T), axis=-1).reshape(-1, 2)
         back = np.linalg.inv(self.linkage.jacobians(self.linkage.joints(grid)))
         return np.asarray(speed * np.linalg.norm(back, axis=2).max(axis=0))
 
     def new_plant(self, record: NDArray[Any], position: tuple[float, float], step: float) -> NDArray[Any]:
-        """Put the arm at rest into `record`, (1,), that has the fields of a plant; return its drives, (2,).
+        """Initialize `record` with the arm at rest and return its drives, (2,).
 
         Parameters
         ----------
         record : (1,) structured array
             With `devices.arm.mechanics.plant.PLANT_FIELDS`.
         position : (float, float)
-            Of the end effector [m].
+            Position of the end effector [m].
         step : float
-            Of the simulation [s].
+            Time step of the simulation [s].
         """
         start = self.angles(*position)
         drives = new_plant(record, self.links, self.drives, Surface(), start, placed=self.linkage)
         record["step"] = step
         return drives
 
-    # --- the model of the control -------------------------------------------------------------------------------------
+    # --- model used by the control ------------------------------------------------------------------------------------
 
     @property
     def model_links(self) -> TwoLinks | FiveBarLinks:
-        """The links in the model of the control."""
+        """Links in the model of the control."""
         return self._links(self.model_inertia)
 
     @property
     def model_joints(self) -> tuple[ElasticJoint, ElasticJoint]:
-        """The smooth elastic joints in the model of the control."""
+        """Smooth elastic joints in the model of the control."""
         straight = self.coupling in ("rigid", "impact")
         stiffness = _RIGID_STIFFNESS if straight else self.model_stiffness * self.stiffness
         lost = 0.0 if self.coupling == "rigid" else 0.5 * self.lost_motion
@@ -254,11 +254,11 @@ class ArmBody:
         first, second = (ElasticJoint(friction, spring, self.reduction, inertia) for friction in self._believed)
         return first, second
 
-    # --- inside -------------------------------------------------------------------------------------------------------
+    # --- private ------------------------------------------------------------------------------------------------------
 
     @functools.cached_property
     def _believed(self) -> tuple[AsymmetricFriction, AsymmetricFriction]:
-        """The smooth friction of both joints in the model of the control."""
+        """Smooth friction of both joints in the model of the control."""
         own = self._friction(1.0 + self.asymmetry), self._friction(1.0 - self.asymmetry)
         laws = own, own
         if self.friction_parameters:
@@ -271,7 +271,7 @@ class ArmBody:
         return Stribeck(*levels, self.stribeck_speed, self.viscosity)
 
     def _coupling(self) -> dict[str, Any]:
-        """Return the arguments of `Drive` that say what is between motor and joint."""
+        """Return the arguments of `Drive` that define the coupling between motor and joint."""
         if self.coupling == "gear":
             gear = SmoothBacklash(self.stiffness, 0.5 * self.lost_motion, _KNEE / self.knee)
             return {"coupling": "elastic", "gear": gear, "damping": self.damping}
@@ -283,7 +283,7 @@ class ArmBody:
         return {"coupling": "rigid"}
 
     def _links(self, part: float) -> TwoLinks | FiveBarLinks:
-        """Return the links with `part` of their masses."""
+        """Return the links with their masses multiplied by `part`."""
         inner, outer, handle = part * self.inner_mass, part * self.outer_mass, part * self.handle_mass
         first, second = self.inner_length, self.outer_length
         if self.kind == "five-bar":
@@ -309,7 +309,7 @@ class ArmBody:
 
 
 def _rod_with_tip(rod: float, tip: float, length: float) -> tuple[float, float, float]:
-    """Return mass, centre (as a part of the length) and inertia about it of a uniform rod with a mass at its end."""
+    """Return mass, centre (fraction of the length) and inertia about it of a uniform rod with a tip mass."""
     mass = rod + tip
     centre = (0.5 * rod + tip) / mass
     inertia = length**2 * (rod / 12.0 + rod * (centre - 0.5) ** 2 + tip * (1.0 - centre) ** 2)

@@ -1,10 +1,10 @@
-"""The arm behind the device contract: two motors that follow angles, and a force sensor that the hand holds.
+"""Driver of the arm: two motors that track joint angles, and a force sensor in the handle.
 
     device = Arm({"at_home": True, "sensor": {"name": "ati", "address": "192.168.1.1"}})
 
-The hand's force goes out, a position reference comes in (`devices.arm.settings` has the settings, ``docs/arm.md`` tells
-how it is used). The motors are behind `devices.arm.motors.MotorStage`, the sensor is a
-`devices.arm.sensors.force_sensor.ForceSensor`; threads of theirs talk to both, the tick never waits for a wire.
+The driver returns the hand's force and accepts a position reference. `devices.arm.settings` defines the settings and
+``docs/arm.md`` describes the use. The motors are behind `devices.arm.motors.MotorStage`, and the sensor is a
+`devices.arm.sensors.force_sensor.ForceSensor`. Their threads do the communication, so that a tick never blocks on it.
 """
 
 from __future__ import annotations
@@ -44,35 +44,35 @@ from haptics.settings import build
 NAME = "arm"
 
 AGREE = 1e-3
-"""Two samples in a row that agree are this close to each other before the first tick [m]."""
+"""Maximum distance between two consecutive positions that agree before the first tick [m]."""
 
 AGREE_FORCE = 5.0
-"""So are their forces [N]."""
+"""Maximum difference between two consecutive forces that agree before the first tick [N]."""
 
 _FIRST = 1.0
-"""Time for two samples that agree [s]."""
+"""Timeout for two samples that agree [s]."""
 
 _NEWER = 1e-4
-"""A measurement this much later is another one [s]."""
+"""Minimum time between two measurements of the force that count as different [s]."""
 
 _PAUSE = 2e-3
-"""Between two looks while nothing moves by itself [s]."""
+"""Polling interval while the device is opened [s]."""
 
 
 class Arm(Driver):
-    """An arm of the admittance kind.
+    """Arm of the admittance kind.
 
     Parameters
     ----------
     settings : mapping, optional
-        Those of `ArmSettings`.
+        Settings of `ArmSettings`.
     clock : Clock, optional
-        The run's clock; without one, time since ``open`` counts.
+        Clock of the run; without it, times count from ``open``.
 
     Raises
     ------
     ConfigurationError
-        On a wrong setting.
+        If a setting is invalid.
     """
 
     name = NAME
@@ -104,7 +104,7 @@ class Arm(Driver):
 
     @property
     def spec(self) -> DeviceSpec:
-        """The data sheet. Its watchdog is that of the drive, which lets go of the motors."""
+        """Data sheet. Its watchdog is the watchdog of the drive, which disables the motors."""
         own = self.settings
         motors = own.motor_settings
         return DeviceSpec(
@@ -133,22 +133,24 @@ class Arm(Driver):
             channels=CHANNELS,
         )
 
-    # --- the contract ------------------------------------------------------------------------------------------------
+    # --- device contract ---------------------------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Connect, home the encoders if they need it, tare the sensor, drive the motors; nothing happens if it is open.
+        """Connect, home the encoders if necessary, tare the sensor and enable the motors.
+
+        Does nothing if already open.
 
         Raises
         ------
         DeviceNotFoundError
-            If drive or sensor is not there.
+            If the drive or the sensor is not found.
         DeviceOpenError
-            If one of them cannot be used, or it is not known where the arm is; says what to do.
+            If one of them cannot be used, or the position of the arm is unknown; the message contains the remedy.
         """
         if self._stage is not None:
             return
         self._prepare()
-        self._references.start(self._home_angles)  # it is compiled now, and not when the motors are driven
+        self._references.start(self._home_angles)  # compile before the motors are enabled
         self._begin_log(self.settings.log)
         resources = contextlib.ExitStack()
         try:
@@ -165,7 +167,7 @@ class Arm(Driver):
             stage.arm()
             self._await_agreement(stage, sensor)
         except BaseException:
-            with contextlib.suppress(DeviceFault):  # the first error is the one to report
+            with contextlib.suppress(DeviceFault):  # report the first error
                 resources.close()
             raise
         first, second = stage.look().tolist()
@@ -173,12 +175,12 @@ class Arm(Driver):
         self._stage, self._sensor, self._resources = stage, sensor, resources
 
     def close(self) -> None:
-        """Let go of the motors and disconnect; nothing happens if it is not open.
+        """Disable the motors and disconnect; do nothing if not open.
 
         Raises
         ------
         DeviceFault
-            If it is not certain that the motors are loose.
+            If the motors may still be enabled.
         """
         if self._stage is None:
             return
@@ -186,23 +188,23 @@ class Arm(Driver):
         self._end_log()
         self._resources.close()
 
-    # --- for an observer ---------------------------------------------------------------------------------------------
+    # --- information for observers -----------------------------------------------------------------------------------
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """What its drive says of itself, such as its limits, for the recording; empty if it is not open."""
+        """Facts that the drive reports, such as its limits, for the recording; empty if not open."""
         return {"motors": dict(self._stage.facts)} if self._stage is not None else {}
 
     @property
     def tally(self) -> Mapping[str, int]:
-        """What came of the force sensor and what did not, by name; empty if it is not open."""
+        """Counters of received and missing measurements of the force sensor, by name; empty if not open."""
         return self._sensor.tally if self._sensor is not None else {}
 
-    # --- inside ------------------------------------------------------------------------------------------------------
+    # --- private -----------------------------------------------------------------------------------------------------
 
     @property
     def _resolution(self) -> float:
-        """Smallest step of the encoders at the end effector in the middle of the workspace [m]."""
+        """Position resolution at the end effector in the middle of the workspace [m]."""
         jacobian = self._body.linkage.jacobians(np.array([self._body.angles(0.0, 0.0)]))[0]
         return float(self._body.resolution * np.linalg.norm(jacobian, 2))
 
@@ -215,7 +217,7 @@ class Arm(Driver):
         return self._open_parts()[0].wake
 
     def _words(self, fault: int) -> DeviceFault:
-        """Return what is said about a ``fault`` of motors or sensor."""
+        """Return the error for ``fault`` of motors or sensor."""
         stage, sensor = self._open_parts()
         if fault == TOO_FAR:
             return stage.too_far(self._record["goal"][0])
@@ -224,12 +226,12 @@ class Arm(Driver):
         return DeviceFault(stage.failure)
 
     def _look(self, stage: MotorStage) -> None:
-        """Take the latest angles and speeds of the joints."""
+        """Update position, velocity and orientation from the latest angles and speeds of the joints."""
         stage.look()
         take_pose(self._record)
 
     def _connect(self, resources: contextlib.ExitStack) -> tuple[MotorStage, ForceSensor]:
-        """Make the motors and the sensor; `resources` gets what undoes it."""
+        """Create the motors and the sensor; their clean-up is added to `resources`."""
         far_end, table = self._far_end(resources)
         own, record = self.settings, self._record
         stage, sensor = make_stage(own.motor_table, self._clock.period, own.demands, far_end), make_sensor(table)
@@ -237,11 +239,14 @@ class Arm(Driver):
         return stage, sensor
 
     def _far_end(self, resources: contextlib.ExitStack) -> tuple[Any, dict[str, Any]]:
-        """Return what a drive that is none is reached by, and the table of the sensor; `resources` undoes it."""
+        """Return the far end of an emulated drive (None for a real one) and the sensor's settings.
+
+        Clean-up is added to `resources`.
+        """
         return None, self.settings.sensor_table
 
     def _find_home(self, stage: MotorStage) -> None:
-        """Have the encoders count from the arm's zero, if they do not."""
+        """Home the encoders if their zero is unknown."""
         if stage.homed:
             return
         own = self.settings
@@ -254,7 +259,7 @@ class Arm(Driver):
         stage.home(np.array(self._home_angles))
 
     def _await_inside(self, stage: MotorStage) -> None:
-        """Wait until the end effector is in the workspace; the motors are loose."""
+        """Wait, with the motors disabled, until the end effector is in the workspace."""
         latest = time.monotonic() + self.settings.homing_timeout
         while True:
             self._look(stage)
@@ -269,7 +274,7 @@ class Arm(Driver):
             pause(_PAUSE)
 
     def _await_agreement(self, stage: MotorStage, sensor: ForceSensor) -> None:
-        """Wait for two samples in a row, all parts of them new, that say the same: nothing begins with a wrong one."""
+        """Wait for two consecutive new samples that agree, so that no wrong sample starts a run."""
         latest = time.monotonic() + _FIRST
         before = np.full(4, math.nan)
         stamp = force_stamp = -math.inf

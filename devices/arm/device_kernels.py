@@ -1,6 +1,6 @@
-"""A tick of the arm, as the parts of its port: forward kinematics, the hand's force, inverse kinematics, references.
+"""Kernels for a tick of the arm: forward kinematics, hand force, inverse kinematics, motor references.
 
-The record knows by their places what belongs to others: the motors, the force sensor, the references of the motors.
+The arm's record stores the memory addresses of the records of the motors, the force sensor and the motor references.
 """
 
 from __future__ import annotations
@@ -22,16 +22,18 @@ from haptics.jit import kernel, merged_kernel
 from haptics.parts import float_at, record_at
 
 SENSOR_LOST, SENSOR_SILENT, TOO_FAR = 3, 4, 5
-"""What ``fault`` says besides: the sensor has failed; it has sent no usable force for too long; the motors cannot be
-told the command."""
+"""Further values of ``fault``: the sensor has failed; the sensor has sent no usable force for too long; the motors
+cannot execute the command.
+"""
 
 CHANNELS: tuple[Channel, ...] = (
     ("joint_angles", "rad", 2),
     ("raw_wrench", "N, N m", 6),
     ("sensor_gravity", "m/s^2", 3),
 )
-"""What it shows beside its handle: its joints, what the force sensor shows in its own axes (nan where that is not
-usable), and gravity in those axes."""
+"""Channels in addition to the sample: joint angles, wrench in the axes of the sensor (nan if unusable), and gravity in
+the axes of the sensor.
+"""
 
 ARM = np.dtype(
     [
@@ -47,24 +49,25 @@ ARM = np.dtype(
         ("load", "<f8", (2,)),
     ]
 )
-"""The arm as its driver sees it. At ``motors``, ``sensor`` and ``servo`` lie their records, ``refer`` is the address of
-the part that brings the references up to date; where ``follows`` is not 0 their torque is that of the load alone.
-``orientation`` is the flange's, ``goal`` the joint angles of the latest command [rad], and ``load`` what the hand does
-to the joints [N m]."""
+"""Record of the arm's driver. ``motors``, ``sensor`` and ``servo`` are the addresses of their records, and ``refer`` is
+the address of the function that updates the references. Where ``follows`` is not 0, the torque of the references is
+the load alone. ``orientation`` is the orientation of the flange, ``goal`` the joint angles of the latest command
+[rad], and ``load`` the joint torques caused by the hand [N m].
+"""
 
 
 def fill_linkage(record: NDArray[Any], linkage: PlacedLinkage) -> None:
-    """Put the arm at its zero into `record`, (1,) of dtype `ARM`."""
+    """Initialize `record`, (1,) of dtype `ARM`, with the arm at its zero position."""
     linkage.fill(record["linkage"])
     record["orientation"] = np.eye(3)
 
 
-# --- the sample -------------------------------------------------------------------------------------------------------
+# --- sample -----------------------------------------------------------------------------------------------------------
 
 
 @merged_kernel
 def take_joints(s: Any, m: Any) -> None:
-    """Take angles and speeds of the joints from the motors; the position is nan where the links do not meet."""
+    """Copy joint angles and speeds from the motors and compute the pose; nan where the links do not meet."""
     first, second = m.angles[0], m.angles[1]
     s.position[0], s.position[1] = position(s.linkage, first, second)
     xx, xy, yx, yy = jacobian(s.linkage, first, second)
@@ -78,7 +81,7 @@ def take_joints(s: Any, m: Any) -> None:
 
 @merged_kernel
 def take_force(s: Any, m: Any, q: Any) -> None:
-    """Take the force of the hand from the sensor: ``load`` is what it does to the joints, J^T f."""
+    """Copy the hand's force from the sensor and set ``load`` to its joint torques, J^T f."""
     fx, fy = q.wrench[0], q.wrench[1]
     s.force[0], s.force[1] = fx, fy
     xx, xy, yx, yy = jacobian(s.linkage, m.angles[0], m.angles[1])
@@ -88,7 +91,7 @@ def take_force(s: Any, m: Any, q: Any) -> None:
 
 @merged_kernel
 def fill_channels(s: Any, m: Any, q: Any) -> None:
-    """Fill in the channels."""
+    """Copy joint angles, raw wrench and gravity to the channels."""
     for i in range(2):
         s.channels[i] = m.angles[i]
     for i in range(6):
@@ -101,7 +104,7 @@ def fill_channels(s: Any, m: Any, q: Any) -> None:
 def take_arm(s: Any, now: float, elapsed: float) -> None:
     """Take the newest sample at the nominal time `now`, `elapsed` after the clock's zero [s].
 
-    It is as old as the older of its two parts.
+    The time of the sample is the time of the older of its two parts.
     """
     note_time(s, now, elapsed)
     m, q = record_at(s.motors, MOTORS), record_at(s.sensor, SENSOR)
@@ -123,17 +126,17 @@ def take_arm(s: Any, now: float, elapsed: float) -> None:
 
 @kernel
 def take_pose(records: Any) -> None:
-    """Fill in position, velocity and orientation from where the motors were found last; `records` is (1,)."""
+    """Update position, velocity and orientation from the latest motor angles; `records` is (1,)."""
     s = records[0]
     take_joints(s, record_at(s.motors, MOTORS))
 
 
-# --- the command ------------------------------------------------------------------------------------------------------
+# --- command ----------------------------------------------------------------------------------------------------------
 
 
 @kernel
 def give_arm(s: Any, x: float, y: float) -> None:
-    """Have the motors go to the position reference (x, y) [m]; it must be within reach."""
+    """Command the motors to the position reference (x, y) [m]; set a fault if it is out of reach."""
     s.goal[0], s.goal[1] = inverse(s.linkage, x, y)
     if not math.fabs(s.goal[0]) + math.fabs(s.goal[1]) < math.inf:
         s.fault = NOT_FINITE

@@ -1,4 +1,4 @@
-"""What parts of the arm call themselves on USB: plain data, for drivers and for who writes rules for their ports."""
+"""USB identities of the arm's parts: plain data for drivers and for udev rules."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ ODRIVES = ("1209:0d31", "1209:0d32", "1209:0d33")
 """USB identities (vendor:product) of ODrives with firmware 0.5."""
 
 OPTOFORCE = ("04d8:000a",)
-"""Those of OptoForce DAQ units."""
+"""USB identities (vendor:product) of OptoForce DAQ units."""

@@ -1,4 +1,4 @@
-"""What a person can choose about the arm with its motors and its force sensor."""
+"""Settings of the arm with its motors and its force sensor."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from haptics.settings import bounded, build, check, documented, flag, free
 @documented
 @dataclass(frozen=True)
 class ArmSettings(RunSettings):
-    """Settings of the arm, besides `RunSettings`; its parts have tables of their own."""
+    """Settings of the arm, in addition to `RunSettings`; its parts have separate tables."""
 
     arm: Any = free(None, "a table", doc="what the arm is like, see below: of a real one, what is believed of it")
     motors: Any = free(
@@ -101,56 +101,56 @@ class ArmSettings(RunSettings):
 
     @property
     def home(self) -> tuple[float, float]:
-        """Where its home is [m]."""
+        """Home position [m]."""
         return self.home_x, self.home_y
 
     @property
     def held(self) -> bool:
-        """Whether somebody holds the end effector at its home."""
+        """Whether the end effector is held at its home."""
         return self.at_home
 
     @property
     def identity(self) -> str:
-        """Which arm it is, in words."""
+        """Identification of the arm, for display."""
         return self.motor_settings.serial or "the only drive"
 
     @property
     def workspace(self) -> Workspace:
-        """The rectangle the end effector may be in."""
+        """Rectangular workspace of the end effector."""
         return Workspace((-self.half_width, -self.half_height), (self.half_width, self.half_height))
 
     @property
     def body(self) -> ArmBody:
-        """What the arm is like."""
+        """Model of the arm."""
         return build(ArmBody, self.arm or {}, "device.arm")
 
     @property
     def references(self) -> ServoSettings:
-        """How references are made."""
+        """Settings of the references."""
         return build(ServoSettings, self.servo or {}, "device.servo")
 
     @property
     def motor_table(self) -> dict[str, Any]:
-        """The table of the motors, with what the arm says of them."""
+        """Settings table of the motors, with the arm's reductions as defaults."""
         reduction = self.body.reduction
         return {"reduction_1": reduction, "reduction_2": reduction, **(self.motors or {})}
 
     @property
     def motor_settings(self) -> OdriveSettings:
-        """The settings of the motors."""
+        """Settings of the motors."""
         return build(OdriveSettings, self.motor_table, "device.motors")
 
     @property
     def drive_gains(self) -> DriveGains | None:
-        """The gains of the drive, as far as they are known."""
+        """Gains of the drive, None if unknown."""
         return self.motor_settings.gains()
 
     def delay_at(self, period: float) -> float:
-        """Return the time from a sample to the reference computed from it [s]; two ticks of `period` if not given."""
+        """Return the time from a sample to its reference [s]; two ticks of `period` if not given."""
         return self.delay or 2.0 * period
 
     def least_mass(self, period: float) -> float | None:
-        """Return the smallest virtual mass that does not shake it [kg]; None if nobody knows the gains of the drive."""
+        """Return the smallest virtual mass that does not destabilize the arm [kg]; None if gains are unknown."""
         if self.drive_gains is None:
             return None
         motors, body, places = self.motor_settings, self.body, (self.workspace.centre, *self.workspace.corners)
@@ -160,7 +160,7 @@ class ArmSettings(RunSettings):
 
     @property
     def demands(self) -> Demands:
-        """What the arm is going to ask of its motors: the greatest torque, and the greatest speeds in its workspace."""
+        """Requirements on the motors: maximum torque, and maximum speeds in the workspace."""
         own = self.motor_settings
         joints = self.body.fastest_joints(self.workspace.lower, self.workspace.upper, self.max_speed)
         turns = np.abs(joints * (own.reduction_1, own.reduction_2)) / math.tau
@@ -174,7 +174,7 @@ class ArmSettings(RunSettings):
 
     @property
     def sensor_table(self) -> dict[str, Any]:
-        """The table of the sensor, with what the arm says of its handle and of gravity."""
+        """Settings table of the sensor, with the arm's handle and gravity as defaults."""
         body = self.body
         down = (0.0, -body.gravity, -(max(STANDARD_GRAVITY**2 - body.gravity**2, 0.0) ** 0.5))
         return {"name": self.sensor_name, "handle_mass": body.handle_mass, "gravity": down, **(self.sensor or {})}

@@ -1,7 +1,7 @@
-"""The real drivers in front of emulated devices, which is what ``device.emulated = true`` asks for.
+"""Drivers connected to emulated devices, selected by ``device.emulated = true``.
 
-A driver knows nothing of emulators (`devices.emulators`) and of hands in software (`devices.virtual.hands`). Each
-module here derives a class from one driver, which gives it the far end of its wire, the true parameters of what is
-behind, and the settings that only an emulated device has (`devices.emulated.settings`). The registry
-(`devices.create_device`) takes that class in the driver's place.
+A driver does not depend on emulators (`devices.emulators`) or on software hands (`devices.virtual.hands`). Each module
+here derives a class from one driver that provides the far end of its communication, the true parameters of the emulated
+device, and the settings that only an emulated device has (`devices.emulated.settings`). The registry
+(`devices.create_device`) uses that class in place of the driver.
 """

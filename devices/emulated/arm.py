@@ -1,4 +1,4 @@
-"""The driver of the arm in front of an emulated arm, drive and force sensor (`devices.emulators.arm`)."""
+"""Driver of the arm connected to an emulated arm, drive and force sensor (`devices.emulators.arm`)."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from haptics.errors import DeviceFault, DeviceOpenError
 from haptics.settings import documented
 
 EMULATED_LOG = "emulated_arm.json"
-"""Beside the log of commands: the emulated drive's own account of how its motors ended."""
+"""Log file of the emulated drive's final motor state, next to the log of commands."""
 
 STARVED = 0.02
-"""An emulated arm that was kept from running for so long may seem to have failed [s]."""
+"""Time without execution after which the emulated arm may appear to have failed [s]."""
 
 
 @documented
 @dataclass(frozen=True)
 class EmulatedArmSettings(EmulationSettings, ArmSettings):
-    """Settings of an emulated arm: those of the driver and `EmulationSettings`. The emulated arm is what they say."""
+    """Settings of an emulated arm: `EmulationSettings` and the driver's settings, which define the arm."""
 
     NOUN: ClassVar[str] = "arm"
 
@@ -44,32 +44,32 @@ class EmulatedArmSettings(EmulationSettings, ArmSettings):
 
     @property
     def known_faults(self) -> Mapping[str, str]:
-        """What can go wrong on the wires of drive and sensor, name to description."""
+        """Faults of the communication with drive and sensor: name to description."""
         return known_faults(self.sensor_name)
 
     @property
     def home(self) -> tuple[float, float]:
-        """Where the hand begins [m]: its operator holds the end effector there."""
+        """Start position of the hand [m], where its operator holds the end effector."""
         return make_hand(self.hand, self.seed, self.workspace).start
 
     @property
     def held(self) -> bool:
-        """Whether somebody holds the end effector there: always."""
+        """Whether the end effector is held at its home: always True."""
         return True
 
     @property
     def identity(self) -> str:
-        """Which arm it is, in words."""
+        """Identification of the arm, for display."""
         return "emulated"
 
     @property
     def drive_gains(self) -> DriveGains | None:
-        """The gains of the drive, which its owner has given it."""
+        """Gains of the drive, with the emulated drive's gains as defaults."""
         return self.motor_settings.gains(gains_for(self.body) if self.emulated else None)
 
     @property
     def sensor_table(self) -> dict[str, Any]:
-        """The table of the sensor; an emulated OptoForce sensor has a data sheet of its own."""
+        """Settings table of the sensor; an emulated OptoForce sensor has its own sensitivity."""
         table = super().sensor_table
         if self.emulated and self.sensor_name == "optoforce":
             table.setdefault("sensitivity", SENSITIVITY)
@@ -77,7 +77,7 @@ class EmulatedArmSettings(EmulationSettings, ArmSettings):
 
     @property
     def emulation(self) -> dict[str, Any]:
-        """What the emulated arm is told (`devices.emulators.arm.child.spawn`)."""
+        """Parameters of the emulated arm (`devices.emulators.arm.child.spawn`)."""
         motors, table = self.motor_settings, self.sensor_table
         return {
             "arm": dict(self.arm or {}),
@@ -96,7 +96,7 @@ class EmulatedArmSettings(EmulationSettings, ArmSettings):
 
 
 class EmulatedArm(Arm):
-    """The driver with an emulated arm, whose operator holds it where the hand begins; see `Arm`."""
+    """Driver with an emulated arm, whose operator holds it at the start position of the hand; see `Arm`."""
 
     settings_class = EmulatedArmSettings
     settings: EmulatedArmSettings
@@ -114,38 +114,38 @@ class EmulatedArm(Arm):
             raise type(error)(words) from error
 
     def _words(self, fault: int) -> DeviceFault:
-        """Say so if what the driver takes for a failure is that the emulator could not run; faults on demand are."""
+        """Return the error for `fault`, or a starved emulator as its cause."""
         words = _too_busy(self._starved())
         return DeviceFault(words) if words else super()._words(fault)
 
     def explain(self) -> str:
-        """Say so if the emulator could not run before it was closed; see `haptics.device.Explaining`."""
+        """Return an explanation if the emulator was starved before it closed; see `haptics.device.Explaining`."""
         return _too_busy(self._lost)
 
     def _look_back(self) -> None:
         self._lost = self._starved()
 
     def _starved(self) -> float:
-        """Return for how long the emulator could not run lately [s]."""
+        """Return the time for which the emulator was not executed recently [s]; 0 with faults on demand."""
         if self._emulator is None or self.settings.wire_faults:
             return 0.0
         try:
             return self._emulator.stalled()
-        except OSError:  # it is gone, which is a failure
+        except OSError:  # a terminated emulator is a failure
             return 0.0
 
     def _far_end(self, resources: contextlib.ExitStack) -> tuple[Any, dict[str, Any]]:
         own = self.settings
         address, found = resources.enter_context(spawn(own.emulation))
         self._emulator = RemoteBackend(address)
-        resources.callback(self._look_back)  # when the motors are loose, and before the emulator ends
+        resources.callback(self._look_back)  # after the motors are disarmed, and before the emulator ends
         on_can = own.motor_settings.protocol == CAN
         far_end = functools.partial(RemotePort, can_of(address)) if on_can else self._emulator
         return far_end, own.sensor_table | found
 
 
 def _too_busy(lost: float) -> str:
-    """Say that the emulator could not run for `lost` [s]; empty if that is too short to matter."""
+    """Return the message that the emulator was starved for `lost` [s]; empty if below `STARVED`."""
     if lost < STARVED:
         return ""
     return (

@@ -1,4 +1,7 @@
-"""The driver of the Inverse3 in front of an emulated service (`devices.emulators.inverse3`) in a process of its own."""
+"""Driver of the Inverse3 connected to an emulated service in a separate process.
+
+The service is in `devices.emulators.inverse3`.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +24,10 @@ _DEVICE_ID = "049D"
 @documented
 @dataclass(frozen=True)
 class EmulatedInverse3Settings(EmulationSettings, Inverse3Settings):
-    """Settings of an emulated Inverse3: those of the driver and `EmulationSettings`.
+    """Settings of an emulated Inverse3: settings of the driver and `EmulationSettings`.
 
-    ``kind``, ``mass`` and ``damping`` are those of the emulated device; its hand moves in the ``plane``. The
-    ``address`` is its own.
+    ``kind``, ``mass`` and ``damping`` describe the emulated device; its hand moves in the ``plane``. The ``address`` is
+    chosen by the emulator.
     """
 
     NOUN: ClassVar[str] = "Inverse3"
@@ -35,17 +38,17 @@ class EmulatedInverse3Settings(EmulationSettings, Inverse3Settings):
 
     @property
     def identity(self) -> str:
-        """Which device it is, in words."""
+        """Identification of the device, for display."""
         return f"emulated {self.device_id or _DEVICE_ID}"
 
     @property
     def known_faults(self) -> Mapping[str, str]:
-        """What can go wrong on the wire, name to description."""
+        """Faults of the communication: name to description."""
         return WIRE_FAULTS
 
 
 class EmulatedInverse3(Inverse3):
-    """The driver with an emulated service, which is there from ``open`` on; see `Inverse3`."""
+    """Driver with an emulated service, which exists from ``open`` on; see `Inverse3`."""
 
     settings_class = EmulatedInverse3Settings
     settings: EmulatedInverse3Settings

@@ -1,4 +1,4 @@
-"""The driver of force-feedback sticks in front of an emulated stick (`devices.emulators.pid`)."""
+"""Driver of force-feedback sticks connected to an emulated stick (`devices.emulators.pid`)."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from haptics.settings import choice, documented, free
 @documented
 @dataclass(frozen=True)
 class EmulatedStickSettings(EmulationSettings, StickSettings):
-    """Settings of an emulated stick: those of the driver and `EmulationSettings`.
+    """Settings of an emulated stick: settings of the driver and `EmulationSettings`.
 
-    Faults of its wire count from the time the stick is opened.
+    Fault times count from the opening of the stick.
     """
 
     NOUN: ClassVar[str] = "stick"
@@ -46,11 +46,11 @@ class EmulatedStickSettings(EmulationSettings, StickSettings):
 
     @property
     def known_faults(self) -> Mapping[str, str]:
-        """What can go wrong on the bus, name to description."""
+        """Faults of the bus: name to description."""
         return WIRE_FAULTS
 
     def plug_in(self, hand: Any = None) -> EmulatedUsbBackend:
-        """Return a bus with the stick, whose time begins now; another `hand` than that of the settings may hold it."""
+        """Return a bus with the stick, whose time starts now; `hand` replaces the hand of the settings."""
         return emulated_stick(
             self.emulator,
             hand=self.hand if hand is None else hand,
@@ -62,9 +62,9 @@ class EmulatedStickSettings(EmulationSettings, StickSettings):
 
 
 class EmulatedPidJoystick(PidJoystick):
-    """The driver with an emulated stick, which is there from ``open`` on; see `PidJoystick`.
+    """Driver with an emulated stick, which exists from ``open`` on; see `PidJoystick`.
 
-    Without a parameter file it has what a perfect calibration would find.
+    Without a parameter file it uses the true parameters, as from a perfect calibration.
     """
 
     settings_class = EmulatedStickSettings
@@ -74,7 +74,8 @@ class EmulatedPidJoystick(PidJoystick):
         own = self.settings
         known = super()._known() or build_parameters(PROFILES[own.emulator].truths(own.serial or None))
         axes = known.axes
-        make_hand(own.hand, own.seed, Workspace(axes.workspace_min_m, axes.workspace_max_m))  # complains in time
+        # raises for an invalid hand
+        make_hand(own.hand, own.seed, Workspace(axes.workspace_min_m, axes.workspace_max_m))
         return known
 
     @property

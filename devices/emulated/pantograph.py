@@ -1,4 +1,7 @@
-"""The driver of the pantograph in front of an emulated board (`devices.emulators.hapi`) in a process of its own."""
+"""Driver of the pantograph connected to an emulated board in a separate process.
+
+The board is in `devices.emulators.hapi`.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,9 @@ from haptics.settings import documented
 @documented
 @dataclass(frozen=True)
 class EmulatedPantographSettings(EmulationSettings, PantographSettings):
-    """Settings of an emulated pantograph: those of the driver and `EmulationSettings`.
+    """Settings of an emulated pantograph: settings of the driver and `EmulationSettings`.
 
-    ``mass`` and ``damping`` are those of the emulated handle.
+    ``mass`` and ``damping`` describe the emulated handle.
     """
 
     NOUN: ClassVar[str] = "pantograph"
@@ -34,22 +37,22 @@ class EmulatedPantographSettings(EmulationSettings, PantographSettings):
 
     @property
     def held(self) -> bool:
-        """Whether somebody holds the arms at their home pose: always."""
+        """Whether the arms are held at their home pose: always True."""
         return True
 
     @property
     def identity(self) -> str:
-        """Which board it is, in words."""
+        """Identification of the board, for display."""
         return "emulated"
 
     @property
     def known_faults(self) -> Mapping[str, str]:
-        """What can go wrong on the wire, name to description."""
+        """Faults of the communication: name to description."""
         return WIRE_FAULTS
 
 
 class EmulatedPantograph(Pantograph):
-    """The driver with an emulated board, which is there from ``open`` on; see `Pantograph`."""
+    """Driver with an emulated board, which exists from ``open`` on; see `Pantograph`."""
 
     settings_class = EmulatedPantographSettings
     settings: EmulatedPantographSettings

@@ -1,4 +1,4 @@
-"""What a person can choose about an emulated device, beside the settings of its driver."""
+"""Settings of an emulated device, in addition to the settings of its driver."""
 
 from __future__ import annotations
 
@@ -19,10 +19,13 @@ _FAULTS = "a list of texts NAME@SECONDS, such as ['unplug@2+0.5']"
 @documented
 @dataclass(frozen=True)
 class EmulationSettings(SeedSettings):
-    """Settings of every emulated device, besides `SeedSettings`. A subclass adds those of the driver."""
+    """Settings of every emulated device, in addition to `SeedSettings`.
+
+    A subclass adds the settings of the driver.
+    """
 
     NOUN: ClassVar[str]
-    """What the device is called in messages."""
+    """Name of the device in messages."""
 
     emulated: bool = flag(False, doc="whether the driver talks to an emulated device in place of a real one")
     wire_faults: tuple[str, ...] = free((), _FAULTS, doc="faults of the emulated wire, on demand")
@@ -31,15 +34,15 @@ class EmulationSettings(SeedSettings):
     @property
     @abstractmethod
     def known_faults(self) -> Mapping[str, str]:
-        """What can go wrong on the wire, name to description."""
+        """Faults of the communication: name to description."""
 
     def check_emulation(self) -> None:
-        """Check what is declared here; refuse what only an emulated device has where there is a real one.
+        """Validate the settings, and raise an error if a real device has settings of an emulated one.
 
         Raises
         ------
         ConfigurationError
-            Naming the setting and what is allowed.
+            With the setting and its allowed values.
         """
         faults = self.wire_faults
         if not isinstance(faults, list | tuple) or not all(isinstance(text, str) for text in faults):
@@ -58,21 +61,21 @@ class EmulationSettings(SeedSettings):
 
 
 def table_of_driver(table: Mapping[str, Any], driver: type, emulation: type[EmulationSettings]) -> dict[str, Any]:
-    """Return what of a device's `table` is for the driver of a real one.
+    """Return the part of a device's `table` that applies to the driver of a real device.
 
     Parameters
     ----------
     table : mapping
-        The device's settings, those of emulation among them.
+        Settings of the device, including emulation.
     driver : type
-        The class of the driver's own settings.
+        Class of the driver's own settings.
     emulation : type
-        The class of its settings in front of an emulated device, which knows both.
+        Class of the driver's settings with an emulated device, which includes both.
 
     Raises
     ------
     ConfigurationError
-        If something is wrong with it, or only an emulated device has it.
+        If a setting is invalid, or applies only to an emulated device.
     """
     build(emulation, table, "device")
     own = {field.name for field in fields(driver)}

@@ -1,11 +1,12 @@
-"""The far end of each wire: devices that exist only as bytes, so that a real driver can be run against them.
+"""Emulators of devices, against which the real drivers can be run.
 
-An emulator answers as the real device does on its bus, with its faults, and has something behind it that moves. It is
-written from byte layouts, the drivers are written from what the device says of itself: not the same mistake twice.
+An emulator replies like the real device on its bus, including its faults, and simulates a moving plant. Emulators are
+written from byte layouts, while drivers use the descriptions that a device sends of itself, so that a mistake does not
+occur on both sides.
 
 - `devices.emulators.pid`: force-feedback sticks of the USB HID PID class, behind a backend for pyusb.
 - `devices.emulators.hapi`: a Haply board on a pseudo-terminal, with a pantograph.
 - `devices.emulators.inverse3`: the service of a Haply Inverse3 on a TCP port, with a handle in space.
-- `devices.emulators.odrive`: a motor drive with two motors, behind a backend for pyusb or in a process of its own.
+- `devices.emulators.odrive`: a motor drive with two motors, behind a backend for pyusb or in a separate process.
 - `devices.emulators.rdt`, `devices.emulators.optoforce`: force sensors, on a network and on a pseudo-terminal.
 """

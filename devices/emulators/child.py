@@ -1,8 +1,8 @@
-"""An emulator in a process of its own: it takes no time from its driver, and may live on when that is killed.
+"""Emulator in a separate process: it takes no computing time from its driver, and may outlive it.
 
-A module with a ``main`` that takes a table is started by `spawn`. It calls `settle_in` first, builds what the table
-says, and calls `announce` with where it is reached, or `give_up` with what is wrong; then it serves until its standard
-input ends, that is, until the one who started it has closed it or is gone.
+`spawn` starts a module with a ``main`` that takes a table. ``main`` calls `settle_in` first, builds the device from the
+table, and calls `announce` with its address, or `give_up` with the error. It then serves until its standard input ends,
+because the parent process has closed it or has ended.
 """
 
 from __future__ import annotations
@@ -23,53 +23,53 @@ from haptics.errors import ConfigurationError, DeviceOpenError
 from haptics.servo.realtime.precedence import NICENESS, come_before_others
 
 START = 180.0
-"""How long it may take to start [s]: the first time it compiles."""
+"""Timeout for the start [s], which includes compilation the first time."""
 
 FAREWELL = 5.0
-"""How long it may take to end [s]."""
+"""Timeout for the end [s]."""
 
 _ROOT = Path(__file__).resolve().parents[2]
 _PLACES = ("/", "ws://")
-"""How a place begins at which an emulator is reached; all else that it says is a complaint."""
+"""Prefixes of an emulator's address; any other output is an error message."""
 
 _WRONG = 2
 
 
 @contextlib.contextmanager
 def spawn(module: str, table: Mapping[str, Any], what: str, farewell: float = FAREWELL) -> Iterator[str]:
-    """Run an emulator; give where it is reached, a path or an address.
+    """Run an emulator; yield its address, a path or a URL.
 
-    Meanwhile the calling thread, and those that it begins, leave one processor to the emulator, if there are two: else
-    both may be put on one while another program has the other one.
+    In the block, the calling thread and its child threads leave one processor to the emulator, if there are two.
+    Otherwise the system might run both on one processor while another program occupies the other.
 
     Parameters
     ----------
     module : str
-        Where its ``main`` is.
+        Module with the function ``main``.
     table : mapping
-        What `main` is told.
+        Argument of ``main``.
     what : str
-        Its name, for messages.
+        Name of the device, for messages.
     farewell : float
-        How long it may take to end [s].
+        Timeout for the end [s].
 
     Raises
     ------
     ConfigurationError
-        If it cannot be made of the table; says why.
+        If the emulator cannot be built from the table, with the reason.
     DeviceOpenError
         If the process does not start.
     """
     path = os.pathsep.join(part for part in (str(_ROOT), os.environ.get("PYTHONPATH", "")) if part)
     ours, its_own = _divided()
-    with _kept_to(its_own):  # as a process inherits it
+    with _kept_to(its_own):  # affinity is inherited by the process
         process = subprocess.Popen(
             [sys.executable, "-m", module, json.dumps(table)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env={**os.environ, "PYTHONPATH": path},
-            start_new_session=True,  # what a terminal sends to the driver is not for it
+            start_new_session=True,  # signals from a terminal to the driver must not reach it
         )
     with process, _kept_to(ours):
         try:
@@ -84,10 +84,10 @@ def spawn(module: str, table: Mapping[str, Any], what: str, farewell: float = FA
 
 
 def _divided() -> tuple[set[int], set[int]]:
-    """Divide the processors of the calling thread: those that it keeps, and one for an emulator.
+    """Divide the processors of the calling thread: a set for the thread, and a set for an emulator.
 
-    Which one depends on the process, so that sessions at the same time do not all have their emulators on one. A thread
-    that has only one processor keeps it, and the emulator has all others.
+    The emulator's processor depends on the process ID, so that simultaneous sessions use different ones. A thread with
+    only one processor keeps it, and the emulator gets all others.
     """
     found = sorted(os.sched_getaffinity(0))
     if len(found) > 1:
@@ -98,7 +98,7 @@ def _divided() -> tuple[set[int], set[int]]:
 
 @contextlib.contextmanager
 def _kept_to(processors: set[int]) -> Iterator[None]:
-    """Keep the calling thread, and what it begins, to some processors, where that is allowed."""
+    """Set the processor affinity of the calling thread and its children within the block, where permitted."""
     before = os.sched_getaffinity(0)
     with contextlib.suppress(OSError):
         os.sched_setaffinity(0, processors)
@@ -121,19 +121,21 @@ def _first_line(process: subprocess.Popen[bytes], what: str) -> str:
 
 
 def settle_in() -> int:
-    """Become a process that ends with its parent's pipe and not before, and that disturbs no real-time loop.
+    """Ignore termination signals, leave real-time scheduling, and take priority over other programs.
 
-    It stands for a thing with a processor of its own: other work comes behind it, if that is allowed.
+    The process then ends only when its parent closes the pipe, and does not disturb a real-time loop.
+
+    The emulator represents a device with its own processor: it gets priority over other programs, where permitted.
 
     Returns
     -------
     int
-        Priority of the real-time loop that started it, 0 if that was none (`hurry`).
+        Priority of the real-time loop that started it, 0 if none (`hurry`).
     """
     priority = os.sched_getparam(0).sched_priority
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    for thread in map(int, os.listdir("/proc/self/task")):  # libraries may have begun some
+    for thread in map(int, os.listdir("/proc/self/task")):  # libraries may have started threads
         with contextlib.suppress(OSError):  # it must not run with the priority of the loop that started it
             os.sched_setscheduler(thread, os.SCHED_OTHER, os.sched_param(0))
     come_first()
@@ -141,16 +143,19 @@ def settle_in() -> int:
 
 
 def come_first() -> None:
-    """Have the calling thread, those that it begins, and its session come before other programs, if that is allowed."""
+    """Raise the priority of the calling thread, its child threads and its session, where permitted."""
     come_before_others()
     with contextlib.suppress(OSError):
-        Path("/proc/self/autogroup").write_text(f"{NICENESS}")  # where sessions share the processors, not processes
+        # for systems that schedule sessions instead of processes
+        Path("/proc/self/autogroup").write_text(f"{NICENESS}")
 
 
 def hurry(priority: int) -> None:
-    """Have the calling thread come just behind the loop that started it, where that has a real-time `priority`.
+    """Set a real-time priority just below the `priority` of the loop that started the emulator.
 
-    Nothing else of the process does: building, compiling and other threads must not keep that loop waiting.
+    Only the calling thread gets it.
+
+    Other threads are not affected: building, compiling and other work must not delay that loop.
     """
     if priority > 1:
         with contextlib.suppress(OSError):
@@ -158,14 +163,14 @@ def hurry(priority: int) -> None:
 
 
 def announce(place: str) -> None:
-    """Say where the emulator is reached; everything has been built."""
+    """Print the address of the emulator, which is now complete."""
     gc.collect()
-    gc.freeze()  # else a collection goes through all that numba has loaded, and no answer comes for 50 ms
+    gc.freeze()  # otherwise a collection traverses all objects of numba, and the emulator does not reply for 50 ms
     sys.stdout.write(f"{place}\n")
     sys.stdout.flush()
 
 
 def give_up(error: Exception) -> int:
-    """Say what is wrong with the table; return the exit status."""
+    """Print the error in the table; return the exit status."""
     sys.stdout.write(f"{error}\n")
     return _WRONG

@@ -1,6 +1,6 @@
-"""The event loop of an emulated far end: one thread that waits for files and for instants, and serves what is due.
+"""Event loop of an emulated device: one thread that waits for files and times, and serves due events.
 
-It notices when it was kept from running: an emulated device that stood still for a while did not fail, the machine did.
+It detects when the operating system did not execute it: a pause of the emulated device is then not a device failure.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 LOOK = 0.01
-"""Nothing waits longer than that [s]: the time of the emulated device must not lag far behind."""
+"""Maximum waiting time [s], so that the time of the emulated device does not lag far behind."""
 
 STALL = 5e-3
-"""A loop that was kept from running for so long was starved [s]."""
+"""Time without execution from which a loop counts as starved [s]."""
 
 MEMORY = 1.0
-"""A stall explains what goes wrong for so long after it [s]."""
+"""Time for which a stall can explain later failures [s]."""
 
 
 class Source(Protocol):
-    """What has something to do from time to time."""
+    """Object with events at certain times."""
 
     def pause(self, now: float) -> float:
-        """Return how long it has nothing to do [s]; `now` is of the system's monotonic clock."""
+        """Return the time until the next event [s]; `now` is a time of the system's monotonic clock."""
         ...
 
     def serve(self, now: float) -> None:
-        """Do what is due, if anything is."""
+        """Process due events."""
         ...
 
 
@@ -41,7 +41,7 @@ class Loop:
     Attributes
     ----------
     sources : list of Source
-        What is served in every pass, in this order.
+        Sources that are served in every pass, in this order.
     """
 
     def __init__(self) -> None:
@@ -50,15 +50,15 @@ class Loop:
         self._stalls: list[tuple[float, float]] = []
 
     def watch(self, file: Any, call: Callable[[], None]) -> None:
-        """Call when something can be read from `file`, or it has ended."""
+        """Call `call` when `file` is readable or has ended."""
         self._files[file] = call
 
     def welcome(self, listener: socket.socket, begin: Callable[[socket.socket], bool]) -> None:
-        """Take whoever comes to a listening socket; `begin` tells whether there is room for one more."""
+        """Accept connections of a listening socket; `begin` returns False to reject one."""
         listener.setblocking(False)
 
         def accept() -> None:
-            with contextlib.suppress(OSError):  # it has gone already
+            with contextlib.suppress(OSError):  # the client may have disconnected
                 wire, _ = listener.accept()
                 if not begin(wire):
                     wire.close()
@@ -66,16 +66,16 @@ class Loop:
         self.watch(listener, accept)
 
     def forget(self, file: Any) -> None:
-        """Watch it no more."""
+        """Stop watching a file."""
         self._files.pop(file, None)
 
     def stalled(self) -> float:
-        """Return for how long it was kept from running lately, at a stretch [s]; 0 if it was not."""
+        """Return the longest recent time without execution [s]; 0 if none."""
         oldest = time.monotonic() - MEMORY
         return max((length for instant, length in self._stalls if instant >= oldest), default=0.0)
 
     def run(self, done: Callable[[], bool]) -> None:
-        """Serve until it is `done`, which is asked after every pass."""
+        """Serve until `done` returns True, which is called after every pass."""
         now, used = time.monotonic(), time.thread_time()
         while not done():
             pause = max(min(min((source.pause(now) for source in self.sources), default=LOOK), LOOK), 0.0)
@@ -92,7 +92,7 @@ class Loop:
 
     @contextlib.contextmanager
     def in_thread(self, name: str) -> Iterator[None]:
-        """Have a thread of that name run it meanwhile."""
+        """Run the loop in a thread of that name within the block."""
         over = threading.Event()
         thread = threading.Thread(target=self.run, args=(over.is_set,), name=name, daemon=True)
         thread.start()
@@ -103,7 +103,7 @@ class Loop:
             thread.join()
 
     def _notice(self, now: float, lost: float) -> None:
-        """Note that so much time [s] was neither used nor waited for."""
+        """Record a stall if the time `lost` [s] was neither used nor waited for."""
         if lost >= STALL:
             self._stalls = [stall for stall in self._stalls if stall[0] >= now - MEMORY]
             self._stalls.append((now, lost))

@@ -1,4 +1,4 @@
-"""The two times an emulated bus can follow: the wall's, or one of its own that only waiting moves on."""
+"""Clocks of an emulated bus: real time, or simulated time that advances only by waiting."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Protocol
 
 
 class BusTime(Protocol):
-    """A clock that can be waited for."""
+    """Clock with a waiting function."""
 
     def now(self) -> float:
         """Return the time [s]."""
         ...
 
     def wait_until(self, instant: float) -> None:
-        """Return at `instant` [s] at the earliest."""
+        """Return at `instant` [s] or later."""
         ...
 
 
 class WallTime:
-    """The system's monotonic clock, shared by all processes."""
+    """System's monotonic clock, shared by all processes."""
 
     def now(self) -> float:
         """Return the time [s]."""
@@ -34,7 +34,7 @@ class WallTime:
 
 
 class FreeTime:
-    """A time that passes only when somebody waits, and then at once: as fast as the machine can."""
+    """Simulated time, which advances immediately when a thread waits: as fast as possible."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -46,6 +46,6 @@ class FreeTime:
             return self._now
 
     def wait_until(self, instant: float) -> None:
-        """Make it `instant` [s], unless it is later already."""
+        """Advance the time to `instant` [s], unless it is already later."""
         with self._lock:
             self._now = max(self._now, instant)

@@ -1,6 +1,6 @@
-"""Fault injection on emulated wires, by name and time, for every emulator: ``stall@2+0.05``.
+"""Fault injection in emulated communication, by name and time, for every emulator: ``stall@2+0.05``.
 
-Each emulator has a table of its own of what can go wrong. The texts are those of the faults of samples and commands
+Each emulator has a separate table of faults. The texts have the same form as for faults of samples and commands
 (`devices.faults`).
 """
 
@@ -15,7 +15,7 @@ from haptics.errors import ConfigurationError
 from haptics.settings import unknown
 
 DELAYS = {"delay-1ms": 1e-3, "delay-5ms": 5e-3, "delay-20ms": 20e-3, "delay-100ms": 0.1}
-"""Those faults that are delays [s]; a table has them, or some, with a description."""
+"""Delays by fault name [s]; a table of faults may contain all or some of them, with descriptions."""
 
 
 _NONE: frozenset[str] = frozenset()
@@ -23,29 +23,29 @@ _NONE: frozenset[str] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class WireFault(Timed):
-    """A fault and its time; the emulator says from when its time counts."""
+    """Fault and its time; the emulator defines the origin of the time."""
 
     KIND: ClassVar[str] = "fault of the wire"
 
     def covers(self, now: float) -> bool:
-        """Tell whether it is there at `now` [s]."""
+        """Return True if the fault is active at `now` [s]."""
         return self.start <= now and (self.duration is None or now < self.start + self.duration)
 
 
 def parse_wire_fault(text: str, known: Mapping[str, str]) -> WireFault:
-    """Read ``NAME@SECONDS``, or ``NAME@SECONDS+DURATION`` with the duration in seconds.
+    """Parse ``NAME@SECONDS``, or ``NAME@SECONDS+DURATION`` with the duration in seconds.
 
     Parameters
     ----------
     text : str
         The fault.
     known : mapping
-        Name to description.
+        Known faults: name to description.
 
     Raises
     ------
     ConfigurationError
-        Naming the text and what is allowed.
+        With the text and the allowed values.
     """
     parts = parts_of(text)
     name = parts[0] if parts else text.strip().partition("@")[0]
@@ -60,19 +60,19 @@ def parse_wire_fault(text: str, known: Mapping[str, str]) -> WireFault:
 
 
 class WireFaults:
-    """The faults of one device: those with a time, and those that are switched by hand.
+    """Faults of one device: timed faults, and faults that are switched manually.
 
     Parameters
     ----------
     known : mapping
-        Name to description.
+        Known faults: name to description.
     timed : iterable of str
-        As `parse_wire_fault` reads them.
+        Texts as for `parse_wire_fault`.
 
     Attributes
     ----------
     origin : float
-        Instant from which the times count [s, of whoever asks].
+        Origin of the fault times on the caller's clock [s].
     """
 
     def __init__(self, known: Mapping[str, str], timed: Iterable[str] = ()) -> None:
@@ -82,22 +82,22 @@ class WireFaults:
         self.origin = 0.0
 
     def set(self, *names: str) -> None:
-        """Switch faults on, beginning now."""
+        """Activate faults manually."""
         for name in names:
             if name not in self._known:
                 raise unknown("fault of the wire", name, self._known)
         self._on.update(names)
 
     def clear(self, *names: str) -> None:
-        """Switch faults off that were switched on by hand; all of them where none is named."""
+        """Deactivate manually activated faults; all of them if none is named."""
         self._on.difference_update(names or set(self._on))
 
     def at(self, now: float) -> frozenset[str]:
-        """Return the names of the faults that are there at `now` [s]."""
+        """Return the names of the faults that are active at `now` [s]."""
         if not self._timed and not self._on:
             return _NONE
         return frozenset(self._on).union(fault.name for fault in self._timed if fault.covers(now - self.origin))
 
     def delay(self, now: float) -> float:
-        """Return how much longer a transfer takes at `now` [s]."""
+        """Return the additional duration of a transfer at `now` [s]."""
         return max((DELAYS.get(name, 0.0) for name in self.at(now)), default=0.0)

@@ -1,4 +1,4 @@
-"""Servo laws of elastic joints: what torque the motors get, tick by tick (Weigand et al. 2020, section 3)."""
+"""Servo laws of elastic joints: motor torque per tick (Weigand et al. 2020, section 3)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FEEDBACKS = {"none": kernels.NONE, "conventional": kernels.CONVENTIONAL, "model
 @documented
 @dataclass(frozen=True)
 class FeedForwardServo:
-    """Feed-forward of a reference, and a feedback of link position and motor velocity (Fig. 4, (16) to (18))."""
+    """Feed-forward with feedback of link position and motor velocity (Fig. 4, (16) to (18))."""
 
     feed_forward: str = choice(
         "elastic", _FEEDS, doc="model of the feed-forward: elastic (FB-FF, (20)), rigid (R-FF, (27)) or none"
@@ -46,7 +46,7 @@ class FeedForwardServo:
             )
 
     def record(self, joint: ElasticJoint) -> NDArray[Any]:
-        """Return this law for `joint` as kernels read it, (1,) of dtype `control_kernels.CONTROL`."""
+        """Return the law for `joint` as a kernel record, (1,) of dtype `control_kernels.CONTROL`."""
         if self.feed_forward == "elastic" or self.feedback == "model-based":
             joint.require_flat()
         record = np.zeros(1, kernels.CONTROL)
@@ -59,10 +59,10 @@ class FeedForwardServo:
 @documented
 @dataclass(frozen=True)
 class LinearisingServo:
-    """Exact linearisation: the inverse model at the measured state, round which the link is linear (Fig. 5, (12)-(15)).
+    """Exact linearisation: the inverse model at the measured state (Fig. 5, (12)-(15)).
 
-    All poles of the error lie at minus the bandwidth: four with the elastic model, two with the rigid one. The rigid
-    one is for joints that are rigid: on an elastic joint with backlash it is unstable at any useful bandwidth.
+    All poles of the error are at minus the bandwidth: four with the elastic model, two with the rigid model. The rigid
+    model is for rigid joints only: on an elastic joint with backlash it is unstable at any useful bandwidth.
     """
 
     MODELS: ClassVar[tuple[str, ...]] = ("elastic", "rigid")
@@ -73,7 +73,7 @@ class LinearisingServo:
         check(self, "servo")
 
     def record(self, joint: ElasticJoint) -> NDArray[Any]:
-        """Return this law for `joint` as kernels read it, (1,) of dtype `control_kernels.CONTROL`."""
+        """Return the law for `joint` as a kernel record, (1,) of dtype `control_kernels.CONTROL`."""
         if self.model == "elastic":
             joint.require_flat()
         record = np.zeros(1, kernels.CONTROL)

@@ -1,7 +1,7 @@
-"""The servo laws of an elastic joint as a kernel: feed-forward with feedback, and exact linearisation.
+"""Kernels of the servo laws of an elastic joint: feed-forward with feedback, and exact linearisation.
 
-A control record holds the controller's model of the joint, its gains, and room to work in; a row of dtype `FLAT`
-holds what the joint is to do.
+A control record holds the controller's model of the joint, its gains and workspace for intermediate results. A row of
+dtype `FLAT` holds the reference of the joint.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from devices.arm.flatness.stiffness_kernels import gear_torque
 from haptics.jit import inlined_kernel
 
 NONE, ELASTIC, RIGID = 0, 1, 2
-"""Model of the joint in the feed-forward, or in the exact linearisation: rigid or elastic."""
+"""Model of the joint in the feed-forward or in the exact linearisation: none, elastic or rigid."""
 
 CONVENTIONAL, MODEL_BASED, LINEARISING = 1, 2, 3
-"""Feedback: of the motor's velocity to u q' or to (25), or through the inverse model; or `NONE`."""
+"""Feedback of the motor's velocity towards u q' or towards (25), or feedback through the inverse model; or `NONE`."""
 
 CONTROL = np.dtype(
     [
@@ -32,7 +32,7 @@ CONTROL = np.dtype(
         ("inverse", FLAT),
     ]
 )
-"""A servo law of one joint as kernels read it; `inverse` is room for the exact linearisation to work in."""
+"""Kernel record of a servo law of one joint; `inverse` is workspace for the exact linearisation."""
 
 
 @inlined_kernel
@@ -50,7 +50,7 @@ def _linearise_rigid(c: Any, r: Any, q: Any, w: Any) -> Any:
 def linearise_elastic(c: Any, r: Any, q: Any, w: Any, theta: Any, omega: Any) -> Any:
     """Return the motor torque [N m] of (15): the elastic inverse at the measured state, four poles at -b.
 
-    The state decides acceleration and jerk of the link, by (2) and its derivative; the snap is left to choose.
+    The state determines acceleration and jerk of the link, by (2) and its derivative; the snap is the free input.
     """
     j, m, b = c.joint, c.inverse, c.bandwidth
     E, E1, _E2 = gear_torque(j.stiffness, theta / j.gear_ratio - q)
@@ -69,7 +69,7 @@ def linearise_elastic(c: Any, r: Any, q: Any, w: Any, theta: Any, omega: Any) ->
 
 @inlined_kernel
 def prepare(c: Any, r: Any) -> None:
-    """Fill in what the motor has to do for row `r`, by the model of the servo law."""
+    """Compute the motor's part of row `r` with the model of the servo law."""
     if c.feed == ELASTIC or c.feedback == MODEL_BASED:
         feed_elastic(c.joint, r)
     else:
@@ -78,9 +78,9 @@ def prepare(c: Any, r: Any) -> None:
 
 @inlined_kernel
 def track(c: Any, r: Any, q: Any, omega: Any) -> Any:
-    """Return the motor torque [N m] of a law with feedback of the motor's velocity, or with none; (16)-(18).
+    """Return the motor torque [N m] with feedback of the motor's velocity or without feedback; (16)-(18).
 
-    (16) is printed without the gear ratio, which leaves the position loop u times too weak.
+    (16) is printed without the gear ratio, which makes the position loop u times too weak.
     """
     tau = 0.0 if c.feed == NONE else r.motor_torque
     if c.feedback == NONE:

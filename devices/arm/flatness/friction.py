@@ -1,12 +1,11 @@
 r"""Smooth friction laws of a joint, with exact derivatives.
 
 The feed-forward needs the friction torque and its first two derivatives with respect to the velocity. A smooth law
-never sticks: at rest it creeps under any torque. That is the price of being differentiable; the exact set-valued laws
-are in `haptics.friction.laws`.
+never sticks: at rest it creeps under any torque. The exact set-valued laws are in `haptics.friction.laws`.
 
 ====================  ===============================================================
 `SmoothCoulomb`       Weigand et al. 2020, (4): dry and viscous friction
-`AsymmetricFriction`  two dry parts of different steepness, and a torque that is there in one direction always
+`AsymmetricFriction`  two dry parts of different steepness, and a constant offset
 `SmoothStribeck`      a level that falls from static to kinetic friction
 ====================  ===============================================================
 """
@@ -37,18 +36,23 @@ class SmoothFriction(ABC):
     @property
     @abstractmethod
     def numbers(self) -> tuple[float, ...]:
-        """The numbers the kernels read."""
+        """Parameters of the law in the order in which the kernels read them."""
 
     @property
     def record(self) -> NDArray[Any]:
-        """The law as kernels read it, (1,) of dtype `devices.arm.flatness.law_kernels.SMOOTH`."""
+        """Kernel record of the law, (1,) of dtype `devices.arm.flatness.law_kernels.SMOOTH`."""
         record = np.zeros(1, SMOOTH)
         record["kind"] = self.kind
         record["numbers"][0][: len(self.numbers)] = self.numbers
         return record
 
     def derivatives(self, velocity: ArrayLike) -> Values:
-        """Return torque [N m], slope [N m s/rad] and curvature [N m s^2/rad^2], (..., 3), at `velocity` [rad/s].
+        """Return torque [N m], slope [N m s/rad] and curvature [N m s^2/rad^2], (..., 3).
+
+        Parameters
+        ----------
+        velocity : array
+            Joint velocity [rad/s].
 
         Raises
         ------
@@ -68,7 +72,10 @@ class SmoothFriction(ABC):
 @documented
 @dataclass(frozen=True)
 class SmoothCoulomb(SmoothFriction):
-    """Dry and viscous friction, smoothed: f_v w + 2 f_c/(1 + exp(-s_F w)) - f_c (Weigand et al. 2020, (4))."""
+    """Dry and viscous friction, smoothed (Weigand et al. 2020, (4)).
+
+    The law is f_v w + 2 f_c/(1 + exp(-s_F w)) - f_c.
+    """
 
     kind: ClassVar[int] = SATURATING
     coulomb: float = bounded(minimum=0.0, unit="N m", doc="dry friction f_c")
@@ -104,7 +111,10 @@ class AsymmetricFriction(SmoothFriction):
 @documented
 @dataclass(frozen=True)
 class SmoothStribeck(SmoothFriction):
-    """Friction that falls from a static to a kinetic level: (F_c + (F_s - F_c) exp(-(w/w_s)^2)) tanh(b w) + D w."""
+    """Friction that falls from a static to a kinetic level.
+
+    The law is (F_c + (F_s - F_c) exp(-(w/w_s)^2)) tanh(b w) + D w.
+    """
 
     kind: ClassVar[int] = FALLING
     kinetic: float = bounded(minimum=0.0, unit="N m", doc="level F_c towards high speed, without viscosity")

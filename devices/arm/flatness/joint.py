@@ -1,4 +1,4 @@
-"""An elastic joint, and the feed-forward that inverts it (Weigand et al. 2020, sections 2 and 3.2)."""
+"""Elastic joint and the feed-forward that inverts it (Weigand et al. 2020, sections 2 and 3.2)."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from haptics.errors import ConfigurationError
 from haptics.settings import bounded, check, documented
 
 MOTION = ("position", "velocity", "acceleration", "jerk", "snap")
-"""Columns of a motion."""
+"""Names of the columns of a motion."""
 
 
 @documented
 @dataclass(frozen=True)
 class ElasticJoint:
-    """A motor, an elastic gearbox, and a link with friction (Weigand et al. 2020, (1), (2)).
+    """Motor, elastic gearbox and link with friction (Weigand et al. 2020, (1), (2)).
 
     Attributes
     ----------
     friction : SmoothFriction
         Friction between link and base, at the link's side.
     stiffness : Stiffness
-        The gearbox between them, at the link's side.
+        Stiffness of the gearbox, at the link's side.
     """
 
     friction: SmoothFriction
@@ -54,14 +54,14 @@ class ElasticJoint:
 
     @property
     def record(self) -> NDArray[Any]:
-        """The joint as kernels read it, (1,) of dtype `devices.arm.flatness.joint_kernels.JOINT`."""
+        """Kernel record of the joint, (1,) of dtype `devices.arm.flatness.joint_kernels.JOINT`."""
         record = np.zeros(1, JOINT)
         record["friction"], record["stiffness"] = self.friction.record, self.stiffness.record
         record["gear_ratio"], record["motor_inertia"] = self.gear_ratio, self.motor_inertia
         return record
 
     def require_flat(self) -> None:
-        """Raise `ConfigurationError` unless the stiffness law is smooth enough to be inverted with derivatives."""
+        """Raise `ConfigurationError` unless the twist of the stiffness law is twice differentiable."""
         if self.stiffness.obstacle:
             raise ConfigurationError(
                 f"joint.stiffness = {self.stiffness!r}: no motor can follow it, because {self.stiffness.obstacle}."
@@ -70,7 +70,7 @@ class ElasticJoint:
 
 @dataclass(frozen=True)
 class MotorReference:
-    """What the motor has to do, row by row.
+    """Reference of the motor, row by row.
 
     Attributes
     ----------
@@ -96,12 +96,14 @@ def motion_rows(
     load_rate: ArrayLike = 0.0,
     load_acceleration: ArrayLike = 0.0,
 ) -> NDArray[Any]:
-    """Return rows (n,) of dtype `devices.arm.flatness.joint_kernels.FLAT`; the arguments are those of `feed_forward`.
+    """Return rows (n,) of dtype `devices.arm.flatness.joint_kernels.FLAT` for `feed_forward`.
+
+    The arguments are the same as of `feed_forward`.
 
     Raises
     ------
     ConfigurationError
-        If an argument has another shape or is not finite, or an inertia is not greater than 0.
+        If an argument has a wrong shape or is not finite, or an inertia is not greater than 0.
     """
     columns = finite(motion, "motion")
     if columns.ndim != 2 or columns.shape[1] != len(MOTION):
@@ -130,28 +132,28 @@ def feed_forward(
     load_acceleration: ArrayLike = 0.0,
     rigid: bool = False,
 ) -> MotorReference:
-    """Return what the motor has to do for a motion of the link: (20), (25) and its derivatives, or rigid (27).
+    """Return the motor reference for a motion of the link: (20), (25) and its derivatives, or rigid (27).
 
     Parameters
     ----------
     joint : ElasticJoint
-        The model.
+        Model of the joint.
     motion : (n, 5) array
         Link angle [rad] and its first four derivatives.
     inertia : float or (n,) array
         Inertia M_ii of the link [kg m^2], greater than 0.
     load : float or (n,) array
-        All other torques the link needs, beside its friction [N m]: tau_A + tau_CC + g.
+        All other torques on the link except its friction [N m]: tau_A + tau_CC + g.
     load_rate, load_acceleration : float or (n,) array
-        First and second derivative of M q'' + load, less M q''' and M q'''' [N m/s], [N m/s^2]. The paper takes inertia
-        and load for constant in its derivatives; so do the zeros.
+        First and second derivative of M q'' + load, less M q''' and M q'''' [N m/s], [N m/s^2]. The paper treats
+        inertia and load as constant in its derivatives, which corresponds to the default 0.
     rigid : bool
-        Leave out the elasticity (R-FF); the motion's jerk and snap do not matter then.
+        Ignore the elasticity (R-FF); jerk and snap of the motion are not used then.
 
     Raises
     ------
     ConfigurationError
-        If an argument is not allowed, or the stiffness law is not smooth enough.
+        If an argument is invalid, or the stiffness law is not smooth enough.
     """
     if not rigid:
         joint.require_flat()

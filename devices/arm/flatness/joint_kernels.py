@@ -1,8 +1,8 @@
-r"""The feed-forward of one elastic joint as a kernel, and the records it works on.
+r"""The feed-forward of one elastic joint as a kernel, and its records.
 
-With the load :math:`L = M \ddot q + \tau_A + \tau_{CC} + g`, what the link needs beside its friction, the torque in the
-gearbox is :math:`\tau = L + F(\dot q)` (Weigand et al. 2020, (2)). Twist :math:`D(\tau)` and link angle give the motor
-angle, and the chain rule gives the rest:
+With the load :math:`L = M \ddot q + \tau_A + \tau_{CC} + g`, which is the torque on the link without its friction, the
+torque in the gearbox is :math:`\tau = L + F(\dot q)` (Weigand et al. 2020, (2)). Twist :math:`D(\tau)` and link angle
+give the motor angle, and the chain rule gives the rest:
 
 .. math::
     \dot\tau &= \dot L + F' \ddot q, &
@@ -11,8 +11,8 @@ angle, and the chain rule gives the rest:
     \ddot\theta &= u (\ddot q + D'' \dot\tau^2 + D' \ddot\tau), \\
     \tau_{FF} &= J \ddot\theta + \tau/u &&
 
-which are (25), its derivatives and (20). The paper holds everything in L but the link's own motion for constant:
-:math:`\dot L = M \dddot q`, :math:`\ddot L = M q^{(4)}`. A caller who knows how the rest changes adds its rates.
+which are (25), its derivatives and (20). The paper treats everything in L except the link's own motion as constant:
+:math:`\dot L = M \dddot q`, :math:`\ddot L = M q^{(4)}`. Rates of the remaining load can be added by the caller.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from haptics.jit import inlined_kernel, kernel
 from haptics.records import Rows
 
 JOINT = np.dtype([("friction", SMOOTH), ("stiffness", SMOOTH), ("gear_ratio", "<f8"), ("motor_inertia", "<f8")])
-"""An elastic joint as kernels read it."""
+"""Kernel record of an elastic joint."""
 
 MOTION_FIELDS: list[tuple[str, str]] = [
     ("position", "<f8"),
@@ -40,8 +40,9 @@ MOTION_FIELDS: list[tuple[str, str]] = [
     ("load_rate", "<f8"),
     ("load_acceleration", "<f8"),
 ]
-"""What a joint is to do: its link's angle with four derivatives [rad ... rad/s^4], the inertia M [kg m^2], and the load
-beside M q'' [N m] with the two derivatives of M q'' and that load beyond M q''' and M q'''' [N m/s], [N m/s^2]."""
+"""Reference of a joint: link angle with four derivatives [rad ... rad/s^4], inertia M [kg m^2], load in addition to M
+q'' [N m], and the two derivatives of M q'' plus that load, less M q''' and M q'''' [N m/s], [N m/s^2].
+"""
 
 MOTOR_FIELDS: list[tuple[str, str]] = [
     ("motor_angle", "<f8"),
@@ -50,14 +51,15 @@ MOTOR_FIELDS: list[tuple[str, str]] = [
     ("motor_torque", "<f8"),
     ("gear_torque", "<f8"),
 ]
-"""What the motor has to do for it: [rad], [rad/s], [rad/s^2], [N m]; torque in the gearbox at the link's side [N m]."""
+"""Resulting reference of the motor: [rad], [rad/s], [rad/s^2], [N m]; torque in the gearbox at the link's side [N m].
+"""
 
 FLAT = np.dtype(MOTION_FIELDS + MOTOR_FIELDS)
 
 
 @inlined_kernel
 def feed_elastic(c: Any, r: Any) -> None:
-    """Fill in what the motor has to do in row `r`, of dtype `FLAT`, for joint `c`; (20), (25) and its derivatives."""
+    """Compute the motor reference in row `r`, of dtype `FLAT`, for joint `c`; (20), (25)."""
     q1, q2, q3, u = r.velocity, r.acceleration, r.jerk, c.gear_ratio
     F, F1, F2 = smooth_friction(c.friction, q1)
     tau = r.inertia * q2 + r.load + F
@@ -73,7 +75,7 @@ def feed_elastic(c: Any, r: Any) -> None:
 
 @inlined_kernel
 def feed_rigid(c: Any, r: Any) -> None:
-    """Fill in what the motor would have to do if the gearbox were rigid; (27)."""
+    """Compute the motor reference in row `r` for a rigid gearbox; (27)."""
     u = c.gear_ratio
     F, _F1, _F2 = smooth_friction(c.friction, r.velocity)
     r.gear_torque = r.inertia * r.acceleration + r.load + F
@@ -85,7 +87,7 @@ def feed_rigid(c: Any, r: Any) -> None:
 
 @kernel
 def feed_rows(joints: Rows, rows: Rows, rigid: bool) -> None:
-    """Fill in every row of `rows`, (n,) of dtype `FLAT`, for the joint in the (1,) array `joints`."""
+    """Compute the motor reference in every row of `rows`, (n,) of dtype `FLAT`, for the joint `joints[0]`."""
     for k in range(len(rows)):
         if rigid:
             feed_rigid(joints[0], rows[k])

@@ -1,6 +1,6 @@
-"""Smooth functions as kernels: value, first and second derivative of a friction law.
+"""Kernels of smooth friction laws: value, first and second derivative.
 
-All kernels return the triple (F, F', F'') at once; the derivatives are worked out by hand.
+All kernels return the triple (F, F', F'') at once; the derivatives are analytical.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from haptics.jit import inlined_kernel, kernel
 from haptics.records import Rows
 
 NUMBERS = 8
-"""Room for the numbers of a law."""
+"""Maximum number of parameters of a law."""
 
 SMOOTH = np.dtype([("kind", "<i8"), ("numbers", "<f8", (NUMBERS,))])
-"""A smooth law as kernels read it: which one, and its numbers."""
+"""Kernel record of a smooth law: its kind and its parameters."""
 
 SATURATING = 0
 FALLING = 1
@@ -27,7 +27,7 @@ _Triple = tuple[Any, Any, Any]
 
 @inlined_kernel
 def saturation(x: Any) -> _Triple:
-    """Return tanh(x) and its two derivatives, each to the last digits of its own size, however far x is out."""
+    """Return tanh(x) and its two derivatives, each with full relative precision for any x."""
     decay = math.exp(-2.0 * abs(x))
     t = math.tanh(x) if abs(x) < 0.3 else math.copysign((1.0 - decay) / (1.0 + decay), x)
     slope = 4.0 * decay / ((1.0 + decay) * (1.0 + decay))  # 1 - t^2 would cancel to 0 for a large x
@@ -36,7 +36,10 @@ def saturation(x: Any) -> _Triple:
 
 @kernel
 def _falling(p: Any, w: float) -> _Triple:
-    """Return a smooth Stribeck law: (F_c + (F_s - F_c) exp(-(w/w_s)^2)) tanh(b w) + D w, by the product rule."""
+    """Return a smooth Stribeck law and its derivatives.
+
+    (F_c + (F_s - F_c) exp(-(w/w_s)^2)) tanh(b w) + D w
+    """
     z = w / p[2]
     bell = (p[0] - p[1]) * math.exp(-z * z)
     g, g1, g2 = p[1] + bell, -2.0 * z * bell / p[2], (4.0 * z * z - 2.0) * bell / (p[2] * p[2])
@@ -47,7 +50,7 @@ def _falling(p: Any, w: float) -> _Triple:
 
 @inlined_kernel
 def smooth_friction(law: Any, w: float) -> _Triple:
-    """Return friction torque F [N m], F' [N m s/rad] and F'' [N m s^2/rad^2] at the joint velocity w [rad/s]."""
+    """Return friction torque F [N m], F' [N m s/rad] and F'' [N m s^2/rad^2] at the velocity w [rad/s]."""
     p = law.numbers
     if law.kind == SATURATING:  # offset + D w + a tanh(b w) + a tanh(b w); Weigand et al. 2020, (4), with b = s_F/2
         t, t1, t2 = saturation(p[3] * w)
@@ -63,6 +66,6 @@ def smooth_friction(law: Any, w: float) -> _Triple:
 
 @kernel
 def friction_values(laws: Rows, velocities: Any, results: Any) -> None:
-    """Fill `results`, (n, 3), with F, F' and F'' at `velocities`, (n,), of the law in the (1,) array `laws`."""
+    """Compute F, F' and F'' at `velocities`, (n,), of the law `laws[0]` into `results`, (n, 3)."""
     for k in range(len(velocities)):
         results[k, 0], results[k, 1], results[k, 2] = smooth_friction(laws[0], velocities[k])

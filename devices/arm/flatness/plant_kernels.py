@@ -14,7 +14,8 @@ from haptics.jit import inlined_kernel, kernel
 from haptics.records import Rows
 
 PLANT = np.dtype([("joint", JOINT), ("inertia_ratio", "<f8"), ("disturbance", "<f8")])
-"""The real joint: its laws, its link's inertia over that of the reference, a torque on the link [N m]."""
+"""Record of the real joint: its laws, the ratio of its link's inertia to the reference's, a torque on the link [N m].
+"""
 
 STATE = np.dtype(
     [
@@ -26,7 +27,7 @@ STATE = np.dtype(
         ("gear_torque", "<f8"),
     ]
 )
-"""What a joint does: link angle and velocity, motor angle and velocity, motor torque and torque in the gearbox."""
+"""State of a joint: link angle and velocity, motor angle and velocity, motor torque and torque in the gearbox."""
 
 
 @inlined_kernel
@@ -49,11 +50,11 @@ def _record(p: Any, s: Any, x: Any, tau: Any) -> None:
 
 @kernel
 def run_joint(plants: Rows, controls: Rows, rows: Rows, period: float, hold: int, states: Rows) -> None:
-    """Drive the joint in the (1,) array `plants` by the servo law in `controls` through `states`, (n,).
+    """Simulate the joint `plants[0]` under the servo law in `controls`, and fill `states`, (n,).
 
-    Runge and Kutta's method of fourth order. `rows`, (2 n - 1,) of dtype `FLAT`, are the reference at every half
-    `period` [s]. The torque is held for `hold` periods; with 0 it follows time and state without delay. The joint
-    begins in `states[0]`.
+    The method is the fourth-order Runge-Kutta method. `rows`, (2 n - 1,) of dtype `FLAT`, are the reference at every
+    half `period` [s]. The torque is held for `hold` periods; with 0 it follows time and state without delay. The
+    initial state is `states[0]`.
     """
     p, c, s = plants[0], controls[0], states[0]
     q, w, theta, omega = s.position, s.velocity, s.motor_angle, s.motor_velocity

@@ -1,4 +1,4 @@
-"""Motions that an elastic joint can follow: four times differentiable, their derivatives exact.
+"""Reference motions for an elastic joint: four times differentiable, with exact derivatives.
 
 A motion is an array (n, 5): the angle or coordinate and its first four derivatives.
 """
@@ -15,7 +15,7 @@ from devices.arm.flatness.values import Values, finite
 from haptics.errors import ConfigurationError
 
 _RAMP = np.polynomial.Polynomial([0.0, 0.0, 0.0, 0.0, 35.0, -84.0, 70.0, -20.0])
-"""From 0 to 1 between 0 and 1; velocity, acceleration and jerk are zero at both ends."""
+"""Polynomial from 0 to 1 on [0, 1]; velocity, acceleration and jerk are zero at both ends."""
 
 _RAMPS = tuple(_RAMP.deriv(order) if order else _RAMP for order in range(5))
 
@@ -23,19 +23,19 @@ _RAMPS = tuple(_RAMP.deriv(order) if order else _RAMP for order in range(5))
 def point_to_point(time: ArrayLike, start: float, end: float, duration: float, begin: float = 0.0) -> Values:
     """Return a polynomial of seventh order from `start` to `end`, at rest before and after.
 
-    Velocity, acceleration and jerk are zero at both ends. The fourth derivative jumps there; at the very ends it has
-    its inner value, so that a motion may begin or end there, or turn back, without a jump.
+    Velocity, acceleration and jerk are zero at both ends. The fourth derivative is discontinuous there. At the end
+    points themselves it has its inner value, so that a motion may begin, end or reverse there without a jump.
 
     Parameters
     ----------
     time : (n,) array
-        When [s].
+        Times [s].
     start, end : float
-        Where from and where to [rad] or [m].
+        Initial and final position [rad] or [m].
     duration : float
-        How long it takes [s], greater than 0.
+        Duration [s], greater than 0.
     begin : float
-        When it begins [s].
+        Start time [s].
 
     Returns
     -------
@@ -61,7 +61,7 @@ def point_to_point(time: ArrayLike, start: float, end: float, duration: float, b
 
 
 def lemniscate(phase: ArrayLike, width: float, height: float) -> tuple[Values, Values]:
-    """Return the figure of eight x = a cos(phi), y = b sin(phi) cos(phi) run through by `phase` (Weigand et al., (28)).
+    """Return the figure of eight (a cos(phi), b sin(phi) cos(phi)) along `phase` (Weigand et al., (28)).
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def lemniscate(phase: ArrayLike, width: float, height: float) -> tuple[Values, V
     Raises
     ------
     ConfigurationError
-        If an argument has another shape or is not finite.
+        If an argument has a wrong shape or is not finite.
     """
     phases = finite(phase, "phase")
     if phases.ndim != 2 or phases.shape[1] != 5:
@@ -90,7 +90,7 @@ def lemniscate(phase: ArrayLike, width: float, height: float) -> tuple[Values, V
 
 
 def _composed(inner: Values, outer: Callable[[int], Values]) -> Values:
-    """Return f(phi(t)) and its derivatives by the formula of Faa di Bruno; `outer` gives the derivatives of f."""
+    """Return f(phi(t)) and its derivatives by Faa di Bruno's formula; `outer(k)` is f's k-th derivative."""
     _p, p1, p2, p3, p4 = inner.T
     f, f1, f2, f3, f4 = (outer(order) for order in range(5))
     return np.stack(

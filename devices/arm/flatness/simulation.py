@@ -1,4 +1,4 @@
-"""An elastic joint under a servo law, simulated as its two masses (Weigand et al. 2020, section 4)."""
+"""Simulation of an elastic joint as two masses under a servo law (Weigand et al. 2020, section 4)."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from haptics.settings import bounded, check, documented
 
 @dataclass(frozen=True)
 class JointRun:
-    """What a joint did, from start to end; all (n,) float arrays.
+    """Simulated motion of a joint; all (n,) float arrays.
 
     Attributes
     ----------
     time : array
-        [s].
+        Time [s].
     error : array
-        Reference minus angle of the link [rad].
+        Reference minus link angle [rad].
     position, velocity, motor_angle, motor_velocity : array
         Link [rad], [rad/s] and motor [rad], [rad/s].
     motor_torque, gear_torque : array
         Torque of the motor and, at the link's side, in the gearbox [N m].
     reference_gear_torque : array
-        Torque in the gearbox if the link followed exactly [N m].
+        Torque in the gearbox for exact tracking [N m].
     """
 
     time: Values
@@ -47,7 +47,7 @@ class JointRun:
 @documented
 @dataclass(frozen=True)
 class Circumstances:
-    """In what the simulation is unlike the servo law's model."""
+    """Differences between the simulated joint and the model in the servo law."""
 
     inertia_ratio: float = bounded(1.0, above=0.0, doc="inertia of the real link over that of the model")
     disturbance: float = bounded(0.0, unit="N m", doc="torque on the link that the model does not know")
@@ -68,16 +68,16 @@ def simulate_joint(
     model: ElasticJoint | None = None,
     circumstances: Circumstances | None = None,
 ) -> JointRun:
-    """Simulate the two masses (1), (2) of `joint` under a servo law, by Runge and Kutta's method of fourth order.
+    """Simulate the two masses (1), (2) of `joint` under a servo law, by the Runge-Kutta method of order 4.
 
-    The joint begins at rest where the reference begins, its gearbox twisted by what the load asks for.
+    The joint starts at rest at the first row of the reference, with its gearbox twisted by the load.
 
     Parameters
     ----------
     joint : ElasticJoint
         The real joint.
     law : FeedForwardServo or LinearisingServo
-        The servo law.
+        Servo law.
     motion : (2 n - 1, 5) array
         Reference of the link at every half period: angle [rad] and four derivatives.
     inertia, load : float or (2 n - 1,) array
@@ -85,14 +85,14 @@ def simulate_joint(
     period : float
         Step of the simulation [s], greater than 0.
     model : ElasticJoint, optional
-        The model of the joint in the servo law; the joint itself unless given.
+        Model of the joint in the servo law; by default `joint`.
     circumstances : Circumstances, optional
-        Further disagreement between model and reality, and the delay; none unless given.
+        Further differences between model and joint, and the delay; by default none.
 
     Raises
     ------
     ConfigurationError
-        If an argument is not allowed.
+        If an argument is invalid.
     """
     real = circumstances or Circumstances()
     step = float(finite(period, "period"))

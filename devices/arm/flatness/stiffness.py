@@ -1,17 +1,17 @@
-r"""Stiffness laws of a gearbox with lost motion and backlash, each with its exact inverse.
+"""Stiffness laws of a gearbox with lost motion and backlash, each with its exact inverse.
 
-The twist is the angle of the motor, seen from the link, minus that of the link: theta/u - q.
+The twist is the motor angle at the link's side minus the link angle: theta/u - q.
 
 ==================  ==============================  ========  ==============================================
 class               Weigand et al. 2020             given as  smooth enough for the feed-forward
 ==================  ==============================  ========  ==============================================
 `SmoothBacklash`    (11)                            twist     yes
-`RampBacklash`      (7), (8), (9)                   torque    with some stiffness left in the play only
+`RampBacklash`      (7), (8), (9)                   torque    only with some stiffness inside the play
 `LostMotion`        (6), (10)                       both      no: its twist jumps where the torque changes sign
 ==================  ==============================  ========  ==============================================
 
-(9) and (11) are not inverse to each other: they differ by up to a third of the backlash. A feed-forward is exact if it
-has *the* law of the joint, whichever that is; so each law here is inverted itself, to the last digits.
+(9) and (11) are not inverse to each other: they differ by up to a third of the backlash. A feed-forward is exact only
+if it uses the stiffness law of the joint. Each law here is therefore inverted numerically, to machine precision.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from haptics.settings import bounded, check, documented
 
 @dataclass(frozen=True)
 class Stiffness(ABC):
-    """Torque in a gearbox over its twist, and the other way round; both rise."""
+    """Torque in a gearbox as an increasing function of its twist, and the inverse function."""
 
     kind: ClassVar[int]
 
@@ -42,16 +42,16 @@ class Stiffness(ABC):
     @property
     @abstractmethod
     def numbers(self) -> tuple[float, ...]:
-        """The numbers the kernels read."""
+        """Parameters of the law in the order in which the kernels read them."""
 
     @property
     def obstacle(self) -> str:
-        """Why no motor could follow the twist, which then is not twice differentiable over the torque; or nothing."""
+        """Reason why the twist is not twice differentiable with respect to the torque; empty if it is."""
         return ""
 
     @property
     def record(self) -> NDArray[Any]:
-        """The law as kernels read it, (1,) of dtype `devices.arm.flatness.law_kernels.SMOOTH`."""
+        """Kernel record of the law, (1,) of dtype `devices.arm.flatness.law_kernels.SMOOTH`."""
         record = np.zeros(1, SMOOTH)
         record["kind"] = self.kind
         record["numbers"][0][: len(self.numbers)] = self.numbers
@@ -101,10 +101,10 @@ class SmoothBacklash(Stiffness):
 @documented
 @dataclass(frozen=True)
 class RampBacklash(Stiffness):
-    """Stiffness that sets in like the answer of three equal lags to a ramp (Weigand et al. 2020, (7) to (9)).
+    """Stiffness that increases like the response of three equal lags to a ramp.
 
-    The odd continuation of (7) is three times continuously differentiable by itself. The tanh of (9) only imitates it:
-    this is (9) for an infinite slope factor.
+    See Weigand et al. 2020, (7) to (9). The odd continuation of (7) is itself three times continuously differentiable.
+    The tanh of (9) only approximates it: this law is (9) for an infinite slope factor.
     """
 
     kind: ClassVar[int] = LAGGING
@@ -130,10 +130,10 @@ class RampBacklash(Stiffness):
 @documented
 @dataclass(frozen=True)
 class LostMotion(Stiffness):
-    """Play, lost motion and full contact as three straight pieces (Weigand et al. 2020, (6), (10)).
+    """Play, lost motion and full contact as a piecewise linear law (Weigand et al. 2020, (6), (10)).
 
-    As printed the pieces of (6) and (10) do not meet. Here they do, and are inverse to each other; without torque the
-    twist may be anything within the play, and is taken as 0.
+    As printed, (6) and (10) are discontinuous. Here they are continuous and inverse to each other. Without torque, any
+    twist within the play is possible; 0 is returned.
     """
 
     kind: ClassVar[int] = BROKEN

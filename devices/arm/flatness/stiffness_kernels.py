@@ -1,7 +1,7 @@
-"""Stiffness laws as kernels: torque of a twisted gearbox, twist under a torque, and two derivatives of each.
+"""Kernels of stiffness laws: torque of a twisted gearbox, and twist under a torque.
 
-A law is given in closed form in one direction; the other one is its inverse, solved to the last digits, with the
-derivatives of an inverse function: D' = 1/E', D'' = -E''/E'^3. Both directions therefore always belong together.
+A law is given in closed form in one direction. The other direction is its numerical inverse, to machine precision,
+with the derivatives of an inverse function: D' = 1/E', D'' = -E''/E'^3. Both directions are therefore consistent.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ def _knee_twist(law: Any, tau: float) -> _Triple:
 
 @kernel
 def _ramp_response(z: float) -> _Triple:
-    """Return h = z - 3 + exp(-z) (3 + 2 z + z^2/2) for z >= 0 and its derivatives; (7) in units of phi_B/3.
+    """Return h = z - 3 + exp(-z) (3 + 2 z + z^2/2) for z >= 0 and derivatives; (7) in units of phi_B/3.
 
-    Below 3 the terms of the closed form cancel. There h and h' are exp(-z) times what its power series has left once
-    those terms are out, the sums of (k - 3) z^k/k! from 4 and of z^k/k! from 3 on: no term is negative.
+    Below 3 the terms of the closed form cancel. There, h and h' are exp(-z) times the sums of (k - 3) z^k/k! for k >= 4
+    and of z^k/k! for k >= 3: the power series without the terms that cancel. No term of these sums is negative.
     """
     decay = math.exp(-z)
     h2 = 0.5 * z * z * decay
@@ -69,7 +69,7 @@ def _lagging_torque(law: Any, x: float) -> _Triple:
 
 @kernel
 def _broken_torque(law: Any, x: float) -> _Triple:
-    """Return the torque in three straight pieces, p = (c_TR, c_LM, phi_B*, phi_LM); (6) made continuous."""
+    """Return the piecewise linear torque, p = (c_TR, c_LM, phi_B*, phi_LM); (6) made continuous."""
     p = law.numbers
     r = abs(x)
     if r <= p[2]:
@@ -81,7 +81,7 @@ def _broken_torque(law: Any, x: float) -> _Triple:
 
 @kernel
 def _broken_twist(law: Any, tau: float) -> _Triple:
-    """Return the inverse of the law in three pieces, 0 for the whole backlash without torque; (10) made exact."""
+    """Return the inverse of the piecewise linear law, 0 within the backlash; (10) corrected."""
     p = law.numbers
     r, lost = abs(tau), p[1] * p[3]
     if r == 0.0:
@@ -93,7 +93,7 @@ def _broken_twist(law: Any, tau: float) -> _Triple:
 
 @inlined_kernel
 def _direct(law: Any, x: float) -> _Triple:
-    """Return the direction of a law that is given in closed form, at x, with its derivatives."""
+    """Return the closed form of a law at x, with its derivatives."""
     if law.kind == KNEE:
         return _knee_twist(law, x)
     return _lagging_torque(law, x)
@@ -101,9 +101,9 @@ def _direct(law: Any, x: float) -> _Triple:
 
 @kernel
 def _guess(law: Any, y: float) -> float:
-    """Return where to begin the search for the x with y = f(x)."""
+    """Return the initial value of the search for the x with y = f(x)."""
     p = law.numbers
-    if law.kind == KNEE:  # left of the root of a function that bends down
+    if law.kind == KNEE:  # left of the root of a concave function
         return math.copysign(p[0] * max(abs(y) - p[1], 0.0), y)
     if law.kind == LAGGING:
         r = 3.0 * abs(y) / (p[0] * p[1])
@@ -115,9 +115,9 @@ def _guess(law: Any, y: float) -> float:
 
 @kernel
 def _inverse(law: Any, y: float) -> _Triple:
-    """Return the x with y = f(x) of a rising function and the derivatives of x over y, to the last digits.
+    """Return the x with y = f(x) of an increasing function and its derivatives, to machine precision.
 
-    Newton's iteration inside a bracket that every step narrows; without a bracket on one side the step may be long.
+    Newton's method inside a bracket that every step narrows. Steps are not limited until both sides are bracketed.
     """
     low, high, x, last = -math.inf, math.inf, _guess(law, y), math.inf
     for _ in range(200):
@@ -134,7 +134,7 @@ def _inverse(law: Any, y: float) -> _Triple:
             break
         if not low < x + step < high or (bracketed and abs(step) > 0.5 * last):
             step = 0.5 * (low + high) - x if bracketed else math.copysign(2.0 * abs(x) + 1e-9, y - f)
-        if not low < x + step < high:  # no number left inside the bracket
+        if not low < x + step < high:  # no floating-point number left inside the bracket
             break
         last = abs(step)
         x += step
@@ -146,7 +146,10 @@ def _inverse(law: Any, y: float) -> _Triple:
 
 @inlined_kernel
 def gear_twist(law: Any, tau: float) -> _Triple:
-    """Return twist D [rad], D' [rad/(N m)] and D'' [rad/(N m)^2] under the torque tau [N m]; (11) and other laws."""
+    """Return twist D [rad], D' [rad/(N m)] and D'' [rad/(N m)^2] under the torque tau [N m].
+
+    The laws are (11) and the inverses of the others.
+    """
     if law.kind == KNEE:
         return _knee_twist(law, tau)
     if law.kind == BROKEN:
@@ -156,7 +159,10 @@ def gear_twist(law: Any, tau: float) -> _Triple:
 
 @inlined_kernel
 def gear_torque(law: Any, twist: float) -> _Triple:
-    """Return torque E [N m], E' [N m/rad] and E'' [N m/rad^2] at a twist [rad]; (6), (9) and the inverse of (11)."""
+    """Return torque E [N m], E' [N m/rad] and E'' [N m/rad^2] at a twist [rad].
+
+    The laws are (6), (9) and the inverse of (11).
+    """
     if law.kind == LAGGING:
         return _lagging_torque(law, twist)
     if law.kind == BROKEN:
@@ -169,18 +175,21 @@ _TORQUES: dict[int, Callable[..., Any]] = {LAGGING: _lagging_torque, BROKEN: _br
 
 
 def twist_of(kind: int) -> Callable[..., Any]:
-    """Return `gear_twist` for laws of this `kind` alone: it compiles in a fraction of the time."""
+    """Return `gear_twist` specialized for laws of this `kind`, which compiles in a fraction of the time."""
     return _TWISTS.get(kind, _inverse)
 
 
 def torque_of(kind: int) -> Callable[..., Any]:
-    """Return `gear_torque` for laws of this `kind` alone."""
+    """Return `gear_torque` specialized for laws of this `kind`."""
     return _TORQUES.get(kind, _inverse)
 
 
 @functools.cache
 def values_of(function: Callable[..., Any]) -> Callable[..., None]:
-    """Return the kernel that fills `results`, (n, 3), with a function of the law in the (1,) array `laws`."""
+    """Return the kernel that evaluates `function` of a law.
+
+    Its arguments are the law in the (1,) array `laws`, `arguments`, (n,), and `results`, (n, 3).
+    """
 
     @kernel
     def fill(laws: Rows, arguments: Any, results: Any) -> None:

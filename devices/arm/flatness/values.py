@@ -1,4 +1,4 @@
-"""Arrays of numbers that people hand in."""
+"""Validation of numeric array arguments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Values = NDArray[np.float64]
 
 
 def finite(values: ArrayLike, what: str) -> Values:
-    """Return `values` as a float array; raise `ConfigurationError` where they are not finite numbers."""
+    """Return `values` as a float array; raise `ConfigurationError` if they are not finite numbers."""
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):

@@ -1,1 +1,1 @@
-"""Hybrid control of position and force on a surface, of whole or fractional order (Machado 2002)."""
+"""Hybrid control of position and force on a surface, of integer or fractional order (Machado 2002)."""

@@ -1,7 +1,7 @@
-r"""Hybrid control of an arm on a surface: position along it, force across it, by laws of whole or fractional order.
+r"""Hybrid control of an arm on a surface: position along it, force normal to it.
 
-The controller of Raibert and Craig as Machado et al. 2002 use it (Fig. 2, (7) to (9)). With ``J_c`` the Jacobian in
-the directions across (x_c) and along (y_c) the plane,
+The controller of Raibert and Craig in the form of Machado et al. 2002 (Fig. 2, (7) to (9)). Its laws are of integer or
+fractional order. With ``J_c`` the Jacobian in the directions normal to (x_c) and along (y_c) the plane,
 
 .. math::
     \tau = C_P\bigl[J_c^{-1} (0, y_d - y)\bigr] + C_F\bigl[J_c^T (F_d - F, 0)\bigr] + G(q)
@@ -40,23 +40,23 @@ CONTROL_FIELDS: list[tuple[Any, ...]] = [
     ("measured_force", "<f8"),
     ("torque", "<f8", (2,)),
 ]
-"""Fields of the controller: settings, memory, and what it saw and did last. Its laws are arrays besides."""
+"""Fields of the controller: settings, state, and the latest measurements and torques. The laws are separate arrays."""
 
 
 class ControlLaw(ABC):
-    """A linear law of control: from a sampled error to an action."""
+    """Linear control law: from a sampled error to a torque."""
 
     integral_gain: float = 0.0
 
     @abstractmethod
     def weights(self, period: float) -> NDArray[np.float64]:
-        """Return what the present and each earlier sample count, (n,), at the sampling `period` [s]."""
+        """Return the weights of the present and of each earlier sample, (n,), at the sampling `period` [s]."""
 
 
 @documented
 @dataclass(frozen=True)
 class FractionalLaw(ControlLaw):
-    """K_0 D^order, over a limited past (Machado et al. 2002, (7))."""
+    """K_0 D^order, over a limited history (Machado et al. 2002, (7))."""
 
     gain: float = bounded(
         minimum=0.0, maximum=1e12, doc="gain K_0 of the continuous law; the sum of (7) has K_0 T^-order in front of it"
@@ -71,7 +71,7 @@ class FractionalLaw(ControlLaw):
 
     @classmethod
     def sampled(cls, gain: float, order: float, terms: int, period: float) -> FractionalLaw:
-        """Return the law whose sum has `gain` in front of it at the sampling `period` [s]: K_P, K_F of Table II."""
+        """Return the law whose sum has the factor `gain` at the sampling `period` [s]: K_P, K_F of Table II."""
         return cls(gain * period**order, order, terms)
 
     def weights(self, period: float) -> NDArray[np.float64]:  # noqa: D102 (inherited)
@@ -116,12 +116,12 @@ class ProportionalIntegral(ControlLaw):
 @documented
 @dataclass(frozen=True)
 class Hybrid:
-    """A hybrid controller: one law for the position along the plane, one for the force across it.
+    """Hybrid controller: one law for the position along the plane, one for the force normal to it.
 
     Attributes
     ----------
     position, force : ControlLaw
-        The laws of both loops.
+        Laws of both loops.
     """
 
     position: ControlLaw
@@ -135,7 +135,7 @@ class Hybrid:
         check(self, "control")
 
     def fill(self, record: NDArray[Any]) -> None:
-        """Write the controller into a record, (1,), that has `CONTROL_FIELDS`; all else there stays."""
+        """Write the controller into a record, (1,), that has `CONTROL_FIELDS`; other fields are unchanged."""
         record["period"], record["holds_weight"] = self.period, self.holds_weight
         record["position_integral"] = self.position.integral_gain
         record["force_integral"] = self.force.integral_gain
@@ -167,9 +167,9 @@ def control_position(s: Any, weights: Any, past: Any) -> tuple[float, float]:
 
 @kernel
 def recall_force(s: Any, weights: Any, past: Any) -> tuple[float, float, float, float]:
-    """Return what C_F gives for the past alone [N m], and how a force error of now adds to it [m]; (7b), (9).
+    """Return the torque of C_F from past errors [N m] and the factors of the present error [m]; (7b), (9).
 
-    The two parts are kept apart for loops in which the force of now depends on the torque of now.
+    The two parts are separate for loops in which the present force depends on the present torque.
     """
     t1, t2 = _apply(weights, past, s.force_now, 0.0, 0.0)
     t1 += s.force_integral * s.force_sum[0]
@@ -181,7 +181,7 @@ def recall_force(s: Any, weights: Any, past: Any) -> tuple[float, float, float, 
 
 @kernel
 def remember_force(s: Any, past: Any) -> None:
-    """Store the force error of now in the memory of C_F."""
+    """Store the present force error in the history of C_F."""
     error = s.target_force - s.measured_force
     a, b, _, _ = frame_jacobian(s.links, s.plane, s.measured_angle[0], s.measured_angle[1])
     past[0, s.force_now], past[1, s.force_now] = a * error, b * error
@@ -191,6 +191,6 @@ def remember_force(s: Any, past: Any) -> None:
 
 @kernel
 def advance_rings(s: Any, position_terms: int, force_terms: int) -> None:
-    """Move both laws on to the next sample."""
+    """Advance the ring buffers of both laws to the next sample."""
     s.position_now = s.position_now + 1 if s.position_now + 1 < position_terms else 0
     s.force_now = s.force_now + 1 if s.force_now + 1 < force_terms else 0

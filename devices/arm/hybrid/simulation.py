@@ -1,4 +1,4 @@
-"""An arm under hybrid control, on a surface: the whole run in one compiled call."""
+"""Simulation of an arm on a surface under hybrid control, with the whole run in one compiled call."""
 
 from __future__ import annotations
 
@@ -36,16 +36,17 @@ from haptics.settings import unknown
 ELASTIC_FORCE, SAMPLED_FORCE, SOLVED_FORCE = 0, 1, 2
 
 SENSORS = {"elastic": ELASTIC_FORCE, "sampled": SAMPLED_FORCE, "solved": SOLVED_FORCE}
-"""What of F = M x'' + B x' + K x is fed back: B x' + K x, all of it with the x'' of the last step, or all of it with
-the x'' that the torque of this very sample causes."""
+"""Force feedback of F = M x'' + B x' + K x: B x' + K x only, all terms with the x'' of the last step, or all terms with
+the x'' that the torque of the present sample causes.
+"""
 
 RUNAWAY = 1e3
-"""Speed of a joint at which a run ends [rad/s]."""
+"""Joint speed at which a run ends [rad/s]."""
 
 LONGEST, MOST_SUBSTEPS, LEAST_BEND = 3600.0, 100_000, 1e-3
 
 LOOP = np.dtype([*PLANT_FIELDS, *CONTROL_FIELDS, ("sensor", "<i8"), ("substeps", "<i8"), ("start_along", "<f8")])
-"""Arm, controller and what joins them in one record."""
+"""Record of arm, controller and loop."""
 
 RESULT = np.dtype(
     [
@@ -63,13 +64,14 @@ RESULT = np.dtype(
         ("sticking", "<i8", (2,)),
     ]
 )
-"""What a run has at every sample: the force that is fed back and the true one [N], depth in the surface and deviation
-along it [m], torques of the controller, of the coupling and of friction [N m], angles and speed of the joints."""
+"""Row of a run at every sample: the force that is fed back and the true force [N], depth in the surface and deviation
+along it [m], torques of controller, coupling and friction [N m], angles [rad] and speeds [rad/s] of the joints.
+"""
 
 
 @kernel
 def _torque_to_force(s: Any, drives: Rows) -> tuple[float, float, float]:
-    """Return (F, a, b): the contact force is F + a t_1 + b t_2 [N] under drive torques t [N m] at this instant; (3)."""
+    """Return (F, a, b): the contact force is F + a t_1 + b t_2 [N] under the drive torques t [N m]; (3)."""
     q1, q2, w1, w2 = s.angle[0], s.angle[1], s.speed[0], s.speed[1]
     m11, m12, m22 = mobility(s, drives, 0.0)
     jx, jy, _, _ = frame_jacobian(s.links, s.plane, q1, q2)
@@ -79,7 +81,7 @@ def _torque_to_force(s: Any, drives: Rows) -> tuple[float, float, float]:
     F = s.contact_mass * turning + s.contact_damping * v + s.contact_stiffness * x
     t1, t2 = -c1 - g1 - jx * F, -c2 - g2 - jy * F
     a, b = s.contact_mass * (jx * m11 + jy * m12), s.contact_mass * (jx * m12 + jy * m22)
-    # A rigid drive puts its torque on the joint at once, any other what its coupling has at present.
+    # The torque of a rigid drive acts on the joint at once. Other drives transmit the present torque of the coupling.
     if drives[0].coupling == RIGID:
         t1 -= drives[0].drag * w1
     else:
@@ -94,7 +96,7 @@ def _torque_to_force(s: Any, drives: Rows) -> tuple[float, float, float]:
 
 @kernel
 def _sense(s: Any, drives: Rows, t1: float, t2: float, k1: float, k2: float) -> float:
-    """Return the force that is fed back [N] if it puts the torques t + k (F_d - F) on the drives."""
+    """Return the force that is fed back [N] if the drive torques are t + k (F_d - F)."""
     if s.sensor == SAMPLED_FORCE:
         return float(s.contact_force)
     if s.sensor == SOLVED_FORCE:
@@ -107,14 +109,13 @@ def _sense(s: Any, drives: Rows, t1: float, t2: float, k1: float, k2: float) -> 
 
 @kernel
 def _look(s: Any, drives: Rows) -> None:
-    """Sample the encoders."""
     for i in range(2):
         s.measured_angle[i] = encoder_angle(drives[i], s.angle[i], s.rotor[i])
 
 
 @kernel
 def _stay_here(loop: Rows, drives: Rows) -> None:
-    """Take the place along the surface at which the controller sees the arm for where it has to stay."""
+    """Set the target along the surface to the measured position, and the start to the true position."""
     s = loop[0]
     _look(s, drives)
     s.target_along = frame_position(s, s.measured_angle[0], s.measured_angle[1])[1]
@@ -123,7 +124,7 @@ def _stay_here(loop: Rows, drives: Rows) -> None:
 
 @kernel
 def _control(s: Any, drives: Rows, wp: Any, past_p: Any, wf: Any, past_f: Any) -> None:
-    """Sample angles and force, and choose the torques."""
+    """Sample angles and force, and compute the torques."""
     _look(s, drives)
     p1, p2 = control_position(s, wp, past_p)
     t1, t2, k1, k2 = recall_force(s, wf, past_f)
@@ -145,10 +146,10 @@ def _record(s: Any, time: float, r: Any) -> None:
 
 @kernel
 def run_loop(loop: Rows, drives: Rows, wp: Any, past_p: Any, wf: Any, past_f: Any, results: Rows) -> int:
-    """Run the loop in the (1,) array `loop` for as many samples as `results` has rows; return how many it kept up.
+    """Run the loop `loop[0]` for up to ``len(results)`` samples; return the number of samples completed.
 
-    It ends early where a joint turns faster than `RUNAWAY`. ``wp``, (n,), and ``wf``, (m,), are the weights of the
-    laws; ``past_p``, (2, n), and ``past_f``, (2, m), their memories.
+    The run ends early when a joint is faster than `RUNAWAY`. ``wp``, (n,), and ``wf``, (m,), are the weights of the
+    laws; ``past_p``, (2, n), and ``past_f``, (2, m), their histories.
     """
     s = loop[0]
     u, w = np.zeros(2), np.zeros(4)
@@ -165,14 +166,14 @@ def run_loop(loop: Rows, drives: Rows, wp: Any, past_p: Any, wf: Any, past_f: An
 
 @dataclass(frozen=True)
 class Run:
-    """What an arm under hybrid control did.
+    """Result of a simulation of hybrid control.
 
     Attributes
     ----------
     rows : (n,) structured array
-        One row of dtype `RESULT` for every sample of the controller, from time 0 on; up to where it ran away.
+        One row of dtype `RESULT` for every sample of the controller, from time 0 on; it ends where the arm ran away.
     ran_away : bool
-        Whether a joint became faster than `RUNAWAY`, and the run ended there.
+        Whether a joint became faster than `RUNAWAY`, which ended the run.
     """
 
     rows: Rows
@@ -191,23 +192,25 @@ def simulate_hybrid(
     sensor: str = "elastic",
     substeps: int = 50,
 ) -> Run:
-    """Ask an arm that rests on a surface for a force from time 0 on, while it stays where it is along the surface.
+    """Simulate a force step from time 0 on an arm at rest on a surface.
+
+    The position along the surface is held.
 
     Parameters
     ----------
     links, drives, surface, control
-        The parts of the loop. The surface is without load at the start, the arm at rest; where gravity loads a
-        coupling, it has yielded.
+        The parts of the loop. At the start the surface is unloaded and the arm at rest. If the controller compensates
+        gravity, elastic couplings start at their static deflection.
     start : (float, float)
         Joint angles [rad].
     force : float
         F_d [N].
     duration : float
-        How long [s].
+        Duration [s].
     sensor : str
-        What force is fed back, see `SENSORS`. "solved" needs joints without friction.
+        Kind of force feedback, see `SENSORS`. "solved" requires joints without friction.
     substeps : int
-        Steps of the simulation in a sample of the controller.
+        Steps of the simulation per sample of the controller.
 
     Returns
     -------
@@ -216,12 +219,12 @@ def simulate_hybrid(
     Raises
     ------
     ConfigurationError
-        If an argument is not allowed.
+        If an argument is invalid.
 
     Warns
     -----
     AmbiguousLawWarning
-        If a friction law falls so steeply that the torque is not unique with steps as large as these.
+        If a friction law falls so steeply that the torque is not unique at this step size.
     """
     _check(links, drives, start, force, duration, sensor, substeps)
     loop = np.zeros(1, LOOP)
@@ -239,7 +242,7 @@ def simulate_hybrid(
 
 
 def _warn_where_ambiguous(drives: tuple[Drive, Drive], joints: tuple[float, float], step: float) -> None:
-    """Warn of friction laws that fall too steeply for steps as large as this; see `haptics.friction.law`."""
+    """Warn about friction laws that fall too steeply for this step size; see `haptics.friction.law`."""
     for drive, joint in zip(drives, joints, strict=True):
         motor = drive.motor
         shaft = joint * drive.ratio**2 if drive.coupling == "rigid" else step / motor.inertia

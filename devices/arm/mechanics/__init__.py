@@ -1,1 +1,1 @@
-"""The mechanics of an arm: linkages, rigid dynamics, elastic joints with friction, the surface it presses on."""
+"""Mechanics of an arm: linkages, rigid dynamics, elastic joints with friction, contact surface."""

@@ -1,4 +1,4 @@
-"""Which equations a drive has, and its friction: kernels made for the laws that rub in it, and for no others."""
+"""Kind of a drive and its friction kernels, which are specialized for the friction laws of the drive."""
 
 from __future__ import annotations
 
@@ -10,21 +10,22 @@ from haptics.friction.kernels import implicit_law
 from haptics.jit import inlined_kernel, kernel
 
 Kinds = tuple[int, ...]
-"""Which kinds of friction laws there are forwards and backwards (`haptics.friction.sliding_kernels`), in order; none
-without friction."""
+"""Kinds of the friction laws forwards and backwards (`haptics.friction.sliding_kernels`), sorted; empty without
+friction.
+"""
 
 
 class DriveKind(NamedTuple):
-    """What decides which equations a drive has.
+    """Properties that select the equations of a drive.
 
     Attributes
     ----------
     coupling : int
         `RIGID`, `IMPACT` or `ELASTIC`.
     gear : int or None
-        Kind of the law of its gearbox, if it has one.
+        Kind of the stiffness law of its gearbox, if it has one.
     joint, rotor : tuple of int
-        Of the friction on either side.
+        Kinds of the friction laws of joint and rotor.
     """
 
     coupling: int
@@ -34,7 +35,7 @@ class DriveKind(NamedTuple):
 
 
 def kind_of(row: Any) -> DriveKind:
-    """Return what kind of drive is in `row`, a record of dtype `DRIVE`."""
+    """Return the kind of the drive in `row`, a record of dtype `DRIVE`."""
 
     def kinds(which: str) -> Kinds:
         laws = (row[f"{which}forwards"], row[f"{which}backwards"]) if row[f"{which}rubs"] else ()
@@ -46,7 +47,7 @@ def kind_of(row: Any) -> DriveKind:
 
 @functools.cache
 def _implicit(kinds: Kinds) -> Callable[..., Any]:
-    """Return the kernel that solves friction laws of these kinds and no others."""
+    """Return the kernel that solves friction laws of these kinds only."""
     first, others = implicit_law(kinds[0]), kinds[1:]
     if not others:
         return first
@@ -61,9 +62,9 @@ def _implicit(kinds: Kinds) -> Callable[..., Any]:
 
 @functools.cache
 def friction_torque(kinds: Kinds) -> Callable[..., Any]:
-    """Return the kernel ``(forwards, backwards, x, Z)`` of (f, sticking): f is the law's at the speed x - Z f.
+    """Return the kernel ``(forwards, backwards, x, Z)`` of (f, sticking), friction at the speed x - Z f.
 
-    The sign of x is that of the speed.
+    The sign of x is the sign of the speed.
     """
     implicit = _implicit(kinds)
 
@@ -80,13 +81,13 @@ def friction_torque(kinds: Kinds) -> Callable[..., Any]:
 
 @inlined_kernel
 def _free(s: Any, x: float, Z: float) -> tuple[float, float, bool]:
-    """Return what `friction_of_joint` and `friction_of_rotor` do without friction."""
+    """Return (0, x, False): no friction, unchanged speed, not sticking."""
     return 0.0, x, False
 
 
 @functools.cache
 def friction_of_joint(kinds: Kinds) -> Callable[..., Any]:
-    """Return the kernel ``(s, x, Z)`` of (f, v, sticking) of the joint."""
+    """Return the kernel ``(s, x, Z)`` of friction, speed and sticking of the joint."""
     if not kinds:
         return _free
     friction = friction_torque(kinds)
@@ -101,7 +102,7 @@ def friction_of_joint(kinds: Kinds) -> Callable[..., Any]:
 
 @functools.cache
 def friction_of_rotor(kinds: Kinds) -> Callable[..., Any]:
-    """Return the same of the rotor, seen at the joint; its law is in torque and speed of the shaft."""
+    """Return the kernel of the rotor, seen at the joint; its law is in torque and speed of the shaft."""
     if not kinds:
         return _free
     friction = friction_torque(kinds)
@@ -119,7 +120,7 @@ def friction_of_rotor(kinds: Kinds) -> Callable[..., Any]:
 def sides(kind: DriveKind) -> Callable[..., Any]:
     """Return the kernel ``(s, f, x, Z, xm, Zm)`` of friction and sticking of the joint and of the rotor.
 
-    The coupling has the torque f.
+    f is the torque of the coupling.
     """
     of_joint, of_rotor = friction_of_joint(kind.joint), friction_of_rotor(kind.rotor)
 

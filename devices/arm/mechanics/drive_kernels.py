@@ -1,13 +1,13 @@
-r"""What a drive does in a step, as parts: rotor, coupling and joint in one line, with friction on both sides.
+"""Solvers for a drive in one step: rotor, coupling and joint in a chain, with friction on both sides.
 
-With the torque f of the coupling the speeds of rotor and joint follow, each by its own friction law, exactly:
+The torque f of the coupling determines the speeds of rotor and joint exactly, each by its own friction law:
 :math:`v_m = x_m - Z_m (f + f_m)` and :math:`v = x + Z (f - f_j)`, where Z are the mobilities of the two sides over one
-step. The relative speed :math:`v_m - v` falls where f grows, and the coupling asks for more f where it grows: there is
-one f at which both agree. Without friction it has a closed form for straight springs and for gaps (`elastic_torque`,
-`impact_torque`); else it is searched for between brackets (`chain`, and `gear_chain` where the coupling is the law of a
-gearbox).
+step. The relative speed :math:`v_m - v` decreases with f, and the torque demanded by the coupling increases with the
+relative speed, so that the solution f is unique. Without friction it has a closed form for linear springs and for gaps
+(`elastic_torque`, `impact_torque`); otherwise it is computed by a bracketing search (`chain`, and `gear_chain` where
+the coupling is the stiffness law of a gearbox).
 
-Every kernel is made for one `DriveKind`, and compiled for the couplings and laws that a drive has, and no others.
+Every kernel is compiled for one `DriveKind`, with only the couplings and laws that the drive has.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from haptics.parts import address_of_part
 _EPSILON = 2.2e-16
 
 
-# --- the torque of the coupling ---------------------------------------------------------------------------------------
+# --- torque of the coupling -------------------------------------------------------------------------------------------
 
 
 @functools.cache
 def _gear_excess(kind: DriveKind) -> Callable[..., Any]:
-    """Return the kernel of by how much f is more than the gearbox asks for.
+    """Return the kernel of the difference between f and the torque of the gearbox, which increases with f.
 
-    It returns that, about how fast it grows with f, and its rounding error. It is a twist or a torque: the law of the
-    gearbox is asked in the direction in which it has a closed form.
+    It returns the difference, its approximate derivative with respect to f, and its rounding error. The difference is a
+    twist or a torque, depending on the direction in which the law of the gearbox has a closed form.
     """
     of_joint, of_rotor = friction_of_joint(kind.joint), friction_of_rotor(kind.rotor)
     law = kind.gear if kind.gear is not None else KNEE
@@ -68,8 +68,8 @@ def _gear_excess(kind: DriveKind) -> Callable[..., Any]:
 def gear_chain(kind: DriveKind) -> Callable[..., Any]:
     """Return the kernel ``(s, guess, e, x, Z, xm, Zm, T)`` of the torque of a gearbox.
 
-    It is searched for from `guess` on, which the last step had; else it is as `chain` has it. Newton's first step,
-    secants from there on, within the bracket that all steps so far make.
+    The search starts at `guess`, the result of the last step. It uses Newton's method for the first step and secants
+    afterwards, within the bracket of all previous steps. The other arguments are the same as in `chain`.
     """
     excess = _gear_excess(kind)
 
@@ -87,7 +87,7 @@ def gear_chain(kind: DriveKind) -> Callable[..., Any]:
             after = f - value / slope
             if not low < after < high or (k % 4 == 3 and high - low < math.inf):
                 after = 0.5 * (low + high)
-            if not low < after < high:  # no number left inside the bracket
+            if not low < after < high:  # no floating-point number left inside the bracket
                 break
             last = value
             value, tangent, rounding = excess(s, after, e, x, Z, xm, Zm, T)
@@ -101,9 +101,10 @@ def gear_chain(kind: DriveKind) -> Callable[..., Any]:
 
 @functools.cache
 def _search(kind: DriveKind) -> Callable[..., Any]:
-    """Return the kernel of the torque from `low` to `high` at which a coupling gets what it asks for.
+    """Return the kernel that searches the torque of a coupling between `low` and `high`.
 
-    False position, every third step halved. `limit` is the relative speed that an `IMPACT` asks for.
+    The method is false position, with every third step a bisection. `limit` is the relative speed required by an
+    `IMPACT`.
     """
     of_joint, of_rotor = friction_of_joint(kind.joint), friction_of_rotor(kind.rotor)
 
@@ -119,7 +120,7 @@ def _search(kind: DriveKind) -> Callable[..., Any]:
 
     @kernel
     def excess(s: Any, f: float, e: float, limit: float, x: float, Z: float, xm: float, Zm: float, T: float) -> Any:
-        """Return by how much f is more than the coupling asks for; it grows with f."""
+        """Return the difference between f and the torque of the coupling; it increases with f."""
         _, v, _ = of_joint(s, x + Z * f, Z)
         _, vm, _ = of_rotor(s, xm - Zm * f, Zm)
         return compared(s, f, e, vm - v, limit, T)
@@ -150,9 +151,10 @@ def _search(kind: DriveKind) -> Callable[..., Any]:
 
 @functools.cache
 def _bracket(kind: DriveKind) -> Callable[..., Any]:
-    """Return the kernel of (far, limit): the torque that a coupling would have without friction, or more.
+    """Return the kernel of (far, limit): a bound of the coupling's torque, and the `limit` of `_search`.
 
-    `w` is how fast the rotor would run ahead without any torque; `limit` as `_search` has it. No torque is (0, 0).
+    `far` is the torque without friction or more; (0, 0) means no torque. `w` is the relative speed of the rotor without
+    coupling torque.
     """
     of_joint, of_rotor = friction_of_joint(kind.joint), friction_of_rotor(kind.rotor)
 
@@ -167,7 +169,7 @@ def _bracket(kind: DriveKind) -> Callable[..., Any]:
         else:
             return 0.0, 0.0
         far = (w - limit) / (Z + Zm)
-        for _ in range(100):  # friction takes a part of the push: more may be needed than without it
+        for _ in range(100):  # friction takes a part of the torque: more may be needed than without it
             _, v, _ = of_joint(s, x + Z * far, Z)
             _, vm, _ = of_rotor(s, xm - Zm * far, Zm)
             if sign * (limit - (vm - v)) >= 0.0:
@@ -177,16 +179,17 @@ def _bracket(kind: DriveKind) -> Callable[..., Any]:
 
     @kernel
     def of_spring(s: Any, e: float, w: float, x: float, Z: float, xm: float, Zm: float, T: float) -> Any:
-        return elastic_torque(s, e, w, 0.0, T), 0.0  # with more torque than at rest it would run ahead less
+        return elastic_torque(s, e, w, 0.0, T), 0.0  # an upper bound: the torque reduces the relative speed
 
     return of_impact if kind.coupling == IMPACT else of_spring
 
 
 @functools.cache
 def chain(kind: DriveKind) -> Callable[..., Any]:
-    """Return the kernel ``(s, e, x, Z, xm, Zm, T)`` of the torque of an IMPACT or straight ELASTIC coupling.
+    """Return the kernel ``(s, e, x, Z, xm, Zm, T)`` of the torque of an IMPACT or linear ELASTIC coupling.
 
-    x and xm are the speeds without any of its torques; e is how far the rotor is ahead [rad].
+    x and xm are the speeds of joint and rotor without any of its torques; e is the angle of the rotor minus the angle
+    of the joint [rad].
     """
     of_joint, of_rotor = friction_of_joint(kind.joint), friction_of_rotor(kind.rotor)
     bracket, search = _bracket(kind), _search(kind)
@@ -203,14 +206,16 @@ def chain(kind: DriveKind) -> Callable[..., Any]:
     return torque
 
 
-# --- the parts --------------------------------------------------------------------------------------------------------
+# --- solvers by kind --------------------------------------------------------------------------------------------------
 
 
 def drive_address(row: Any) -> int:
-    """Return where the part ``(drive, x, y)`` lies that solves the drive in `row`, compiled now if it never was.
+    """Return the address of the function ``(drive, x, y)`` that solves the drive in `row`.
 
-    Of a rigid drive x is the speed of the joint and y what a torque on it changes of it, of any other x and y are the
-    speeds of joint and rotor without any of its torques [rad/s].
+    The function is compiled on first use.
+
+    For a rigid drive, x is the speed of the joint and y the speed change per torque on it. For other drives, x and y
+    are the speeds of joint and rotor without any of the drive's torques [rad/s].
     """
     kind = kind_of(row)
     return address_of_part(_rigid(kind) if kind.coupling == RIGID else _coupled(kind), DRIVE)
@@ -218,7 +223,7 @@ def drive_address(row: Any) -> int:
 
 @functools.cache
 def _rigid(kind: DriveKind) -> Callable[..., None]:
-    """Return the part of a rigid drive: the friction of the joint, then that of the rotor."""
+    """Return the solver of a rigid drive: friction of the joint, then friction of the rotor."""
     of_joint, of_rotor = friction_of_joint(kind.joint), friction_of_rotor(kind.rotor)
 
     @kernel
@@ -234,7 +239,7 @@ def _rigid(kind: DriveKind) -> Callable[..., None]:
 
 @functools.cache
 def _coupled(kind: DriveKind) -> Callable[..., None]:
-    """Return the part of any other drive: coupling and friction at once."""
+    """Return the solver of a drive with a gap or spring: coupling and friction at once."""
     both = sides(kind)
 
     @merged_kernel

@@ -3,21 +3,21 @@ r"""Rigid dynamics of an arm with two revolute joints in a vertical plane: H, C 
 .. math::
     \tau = H(q) \ddot q + C(q, \dot q) \dot q + G(q) + J_c(q)^T F
 
-with the force ``F`` that the end effector exerts on its surroundings (Machado et al. 2002, (1) to (3); the paper
-prints a minus, which goes with the force the arm receives). Each link is a rod of mass m, whose centre of mass lies
-some way along its length and which has a moment of inertia about it. The defaults are the arm of the paper (Table I),
-which has the masses at the ends; its rotors are part of the drives (`devices.arm.mechanics.joint`).
+with the force ``F`` that the end effector exerts on its surroundings (Machado et al. 2002, (1) to (3); the paper prints
+a minus, which applies to the force on the arm). Each link is a rod of mass m, with a centre of mass along its
+length and a moment of inertia about it. The defaults describe the arm of the paper (Table I), which has the masses at
+the ends; its rotors are part of the drives (`devices.arm.mechanics.joint`).
 
-Where the end effector is, and its Jacobian, follow from the linkage (`devices.arm.mechanics.linkage_kernels`), of which
+Position and Jacobian of the end effector follow from the linkage (`devices.arm.mechanics.linkage_kernels`), of which
 there are three kinds. Two links have two kinds of joint angles:
 
 - **relative** (motors in the joints): :math:`q_1` against the x axis, :math:`q_2` between the links;
-- **absolute** (motors on the base): both links against the x axis. There are no Coriolis terms then, only centrifugal
-  ones, and H depends on the difference of the angles.
+- **absolute** (motors on the base): both links against the x axis. There are only centrifugal and no Coriolis terms
+  then, and H depends on the difference of the angles.
 
-The third is a five-bar linkage, which `devices.arm.mechanics.five_bar` has.
+The third kind is a five-bar linkage, see `devices.arm.mechanics.five_bar`.
 
-The matrix of `coriolis_matrix` is the one of the Christoffel symbols: dH/dt - 2 C is skew-symmetric, so that
+`coriolis_matrix` is the matrix of the Christoffel symbols: dH/dt - 2 C is skew-symmetric, so that
 :math:`\frac{d}{dt} \frac12 \dot q^T H \dot q = \dot q^T (\tau - G - J_c^T F)` holds exactly.
 """
 
@@ -61,10 +61,11 @@ LINKS = np.dtype(
         ("end_weight", "<f8"),
     ]
 )
-"""The rigid arm as kernels read it, in what its equations depend on: ``inertias`` about the joint that carries each
-link (mass beyond its end included), ``coupling`` m_2 r_1 c_2 [kg m^2], ``moments`` of weight [N m]. Of a five-bar
-linkage besides: what of its masses [kg] and weights [N] goes with the end effector, and in ``shared_masses`` with each
-elbow and the end effector (`devices.arm.mechanics.five_bar_kernels`); it has no ``coupling``."""
+"""Kernel record of the rigid arm, in the coefficients of its equations: ``inertias`` about the joint that carries each
+link (including the mass beyond its end), ``coupling`` m_2 r_1 c_2 [kg m^2], ``moments`` of weight [N m]. For a five-bar
+linkage also the mass [kg] and weight [N] attributed to the end effector, and in ``shared_masses`` the mass shared by
+each elbow and the end effector (`devices.arm.mechanics.five_bar_kernels`); it has no ``coupling``.
+"""
 
 TERMS = np.dtype(
     [
@@ -76,7 +77,7 @@ TERMS = np.dtype(
         ("turning", "<f8", (2,)),
     ]
 )
-"""The terms of the equations of motion in one pose, as `Links.terms` returns them."""
+"""Terms of the equations of motion in one pose, as returned by `Links.terms`."""
 
 
 @inlined_kernel
@@ -93,7 +94,7 @@ def inertia(s: Any, q1: float, q2: float) -> tuple[float, float, float]:
 
 @inlined_kernel
 def coriolis_matrix(s: Any, q1: float, q2: float, w1: float, w2: float) -> tuple[float, float, float, float]:
-    """Return (C_11, C_12, C_21, C_22) [N m s]: the matrix of Christoffel symbols at the joint speeds w [rad/s]."""
+    """Return (C_11, C_12, C_21, C_22) [N m s], from Christoffel symbols, at the joint speeds w [rad/s]."""
     if s.linkage.kind == FIVE_BAR:
         return coriolis_of_bars(s, q1, q2, w1, w2)
     c = s.coupling * math.sin(bend(s.linkage, q1, q2))
@@ -111,7 +112,7 @@ def centrifugal(s: Any, q1: float, q2: float, w1: float, w2: float) -> tuple[flo
 
 @inlined_kernel
 def gravity(s: Any, q1: float, q2: float) -> tuple[float, float]:
-    """Return G [N m], the gravity torques: what holds the arm against its weight (gravity compensation); (2c)."""
+    """Return the gravity torques G [N m], which hold the arm (gravity compensation); (2c)."""
     if s.linkage.kind == FIVE_BAR:
         return gravity_of_bars(s, q1, q2)
     p1, p2 = directions(s.linkage, q1, q2)
@@ -121,14 +122,17 @@ def gravity(s: Any, q1: float, q2: float) -> tuple[float, float]:
 
 @inlined_kernel
 def into_frame(angle: float, x: float, y: float) -> tuple[float, float]:
-    """Return a vector (x, y) across and along a plane that rises at `angle` [rad]: (x_c, y_c); (4b)."""
+    """Return (x_c, y_c), normal to and along a plane that rises at `angle` [rad], of (x, y); (4b)."""
     c, s = math.cos(angle), math.sin(angle)
     return s * x - c * y, c * x + s * y
 
 
 @inlined_kernel
 def frame_jacobian(s: Any, angle: float, q1: float, q2: float) -> tuple[float, float, float, float]:
-    """Return (dx_c/dq1, dx_c/dq2, dy_c/dq1, dy_c/dq2) [m/rad]; (4b), where C_theta11, S_theta11 are C_theta1, ..."""
+    """Return (dx_c/dq1, dx_c/dq2, dy_c/dq1, dy_c/dq2) [m/rad]; (4b).
+
+    C_theta11, S_theta11 in the paper are C_theta1, S_theta1.
+    """
     xx, xy, yx, yy = jacobian(s.linkage, q1, q2)
     a, c = into_frame(angle, xx, yx)
     b, d = into_frame(angle, xy, yy)
@@ -137,7 +141,7 @@ def frame_jacobian(s: Any, angle: float, q1: float, q2: float) -> tuple[float, f
 
 @kernel
 def _fill_terms(links: Rows, q: Any, w: Any, results: Rows) -> None:
-    """Fill `results`, (n,) of dtype `TERMS`, for the angles q and speeds w, both (n, 2)."""
+    """Compute `results`, (n,) of dtype `TERMS`, for the angles q and speeds w, both (n, 2)."""
     s = links[0]
     for k in range(len(q)):
         q1, q2, w1, w2 = q[k, 0], q[k, 1], w[k, 0], w[k, 1]
@@ -152,31 +156,31 @@ def _fill_terms(links: Rows, q: Any, w: Any, results: Rows) -> None:
 
 
 class Links(ABC):
-    """What the parts of an arm weigh and measure: its rigid dynamics."""
+    """Rigid dynamics of an arm, from the dimensions and masses of its links."""
 
     @property
     @abstractmethod
     def linkage(self) -> SerialTwoLink | FiveBar:
-        """How the parts hang together."""
+        """Kinematics of the links."""
 
     @abstractmethod
     def fill_masses(self, record: NDArray[Any]) -> None:
-        """Write what the parts weigh into a record, (1,) of dtype `LINKS`."""
+        """Write the inertial parameters into a record, (1,) of dtype `LINKS`."""
 
     def fill(self, record: NDArray[Any], placed: PlacedLinkage | None = None) -> None:
-        """Write the arm into a record, (1,) of dtype `LINKS`, or a field of that type in another.
+        """Write the arm into a record, (1,) of dtype `LINKS`, or a field of that type in another record.
 
         Parameters
         ----------
         record : (1,) structured array
-            Where to.
+            Destination.
         placed : PlacedLinkage, optional
-            Where the linkage is and how it bends; by default it stands upright with its left motor in the origin.
+            Placement of the linkage and side of its elbows; by default upright with the left motor in the origin.
 
         Raises
         ------
         ConfigurationError
-            If it is another linkage that was placed.
+            If `placed` contains another linkage.
         """
         placed = placed or PlacedLinkage(self.linkage)
         if placed.linkage != self.linkage:
@@ -215,7 +219,7 @@ class Links(ABC):
 @documented
 @dataclass(frozen=True)
 class TwoLinks(Links):
-    """What an arm with two links weighs and measures."""
+    """Dimensions and masses of an arm with two links."""
 
     length_1: float = bounded(1.0, above=0.0, maximum=10.0, unit="m", doc="length of the inner link")
     length_2: float = bounded(0.8, above=0.0, maximum=10.0, unit="m", doc="length of the outer link")
@@ -268,7 +272,10 @@ class TwoLinks(Links):
 
     @property
     def _least_determinant(self) -> float:
-        """Least determinant of H over all poses [kg^2 m^4]: it is concave in the cosine of the angle between links."""
+        """Minimum of the determinant of H over all poses [kg^2 m^4].
+
+        The determinant is concave in the cosine of the angle between the links.
+        """
         (inner, outer), c = self._inertias, self._coupling
         first, second = self.joint_inertia_1, self.joint_inertia_2
         if self.absolute:

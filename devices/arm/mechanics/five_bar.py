@@ -1,7 +1,7 @@
-"""A five-bar linkage as an arm: what its links weigh.
+"""Inertial parameters of a five-bar linkage.
 
-Its dynamics are exact and need no angle of an outer link (`devices.arm.mechanics.five_bar_kernels`); where the links
-cannot be closed, everything is nan.
+Its dynamics are exact and do not use the angles of the outer links (`devices.arm.mechanics.five_bar_kernels`). Where
+the links cannot be closed, all results are nan.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ _LARGEST = 1e6
 @documented
 @dataclass(frozen=True)
 class FiveBarLinks(Links):
-    """What an arm that is a five-bar linkage weighs and measures.
+    """Dimensions and masses of a five-bar linkage.
 
-    All fours are in the order left inner, left outer, right outer, right inner link.
+    All groups of four are in the order left inner, left outer, right outer, right inner link.
 
     Attributes
     ----------
     bars : FiveBar
-        How the links hang together.
+        Kinematics of the links.
 
     Raises
     ------
     ConfigurationError
-        If a value is not allowed, or an inner link has no inertia about its motor.
+        If a value is invalid, or an inner link has no inertia about its motor.
     """
 
     bars: FiveBar
@@ -84,7 +84,7 @@ class FiveBarLinks(Links):
 
     @property
     def _about_the_motors(self) -> tuple[float, float]:
-        """Moments of inertia of the inner links [kg m^2]."""
+        """Moments of inertia of the inner links about their motors [kg m^2]."""
         m, c, i, bars = self.masses, self.centres, self.inertias, self.bars
         left = m[0] * (c[0] * bars.left_inner) ** 2 + i[0]
         return left, m[3] * (c[3] * bars.right_inner) ** 2 + i[3]
@@ -104,7 +104,7 @@ class FiveBarLinks(Links):
         record["joint_inertias"] = self.joint_inertia_1, self.joint_inertia_2
 
     def _shares(self, i: int, length: float) -> tuple[float, float, float]:
-        """Return what of link i goes with its elbow, with the end effector and with both [kg]."""
+        """Return the mass of link i attributed to its elbow, to the end effector and to their product [kg]."""
         m, c, k = self.masses[i], self.centres[i], self.inertias[i] / length**2
         return m * (1.0 - c) ** 2 + k, m * c * c + k, m * c * (1.0 - c) - k
 

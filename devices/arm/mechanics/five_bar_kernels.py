@@ -1,15 +1,15 @@
 r"""Rigid dynamics of a five-bar linkage as kernels: H, C and G.
 
-A rod between two points moves as three masses would that belong to the velocities of its ends a and b: with its mass
-m, the part c of its length at which its centre is, and k = I/l^2 of its moment of inertia,
+The kinetic energy of a rod is a quadratic form in the velocities of its ends a and b. With its mass m, its centre of
+mass at the fraction c of its length, and k = I/l^2 of its moment of inertia,
 
 .. math::
     2 T = \bigl(m (1 - c)^2 + k\bigr) |\dot a|^2 + (m c^2 + k) |\dot b|^2
         + 2 \bigl(m c (1 - c) - k\bigr) \dot a \cdot \dot b .
 
-So the energy is a fixed quadratic form in the velocities of the two elbows and of the end effector: the angles of the
-outer links do not occur. With r_i the derivatives of these points with respect to the joint angles,
-:math:`H_{ij} = \sum m_{ab} \, r_{a,i} \cdot r_{b,j}` and, which is the matrix of the Christoffel symbols,
+The energy of the linkage is therefore a constant quadratic form in the velocities of the two elbows and of the end
+effector, without the angles of the outer links. With r_i the derivatives of these points with respect to the joint
+angles, :math:`H_{ij} = \sum m_{ab} \, r_{a,i} \cdot r_{b,j}`, and the matrix of the Christoffel symbols is
 :math:`C_{ij} = \sum m_{ab} \, r_{a,i} \cdot \dot r_{b,j}`.
 """
 
@@ -24,7 +24,7 @@ from haptics.jit import inlined_kernel, kernel
 
 @inlined_kernel
 def _elbows(s: Any, q1: float, q2: float) -> tuple[Any, Any, Any, Any]:
-    """Return both elbows, each seen from its motor [m]."""
+    """Return the positions of both elbows, each relative to its motor [m]."""
     p1, p2 = q1 + s.offsets[0], q2 + s.offsets[1]
     left, right = s.lengths[0], s.lengths[3]
     return left * math.cos(p1), left * math.sin(p1), right * math.cos(p2), right * math.sin(p2)
@@ -58,7 +58,7 @@ def coriolis_of_bars(s: Any, q1: float, q2: float, w1: float, w2: float) -> tupl
 
 @kernel
 def gravity_of_bars(s: Any, q1: float, q2: float) -> tuple[float, float]:
-    """Return G [N m], the gravity torques: what holds the linkage against its weight (gravity compensation)."""
+    """Return the gravity torques G [N m], which hold the linkage (gravity compensation)."""
     _, _, yx, yy = jacobian_of_bars(s.linkage, q1, q2)
     left = s.moments[0] * math.cos(q1 + s.linkage.offsets[0]) + s.end_weight * yx
     return left, s.moments[1] * math.cos(q2 + s.linkage.offsets[1]) + s.end_weight * yy

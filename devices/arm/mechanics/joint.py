@@ -1,7 +1,7 @@
-r"""The drive of a joint: rotor, reduction, what is between rotor and link, friction on both, and where the encoder is.
+r"""Drive of a joint: rotor, reduction, coupling of rotor and link, friction on both, and encoder.
 
-Everything is seen at the joint: angles of the rotor are divided by the reduction, its torques multiplied by it, its
-inertia by its square. Between rotor and joint there is one of three couplings:
+All quantities are seen at the joint: angles of the rotor are divided by the reduction, its torques multiplied by it,
+its inertia by its square. Rotor and joint are connected by one of three couplings:
 
 ==========  ===========================================================================================
 `RIGID`     the rotor turns with the joint
@@ -10,12 +10,12 @@ inertia by its square. Between rotor and joint there is one of three couplings:
             lost motion (`devices.arm.flatness.stiffness`)
 ==========  ===========================================================================================
 
-Friction is set-valued: at rest a joint holds, exactly, up to the break-away torque. It obeys the laws of
-`haptics.friction.laws`, with N m for N and rad/s for m/s, and may have another law for each direction. Where a friction
-is wanted that is smooth through zero and never holds, `smooth_friction` is a law as well.
+Friction is set-valued: a joint at rest sticks exactly, up to the break-away torque. It obeys the laws of
+`haptics.friction.laws`, with N m for N and rad/s for m/s, and may have another law for each direction.
+`smooth_friction` is a law that is smooth through zero and never sticks.
 
-All of it is a set of scalar relations between torques and speeds, solved exactly
-(`devices.arm.mechanics.joint_kernels`); `devices.arm.mechanics.plant` has the step in which both joints meet.
+These are scalar relations between torques and speeds, which are solved exactly
+(`devices.arm.mechanics.joint_kernels`); `devices.arm.mechanics.plant` contains the step that couples both joints.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ def smooth(speed, level=1.0, viscosity=0.0, steepness=100.0):
 
 
 def smooth_friction(level: float, viscosity: float, steepness: float) -> Law:
-    """Return friction that is smooth through zero, f_v w + 2 f_c/(1 + exp(-s_F w)) - f_c (Weigand et al. 2020, (4)).
+    """Return friction that is smooth through zero (Weigand et al. 2020, (4)).
 
-    It never holds: under a load below `level` the joint creeps.
+    The law is f_v w + 2 f_c/(1 + exp(-s_F w)) - f_c. It never sticks: under a load below `level` the joint creeps.
 
     Parameters
     ----------
@@ -56,12 +56,12 @@ def smooth_friction(level: float, viscosity: float, steepness: float) -> Law:
 @documented
 @dataclass(frozen=True)
 class Motor:
-    """A motor that is given torques, or, with a `resistance`, a DC motor that is given volts.
+    """Motor that is commanded a torque, or, with a `resistance`, a DC motor that is commanded a voltage.
 
     Attributes
     ----------
     friction, backward_friction : Law, optional
-        On the shaft: N m over rad/s of the rotor. The second is for negative speeds, by default as the first.
+        Friction on the shaft: N m over rad/s of the rotor. The second is for negative speeds, by default as the first.
     """
 
     inertia: float = bounded(1.0, above=0.0, maximum=1e6, unit="kg m^2", doc="inertia of the rotor")
@@ -89,21 +89,21 @@ class Motor:
 @documented
 @dataclass(frozen=True)
 class Drive:
-    """The drive of one joint.
+    """Drive of one joint.
 
     Attributes
     ----------
     motor : Motor
-        What drives it.
+        The motor.
     gear : Stiffness, optional
-        Law of the gearbox, instead of `stiffness` and `backlash`: the one a feed-forward inverts.
+        Stiffness law of the gearbox, which a feed-forward inverts; replaces `stiffness` and `backlash`.
     friction, backward_friction : Law, optional
-        Of the joint: N m over rad/s. The second is for negative speeds, by default as the first.
+        Friction of the joint: N m over rad/s. The second is for negative speeds, by default as the first.
 
     Raises
     ------
     ConfigurationError
-        If a value is not allowed, or not for this coupling.
+        If a value is invalid, or does not apply to the coupling.
     """
 
     motor: Motor = field(default_factory=Motor)
@@ -145,12 +145,12 @@ class Drive:
 
     @property
     def rubs(self) -> bool:
-        """Whether there is friction anywhere in it."""
+        """Whether joint or rotor has friction."""
         laws = self.friction, self.backward_friction, self.motor.friction, self.motor.backward_friction
         return any(law is not None for law in laws)
 
     def twist(self, torque: float) -> float:
-        """Return how far the rotor is ahead while the coupling bears `torque` [N m], seen at the joint [rad]."""
+        """Return the twist of the coupling under `torque` [N m], seen at the joint [rad]."""
         if self.gear is not None:
             return float(self.gear.twist(torque))
         end = math.copysign(0.5 * self.backlash, torque) if torque else 0.0

@@ -1,6 +1,6 @@
-"""A joint's drive as kernels read it, and the scalar relations of its spring and its gap.
+"""Kernel record of a joint's drive, and the scalar relations of its spring and its gap.
 
-What it does in a step, with friction on both sides, is in `devices.arm.mechanics.drive_kernels`.
+The solvers for a step, with friction on both sides, are in `devices.arm.mechanics.drive_kernels`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from haptics.jit import kernel
 RIGID, IMPACT, ELASTIC = 0, 1, 2
 
 CLOSED = 1e-12
-"""A gap that is narrower than this is closed [rad]: angles are rounded."""
+"""Gaps narrower than this count as closed, because angles are rounded [rad]."""
 
 DRIVE = np.dtype(
     [
@@ -53,17 +53,19 @@ DRIVE = np.dtype(
         ("rotor_sticking", "<i8"),
     ]
 )
-"""The drive of one joint as kernels read it: ``inertia``, ``gain`` and ``drag`` seen at the joint. From ``period`` on
-it is what its part (`devices.arm.mechanics.drive_kernels`), which lies at ``solve``, is told and answers: the step [s],
-what a torque on joint and rotor changes of their speeds in it, how far and how fast the rotor was ahead; then the
-torques [N m]."""
+"""Kernel record of the drive of one joint: ``inertia``, ``gain`` and ``drag`` seen at the joint. The fields from
+``period`` on are arguments and results of the function at the address ``solve``
+(`devices.arm.mechanics.drive_kernels`): the step [s], the mobilities of joint and rotor over it, the angle and speed
+of the rotor relative to the joint before it; then the torques [N m].
+"""
 
 
 @kernel
 def elastic_torque(s: Any, e: float, x: float, Z: float, T: float) -> Any:
-    """Return the torque of the linear ELASTIC coupling, K (e + T w -+ h/2) + B w with w = x - Z f, never pulling.
+    """Return the torque of the linear ELASTIC coupling.
 
-    `e` is how far the rotor is ahead [rad]. Within the gap nothing is transmitted.
+    It is K (e + T w -+ h/2) + B w with w = x - Z f, and zero where that would pull. `e` is the angle of the rotor minus
+    the angle of the joint [rad]. Within the gap no torque is transmitted.
     """
     K, B, h = s.stiffness, s.damping, s.half_gap
     grip = K * T + B
@@ -76,10 +78,10 @@ def elastic_torque(s: Any, e: float, x: float, Z: float, T: float) -> Any:
 
 @kernel
 def impact_torque(s: Any, e: float, w: float, x: float, Z: float) -> Any:
-    """Return the torque of the IMPACT coupling over one step: what an end of the gap must push.
+    """Return the torque of the IMPACT coupling over one step, which an end of the gap must exert.
 
-    `w` is the speed [rad/s] at which the rotor runs ahead before the step. Where the gap is closed, the rotor leaves
-    its end at least at the restitution times the speed at which it came (Newton).
+    `w` is the relative speed of the rotor [rad/s] before the step. Where the gap is closed, the rotor separates at
+    least at the restitution times its approach speed (Newton).
     """
     if e >= s.half_gap - CLOSED:
         return max(x - min(-s.restitution * w, 0.0), 0.0) / Z
@@ -92,8 +94,8 @@ def impact_torque(s: Any, e: float, w: float, x: float, Z: float) -> Any:
 def collide(J: float, Jm: float, restitution: float, w: float, wm: float) -> tuple[float, float]:
     """Return the speeds (joint, rotor) [rad/s] after an impact between two inertias [kg m^2]; (11).
 
-    On the right are the speeds before it, and J_ii where the paper prints J_i: then the momentum J w + Jm wm stays, and
-    the relative speed turns round, times the restitution.
+    The right-hand side of (11) contains the speeds before the impact, with J_ii where the paper prints J_i. Then the
+    momentum J w + Jm wm is conserved, and the relative speed is reversed and multiplied by the restitution.
     """
     total = J + Jm
     after = (w * (J - restitution * Jm) + wm * Jm * (1.0 + restitution)) / total
@@ -103,7 +105,7 @@ def collide(J: float, Jm: float, restitution: float, w: float, wm: float) -> tup
 
 @kernel
 def encoder_angle(s: Any, joint: float, rotor: float) -> Any:
-    """Return what the encoder shows of the joint's angle [rad]; both angles are seen at the joint."""
+    """Return the joint angle that the encoder measures [rad]; both angles are seen at the joint."""
     if s.encoder_at_rotor:
         return quantise(rotor * s.ratio, s.resolution) / s.ratio
     return quantise(joint, s.resolution)

@@ -1,9 +1,9 @@
-"""Forward and inverse kinematics of an arm: its linkages, where they stand, and whether they reach a workspace.
+"""Forward and inverse kinematics of an arm: linkages, their placement, and workspace checks.
 
 An arm has two links in series, with its motors in the joints or both on the base, or is a five-bar linkage
-(`devices.common.linkage`). Where the base stands and how it is turned against the axes of the device, and which way the
-arm bends, is a `PlacedLinkage`. It is the same for all of them; the kernels that a tick runs are behind it as well
-(`devices.arm.mechanics.linkage_kernels`).
+(`devices.common.linkage`). `PlacedLinkage` adds the position and rotation of the base in the axes of the device and
+the sides of the elbows. Its interface is the same for all linkages. The kernels of a tick are in
+`devices.arm.mechanics.linkage_kernels`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from haptics.settings import bounded, check, documented, flag
 Pair = tuple[float, float]
 
 _GRID = 65
-"""Poses along each side of a workspace in which the outer links of a five-bar linkage are looked at."""
+"""Number of grid points along each side of a workspace at which the outer links of a five-bar linkage are checked."""
 
 
 @documented
@@ -54,24 +54,24 @@ class SerialTwoLink:
 
 @dataclass(frozen=True)
 class PlacedLinkage:
-    """A linkage as it stands in the axes of the device, whose origin is the centre of the workspace.
+    """Linkage placed in the axes of the device, whose origin is the centre of the workspace.
 
     Attributes
     ----------
     linkage : SerialTwoLink or FiveBar
         The linkage; its own coordinates have their origin in the base, at the left motor of a five-bar linkage.
     centre : (float, float)
-        The centre of the workspace in the linkage's own coordinates [m].
+        Centre of the workspace in the linkage's own coordinates [m].
     rotation : float
-        How far the base is turned against the axes of the device, to the left [rad].
+        Angle of the base in the axes of the device, counter-clockwise [rad].
     elbows : (int, int)
-        Whether an elbow is to the left (1) or to the right (-1) of the line from its motor to the end effector. Two
-        links in series have the first one only: with 1 their relative second angle is negative.
+        Side of each elbow relative to the line from its motor to the end effector: left (1) or right (-1). Two links in
+        series use the first only: with 1 their relative second angle is negative.
 
     Raises
     ------
     ConfigurationError
-        If a value is not allowed.
+        If a value is invalid.
     """
 
     linkage: SerialTwoLink | FiveBar
@@ -88,16 +88,16 @@ class PlacedLinkage:
             raise ConfigurationError(f"elbows = {self.elbows!r}: must be two of 1 (left) and -1 (right).")
 
     def positions(self, joints: ArrayLike) -> Points:
-        """Forward kinematics: return the end effector, (n, 2) [m], at joint angles (n, 2) [rad]; nan if not closed."""
+        """Return the end effector, (n, 2) [m], at joint angles (n, 2) [rad]; nan if not closed."""
         angles = _pairs(joints)
         results = np.empty_like(angles)
         fill_positions(self.record, angles, results)
         return results
 
     def joints(self, positions: ArrayLike) -> Points:
-        """Inverse kinematics: return the joint angles, (n, 2) [rad], for positions (n, 2) [m]; nan out of reach.
+        """Return the joint angles, (n, 2) [rad], for positions (n, 2) [m]; nan out of reach.
 
-        They are within half a turn of `home`: a path that does not leave the workspace has no jump in it.
+        The angles are within half a turn of `home`: they are continuous along a path inside the workspace.
         """
         ends = _pairs(positions)
         results = np.empty_like(ends)
@@ -105,17 +105,20 @@ class PlacedLinkage:
         return results
 
     def jacobians(self, joints: ArrayLike) -> NDArray[np.float64]:
-        """Return the derivatives of `positions` with respect to the joint angles, (n, 2, 2) [m/rad]; row: x, y."""
+        """Return the derivatives of `positions` with respect to the joint angles, (n, 2, 2) [m/rad].
+
+        Rows are x and y, columns the joints.
+        """
         angles = _pairs(joints)
         results = np.empty((len(angles), 2, 2))
         fill_jacobians(self.record, angles, results)
         return results
 
     def clearance(self, joints: ArrayLike) -> NDArray[np.float64]:
-        """Tell how far the linkage is from its singular poses at joint angles (n, 2): (n, k), 0 in them, at most 1.
+        """Return the distance from singular poses at joint angles (n, 2): (n, k), 0 if singular, at most 1.
 
-        Two links have one kind of them (k = 1), stretched and folded: the sine of the angle between the links. Those of
-        a five-bar linkage are in `devices.common.linkage.FiveBar.clearance`.
+        Two links have one kind of singular pose (k = 1), stretched and folded; the distance is the sine of the angle
+        between the links. For a five-bar linkage see `devices.common.linkage.FiveBar.clearance`.
         """
         angles = _pairs(joints)
         if isinstance(self.linkage, FiveBar):
@@ -125,13 +128,13 @@ class PlacedLinkage:
 
     @property
     def home(self) -> Pair:
-        """The joint angles at the device's origin [rad]; nan if the arm does not reach it."""
+        """Joint angles at the device's origin [rad]; nan if the arm does not reach it."""
         first, second = self.joints((0.0, 0.0))[0]
         return float(first), float(second)
 
     @functools.cached_property
     def record(self) -> NDArray[Any]:
-        """The linkage as kernels read it, (1,) of dtype `LINKAGE`."""
+        """Kernel record of the linkage, (1,) of dtype `LINKAGE`."""
         record = np.zeros(1, LINKAGE)
         cosine, sine = math.cos(self.rotation), math.sin(self.rotation)
         linkage, (x, y) = self.linkage, self.centre
@@ -152,15 +155,15 @@ class PlacedLinkage:
         return record
 
     def fill(self, record: NDArray[Any]) -> None:
-        """Write the linkage into a record, (1,) of dtype `LINKAGE`, or a field of that type in another."""
+        """Write the linkage into a record, (1,) of dtype `LINKAGE`, or a field of that type in another record."""
         record[...] = self.record
 
     def least_clearance(self, lower: Pair, upper: Pair) -> float:
-        """Return the least clearance anywhere in a rectangle; 0 if a part of it is out of reach.
+        """Return the minimum clearance in a rectangle; 0 if a part of it is out of reach.
 
-        How far an inner and an outer link are stretched depends on the distance from their motor alone, and so does the
-        least sine over the whole rectangle. Where the outer links of a five-bar linkage come to lie in one line is
-        looked for on a grid.
+        The angle between an inner and an outer link depends only on the distance from their motor, which gives the
+        minimum sine over the whole rectangle in closed form. The clearance of the outer links of a five-bar linkage
+        from a common line is evaluated on a grid.
 
         Parameters
         ----------
@@ -170,7 +173,7 @@ class PlacedLinkage:
         Raises
         ------
         ConfigurationError
-            If that is not a rectangle.
+            If the corners do not form a rectangle.
         """
         if not (_finite_pair(lower) and _finite_pair(upper) and lower[0] < upper[0] and lower[1] < upper[1]):
             raise ConfigurationError(f"workspace from {lower!r} to {upper!r}: must be the corners of a rectangle [m].")
@@ -184,12 +187,12 @@ class PlacedLinkage:
         return min(left, right, float(between)) if np.isfinite(between) else 0.0
 
     def require_workspace(self, lower: Pair, upper: Pair, clearance: float) -> None:
-        """Refuse a workspace with a pose in it that is out of reach or nearer than `clearance` to a singular one.
+        """Raise an error if a pose in a workspace is out of reach or too close to a singular pose.
 
         Raises
         ------
         ConfigurationError
-            Saying how near it comes, and what to change.
+            With the minimum clearance and the remedy.
         """
         least = self.least_clearance(lower, upper)
         if not least >= clearance:
@@ -202,10 +205,10 @@ class PlacedLinkage:
 
 
 def _least_bend(corners: Points, inner: float, outer: float) -> float:
-    """Return the least sine of the angle between two links that reach all of a rectangle seen from their motor.
+    """Return the minimum sine of the angle between two links over a rectangle, relative to their motor.
 
-    It rises with the distance up to where the links are at right angles, and falls from there: it is least where the
-    rectangle is nearest or farthest.
+    The sine increases with the distance until the links are at right angles and decreases beyond. The minimum is
+    therefore at the nearest or the farthest point of the rectangle.
     """
     nearest = np.hypot(*np.maximum(np.maximum(corners[0], -corners[1]), 0.0))
     farthest = np.hypot(*np.abs(corners).max(axis=0))

@@ -1,13 +1,13 @@
 r"""Kinematics of an arm as kernels: forward, inverse, and the Jacobian with its rate.
 
-Everything is in the axes of the device: x to the right, y up, the origin in the centre of the workspace. What stands
-between them and the linkage's own coordinates, the place of the centre and a base that is turned, is in the record:
-turning a linkage adds to the angles of the links at the base, and moves the second motor of a five-bar linkage.
+All coordinates are in the axes of the device: x to the right, y up, the origin in the centre of the workspace. The
+record contains the transformation from the linkage's own coordinates: the position of the centre and the rotation of
+the base. A rotation adds to the angles of the links at the base, and moves the second motor of a five-bar linkage.
 
 For two links :math:`p = l_1 (\cos p_1, \sin p_1) + l_2 (\cos p_2, \sin p_2)` with the directions p of the links, which
-are the joint angles if both motors stand on the base, and else :math:`p_1 = q_1, \; p_2 = q_1 + q_2`. The five-bar
-linkage closes as `devices.common.linkage` has it. Its Jacobian J solves :math:`M J = W`; differentiated once more along
-the motion, with :math:`\dot M` and :math:`\dot W` from the velocities of the elbows and of the end effector, this is
+are the joint angles if both motors are on the base, and otherwise :math:`p_1 = q_1, \; p_2 = q_1 + q_2`. The closure of
+the five-bar linkage is in `devices.common.linkage`. Its Jacobian J solves :math:`M J = W`; differentiated along the
+motion, with :math:`\dot M` and :math:`\dot W` from the velocities of the elbows and of the end effector, this is
 :math:`M \dot J = \dot W - \dot M J`.
 """
 
@@ -36,13 +36,14 @@ LINKAGE = np.dtype(
         ("home", "<f8", (2,)),
     ]
 )
-"""A linkage as kernels read it: ``lengths`` [m] of both links, or of the four of a five-bar linkage (left inner, left
-outer, right outer, right inner), whose right ``motor`` is there seen from the left one [m]; ``offsets`` to the joint
-angles [rad]; ``elbows`` and ``side`` as in `devices.common.linkage.FiveBar`; ``centre`` of the workspace seen from the
-base [m], and ``home``, the joint angles there [rad]."""
+"""Kernel record of a linkage: ``lengths`` [m] of two links, or of the four links of a five-bar linkage (left inner,
+left outer, right outer, right inner); ``motor``, its right motor relative to the left motor [m]; ``offsets`` of the
+joint angles [rad]; ``elbows`` and ``side`` as in `devices.common.linkage.FiveBar`; ``centre`` of the workspace relative
+to the base [m], and ``home``, the joint angles there [rad].
+"""
 
 _ROUNDING = 1e-12
-"""So much of both lengths an arm reaches farther: the rounding of a position that was computed from its angles."""
+"""Relative tolerance of the reach, for the rounding of positions that were computed from angles."""
 
 _close = kernel(close_linkage)
 
@@ -64,7 +65,10 @@ def directions(s: Any, q1: float, q2: float) -> tuple[Any, Any]:
 
 @kernel
 def close_bars(s: Any, q1: float, q2: float) -> tuple[Any, Any, Any, Any, Any, Any, Any, Any]:
-    """Close a five-bar linkage; see `devices.common.linkage`. The end effector is seen from the left motor."""
+    """Close a five-bar linkage; the end effector is relative to the left motor.
+
+    See `devices.common.linkage`.
+    """
     return _close(
         q1 + s.offsets[0],
         q2 + s.offsets[1],
@@ -86,7 +90,7 @@ def _position_of_bars(s: Any, q1: float, q2: float) -> tuple[float, float]:
 
 @inlined_kernel
 def position(s: Any, q1: float, q2: float) -> tuple[float, float]:
-    """Forward kinematics: return the end effector, (x, y) [m]; nan where a five-bar linkage cannot be closed."""
+    """Return the end effector, (x, y) [m]; nan where a five-bar linkage cannot be closed."""
     if s.kind == FIVE_BAR:
         return _position_of_bars(s, q1, q2)
     p1, p2 = directions(s, q1, q2)
@@ -97,14 +101,17 @@ def position(s: Any, q1: float, q2: float) -> tuple[float, float]:
 
 @inlined_kernel
 def solve_outer(lx: Any, ly: Any, rx: Any, ry: Any, left: Any, right: Any) -> tuple[Any, Any]:
-    """Return the v with M v = (left, right), where the outer links (lx, ly) and (rx, ry) are the rows of M."""
+    """Return the v with M v = (left, right) for the matrix M with the rows (lx, ly) and (rx, ry).
+
+    The rows are the outer links.
+    """
     determinant = lx * ry - ly * rx
     return (left * ry - right * ly) / determinant, (right * lx - left * rx) / determinant
 
 
 @kernel
 def jacobian_of_bars(s: Any, q1: float, q2: float) -> _Four:
-    """Return the Jacobian of a five-bar linkage as `jacobian` does."""
+    """Return the Jacobian of a five-bar linkage in the order of `jacobian`."""
     _, _, lx, ly, rx, ry, left, right = close_bars(s, q1, q2)
     xx, yx = solve_outer(lx, ly, rx, ry, left, 0.0)
     xy, yy = solve_outer(lx, ly, rx, ry, 0.0, right)
@@ -113,7 +120,10 @@ def jacobian_of_bars(s: Any, q1: float, q2: float) -> _Four:
 
 @inlined_kernel
 def jacobian(s: Any, q1: float, q2: float) -> _Four:
-    """Return (dx/dq1, dx/dq2, dy/dq1, dy/dq2) [m/rad]; Machado et al. 2002, (2d), where C_11 must read C_1."""
+    """Return (dx/dq1, dx/dq2, dy/dq1, dy/dq2) [m/rad].
+
+    Machado et al. 2002, (2d), where C_11 must read C_1.
+    """
     if s.kind == FIVE_BAR:
         return jacobian_of_bars(s, q1, q2)
     p1, p2 = directions(s, q1, q2)
@@ -127,9 +137,10 @@ def jacobian(s: Any, q1: float, q2: float) -> _Four:
 
 @kernel
 def jacobian_rate_of_bars(s: Any, q1: float, q2: float, w1: float, w2: float) -> _Four:
-    """Return the rate of the Jacobian of a five-bar linkage at the joint speeds w [rad/s], in the order of `jacobian`.
+    """Return the rate of the Jacobian of a five-bar linkage at the joint speeds w [rad/s].
 
-    The outer links turn with the differences of the velocities of their ends; the elbows move on circles.
+    The order is the same as in `jacobian`. The angular velocities of the outer links follow from the velocities of
+    their ends; the elbows move on circles.
     """
     _, _, lx, ly, rx, ry, left, right = close_bars(s, q1, q2)
     xx, yx = solve_outer(lx, ly, rx, ry, left, 0.0)
@@ -162,12 +173,12 @@ def turning_acceleration(s: Any, q1: float, q2: float, w1: float, w2: float) -> 
     return -inner * math.cos(p1) - outer * math.cos(p2), -inner * math.sin(p1) - outer * math.sin(p2)
 
 
-# --- back: from the end effector to the joints -----------------------------------------------------------------------
+# --- inverse kinematics ----------------------------------------------------------------------------------------------
 
 
 @kernel
 def _reach(x: float, y: float, inner: float, outer: float, elbow: int) -> float:
-    """Return the direction of the inner one of two links that reach (x, y) from the origin [rad]; nan beyond reach."""
+    """Return the direction of the inner of two links that reach (x, y) from the origin [rad], or nan."""
     square = x * x + y * y
     distance = math.sqrt(square)
     spare = _ROUNDING * (inner + outer)
@@ -186,10 +197,10 @@ def _near(angle: float, home: float) -> float:
 
 @kernel
 def inverse(s: Any, x: float, y: float) -> tuple[float, float]:
-    """Inverse kinematics: return the joint angles for (x, y) [m], each within half a turn of ``s.home`` [rad].
+    """Return the joint angles for (x, y) [m], each within half a turn of ``s.home`` [rad].
 
-    The arm bends as ``s.elbows`` says. Both are nan where it does not reach, and where a five-bar linkage would have
-    to be assembled to the other `side`.
+    ``s.elbows`` selects the sides of the elbows. Both angles are nan out of reach, and where a five-bar linkage would
+    have to be assembled to the other `side`.
     """
     x, y, r = x + s.centre[0], y + s.centre[1], s.lengths
     p1 = _reach(x, y, r[0], r[1], s.elbows[0])
@@ -206,12 +217,12 @@ def inverse(s: Any, x: float, y: float) -> tuple[float, float]:
     return _near(p1 - s.offsets[0], s.home[0]), _near(p2 - s.offsets[1], s.home[1])
 
 
-# --- many at once ----------------------------------------------------------------------------------------------------
+# --- arrays of poses -------------------------------------------------------------------------------------------------
 
 
 @kernel
 def fill_positions(linkage: Rows, joints: Any, results: Any) -> None:
-    """Fill `results`, (n, 2), with the positions of `joints`, (n, 2); `linkage` is a (1,) array."""
+    """Compute the positions at `joints`, (n, 2), into `results`, (n, 2); `linkage` is a (1,) array."""
     s = linkage[0]
     for k in range(len(joints)):
         results[k, 0], results[k, 1] = position(s, joints[k, 0], joints[k, 1])
@@ -219,7 +230,7 @@ def fill_positions(linkage: Rows, joints: Any, results: Any) -> None:
 
 @kernel
 def fill_joints(linkage: Rows, positions: Any, results: Any) -> None:
-    """Fill `results`, (n, 2), with the joint angles of `positions`, (n, 2)."""
+    """Compute the joint angles at `positions`, (n, 2), into `results`, (n, 2)."""
     s = linkage[0]
     for k in range(len(positions)):
         results[k, 0], results[k, 1] = inverse(s, positions[k, 0], positions[k, 1])
@@ -227,7 +238,7 @@ def fill_joints(linkage: Rows, positions: Any, results: Any) -> None:
 
 @kernel
 def fill_jacobians(linkage: Rows, joints: Any, results: Any) -> None:
-    """Fill `results`, (n, 2, 2), with the Jacobians at `joints`, (n, 2)."""
+    """Compute the Jacobians at `joints`, (n, 2), into `results`, (n, 2, 2)."""
     s = linkage[0]
     for k in range(len(joints)):
         q1, q2 = joints[k, 0], joints[k, 1]
@@ -236,7 +247,7 @@ def fill_jacobians(linkage: Rows, joints: Any, results: Any) -> None:
 
 @kernel
 def flange_angle(s: Any, q1: float, q2: float) -> float:
-    """Return how the outer link, which carries the sensor, is turned [rad]; of a five-bar linkage the left one."""
+    """Return the angle of the outer link, which carries the sensor [rad]; the left one of a five-bar."""
     if s.kind == FIVE_BAR:
         _, _, x, y, _, _, _, _ = close_bars(s, q1, q2)
         return math.atan2(y, x)

@@ -1,9 +1,9 @@
-r"""The simulated arm: links, drives and the surface it presses on, advanced in small steps.
+"""Simulated arm: links, drives and the surface it presses on, advanced in small steps.
 
-A step finds the speeds at its end. Inertia, the surface (3) and everything linear is taken implicitly; then friction,
-gap or spring of each drive are solved against the speeds the other one leaves, in turn, until nothing changes
-(Gauss-Seidel). That satisfies all relations at once: a joint at rest is exactly at rest. Angles follow from the new
-speeds (semi-implicit Euler, first order).
+A step computes the speeds at its end. Inertia, the surface (3) and all linear terms are implicit. Friction, gap or
+spring of each drive are then solved for the speeds that result from the other drive, alternately until convergence
+(Gauss-Seidel). All relations are satisfied simultaneously, so that a joint at rest is exactly at rest. Angles follow
+from the new speeds (semi-implicit Euler, first order).
 """
 
 from __future__ import annotations
@@ -54,8 +54,9 @@ PLANT_FIELDS: list[tuple[Any, ...]] = [
     ("contact_force", "<f8"),
 ]
 """Fields of a moving arm. Joint and rotor (seen at the joint) are in `angle` [rad] and `speed`; ``load`` is the torque
-that the coupling passes on to the joint [N m], 0 for a rigid one, ``contact_force`` what presses on the surface [N].
-``hand_force`` is what a hand exerts on the end effector, in the axes of the device [N]: it is held for a whole step."""
+that the coupling transmits to the joint [N m], 0 for a rigid coupling, ``contact_force`` the force on the surface [N].
+``hand_force`` is the force of the hand on the end effector, in the axes of the device [N]; it is held for a whole step.
+"""
 
 PLANT = np.dtype(PLANT_FIELDS)
 
@@ -71,13 +72,16 @@ def _invert(h11: float, h12: float, h22: float) -> tuple[float, float, float]:
 
 @inlined_kernel
 def _touches(s: Any) -> Any:
-    """Tell whether there is a surface."""
+    """Return True if a surface is present."""
     return s.contact_mass > 0.0 or s.contact_damping > 0.0 or s.contact_stiffness > 0.0
 
 
 @kernel
 def mobility(s: Any, drives: Rows, T: float) -> tuple[float, float, float]:
-    """Return the inverse of H with everything that moves with the joints, implicitly over T [s]: (2,2), symmetric."""
+    """Return the inverse of H with everything that moves with the joints, implicit over T [s].
+
+    The result is the elements 11, 12 and 22 of a symmetric matrix.
+    """
     h11, h12, h22 = inertia(s.links, s.angle[0], s.angle[1])
     m = s.contact_mass + T * s.contact_damping + T * T * s.contact_stiffness
     a, b = 0.0, 0.0
@@ -93,7 +97,7 @@ def mobility(s: Any, drives: Rows, T: float) -> tuple[float, float, float]:
 
 @kernel
 def mobilities(records: Rows, drives: Rows) -> tuple[float, float]:
-    """Return how much a torque on each joint changes its speed in a step [rad/(N m s)]; `records` is a (1,) array."""
+    """Return the speed change per torque on each joint over a step [rad/(N m s)], for `records[0]`."""
     s = records[0]
     first, _, second = mobility(s, drives, s.step)
     return s.step * first, s.step * second
@@ -101,7 +105,7 @@ def mobilities(records: Rows, drives: Rows) -> tuple[float, float]:
 
 @kernel
 def _free_speeds(s: Any, drives: Rows, inverse: Any, u: Any, w: Any) -> Any:
-    """Fill w, (4,), with the speeds of joints and rotors that come without friction and couplings.
+    """Compute the speeds w, (4,), of joints and rotors without friction and couplings.
 
     Returns the part of the contact force that does not depend on them [N].
     """
@@ -134,7 +138,7 @@ def _free_speeds(s: Any, drives: Rows, inverse: Any, u: Any, w: Any) -> Any:
 
 @kernel
 def _push_joint(inverse: Any, w: Any, i: int, impulse: float) -> None:
-    """Add to w what an angular impulse [N m s] on joint i does."""
+    """Add the effect of an angular impulse [N m s] on joint i to the speeds w."""
     if i == 0:
         w[0] += inverse[0] * impulse
         w[1] += inverse[1] * impulse
@@ -145,28 +149,28 @@ def _push_joint(inverse: Any, w: Any, i: int, impulse: float) -> None:
 
 @kernel
 def _change(before: float, after: float, Z: float) -> float:
-    """Return how much a torque of mobility Z changes a speed [rad/s]; rounding is no change."""
+    """Return the speed change [rad/s] from a torque change at mobility Z; rounding errors count as 0."""
     change = abs(after - before)
     return Z * change if change > _ROUNDING * abs(after) else 0.0
 
 
 @merged_kernel
 def _tell_drive(s: Any, d: Any, i: int, mobility: float) -> None:
-    """Tell the drive `d` of joint i what its torques are at present, and what one changes of the joint's speed."""
+    """Write the present torques and the mobility of joint i to its drive record `d`."""
     d.period, d.mobility = s.step, mobility
     d.load, d.friction, d.rotor_friction = s.load[i], s.friction[i], s.rotor_friction[i]
 
 
 @merged_kernel
 def _hear_drive(s: Any, d: Any, i: int) -> None:
-    """Take over what the drive `d` of joint i has answered."""
+    """Read the results of the drive record `d` of joint i."""
     s.load[i], s.friction[i], s.rotor_friction[i] = d.load, d.friction, d.rotor_friction
     s.sticking[i], s.rotor_sticking[i] = d.sticking, d.rotor_sticking
 
 
 @merged_kernel
 def _relax_rigid(s: Any, d: Any, inverse: Any, w: Any, i: int, mobility: float) -> float:
-    """Solve the friction of the rigid drive `d` of joint i, given all else; return the change of its speed [rad/s]."""
+    """Solve the friction of the rigid drive `d` of joint i, all else fixed; return its speed change."""
     T, own, f, rotor_friction = s.step, s.step * mobility, s.friction[i], s.rotor_friction[i]
     _tell_drive(s, d, i, mobility)
     call_part(d.solve, d, w[i], own)
@@ -178,7 +182,7 @@ def _relax_rigid(s: Any, d: Any, inverse: Any, w: Any, i: int, mobility: float) 
 
 @merged_kernel
 def _relax_coupled(s: Any, d: Any, inverse: Any, w: Any, i: int, mobility: float) -> float:
-    """Solve coupling and friction of any other drive at once, given all else; return as above."""
+    """Solve coupling and friction of a drive with gap or spring, all else fixed; return its speed change."""
     T, own, rotor = s.step, s.step * mobility, s.step / (d.inertia + s.step * d.drag)
     f, own_friction, rotor_friction = s.load[i], s.friction[i], s.rotor_friction[i]
     x, xm = w[i] + own * (own_friction - f), w[2 + i] + rotor * (rotor_friction + f)
@@ -195,7 +199,7 @@ def _relax_coupled(s: Any, d: Any, inverse: Any, w: Any, i: int, mobility: float
 
 @merged_kernel
 def _relax(s: Any, drives: Rows, inverse: Any, w: Any, i: int) -> float:
-    """Solve friction and coupling of drive i, given the other's; return the greatest change of a speed [rad/s]."""
+    """Solve friction and coupling of drive i, the other fixed; return the maximum speed change [rad/s]."""
     d, mobility = drives[i], inverse[0] if i == 0 else inverse[2]
     if d.coupling == RIGID:
         return _relax_rigid(s, d, inverse, w, i, mobility)
@@ -204,7 +208,7 @@ def _relax(s: Any, drives: Rows, inverse: Any, w: Any, i: int) -> float:
 
 @kernel
 def _apply(s: Any, drives: Rows, inverse: Any, w: Any) -> None:
-    """Add to w what the torques of the last step do: from there the search begins."""
+    """Add the effect of the torques of the last step to w, as the initial value of the iteration."""
     T = s.step
     for i in range(2):
         d = drives[i]
@@ -220,14 +224,17 @@ def _apply(s: Any, drives: Rows, inverse: Any, w: Any) -> None:
 
 @kernel
 def step_plant(s: Any, drives: Rows, u: Any, w: Any) -> None:
-    """Advance the arm in record `s` by one step under the commands u, (2,) [N m or V]; w, (4,), is scratch space."""
+    """Advance the arm in record `s` by one step under the commands u, (2,) [N m or V].
+
+    w, (4,), is workspace.
+    """
     T = s.step
     inverse = mobility(s, drives, T)
     F = _free_speeds(s, drives, inverse, u, w)
     _apply(s, drives, inverse, w)
     for _ in range(_ROUNDS):
         change = 0.0
-        for i in range(2):  # written out, with a 0 and a 1, it would be compiled once for either
+        for i in range(2):  # unrolled with the constants 0 and 1, it would be compiled once for each
             change = max(change, _relax(s, drives, inverse, w, i))
         if not change > _ROUNDING * (abs(w[0]) + abs(w[1]) + abs(w[2]) + abs(w[3])):
             break
@@ -249,7 +256,7 @@ def step_plant(s: Any, drives: Rows, u: Any, w: Any) -> None:
 
 @kernel
 def run_plant(plant: Rows, drives: Rows, commands: NDArray[np.float64], results: Rows) -> None:
-    """Step the arm in the (1,) array `plant` through `commands`, (n, 2), into `results`, (n,) of the same dtype."""
+    """Simulate the arm `plant[0]` under `commands`, (n, 2), into `results`, (n,) of the same dtype."""
     s, w = plant[0], np.zeros(4)
     for k in range(len(commands)):
         step_plant(s, drives, commands[k], w)
@@ -258,14 +265,14 @@ def run_plant(plant: Rows, drives: Rows, commands: NDArray[np.float64], results:
 
 @kernel
 def touch(records: Rows) -> None:
-    """Put the surface where the end effector is; `records` is a (1,) array."""
+    """Move the surface to the end effector; `records` is a (1,) array."""
     s = records[0]
     s.rest = frame_position(s, s.angle[0], s.angle[1])[0]
 
 
 @kernel
 def weight(records: Rows) -> tuple[float, float]:
-    """Gravity compensation: return the torques that hold the arm's weight [N m]; `records` is a (1,) array."""
+    """Return the gravity compensation torques of the arm `records[0]` [N m]."""
     s = records[0]
     return gravity(s.links, s.angle[0], s.angle[1])
 
@@ -279,11 +286,11 @@ def new_plant(
     held: bool = True,
     placed: PlacedLinkage | None = None,
 ) -> NDArray[Any]:
-    """Put an arm at rest into `record`, (1,), that has `PLANT_FIELDS`; return its drives, (2,).
+    """Initialize `record`, (1,) with `PLANT_FIELDS`, with an arm at rest; return its drives, (2,).
 
-    Its links stand as `placed` says, by default with the base in the origin. The end effector touches the surface
-    without pressing on it. If the arm is `held` against its weight, couplings have yielded to it: rotors are where
-    springs hold it, or at the end of the gap that bears it.
+    `placed` is the placement of the links, by default with the base in the origin. The end effector touches the surface
+    without force. If the arm is `held` against its weight, the couplings start at their static deflection: springs are
+    twisted, and gaps are closed at the end that carries the load.
     """
     rows = np.zeros(2, DRIVE)
     for row, drive in zip(rows, drives, strict=True):

@@ -1,4 +1,4 @@
-"""The surface on which an arm presses: a plane that yields across itself."""
+"""Surface on which an arm presses: a plane that is compliant in its normal direction."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from haptics.settings import bounded, check, documented
 @documented
 @dataclass(frozen=True)
 class Surface:
-    """A plane that yields across itself and is smooth along itself; the end effector never leaves it.
+    """Plane that is compliant in its normal direction and smooth tangentially.
+
+    The end effector never leaves it.
 
     Its force is (3) of Machado et al. 2002.
     """
@@ -34,20 +36,20 @@ class Surface:
 
 @kernel
 def frame_position(s: Any, q1: float, q2: float) -> tuple[float, float]:
-    """Return the end effector across and along the plane [m] at the joint angles q."""
+    """Return the position of the end effector normal to and along the plane [m] at the joint angles q."""
     x, y = position(s.links.linkage, q1, q2)
     return into_frame(s.plane, x, y)
 
 
 @kernel
 def contact_offset(s: Any) -> Any:
-    """Return how deep the end effector is in the surface [m]."""
+    """Return the depth of the end effector in the surface [m]."""
     return frame_position(s, s.angle[0], s.angle[1])[0] - s.rest
 
 
 @kernel
 def contact_motion(s: Any) -> tuple[float, float, float]:
-    """Return depth [m], speed [m/s] and the part of the acceleration that is due to the speeds [m/s^2]; all across."""
+    """Return normal depth [m], speed [m/s] and the acceleration due to the speeds [m/s^2]."""
     q1, q2, w1, w2 = s.angle[0], s.angle[1], s.speed[0], s.speed[1]
     a, b, _, _ = frame_jacobian(s.links, s.plane, q1, q2)
     x, y = turning_acceleration(s.links.linkage, q1, q2, w1, w2)

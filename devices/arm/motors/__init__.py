@@ -1,13 +1,13 @@
-"""Motor stages: two motors that follow angles, behind one small interface.
+"""Motor stages: two motors that track angles, behind one small interface.
 
-- `stage`: the interface, `MotorStage`. An arm needs nothing else of its motors.
-- `odrive`: an ODrive v3.6 with firmware 0.5 on USB, `OdriveStage`, with its `settings`. What it is made of:
-  `native` (its native protocol), `usb` (finding and opening it, and its pipes), `rounds` (what a tick makes of both, or
-  of lines of text), `checks` (what must be true before a motor may move, and how it is brought to move and to rest),
-  `limits` (what the drive lets its motors do, against what the arm asks of them), `errors` (in words).
+- `stage`: the interface, `MotorStage`, which is all that an arm uses of its motors.
+- `odrive`: an ODrive v3.6 with firmware 0.5 on USB, `OdriveStage`, with its `settings`. Its parts: `native` (the native
+  protocol), `usb` (device discovery and pipes), `rounds` (exchange of a tick over either protocol), `checks`
+  (requirements before a motor may move; arming and disarming), `limits` (comparison of the drive's limits with the
+  requirements of the arm), `errors` (names of error bits).
 - `can`: ODrives on a CAN bus, from firmware 0.5 to Pro and S1, `CanStage`.
-- `streamed` and `streaming`: what they share, with the threads; `motor_kernels`: the same for the tick; `choosing`:
-  which of them the settings mean.
+- `streamed` and `streaming`: the common parts with the threads; `motor_kernels`: the common kernels of a tick;
+  `choosing`: selection of the stage from the settings.
 """
 
 from devices.arm.motors.can.stage import CanStage

@@ -1,4 +1,4 @@
-"""Checks of a drive before its motors may move; homing, arming and disarming them."""
+"""Checks of a drive before its motors may move; homing, arming and disarming."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from haptics.device import Vector
 from haptics.errors import DeviceFault, DeviceOpenError
 
 AXES = (0, 1)
-"""A drive has two."""
+"""Axes of a drive."""
 
 IDLE, CLOSED_LOOP = 1, 8
 """States of an axis."""
 
 POSITION_CONTROL, PASS_THROUGH = 3, 1
-"""Control mode and input mode in which positions are followed as they come."""
+"""Control mode and input mode in which positions are followed without a trajectory."""
 
 _MISLEADING = {
     "config.enable_step_dir": "pulses at its pins would move the motor besides our commands",
     "controller.config.circular_setpoints": "a position would stand for any turn, and the motor could go the other way",
 }
-"""Settings of an axis with which an arm cannot be driven, and why."""
+"""Settings of an axis that are incompatible with driving an arm, and the reason."""
 
 _FIRST_ABSOLUTE = 256
 _SETTLE = 1.0
 _POLL = 2e-3
 _STILL = 0.05
-"""A motor that turns no faster is at rest [turn/s]."""
+"""Maximum speed of a motor at rest [turn/s]."""
 
 _HOMED_WITHIN = 2.5
-"""Counts between where a motor was said to be and where it then says it is."""
+"""Tolerance between the position set by homing and the position read afterwards [encoder counts]."""
 
 
 def trouble(drive: Drive) -> str:
-    """Return what is wrong with the drive and its axes, in one line; empty if nothing is."""
+    """Return a description of the errors of drive and axes, in one line; empty if none."""
     told = [explain(axis, _errors(drive, axis)) for axis in AXES]
     system = in_words(drive.get("error"), SYSTEM)
     return "; ".join([*filter(None, told), *([f"the drive: {', '.join(system)}"] if system else [])])
@@ -49,15 +49,15 @@ def _errors(drive: Drive, axis: int) -> dict[str, int]:
 
 
 def require_usable(drive: Drive, settings: OdriveSettings) -> None:
-    """Make sure that the drive is one that is known, has power, no errors, and is calibrated.
+    """Require a supported drive with power, without errors, and with calibrated motors and encoders.
 
-    Its motors are let go, whatever they were doing. Errors of an earlier run are cleared if they are only that its
-    watchdog has expired, or if the settings say so.
+    Its motors are disarmed in any case. Errors of an earlier run are cleared if they are only expired watchdogs, or if
+    the settings allow it.
 
     Raises
     ------
     DeviceOpenError
-        Saying what is not so, and what to do.
+        With the problem and its remedy.
     """
     _require_version(drive)
     voltage = drive.get("vbus_voltage")
@@ -81,7 +81,7 @@ def require_usable(drive: Drive, settings: OdriveSettings) -> None:
 
 
 def require_limits(drive: Drive, settings: OdriveSettings, demands: Demands) -> dict[str, Any]:
-    """Return firmware and own limits of the drive; raise `DeviceOpenError` if these are below the `demands`."""
+    """Return firmware and limits of the drive; raise `DeviceOpenError` if they are below the `demands`."""
     facts: dict[str, Any] = {"firmware": _version(drive)}
     for axis in AXES:
         own = read_limits({name: drive.get(f"axis{axis}.{name}") for name in NAMES.values()}, axis, settings)
@@ -101,7 +101,7 @@ def _require_version(drive: Drive) -> None:
 
 
 def _require_plain_positions(drive: Drive) -> None:
-    """Make sure that a position means the same turn always, and that nobody else may move the motors."""
+    """Require that positions are absolute and that no other input can move the motors."""
     for axis in AXES:
         for name, why in _MISLEADING.items():
             path = f"axis{axis}.{name}"
@@ -128,17 +128,17 @@ def _clear(drive: Drive, found: str, allowed: bool) -> None:
 
 
 def has_absolute_encoders(drive: Drive) -> bool:
-    """Tell whether both encoders know where they are when the drive is switched on."""
+    """Return True if both encoders are absolute, so that positions are known after power-on."""
     return all(drive.get(f"axis{axis}.encoder.config.mode") >= _FIRST_ABSOLUTE for axis in AXES)
 
 
 def set_home(drive: Drive, turns: Vector) -> None:
-    """Have the encoders count so that the motors, which are at rest and loose, are at `turns`, (2,).
+    """Set the encoder counts so that the motors, at rest and disarmed, are at `turns`, (2,).
 
     Raises
     ------
     DeviceOpenError
-        If they are not at rest, or do not count from there afterwards.
+        If they are not at rest, or the positions differ afterwards.
     """
     for axis in AXES:
         if drive.get(f"axis{axis}.current_state") != IDLE:
@@ -148,7 +148,7 @@ def set_home(drive: Drive, turns: Vector) -> None:
     for axis in AXES:
         counts = drive.get(f"axis{axis}.encoder.config.cpr")
         drive.call(f"axis{axis}.encoder.set_linear_count", round(float(turns[axis]) * counts))
-        time.sleep(_POLL)  # it is the next control iteration that tells
+        time.sleep(_POLL)  # the estimate is updated in the next control iteration
         found = drive.get(f"axis{axis}.encoder.pos_estimate")
         if not abs(found - turns[axis]) * counts <= _HOMED_WITHIN:
             raise DeviceOpenError(
@@ -158,23 +158,23 @@ def set_home(drive: Drive, turns: Vector) -> None:
 
 
 def energise(drive: Drive, settings: OdriveSettings) -> float:
-    """Arm both motors where they are, with the drive's watchdogs on: it disarms them if the host falls silent.
+    """Arm both motors at their present positions, with the drive's watchdogs enabled.
 
     Returns
     -------
     float
-        The speed beyond which the drive lets go of a motor, too [turn/s].
+        Speed beyond which the drive disarms a motor [turn/s].
 
     Raises
     ------
     DeviceOpenError
-        If they do not; they are let go again.
+        If they cannot be armed; they are disarmed again.
     """
     try:
         for axis in AXES:
             _set_up(drive, axis, settings)
         fastest = _fastest(drive)
-        for axis in AXES:  # in this order: enabling it with no time left is an error at once
+        for axis in AXES:  # feed before enabling: a watchdog enabled without remaining time is an error at once
             drive.set(f"axis{axis}.config.watchdog_timeout", settings.watchdog)
             drive.call(f"axis{axis}.watchdog_feed")
             drive.set(f"axis{axis}.config.enable_watchdog", True)
@@ -208,12 +208,12 @@ def _set_up(drive: Drive, axis: int, settings: OdriveSettings) -> None:
 
 
 def rest(drive: Drive) -> None:
-    """Disarm both motors, make sure of it, and switch the watchdogs off.
+    """Disarm both motors, verify it, and disable the watchdogs.
 
     Raises
     ------
     DeviceFault
-        If it is not certain that they are disarmed.
+        If the motors may still be armed.
     """
     for axis in AXES:
         drive.set(f"axis{axis}.controller.input_vel", 0.0)
@@ -225,7 +225,7 @@ def rest(drive: Drive) -> None:
 
 
 def _settle(drive: Drive, state: int) -> None:
-    """Wait until both axes are in a state; they are kept alive meanwhile."""
+    """Wait until both axes are in a state, feeding the watchdogs."""
     latest = time.monotonic() + _SETTLE
     while True:
         now = [drive.get(f"axis{axis}.current_state") for axis in AXES]

@@ -1,4 +1,4 @@
-"""Which motor stage the settings mean."""
+"""Selection of the motor stage."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from haptics.settings import build
 def make_stage(
     settings: Mapping[str, Any], period: float, demands: Demands | None = None, far_end: Any = None
 ) -> StreamedStage:
-    """Return the stage that a table of settings means.
+    """Return the motor stage for a table of settings.
 
     Parameters
     ----------
     settings : mapping
-        Those of `OdriveSettings`.
+        Settings of `OdriveSettings`.
     period : float
-        Of a tick [s].
+        Period of a tick [s].
     demands : Demands, optional
-        What the arm is going to ask of the motors.
+        Requirements of the arm on the motors.
     far_end : optional
-        What the drive is reached by instead of libusb or a CAN interface: a backend for pyusb, or what opens a
+        Access to the drive instead of libusb or a CAN interface: a backend for pyusb, or a function that opens a
         `devices.arm.motors.can.port.Port`.
 
     Raises
     ------
     ConfigurationError
-        On a wrong setting.
+        If a setting is invalid.
     """
     if build(OdriveSettings, settings, WHERE).protocol == CAN:
         return CanStage(settings, period=period, port=far_end, demands=demands)

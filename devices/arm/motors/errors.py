@@ -1,4 +1,4 @@
-"""What a drive's error bits mean, in words (firmware 0.5.6), and what to do."""
+"""Descriptions of a drive's error bits (firmware 0.5.6), with remedies."""
 
 from __future__ import annotations
 
@@ -85,12 +85,12 @@ PARTS: Mapping[str, Mapping[int, str]] = {
     "encoder": ENCODER,
     "controller": CONTROLLER,
 }
-"""Part of an axis, "" for itself, to its error bits."""
+"""Error bits by part of an axis; "" is the axis itself."""
 
 WATCHDOG_EXPIRED = 1 << 11
 
 _CONSEQUENCES = sum(1 << bit for bit in (6, 8, 9))
-"""Bits of an axis that only point to one of its parts."""
+"""Bits of an axis that only refer to one of its parts."""
 
 _REMEDIES = {
     ("", 11): "the host was silent for too long; start again",
@@ -105,19 +105,19 @@ _REMEDIES = {
 
 
 def in_words(bits: int, words: Mapping[int, str]) -> list[str]:
-    """Return what the bits say; those that nobody knows by number."""
+    """Return descriptions of the bits that are set; unknown bits by their number."""
     return [words.get(bit, f"error bit {bit}") for bit in range(bits.bit_length()) if bits >> bit & 1]
 
 
 def explain(axis: int, errors: Mapping[str, int]) -> str:
-    """Return what is wrong with an axis, in one line; empty if nothing is.
+    """Return a description of the errors of an axis, in one line; empty if none.
 
     Parameters
     ----------
     axis : int
-        Its number.
+        Number of the axis.
     errors : mapping of str to int
-        Part (a key of `PARTS`) to error bits.
+        Error bits by part (a key of `PARTS`).
     """
     own = errors.get("", 0)
     if any(bits for part, bits in errors.items() if part):

@@ -1,7 +1,7 @@
-"""The drive's own limits: what it lets its motors do, whatever it is told, against what the arm is going to ask of it.
+"""Limits of the drive, and their comparison with the requirements of the arm.
 
-A drive cuts off what exceeds its limits without a word: an arm whose motors get less current than its settings say does
-not follow, and one whose motors may not turn that fast is let go of in mid-motion.
+A drive clips values beyond its limits without an error: an arm whose motors get less current than its settings assume
+does not follow its reference, and motors that exceed their speed limit are disarmed in mid-motion.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from devices.arm.motors.settings import WHERE, OdriveSettings
 from haptics.errors import DeviceOpenError
 
 _ENOUGH = 1.0 - 1e-3
-"""A limit that is short by less than this part is what was asked for, rounded by the drive's single precision."""
+"""Relative tolerance of limits, because the drive rounds them to single precision."""
 
 _SINGLE = 1e-6
-"""Numbers of single precision are told apart from round ones by no less."""
+"""Relative resolution of single precision, for rounding."""
 
 _SAVED = "odrv0.save_configuration()"
 
 
 @dataclass(frozen=True)
 class Demands:
-    """What an arm is going to ask of its motors; 0 where nobody knows.
+    """Requirements of an arm on its motors; 0 where unknown.
 
     Attributes
     ----------
     torque : float
-        Largest torque at a motor's shaft [N m].
+        Maximum torque at a motor's shaft [N m].
     speeds : (float, float)
-        Largest speed of each motor [turn/s].
+        Maximum speed of each motor [turn/s].
     torque_setting, speed_setting : str
-        The settings from which they follow, for messages.
+        Settings from which they follow, for messages.
     """
 
     torque: float = 0.0
@@ -45,24 +45,24 @@ class Demands:
 
 @dataclass(frozen=True)
 class AxisLimits:
-    """Limits of an axis, as its drive has them.
+    """Limits of an axis, as configured in its drive.
 
     Attributes
     ----------
     current_limit : float
-        Of the motor [A].
+        Current limit of the motor [A].
     torque_constant : float
         Torque per current [N m/A].
     torque_limit : float
-        Of the motor [N m]; infinite where the current alone limits it.
+        Torque limit of the motor [N m]; infinite where only the current is limited.
     speed_limit : float
-        Of the controller [turn/s].
+        Speed limit of the controller [turn/s].
     limits_speed : bool
-        Whether the controller holds speeds within it.
+        Whether the controller clips speeds to the limit.
     minds_overspeed : bool
-        Whether the motor is let go of beyond `overspeed` times that.
+        Whether the motor is disarmed beyond `overspeed` times the limit.
     overspeed : float
-        That factor.
+        Factor on the speed limit beyond which the motor is disarmed.
     """
 
     current_limit: float
@@ -75,18 +75,18 @@ class AxisLimits:
 
     @property
     def torque(self) -> float:
-        """The largest torque that the drive gives [N m]."""
+        """Maximum torque of the drive [N m]."""
         return min(self.current_limit * self.torque_constant, self.torque_limit)
 
     @property
     def speed(self) -> float:
-        """The largest speed that the drive allows [turn/s]."""
+        """Maximum speed that the drive allows [turn/s]."""
         held = self.speed_limit if self.limits_speed else math.inf
         return min(held, self.speed_limit * self.overspeed if self.minds_overspeed else math.inf)
 
     @property
     def facts(self) -> dict[str, float | bool | None]:
-        """What a recording says of them: units in the names, None for what has no limit."""
+        """Limits for a recording: units in the names, None for unlimited values."""
         units = {"current_limit": "a", "torque_constant": "nm_per_a", "torque_limit": "nm", "speed_limit": "turn_per_s"}
         return {
             f"{name}_{units[name]}" if name in units else name: value if math.isfinite(value) else None
@@ -103,25 +103,25 @@ NAMES: Mapping[str, str] = {
     "minds_overspeed": "controller.config.enable_overspeed_error",
     "overspeed": "controller.config.vel_limit_tolerance",
 }
-"""Limit to what it is called in an axis of firmware 0.5."""
+"""Limits by their property in an axis of firmware 0.5."""
 
 
 def read_limits(properties: Mapping[str, Any], axis: int, settings: OdriveSettings) -> AxisLimits:
-    """Return the limits of an axis with those that the settings replace for the run.
+    """Return the limits of an axis, including the limits that the settings replace for the run.
 
     Parameters
     ----------
     properties : mapping
-        Value of each property of `NAMES`, by its name there.
+        Value of each property in the values of `NAMES`.
     axis : int
-        Its number.
+        Number of the axis.
     settings : OdriveSettings
-        May have a speed limit.
+        May contain a speed limit.
 
     Raises
     ------
     DeviceOpenError
-        If one of them is no limit at all.
+        If a limit is not greater than 0.
     """
     found = {limit: properties[name] for limit, name in NAMES.items()}
     if settings.speed_limit > 0.0:
@@ -136,12 +136,12 @@ def read_limits(properties: Mapping[str, Any], axis: int, settings: OdriveSettin
 
 
 def require_enough(axis: int, own: AxisLimits, demands: Demands, settings: OdriveSettings) -> None:
-    """Make sure that an axis may do what the arm is going to ask of it.
+    """Require that the limits of an axis meet the requirements of the arm.
 
     Raises
     ------
     DeviceOpenError
-        Saying which limit is too low, what it must be, and what to type.
+        With the limit that is too low, its required value, and the commands to type.
     """
     if not own.torque >= _ENOUGH * demands.torque:
         raise DeviceOpenError(_too_weak(axis, own, demands))
@@ -150,7 +150,7 @@ def require_enough(axis: int, own: AxisLimits, demands: Demands, settings: Odriv
 
 
 def _too_weak(axis: int, own: AxisLimits, demands: Demands) -> str:
-    """Say which limit keeps the torque down."""
+    """Return the message for a torque limit that is too low."""
     by_current = own.current_limit * own.torque_constant
     lines, told = [], []
     if not by_current >= _ENOUGH * demands.torque:
@@ -172,7 +172,7 @@ def _too_weak(axis: int, own: AxisLimits, demands: Demands) -> str:
 
 
 def _too_slow(axis: int, own: AxisLimits, demands: Demands, settings: OdriveSettings) -> str:
-    """Say which limit keeps the speed down."""
+    """Return the message for a speed limit that is too low."""
     needed = demands.speeds[axis]
     name = f"axis{axis}.{NAMES['speed_limit']}"
     if settings.speed_limit > 0.0:
@@ -188,12 +188,12 @@ def _too_slow(axis: int, own: AxisLimits, demands: Demands, settings: OdriveSett
 
 
 def _up(value: float) -> float:
-    """Return `value` with three digits, not less."""
+    """Return `value` rounded up to three significant digits."""
     step = 10.0 ** (math.floor(math.log10(value)) - 2)
     return math.ceil(value / step * (1.0 - _SINGLE)) * step
 
 
 def _down(value: float) -> float:
-    """Return `value` with three digits, not more."""
+    """Return `value` rounded down to three significant digits."""
     step = 10.0 ** (math.floor(math.log10(value)) - 2)
     return math.floor(value / step * (1.0 + _SINGLE)) * step

@@ -1,6 +1,6 @@
-"""Two motors behind gears as kernels: from what was heard of them to joints, and from commands at joints to turns.
+"""Kernels of two motors behind gears: conversion of samples and commands between motors and joints.
 
-What lies between a tick and the thread that talks to the drive (`devices.arm.motors.streaming`) are latches.
+Latches connect a tick with the thread that communicates with the drive (`devices.arm.motors.streaming`).
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from devices.common.latch import copy_latest, leave
 from haptics.jit import kernel
 
 SAMPLE, COMMAND = 5, 7
-"""How many numbers a latched sample has (`devices.arm.motors.streaming.Sample`), and a latched command: positions
-[turn], speeds [turn/s] and torques [N m] of both motors, and when it was given [s, perf_counter]."""
+"""Number of values in a latched sample (`devices.arm.motors.streaming.Sample`) and in a latched command: positions
+[turn], speeds [turn/s] and torques [N m] of both motors, and its time [s, perf_counter].
+"""
 
 MOTORS = np.dtype(
     [
@@ -32,18 +33,20 @@ MOTORS = np.dtype(
         ("told", "<f8", (COMMAND,)),
     ]
 )
-"""The latches and the float that is 1 once there will be no more samples lie at ``samples``, ``commands`` and ``lost``.
-``offsets`` is where the arm's zero is, of what the drive counts [turn], ``per_radian`` how many turns a motor makes for
-a radian of its joint, ``ratios`` of the gears. ``sampled`` is when the latest sample was asked for [s, perf_counter],
-``angles`` and ``speeds`` are those of the joints then [rad], [rad/s]; ``told`` is the latest command."""
+"""Kernel record of two motors. ``samples`` and ``commands`` are the addresses of the latches, ``lost`` is the address
+of a float that becomes 1 when the samples have ended. ``offsets`` is the arm's zero in the drive's counting
+[turn], ``per_radian`` the motor turns per radian of the joint, ``ratios`` the gear ratios. ``sampled`` is the time at
+which the latest sample was requested [s, perf_counter], ``angles`` and ``speeds`` are the joint angles and speeds at
+that time [rad], [rad/s]; ``told`` is the latest command.
+"""
 
 _FARTHEST = 1e5
-"""The drive's numbers have no room for fractions of so many turns, or turns per second."""
+"""Bound of positions [turn] and speeds [turn/s]: beyond it the drive's floats have no precision for fractions."""
 
 
 @kernel
 def take_motors(m: Any) -> None:
-    """Fill in angles and speeds of the joints from the latest sample."""
+    """Update angles and speeds of the joints from the latest sample."""
     if not copy_latest(m.samples, m.sample):
         return
     m.sampled = m.sample[0]
@@ -54,10 +57,10 @@ def take_motors(m: Any) -> None:
 
 @kernel
 def give_motors(m: Any, instant: float) -> bool:
-    """Leave the command ``told`` for the drive's thread; tell whether it is finite, and not too far.
+    """Convert the command ``told`` and pass it to the drive's thread; return True if it is within range.
 
-    So far it is what the joints are to do: angles [rad], speeds [rad/s], torques [N m]; it becomes what the motors are,
-    given at an `instant` [s, perf_counter].
+    On entry ``told`` is in terms of the joints: angles [rad], speeds [rad/s], torques [N m]. It is converted in place
+    to the motors, with the time `instant` [s, perf_counter].
     """
     far = 0.0
     for i in range(2):
@@ -74,11 +77,11 @@ def give_motors(m: Any, instant: float) -> bool:
 
 @kernel
 def look_at(motors: Any) -> None:
-    """Take the latest sample, for the (1,) array `motors`."""
+    """Update angles and speeds from the latest sample, for the (1,) array `motors`."""
     take_motors(motors[0])
 
 
 @kernel
 def tell(motors: Any, instant: float) -> bool:
-    """Leave the command ``told``, for the (1,) array `motors`; tell whether it can be followed."""
+    """Convert and pass on the command ``told`` of `motors[0]`; return True if it is within range."""
     return bool(give_motors(motors[0], instant))

@@ -1,4 +1,4 @@
-"""Two motors on an ODrive v3.6 with firmware 0.5, over USB: its native protocol, and lines of text."""
+"""Motor stage of two motors on an ODrive v3.6 with firmware 0.5, over USB."""
 
 from __future__ import annotations
 
@@ -35,23 +35,25 @@ from haptics.errors import ConfigurationError, DeviceOpenError
 
 
 class OdriveStage(StreamedStage):
-    """Both axes of an ODrive in position control, told position and speed in every tick (`MotorStage`).
+    """Both axes of an ODrive in position control, which get position and speed in every tick.
+
+    See `devices.arm.motors.stage.MotorStage`.
 
     Parameters
     ----------
     settings : mapping, optional
-        Those of `OdriveSettings`.
+        Settings of `OdriveSettings`.
     period : float
-        Of a tick [s]; what a command has moved in it is its speed where none is given.
+        Period of a tick [s], from which the speed of commands without a speed is computed.
     backend : usb.backend.IBackend, optional
-        What to reach USB by, instead of libusb.
+        USB backend instead of libusb.
     demands : Demands, optional
-        What the arm is going to ask of the motors; a drive whose own limits are lower is refused.
+        Requirements of the arm on the motors; a drive with lower limits is refused.
 
     Raises
     ------
     ConfigurationError
-        On a wrong setting.
+        If a setting is invalid.
     """
 
     def __init__(
@@ -70,26 +72,26 @@ class OdriveStage(StreamedStage):
         self._text: TextLine | None = None
         self.serial = ""
 
-    # --- for an observer ---------------------------------------------------------------------------------------------
+    # --- information for observers -----------------------------------------------------------------------------------
 
     @property
     def drive(self) -> Drive:
-        """The drive by the names of what it has; not to be used between `arm` and `disarm`."""
+        """Access to the drive's properties and functions; not to be used between `arm` and `disarm`."""
         if self._drive is None:
             raise DeviceOpenError("the motors are not open: call open() first.")
         return self._drive
 
-    # --- beginning ---------------------------------------------------------------------------------------------------
+    # --- opening and arming ------------------------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Connect to the drive and check it; its motors are disarmed afterwards. Nothing happens if it is open.
+        """Connect to the drive, check it and disarm its motors; do nothing if already open.
 
         Raises
         ------
         DeviceNotFoundError
-            If it is not plugged in.
+            If the drive is not found.
         DeviceOpenError
-            If it cannot be used; says what to do.
+            If it cannot be used; the message contains the remedy.
         """
         if self._drive is not None:
             return
@@ -107,14 +109,14 @@ class OdriveStage(StreamedStage):
         self._drive, self._pipes, self.serial = drive, pipes, pipes.serial
 
     def home(self, angles: Vector) -> None:
-        """Declare that the joints, which are at rest and not armed, are at `angles`, (2,) [rad].
+        """Define the present pose of the joints, at rest and not armed, as `angles`, (2,) [rad].
 
-        Incremental encoders lose their zero with the power: bring the arm to a known pose and hold it there.
+        Incremental encoders lose their zero when the power is switched off: hold the arm in a known pose.
 
         Raises
         ------
         DeviceOpenError
-            If the motors are armed, move, or do not count from there afterwards.
+            If the motors are armed or move, or the positions differ afterwards.
         ConfigurationError
             If the angles are not finite.
         """
@@ -127,12 +129,12 @@ class OdriveStage(StreamedStage):
         self.homed = True
 
     def arm(self) -> None:
-        """Have the motors hold where they are; nothing happens if they do already.
+        """Arm the motors at their present positions; do nothing if already armed.
 
         Raises
         ------
         DeviceOpenError
-            If they cannot, or it is not known where the joints are.
+            If they cannot be armed, or the joint angles are unknown.
         """
         if self._streaming is not None:
             return
@@ -140,16 +142,16 @@ class OdriveStage(StreamedStage):
         self.require_homed()
         self._warm_up()
         with opening():
-            rounds = self._begin_rounds(drive)  # before the watchdogs are on
+            rounds = self._begin_rounds(drive)  # before the watchdogs are enabled
             try:
                 self._stream(Streaming(rounds, energise(drive, self.settings)))
             except BaseException:
                 self._end_text()
-                self.disarm()  # which says so if they may still be driven
+                self.disarm()  # raises if the motors may still be armed
                 raise
 
     def _begin_rounds(self, drive: Drive) -> Rounds:
-        """Return rounds in lines of text if the drive answers them and the settings let it, else native ones."""
+        """Return rounds in lines of text if the drive and the settings allow them, otherwise native rounds."""
         wanted, own = self.settings.protocol, self.settings
         port = open_serial_port(self._pipes) if self._pipes is not None and wanted != NATIVE else None
         if port is not None:
@@ -171,7 +173,7 @@ class OdriveStage(StreamedStage):
         if text is not None:
             text.close()
 
-    # --- the tick and the end ----------------------------------------------------------------------------------------
+    # --- ticks and closing -------------------------------------------------------------------------------------------
 
     def _turns(self) -> Vector:
         return np.array([self.drive.get(f"axis{axis}.encoder.pos_estimate") for axis in AXES])
@@ -181,7 +183,7 @@ class OdriveStage(StreamedStage):
         rest(self.drive)
 
     def close(self) -> None:
-        """Disarm and give the drive back; nothing happens if it is not open."""
+        """Disarm the motors and close the drive; do nothing if not open."""
         if self._drive is None:
             return
         line = self._drive.line

@@ -1,7 +1,8 @@
-"""Rounds with a drive: commands out, positions, speeds and one state in; by the native protocol or by lines of text.
+"""Exchange with a drive: commands out; positions, speeds and one state in.
 
-By the native protocol a round is about ten transfers out and five in; with a queue (`devices.arm.motors.usb.queued`)
-they are under way at once. By lines of text, which firmware 0.5 takes at a serial port beside it, it is one each way.
+With the native protocol a round takes about ten transfers out and five in; with a queue
+(`devices.arm.motors.usb.queued`) they are in flight at once. Lines of text, which firmware 0.5 accepts at an additional
+serial port, need one transfer in each direction.
 """
 
 from __future__ import annotations
@@ -25,21 +26,23 @@ Command = tuple[float, ...]
 """Positions [turn], speeds [turn/s] and torques [N m] of the first and the second motor, in this order."""
 
 ECHO = "test_property"
-"""What every drive of firmware 0.5 keeps for whoever wants to write and read something: here the number of a round."""
+"""Property for free use of every drive with firmware 0.5; it stores the number of a round."""
 
 _COMMAND = struct.Struct("<6f")
 _FEEDS_AFTER = 0.1
-"""A watchdog is fed again after this part of the time that it waits."""
+"""Interval between feeds of a watchdog as a fraction of its timeout."""
 
 _ROUNDS = 400_000_000
-"""Numbers of rounds begin here and go on for as many: no state or error is one. A drive shows 9 characters."""
+"""First round number, and the count of numbers from it on. No state or error has such a value, and the drive prints at
+most 9 characters.
+"""
 
 
 class Answer(NamedTuple):
-    """What came of a round.
+    """Result of a round.
 
-    When it was asked for, or came unasked [s, perf_counter], positions [turn] and speeds [turn/s] of both motors, a
-    property that tells whether a motor is still driven, and its value.
+    Time of the request, or of the arrival if unrequested [s, perf_counter]; positions [turn] and speeds [turn/s] of
+    both motors; the name of a property that shows whether a motor is still armed, and its value.
     """
 
     asked: float
@@ -49,50 +52,50 @@ class Answer(NamedTuple):
 
 
 class Rounds(Protocol):
-    """How a round is made."""
+    """Exchange of commands and samples with a drive."""
 
     def play(self, command: Command, *, alive: bool) -> Answer:
-        """Send the command, and return what the drive says; raise `TransferError` if it does not.
+        """Send the command and return the drive's reply; raise `TransferError` if none arrives.
 
-        If it is not `alive` the motors are told to stand still, and their watchdogs are not fed.
+        If not `alive`, a stop is commanded, and the watchdogs are not fed.
         """
         ...
 
     def look(self, timeout: float) -> Answer:
-        """Return where the motors are and one of their states; waits for `timeout` [s] at most."""
+        """Return positions and speeds of the motors and one of their states; wait for at most `timeout` [s]."""
         ...
 
     def forget(self) -> None:
-        """Take nothing for known that was sent: a round was lost."""
+        """Mark the cached command state as unknown after a lost round."""
         ...
 
     def attend(self, wake: Callable[[], object]) -> None:
-        """Have `wake` called when the drive has said something by itself, if it does."""
+        """Register `wake`, which is called when the drive has sent data unrequested, if it does."""
         ...
 
     def trouble(self) -> str:
-        """Return what is wrong with the drive, in words; empty if nothing is. It is asked for it."""
+        """Request and return a description of the drive's errors; empty if none."""
         ...
 
     def let_go(self) -> None:
-        """Say once more that the motors are to be let go, to a drive that may not hear it any more."""
+        """Send the disable command again, ignoring transfer errors."""
         ...
 
 
 def states_of(drive: Drive) -> list[Endpoint]:
-    """Return the properties that tell whether the motors are driven; one of them is asked for in a round."""
+    """Return the properties that show whether the motors are armed; each round reads one of them."""
     return [drive.property(f"axis{axis}.{what}") for what in ("current_state", "error") for axis in AXES]
 
 
 class NativeRounds:
-    """Rounds by the native protocol; all of a round is under way at once.
+    """Rounds with the native protocol; all requests of a round are in flight at once.
 
     Parameters
     ----------
     drive : Drive
-        Both of its axes in closed loop.
+        Drive with both axes in closed loop.
     settings : OdriveSettings
-        How long to wait for the answers of a round, and how long the watchdogs wait.
+        Contains the timeouts of replies and of the watchdogs.
     """
 
     def __init__(self, drive: Drive, settings: OdriveSettings) -> None:
@@ -107,7 +110,7 @@ class NativeRounds:
             drive.property(f"{axis}.encoder.{what}") for what in ("pos_estimate", "vel_estimate") for axis in axes
         ]
         self._states = states_of(drive)
-        self._told: list[float | None] = [0.0, 0.0]  # torques; the motors were armed with none
+        self._told: list[float | None] = [0.0, 0.0]  # latest torque commands; the motors were armed with 0
         self._next_feed = 0.0
         self._count = 0
 
@@ -120,14 +123,14 @@ class NativeRounds:
         return self._answer(asked, tickets, self._timeout)
 
     def look(self, timeout: float) -> Answer:
-        """Return where the motors are and one of their states; waits for `timeout` [s] at most."""
+        """Return positions and speeds of the motors and one of their states; wait for at most `timeout` [s]."""
         with self._line.at_once():
             asked, tickets = self._ask()
         return self._answer(asked, tickets, timeout)
 
     @property
     def _state(self) -> Endpoint:
-        """That of this round."""
+        """State property of this round."""
         return self._states[self._count % len(self._states)]
 
     def _ask(self) -> tuple[float, list[Ticket]]:
@@ -141,7 +144,7 @@ class NativeRounds:
         return Answer(asked, (found[0], found[1], found[2], found[3]), state.name, state.unpack(answers[-1]))
 
     def send(self, command: Command, *, alive: bool) -> None:
-        """Send a command, and feed the watchdogs now and then; if it is not `alive` have the motors stand still."""
+        """Send a command and feed the watchdogs at intervals; if not `alive`, command a stop instead."""
         post = self._line.post
         for axis in AXES:
             speed, position = self._speeds[axis], self._positions[axis]
@@ -163,7 +166,7 @@ class NativeRounds:
         self._next_feed = 0.0
 
     def attend(self, wake: Callable[[], object]) -> None:
-        """See `Rounds.attend`: it says nothing by itself."""
+        """See `Rounds.attend`: the drive sends nothing unrequested."""
 
     def trouble(self) -> str:
         """See `Rounds.trouble`."""
@@ -180,18 +183,18 @@ class NativeRounds:
 
 
 class TextRounds:
-    """Rounds by lines of text.
+    """Rounds with lines of text.
 
-    Every command feeds the watchdogs. So when the motors are to stand still they are told by the native protocol.
+    Every text command feeds the watchdogs. A stop is therefore commanded over the native protocol.
 
     Parameters
     ----------
     drive : Drive
-        Both of its axes in closed loop.
+        Drive with both axes in closed loop.
     settings : OdriveSettings
-        How long to wait for the answers of a round.
+        Contains the timeout of replies.
     text : TextLine
-        The serial port of the drive.
+        Serial port of the drive.
     """
 
     def __init__(self, drive: Drive, settings: OdriveSettings, text: TextLine) -> None:
@@ -203,18 +206,18 @@ class TextRounds:
     def play(self, command: Command, *, alive: bool) -> Answer:
         """See `Rounds.play`."""
         if not alive:
-            self._native.forget()  # the lines have told them something else
+            self._native.forget()  # the text commands have changed its cached values
             self._native.send(command, alive=False)
-        told = _COMMAND.unpack(_COMMAND.pack(*command))  # in single precision, of which 9 digits tell all
+        told = _COMMAND.unpack(_COMMAND.pack(*command))  # single precision is exact in 9 digits
         lines = [f"p {axis} {told[axis]:.9g} {told[2 + axis]:.9g} {told[4 + axis]:.9g}" for axis in AXES]
         return self._exchange(lines if alive else [], self._timeout)
 
     def look(self, timeout: float) -> Answer:
-        """Return where the motors are and one of their states; waits for `timeout` [s] at most."""
+        """Return positions and speeds of the motors and one of their states; wait for at most `timeout` [s]."""
         return self._exchange([], timeout)
 
     def _exchange(self, lines: list[str], timeout: float) -> Answer:
-        """Send lines and ask; answers have no number of their own, so that of the round is written and read back."""
+        """Send lines and read the replies, identified by the round number, which is written and read back."""
         self._count = (self._count + 1) % _ROUNDS
         state, number = self._states[self._count % len(self._states)], _ROUNDS + self._count
         asked = time.perf_counter()
@@ -224,30 +227,30 @@ class TextRounds:
         return Answer(asked, (one, two, one_speed, two_speed), state.name, _integer(value))
 
     def forget(self) -> None:
-        """See `Rounds.forget`; what the drive still has to say of earlier rounds is passed over."""
+        """See `Rounds.forget`; pending replies to earlier rounds are skipped."""
         self._native.forget()
 
     def attend(self, wake: Callable[[], object]) -> None:
-        """See `Rounds.attend`: it says nothing by itself."""
+        """See `Rounds.attend`: the drive sends nothing unrequested."""
 
     def trouble(self) -> str:
         """See `Rounds.trouble`."""
         return self._native.trouble()
 
     def let_go(self) -> None:
-        """See `Rounds.let_go`: by the native protocol."""
+        """See `Rounds.let_go`; sent over the native protocol."""
         self._native.let_go()
 
 
 def _integer(line: str) -> int:
-    """Return the number in a line; if there is none, a line was lost."""
+    """Return the integer in a line; raise `TransferError` for another line, because a line was lost."""
     if not line.isdecimal():
         raise TransferError(f"the drive answered {line!r} in place of a state.", Trouble.TIMEOUT)
     return int(line)
 
 
 def _numbers(line: str, count: int) -> list[float]:
-    """Return the numbers in a line, so many; if it is another line, one was lost."""
+    """Return `count` numbers in a line; raise `TransferError` for another line, because a line was lost."""
     try:
         found = [float(word) for word in line.split()]
     except ValueError:

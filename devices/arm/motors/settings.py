@@ -1,4 +1,4 @@
-"""What a person can choose about an ODrive and its two motors."""
+"""Settings of an ODrive and its two motors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from haptics.errors import ConfigurationError
 from haptics.settings import bounded, check, choice, documented, flag, string
 
 WHERE = "device.motors"
-"""How a person names this table."""
+"""Name of this settings table."""
 
 AUTOMATIC, TEXT, NATIVE, CAN = "auto", "text", "native", "can"
 
@@ -17,16 +17,16 @@ GEAR = "turns of the motor per turn of the joint, negative if it turns the other
 
 @dataclass(frozen=True)
 class DriveGains:
-    """Gains of an axis, as ODrives have them: from an error of the position a speed, from one of the speed a torque.
+    """Gains of an ODrive's axis: position error to speed, speed error to torque.
 
     Attributes
     ----------
     position : float
-        Speed per error of the position [1/s].
+        Speed per position error [1/s].
     speed : float
-        Torque per error of the speed [N m s/turn].
+        Torque per speed error [N m s/turn].
     integrator : float
-        Rate of the torque per error of the speed [N m/turn].
+        Rate of the torque per speed error [N m/turn].
     """
 
     position: float
@@ -37,7 +37,7 @@ class DriveGains:
 @documented
 @dataclass(frozen=True)
 class OdriveSettings:
-    """Settings of a stage with an ODrive; whatever is 0 where that is allowed stays as the drive has it."""
+    """Settings of a motor stage with an ODrive; where 0 is allowed, it keeps the drive's own value."""
 
     serial: str = string("", doc="serial number of the drive, hexadecimal, where several are plugged in")
     reduction_1: float = bounded(1.0, minimum=-1000.0, maximum=1000.0, doc=GEAR)
@@ -92,7 +92,7 @@ class OdriveSettings:
             self._check_can()
 
     def gains(self, has: DriveGains | None = None) -> DriveGains | None:
-        """Return the gains of both axes, those that the drive `has` where none are given; None if nobody knows one."""
+        """Return the gains of both axes, from the settings or the drive (`has`); None if one is unknown."""
         given = {
             "position": self.position_gain if self.position_gain > 0.0 else None,
             "speed": self.speed_gain if self.speed_gain > 0.0 else None,
@@ -103,7 +103,7 @@ class OdriveSettings:
         return DriveGains(**known) if len(known) == len(given) else None
 
     def _check_can(self) -> None:
-        """Refuse what CAN Simple cannot do."""
+        """Raise `ConfigurationError` for settings that CAN Simple does not support."""
         if self.node_1 == self.node_2:
             raise ConfigurationError(f"{WHERE}.node_2 = {self.node_2}: must not be that of the first motor.")
         if not self.interface:

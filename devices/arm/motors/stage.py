@@ -1,4 +1,4 @@
-"""Interface of a motor stage: what an arm needs of its two motors, whatever the drive."""
+"""Interface of a motor stage: the operations of two motors that an arm uses, independent of the drive."""
 
 from __future__ import annotations
 
@@ -14,39 +14,42 @@ from haptics.records import Rows
 class MotorStage(Protocol):
     """Two motors that hold or follow angles at the arm's joints, each behind its gear.
 
-    The order is ``open``, ``home`` (where the encoders need it), ``arm``, many ``tick``, ``disarm``, ``close``. Opened
-    and not armed, the motors are loose. ``disarm`` and ``close`` may be called at any time, also twice; neither leaves
-    a motor driven. If ticks stay out, the motors come to rest and are let go.
+    The order of calls is ``open``, ``home`` (where the encoders need it), ``arm``, many ``tick``, ``disarm``,
+    ``close``. When open and not armed, the motors are free to move. ``disarm`` and ``close`` may be called at any time,
+    also twice; neither leaves a motor armed. If ticks stop, the motors are brought to rest and disarmed.
     """
 
     @property
     def sampled(self) -> float:
-        """When the latest sample was asked for [s, perf_counter]."""
+        """Time at which the latest sample was requested [s, perf_counter]."""
         ...
 
     @property
     def record(self) -> Rows:
-        """What kernels know of it, (1,) of dtype `devices.arm.motors.motor_kernels.MOTORS`; the same for ever."""
+        """Kernel record, (1,) of dtype `devices.arm.motors.motor_kernels.MOTORS`; it is never replaced."""
         ...
 
     @property
     def wake(self) -> Wake:
-        """To be called when a command was left in the record; raises `DeviceOpenError` if the motors are not armed."""
+        """Wake function of the drive's thread, to be called after a command was written to the record.
+
+        Raises `DeviceOpenError` if the motors are not armed.
+        """
         ...
 
     @property
     def failure(self) -> str:
-        """Why there will be no more samples, in words; empty while there will."""
+        """Reason why the samples have ended; empty otherwise."""
         ...
 
     @property
     def homed(self) -> bool:
-        """Whether the angles count from the arm's zero."""
+        """Whether the angles are relative to the arm's zero."""
         ...
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """What the drive says of itself, once it was opened, such as its limits: plain values for a recording."""
+        """Facts that the drive reports when opened, such as its limits: plain values for a recording."""
         ...
 
     def open(self) -> None:
@@ -54,54 +57,53 @@ class MotorStage(Protocol):
         ...
 
     def home(self, angles: Vector) -> None:
-        """Declare that the joints, which are at rest and not armed, are at `angles`, (2,) [rad]."""
+        """Define the present pose of the joints, at rest and not armed, as `angles`, (2,) [rad]."""
         ...
 
     def arm(self) -> None:
-        """Have the motors hold where they are; raise `DeviceOpenError` if they do not."""
+        """Arm the motors at their present positions; raise `DeviceOpenError` on failure."""
         ...
 
     def look(self) -> Vector:
-        """Return the angles of the joints, (2,) [rad]; reused.
+        """Return the angles of the joints, (2,) [rad]; the array is reused.
 
-        Those of the latest sample, at once, if the motors are armed; else they are asked for. Raises `DeviceFault` as
-        `tick` does.
+        If the motors are armed, the latest sample is returned without waiting; otherwise the angles are requested.
+        `DeviceFault` is raised as by `tick`.
         """
         ...
 
     def tick(self, command: Vector, speeds: Vector | None = None, torques: Vector | None = None) -> Vector:
-        """Take the angles to go to, return those of the latest sample.
+        """Command joint angles, and return the angles of the latest sample.
 
-        It never waits for the wire: in both directions the latest value wins.
+        It never waits for the communication: in both directions only the latest value counts.
 
         Parameters
         ----------
         command : (2,) float array
             Angles [rad].
         speeds : (2,) float array, optional
-            How fast the command moves [rad/s]; by default what it has moved since the last tick, by its period.
+            Speed of the command [rad/s]; by default its change since the last tick, divided by the period.
         torques : (2,) float array, optional
-            What the motors do besides what their position control makes them do, seen at the joints [N m]; by default
-            nothing.
+            Feed-forward torque in addition to the position control, seen at the joints [N m]; by default 0.
 
         Returns
         -------
         (2,) float array
-            Angles [rad]; reused.
+            Angles [rad]; the array is reused.
 
         Raises
         ------
         DeviceFault
-            If there will be no more samples, or the motors do not follow any more.
+            If the samples have ended, or the motors no longer follow.
         """
         ...
 
     def too_far(self, command: Vector) -> DeviceFault:
-        """Return what is said about a command, (2,) [rad], that the motors cannot be told."""
+        """Return the error for a command, (2,) [rad], that is out of range."""
         ...
 
     def disarm(self) -> None:
-        """Stop and disarm the motors; raise `DeviceFault` if it is not certain that they are."""
+        """Stop and disarm the motors; raise `DeviceFault` if they may still be armed."""
         ...
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What motor stages have in common whose motors are driven by a thread (`devices.arm.motors.streaming`)."""
+"""Common base of motor stages whose motors are driven by a thread (`devices.arm.motors.streaming`)."""
 
 from __future__ import annotations
 
@@ -22,25 +22,27 @@ from haptics.settings import build
 
 
 class StreamedStage(ABC):
-    """Two motors behind gears, told position and speed in every tick; what is left is how they are reached.
+    """Two motors behind gears that get position and speed in every tick.
+
+    Subclasses implement the communication.
 
     Parameters
     ----------
     settings : mapping or None
-        Those of `OdriveSettings`.
+        Settings of `OdriveSettings`.
     period : float
-        Of a tick [s]; what a command has moved in it is its speed where none is given.
+        Period of a tick [s], from which the speed of commands without a speed is computed.
 
     Attributes
     ----------
     settings : OdriveSettings
-        What was chosen.
+        Validated settings.
     homed : bool
-        Whether the angles count from the arm's zero.
+        Whether the angles are relative to the arm's zero.
     facts : dict
-        What the drive says of itself, once it was opened (`devices.arm.motors.stage.MotorStage.facts`).
+        Facts that the drive reports when opened (`devices.arm.motors.stage.MotorStage.facts`).
     record : (1,) structured array
-        What kernels know of it (`devices.arm.motors.motor_kernels.MOTORS`).
+        Kernel record (`devices.arm.motors.motor_kernels.MOTORS`).
     """
 
     def __init__(self, settings: Mapping[str, Any] | None, period: float) -> None:
@@ -59,45 +61,45 @@ class StreamedStage(ABC):
 
     @abstractmethod
     def open(self) -> None:
-        """Connect to the drive and check it; its motors are disarmed afterwards."""
+        """Connect to the drive, check it and disarm its motors."""
 
     @abstractmethod
     def home(self, angles: Vector) -> None:
-        """Declare that the joints, which are at rest and not armed, are at `angles`, (2,) [rad]."""
+        """Define the present pose of the joints, at rest and not armed, as `angles`, (2,) [rad]."""
 
     @abstractmethod
     def arm(self) -> None:
-        """Have the motors hold where they are."""
+        """Arm the motors at their present positions."""
 
     @abstractmethod
     def close(self) -> None:
-        """Disarm and give the drive back; nothing happens if it is not open."""
+        """Disarm the motors and close the drive; do nothing if not open."""
 
     @abstractmethod
     def _turns(self) -> Vector:
-        """Return where the motors are that are not armed, as the drive counts, (2,) [turn]."""
+        """Read the positions of the disarmed motors in the drive's counting, (2,) [turn]."""
 
     @abstractmethod
     def _let_go(self) -> None:
-        """Disarm both motors and make sure of it; raise `DeviceFault` if that is not certain."""
+        """Disarm both motors and verify it; raise `DeviceFault` if they may still be armed."""
 
     @property
     def sampled(self) -> float:
-        """When the latest sample was asked for, or came unasked [s, perf_counter]."""
+        """Time at which the latest sample was requested, or arrived unrequested [s, perf_counter]."""
         return self._streaming.sample.time if self._streaming is not None else -math.inf
 
     @property
     def wake(self) -> Wake:
-        """What wakes the thread that talks to the drive; see `devices.arm.motors.stage.MotorStage.wake`."""
+        """Wakes the communication thread; see `devices.arm.motors.stage.MotorStage.wake`."""
         return self._armed().wake
 
     @property
     def failure(self) -> str:
-        """Why there will be no more samples; empty while there will, or if the motors are not armed."""
+        """Reason why the samples have ended; empty otherwise and if the motors are not armed."""
         return self._streaming.failure if self._streaming is not None else ""
 
     def require_homed(self) -> None:
-        """Raise `DeviceOpenError` if it is not known where the joints are."""
+        """Raise `DeviceOpenError` if the joint angles are unknown."""
         if not self.homed:
             raise DeviceOpenError(
                 "the arm was not homed, and its encoders lose their zero when the power goes: bring it to its home "
@@ -105,14 +107,14 @@ class StreamedStage(ABC):
             )
 
     def _warm_up(self) -> None:
-        """Compile what a tick needs before the motors are driven: their watchdogs do not wait for a compiler."""
+        """Compile the kernels of a tick before the motors are armed; later, the watchdogs would expire."""
         samples, commands, record = Latch(SAMPLE), Latch(COMMAND), self.record.copy()
         record["samples"], record["commands"] = samples.place, commands.place
         look_at(record)
         tell(record, 0.0)
 
     def _stream(self, streaming: Streaming) -> None:
-        """Begin with what `streaming` does, and let kernels know of it."""
+        """Start `streaming` and connect the kernel record to it."""
         self._last, self._streaming = None, streaming
         record = self.record
         record["samples"], record["commands"] = streaming.samples.place, streaming.commands.place
@@ -129,7 +131,7 @@ class StreamedStage(ABC):
         return self._angles
 
     def tick(self, command: Vector, speeds: Vector | None = None, torques: Vector | None = None) -> Vector:
-        """Take the angles to go to, return those of the latest sample; see `MotorStage.tick`."""
+        """Command joint angles, and return the angles of the latest sample; see `MotorStage.tick`."""
         streaming, wanted = self._alive(), np.array(command, np.float64)
         if speeds is None:
             speeds = (wanted - self._last) / self._period if self._last is not None else np.zeros(2)
@@ -142,7 +144,7 @@ class StreamedStage(ABC):
         return self.look()
 
     def too_far(self, command: Vector) -> DeviceFault:
-        """Return what is said about a command, (2,) [rad], that the motors cannot be told."""
+        """Return the error for a command, (2,) [rad], that is out of range."""
         return DeviceFault(f"the motors were given the command {command}: it must be finite, and not that far.")
 
     def _armed(self) -> Streaming:
@@ -157,12 +159,12 @@ class StreamedStage(ABC):
         return streaming
 
     def disarm(self) -> None:
-        """Stop and disarm the motors; nothing happens if they are disarmed.
+        """Stop and disarm the motors; do nothing if already disarmed.
 
         Raises
         ------
         DeviceFault
-            If it is not certain that they are.
+            If they may still be armed.
         """
         streaming, self._streaming = self._streaming, None
         if streaming is None:
@@ -188,7 +190,7 @@ class StreamedStage(ABC):
 
 @contextlib.contextmanager
 def opening() -> Iterator[None]:
-    """Turn what goes wrong before the motors move into a refusal to open."""
+    """Convert a `DeviceFault` before the motors move into a `DeviceOpenError`."""
     try:
         yield
     except DeviceFault as error:

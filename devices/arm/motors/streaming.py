@@ -1,12 +1,12 @@
-"""Commands out and samples in, round after round, by a thread of its own, so that the tick never waits for the bus.
+"""Cyclic exchange of commands and samples by a thread, so that the tick never waits for the bus.
 
-Between the tick and the thread lie two latches that hold the latest value only. A round (`devices.arm.motors.rounds`)
-sends position, speed and torque of both motors, and asks for both positions and speeds and, in turn, for one of the
-states that tell whether the motors are still driven. A round begins when there is a new command, when motors that speak
-by themselves have said where they are, and at a pause without either, so that samples stay fresh.
+Two latches between the tick and the thread hold the latest values only. A round (`devices.arm.motors.rounds`) sends
+position, speed and torque of both motors, and requests both positions and speeds and, alternately, one of the states
+that show whether the motors are still armed. A round starts on a new command, on new estimates from motors that send
+cyclically, and after a pause without either, so that samples stay fresh.
 
-The watchdogs are fed for as long as commands come. When they stay out the motors are told to stand still at once, and
-nothing feeds their watchdogs any more.
+The watchdogs are fed as long as commands arrive. When commands stop, the motors are stopped at once, and their
+watchdogs are not fed any longer.
 """
 
 from __future__ import annotations
@@ -28,32 +28,32 @@ from devices.common.waking import Wake
 from haptics.errors import DeviceFault
 
 PAUSE = 2e-3
-"""Without a new command a round begins after so long [s]."""
+"""Time without a new command after which a round starts [s]."""
 
 SILENCE = 0.02
-"""Commands that stay out for so long have ended [s]."""
+"""Time without a command after which the motors are commanded to stop [s]."""
 
 FIRST_COMMAND = 10.0
-"""The first command may take so long [s]: a program may have a lot to prepare, and a person to say."""
+"""Timeout of the first command [s]; it is long because the program and the participant may need time to prepare."""
 
 LOST_ROUNDS = 3
-"""So many rounds in a row may lack an answer before the drive counts as dead."""
+"""Number of consecutive rounds without a reply after which the drive is considered dead."""
 
 _JOIN_TIMEOUT = 2.0
-"""Longer than any round [s]: each of its transfers has a time limit."""
+"""Longer than any round [s]: each of its transfers has a timeout."""
 
 _HASTE = 1.5
-"""A motor may turn faster by this factor than it did and was told ..."""
+"""Plausibility of encoder readings: factor by which a motor may be faster than last measured and commanded."""
 
 _SPURT = 0.04
-"""... may reach its highest speed in this time [s] ..."""
+"""Plausibility of encoder readings: minimum time in which a motor reaches its maximum speed [s]."""
 
 _JUMP = 0.05
-"""... and its encoder may be out by so much besides [turn]."""
+"""Plausibility of encoder readings: additional tolerance of the position [turn]."""
 
 
 class Sample(NamedTuple):
-    """Where the motors are: when that was asked for [s, perf_counter], positions [turn], speeds [turn/s]."""
+    """State of the motors: time of the request [s, perf_counter], positions [turn], speeds [turn/s]."""
 
     time: float
     first: float
@@ -63,32 +63,33 @@ class Sample(NamedTuple):
 
 
 class Streaming:
-    """The thread and the latches between it and the tick.
+    """Communication thread and the latches between it and the tick.
 
     Parameters
     ----------
     rounds : Rounds
-        How the drive is talked to, both of its axes in closed loop; nobody else may do so from `start` to `stop`.
+        Exchange with the drive, both of whose axes are in closed loop. From `start` to `stop` only this thread may use
+        it.
     fastest : float
-        No motor turns faster [turn/s].
+        Maximum speed of a motor [turn/s].
 
     Attributes
     ----------
     sample : Sample
-        The latest.
+        Latest sample.
     samples : Latch
-        The same for the tick.
+        Latest sample, for the tick.
     commands : Latch
-        What the tick commands: positions [turn], speeds [turn/s] and torques [N m] of both motors, and when that was
+        Commands of the tick: positions [turn], speeds [turn/s] and torques [N m] of both motors, and the time
         [s, perf_counter].
     wake : Wake
-        To be called when it has.
+        To be called after a command was published.
     failure : str
-        Why there will be no more samples; empty while there will.
+        Reason why the thread has ended; empty while it runs.
     lost : (1,) float array
-        The same for the tick: 1 once there is a failure.
+        Failure flag for the tick: 1 after a failure.
     played : int
-        How many rounds there were.
+        Number of rounds.
     """
 
     def __init__(self, rounds: Rounds, fastest: float) -> None:
@@ -102,15 +103,15 @@ class Streaming:
         self.sample = Sample(-math.inf, math.nan, math.nan, math.nan, math.nan)
         self._told: tuple[float, ...] = ()
         self._command: Command = (math.nan,) * 6
-        self._swiftest = [0.0, 0.0]  # of the commands since the latest sample
+        self._swiftest = [0.0, 0.0]  # maximum speeds of the commands since the latest sample
         self._latest_use = math.inf
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="odrive writer", daemon=True)
 
-    # --- beginning and end -------------------------------------------------------------------------------------------
+    # --- start and stop ----------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin: hold the motors where they are until the first command; raises `TransferError`."""
+        """Start the thread; the motors hold their positions until the first command. Raises `TransferError`."""
         first = self._rounds.look(PATIENCE)
         self._publish(first)
         now = time.perf_counter()
@@ -121,13 +122,13 @@ class Streaming:
         self._thread.start()
 
     def stop(self) -> None:
-        """End after the round that is going on; the drive is the caller's again."""
+        """Stop the thread after the current round; the drive is available to the caller again."""
         self._stopping = True
         self.wake.call()
         if self._thread.ident is not None:
             self._thread.join(_JOIN_TIMEOUT)
 
-    # --- the thread --------------------------------------------------------------------------------------------------
+    # --- communication thread ----------------------------------------------------------------------------------------
 
     def _run(self) -> None:
         try:
@@ -136,13 +137,13 @@ class Streaming:
                 if not self._stopping:
                     self._look()
                     self._round()
-        except Exception as error:  # of whatever kind: the tick must hear of it
+        except Exception as error:  # of any type: the tick must be notified
             self.failure = str(error) or type(error).__name__
             self.lost[0] = 1.0
             self._rounds.let_go()
 
     def _look(self) -> None:
-        """Take the latest command, if it is a new one."""
+        """Read the latest command, if it is new."""
         told = self.commands.read()
         if told == self._told:
             return
@@ -155,7 +156,7 @@ class Streaming:
         try:
             answer = self._rounds.play(self._command, alive=time.perf_counter() < self._latest_use)
         except TransferError as error:
-            self._rounds.forget()  # nobody knows what has arrived
+            self._rounds.forget()  # the drive's state is unknown
             self._lost_in_a_row += 1
             if error.trouble is not Trouble.TIMEOUT or self._lost_in_a_row >= LOST_ROUNDS:
                 raise
@@ -165,7 +166,7 @@ class Streaming:
         self._take(answer)
 
     def _require_driven(self, name: str, value: int) -> None:
-        """Make sure that an axis is still in closed loop and has no error."""
+        """Raise `DeviceFault` unless an axis is still in closed loop without errors."""
         if value == (CLOSED_LOOP if name.endswith("state") else 0):
             return
         raise DeviceFault(f"the motors are not driven any more: {self._rounds.trouble() or f'{name} is {value}'}.")
@@ -174,7 +175,7 @@ class Streaming:
         last = self.sample
         before, speeds = (last.first, last.second), (last.first_speed, last.second_speed)
         told, self._swiftest = self._swiftest, [0.0, 0.0]
-        duration = time.perf_counter() - last.time  # an answer may have been on its way for long
+        duration = time.perf_counter() - last.time  # includes the transfer time of the reply
         for axis, now in enumerate(answer.estimates[:2]):
             swift = min(_HASTE * max(abs(speeds[axis]), told[axis]) + duration / _SPURT * self._fastest, self._fastest)
             jump = now - before[axis]

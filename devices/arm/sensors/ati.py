@@ -1,4 +1,4 @@
-"""ATI Net F/T and Axia: raw data transfer, set up through web pages."""
+"""ATI Net F/T and Axia: raw data transfer, configured through web pages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from haptics.settings import bounded, documented
 @documented
 @dataclass(frozen=True, kw_only=True)
 class AtiSettings(RdtSettings):
-    """What a person can choose about an ATI Net F/T or Axia."""
+    """Settings of an ATI Net F/T or Axia."""
 
     web_port: int = bounded(80, minimum=1, maximum=65535, doc="port of its web pages")
     rate: int = bounded(1000, minimum=100, maximum=7000, unit="Hz", doc="records per second")
@@ -31,12 +31,12 @@ class AtiSettings(RdtSettings):
 
 
 class AtiWire(RdtWire):
-    """An ATI Net F/T or Axia.
+    """ATI Net F/T or Axia.
 
     Parameters
     ----------
     settings : AtiSettings
-        Where it is and what is wanted of it.
+        Address and configuration of the sensor.
     """
 
     def __init__(self, settings: AtiSettings) -> None:
@@ -44,13 +44,13 @@ class AtiWire(RdtWire):
         self._settings = settings
 
     def zero(self) -> None:
-        """Tare the sensor: a command like any other ends the stream, so it is begun anew."""
+        """Tare the sensor. Like any command, this ends the stream, which is therefore restarted."""
         for _ in range(2):
             self.tell(ZERO)
         self.begin()
 
     def set_up(self) -> None:
-        """Have it send and filter as wanted, and learn what its counts mean."""
+        """Set rate and filter of the sensor, and read the units of its counts."""
         own = self._settings
         calibration = WebPages(own.address, own.web_port).set_up(own.rate, own.filter)
         self.scale = calibration.force, calibration.torque

@@ -1,4 +1,4 @@
-"""Force sensors by name: what ``device.sensor`` can ask for."""
+"""Force sensors by the name in ``device.sensor``."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ SENSORS: dict[str, type[AtiSettings] | type[OnRobotSettings] | type[OptoForceSet
     "onrobot-hex": OnRobotSettings,
     "optoforce": OptoForceSettings,
 }
-"""Name to the class of its settings, whose ``build`` makes the sensor."""
+"""Settings class by name; its ``build`` creates the sensor."""
 
 
 def make_sensor(table: Mapping[str, Any] | None) -> ForceSensor:
-    """Make the force sensor that a table describes, not opened.
+    """Create the force sensor that a settings table describes, not opened.
 
     Parameters
     ----------
     table : mapping
-        ``name`` and the settings of that sensor.
+        ``name`` and the settings of the sensor.
 
     Raises
     ------
     ConfigurationError
-        On an unknown sensor or a wrong setting.
+        If the sensor is unknown or a setting is invalid.
     """
     if not isinstance(table, Mapping) or "name" not in table:
         raise ConfigurationError(

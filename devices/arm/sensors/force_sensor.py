@@ -1,9 +1,9 @@
-"""What a force sensor is to the arm: the newest wrench, how old it is, and whether it can be trusted.
+"""Interface of a force sensor to the arm: the newest wrench, its age, and whether it is valid.
 
-A thread of its own reads the sensor, so that a tick never waits for the wire; the latest measurement wins. Age counts
-from when the last *usable* measurement came: neither silence, nor the same measurement once more, nor a measurement
-that the sensor itself marks as wrong makes it younger. What an old force means is the envelope's business; after a
-`patience` it is a fault, with the reason.
+A separate thread reads the sensor, so that a tick never waits for the communication; only the latest measurement
+counts. The age is relative to the reception of the last *valid* measurement. A repeated measurement, or a measurement
+that the sensor itself marks as invalid, does not reset it. The safety envelope reacts to an old force; beyond
+`patience` the sensor raises a fault with the reason.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ from haptics.clock import pause
 from haptics.errors import DeviceFault, DeviceOpenError, HapticError
 
 LOOK = 0.01
-"""The reader waits for something new for so long before it sees whether it shall end [s]."""
+"""Time for which the reader thread waits for data before it checks whether to stop [s]."""
 
 FIRST = 1.0
-"""A sensor that has been started is given this long for a usable measurement [s]."""
+"""Timeout of the first valid measurement after starting the sensor [s]."""
 
 _PAUSE = 5e-4
-"""Between two looks at the latest measurement while waiting [s]."""
+"""Polling interval while waiting for a measurement [s]."""
 
 
 class Reading(NamedTuple):
-    """What the arm gets of its sensor at a tick.
+    """Force at a tick.
 
     Attributes
     ----------
     wrench : (6,) float array
-        Of the hand on the handle, in the axes of the world [N], [N m]; zeros if it cannot be trusted.
+        Wrench of the hand on the handle, in world axes [N], [N m]; zeros if invalid.
     age : float
-        Since the last measurement came that can be trusted [s].
+        Time since the last valid measurement was received [s].
     health : Health
-        Whether the newest one can be trusted.
+        Validity of the newest measurement.
     words : str
-        What is the matter with it; empty if nothing.
+        Description of the problem; empty if none.
     """
 
     wrench: Array
@@ -56,19 +56,19 @@ class Reading(NamedTuple):
 
 
 class ForceSensor:
-    """A force sensor, read by a thread.
+    """Force sensor that is read by a thread.
 
     Parameters
     ----------
     wire : Wire
-        How to talk to it.
+        Communication with the sensor.
     settings : SensorSettings
-        How it sits on the arm, and how patient to be.
+        Mounting of the sensor, and its timeout.
 
     Attributes
     ----------
     record : (1,) structured array
-        What kernels know of it (`devices.arm.sensors.sensor_kernels.SENSOR`).
+        Kernel record (`devices.arm.sensors.sensor_kernels.SENSOR`).
     """
 
     def __init__(self, wire: Wire, settings: SensorSettings) -> None:
@@ -86,18 +86,18 @@ class ForceSensor:
 
     @property
     def name(self) -> str:
-        """The sensor, for messages and records."""
+        """Name of the sensor, for messages and recordings."""
         return self._wire.name
 
     @property
     def tally(self) -> Mapping[str, int]:
-        """What came and what did not, by name."""
+        """Counters of received and missing measurements, by name."""
         return self._wire.tally
 
-    # --- beginning and end -------------------------------------------------------------------------------------------
+    # --- open and close ----------------------------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Connect, start the stream and wait for a measurement; nothing happens if it is open.
+        """Connect, start the stream and wait for a measurement; do nothing if already open.
 
         Raises
         ------
@@ -106,7 +106,7 @@ class ForceSensor:
         """
         if self._thread is not None:
             return
-        self._mounting.gravity()  # it is compiled now, and not when the motors are driven
+        self._mounting.gravity()  # compile before the motors are armed
         try:
             self._wire.open()
             self._start()
@@ -121,7 +121,7 @@ class ForceSensor:
         self._wire.close()
 
     def _start(self) -> None:
-        """Start the reader and wait for a usable measurement."""
+        """Start the reader thread and wait for a valid measurement."""
         self._latest, self._failure = None, None
         self._readings.publish(-math.inf, 1.0, *6 * (0.0,))
         self._lost[0] = 0.0
@@ -149,7 +149,7 @@ class ForceSensor:
                 sample = self._wire.look(LOOK)
                 if sample is not None:
                     self._take(sample)
-        except Exception as error:  # whatever it is, the tick has to know
+        except Exception as error:  # of any type: the tick must be notified
             self._failure = error
             self._lost[0] = 1.0
 
@@ -161,21 +161,20 @@ class ForceSensor:
         self._latest = sample, usable
         self._readings.publish(usable, float(sample.health is Health.FAULT), *sample.wrench)
 
-    # --- the force ---------------------------------------------------------------------------------------------------
+    # --- force -------------------------------------------------------------------------------------------------------
 
     def latest(self, orientation: Array | None = None) -> Reading:
-        """Return the newest force of the hand, at once.
+        """Return the newest force of the hand without waiting.
 
         Parameters
         ----------
         orientation : (3, 3) float array, optional
-            Turns the axes of the flange into those of the world (`devices.arm.sensors.mounting.turn` makes one); as
-            they are if none.
+            Rotation from flange to world axes (see `devices.arm.sensors.mounting.turn`); by default the identity.
 
         Raises
         ------
         DeviceFault
-            If there will be no more, or there has been no usable one for longer than the patience.
+            If the sensor has failed, or the last valid measurement is older than `patience`.
         """
         state = self._state()
         if state is None:
@@ -185,7 +184,7 @@ class ForceSensor:
         return Reading(wrench, age, sample.health, sample.words)
 
     def _state(self) -> tuple[Sample, float] | None:
-        """Return the newest sample, and how old the last usable one is [s]; nothing before the first."""
+        """Return the newest sample and the age of the last valid one [s]; None before the first sample."""
         latest, now = self._latest, time.perf_counter()
         if self._failure is not None:
             raise self.trouble(math.inf) from self._failure
@@ -197,14 +196,14 @@ class ForceSensor:
         return latest[0], age
 
     def trouble(self, age: float) -> DeviceFault:
-        """Return what is said when it has failed, or its last usable force is of an `age` [s] that is too much."""
+        """Return the error for a failed sensor, or for a last valid force with the excessive `age` [s]."""
         why = self._why(time.perf_counter())
         if self._failure is not None:
             return DeviceFault(f"{self.name} failed: {why}")
         return DeviceFault(f"{self.name} has sent no usable force for {1e3 * age:.0f} ms: {why}")
 
     def _why(self, now: float) -> str:
-        """Say why there is no usable force, and what to do."""
+        """Return the reason why no valid force arrives, with the remedy."""
         if self._failure is not None:
             return str(self._failure)
         heard = self._latest is not None and now - self._latest[0].received < self._settings.patience
@@ -214,12 +213,14 @@ class ForceSensor:
     # --- tare --------------------------------------------------------------------------------------------------------
 
     def tare(self, orientation: Array | None = None) -> None:
-        """Tare: take the present load, without the handle's weight, as zero force; nobody may touch the handle.
+        """Define the present load, without the handle's weight, as zero force (tare).
+
+        The handle must not be touched.
 
         Parameters
         ----------
         orientation : (3, 3) float array, optional
-            Of the flange now, as for `latest`.
+            Orientation of the flange, as in `latest`.
 
         Raises
         ------
@@ -250,20 +251,20 @@ class ForceSensor:
         self._mounting.tare(all_of_them.mean(axis=0), orientation)
 
     def zero(self, orientation: Array | None = None) -> None:
-        """Tare the sensor itself; the stream is interrupted for a moment.
+        """Tare in the sensor itself, which interrupts the stream for a moment.
 
-        It is as good as `tare` for the force of the hand; prefer that, which does without the sensor. Nobody may touch
-        the handle.
+        The result for the hand's force is the same as of `tare`, which is preferable because it does not involve the
+        sensor. The handle must not be touched.
 
         Parameters
         ----------
         orientation : (3, 3) float array, optional
-            Of the flange now, as for `latest`.
+            Orientation of the flange, as in `latest`.
 
         Raises
         ------
         DeviceOpenError
-            If the stream does not come back.
+            If the stream does not restart.
         """
         self._stop()
         try:

@@ -1,8 +1,8 @@
-"""How a force sensor sits on the arm, and what handle it carries: from what it measures to the force of the hand.
+"""Mounting of a force sensor and its handle: from the measured wrench to the force of the hand.
 
-Three sets of axes: those of the *sensor*, as printed on it; those of the *flange* it is screwed to; those of the
-*world*, in whose x and y the arm moves. A wrench is (Fx, Fy, Fz, Tx, Ty, Tz) [N], [N m], torques about the origin of
-the sensor.
+There are three sets of axes: *sensor* axes, as printed on it; *flange* axes of the mounting surface; *world* axes,
+in whose x and y the arm moves. A wrench is (Fx, Fy, Fz, Tx, Ty, Tz) [N], [N m], with torques about the origin of the
+sensor.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from haptics.settings import bounded, check, documented, free
 Array = NDArray[np.float64]
 
 STANDARD_GRAVITY = 9.80665
-"""[m/s^2]"""
+"""Standard gravity [m/s^2]."""
 
 
 @documented
 @dataclass(frozen=True, kw_only=True)
 class SensorSettings:
-    """What a person can choose about any force sensor."""
+    """Settings that all force sensors share."""
 
     rotation: Any = free(
         (0.0, 0.0, 0.0),
@@ -55,7 +55,7 @@ class SensorSettings:
 
 
 def check_one_of(settings: Any, name: str, allowed: Sequence[float], unit: str) -> None:
-    """Raise `ConfigurationError` if this setting of a sensor is none of the `allowed` numbers."""
+    """Raise `ConfigurationError` if this setting of a sensor is not one of the `allowed` numbers."""
     value = getattr(settings, name)
     if value not in allowed:
         words = ", ".join(f"{number:g}" for number in sorted(allowed))
@@ -82,19 +82,19 @@ def turn(axis: int, angle: float) -> Array:
 
 
 class Mounting:
-    """From what a sensor measures to the force of the hand in the axes of the world.
+    """Conversion of a sensor's measurement to the force of the hand in world axes.
 
-    What the handle's own acceleration adds to the force is left in: it is mass that the hand has to move as well.
+    The inertial force of the handle is not subtracted: the handle is mass that the hand has to move as well.
 
     Parameters
     ----------
     settings : SensorSettings
-        How the sensor sits and what it carries.
+        Orientation of the sensor and its handle.
 
     Attributes
     ----------
     record : (1,) structured array
-        The same for kernels (`devices.arm.sensors.mounting_kernels.MOUNTING`).
+        Kernel record (`devices.arm.sensors.mounting_kernels.MOUNTING`).
     """
 
     def __init__(self, settings: SensorSettings) -> None:
@@ -107,38 +107,38 @@ class Mounting:
         record["handle"] = settings.handle_mass * np.vstack([np.eye(3), lever])
 
     def weight(self, orientation: Array | None = None) -> Array:
-        """Return the wrench of the handle's weight, (6,), in the axes of the sensor.
+        """Return the wrench of the handle's weight, (6,), in sensor axes.
 
         Parameters
         ----------
         orientation : (3, 3) float array, optional
-            Turns the axes of the flange into those of the world: v_world = orientation @ v_flange; as they are if none.
+            Rotation from flange to world axes: v_world = orientation @ v_flange; by default the identity.
         """
         weight: Array = self.record["handle"][0] @ self.gravity(orientation)
         return weight
 
     def gravity(self, orientation: Array | None = None) -> Array:
-        """Return gravity in the axes of the sensor, (3,) [m/s^2]; `orientation` as for `weight`."""
+        """Return gravity in sensor axes, (3,) [m/s^2]; `orientation` as for `weight`."""
         return self._turned(np.zeros(6), orientation)[1]
 
     def tare(self, measured: Array, orientation: Array | None = None) -> None:
-        """Tare with a wrench `measured` (6,) while nobody touches the handle: what is not weight is an offset."""
+        """Set the offset from a wrench `measured`, (6,), of the untouched handle, less the handle's weight."""
         self.record["offset"] = measured - self.weight(orientation)
 
     def hand(self, measured: Sequence[float] | Array, orientation: Array | None = None) -> Array:
-        """Return the wrench of the hand, (6,), in the axes of the world.
+        """Return the wrench of the hand, (6,), in world axes.
 
         Parameters
         ----------
         measured : (6,) floats
-            In the axes of the sensor.
+            Wrench in sensor axes.
         orientation : (3, 3) float array, optional
             As for `weight`.
         """
         return self._turned(np.asarray(measured, float), orientation)[0]
 
     def _turned(self, measured: Array, orientation: Array | None) -> tuple[Array, Array]:
-        """Return the wrench of the hand, and gravity in the axes of the sensor."""
+        """Return the wrench of the hand in world axes, and gravity in sensor axes."""
         wrench, gravity, flange = np.zeros(6), np.zeros(3), np.eye(3) if orientation is None else orientation
         hand_wrench(self.record, flange, measured, np.zeros((3, 3)), gravity, wrench)
         return wrench, gravity

@@ -1,4 +1,4 @@
-"""From what a force sensor measures to the force of the hand, as kernels; see `devices.arm.sensors.mounting`."""
+"""Kernels from a force sensor's measurement to the hand's force; see `devices.arm.sensors.mounting`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from haptics.jit import kernel
 MOUNTING = np.dtype(
     [("on_flange", "<f8", (3, 3)), ("gravity", "<f8", (3,)), ("handle", "<f8", (6, 3)), ("offset", "<f8", (6,))]
 )
-"""How a sensor sits: ``on_flange`` turns its axes into those of the flange; ``gravity`` in the axes of the world
-[m/s^2]; ``handle`` makes the wrench of its weight of gravity in the axes of the sensor; ``offset`` is what the sensor
-shows without any load."""
+"""Mounting of a sensor: ``on_flange`` rotates sensor axes into flange axes; ``gravity`` in world axes [m/s^2];
+``handle`` maps gravity in sensor axes to the wrench of the handle's weight; ``offset`` is the measurement without load.
+"""
 
 
 @kernel
 def turn_to_world(m: Any, orientation: Any, to_world: Any) -> None:
-    """Fill `to_world`, (3, 3): it turns the axes of the sensor into those of the world, `orientation` the flange's."""
+    """Compute `to_world`, (3, 3), the rotation from sensor to world axes; `orientation` is the flange's."""
     for i in range(3):
         for j in range(3):
             to_world[i, j] = 0.0
@@ -28,14 +28,14 @@ def turn_to_world(m: Any, orientation: Any, to_world: Any) -> None:
 
 @kernel
 def gravity_in_sensor(m: Any, to_world: Any, gravity: Any) -> None:
-    """Fill `gravity`, (3,), in the axes of the sensor [m/s^2]."""
+    """Compute `gravity`, (3,), in sensor axes [m/s^2]."""
     for i in range(3):
         gravity[i] = to_world[0, i] * m.gravity[0] + to_world[1, i] * m.gravity[1] + to_world[2, i] * m.gravity[2]
 
 
 @kernel
 def wrench_of_hand(m: Any, to_world: Any, gravity: Any, measured: Any, wrench: Any) -> None:
-    """Fill `wrench`, (6,), of the hand in the axes of the world; `gravity` and `measured` are in the sensor's."""
+    """Compute the hand's `wrench`, (6,), in world axes; `gravity` and `measured` are in sensor axes."""
     for first in (0, 3):
         for i in range(3):
             wrench[first + i] = 0.0
@@ -49,7 +49,7 @@ def wrench_of_hand(m: Any, to_world: Any, gravity: Any, measured: Any, wrench: A
 
 @kernel
 def hand_wrench(mountings: Any, orientation: Any, measured: Any, to_world: Any, gravity: Any, wrench: Any) -> None:
-    """Do all of it, for the (1,) array `mountings`."""
+    """Compute `to_world`, `gravity` and `wrench`, for the (1,) array `mountings`."""
     m = mountings[0]
     turn_to_world(m, orientation, to_world)
     gravity_in_sensor(m, to_world, gravity)

@@ -1,6 +1,6 @@
-"""OnRobot HEX behind an Ethernet box: raw data transfer with a fixed scale and commands of its own.
+"""OnRobot HEX with an Ethernet box: raw data transfer with a fixed scale and additional commands.
 
-Leave it a little time after every command. Being zeroed does not end its stream.
+It needs some time after every command. Zeroing does not end its stream.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from haptics.errors import ConfigurationError
 from haptics.settings import bounded, documented
 
 FILTER, SPEED = 0x0081, 0x0082
-"""Commands besides those of `devices.arm.sensors.rdt`: number of the filter, period [ms]."""
+"""Additional commands to the commands of `devices.arm.sensors.rdt`: number of the filter, period [ms]."""
 
 SETTLING = 5e-3
-"""Time it wants after a command [s]."""
+"""Waiting time after a command [s]."""
 
 FILTERS: Mapping[float, int] = {0: 0, 500: 1, 150: 2, 50: 3, 15: 4, 5: 5, 1.5: 6}
-"""Cut-off frequency [Hz], 0 for none, to its number."""
+"""Number of a filter by its cut-off frequency [Hz], 0 for none."""
 
 FORCE, TORQUE = 1e-4, 1e-5
-"""One count [N], [N m]."""
+"""Units of the counts [N], [N m]."""
 
 ON = 0xFF
-"""Count with which a load is zeroed away; 0 brings it back."""
+"""Count that zeroes the present load; 0 cancels it."""
 
 
 @documented
 @dataclass(frozen=True, kw_only=True)
 class OnRobotSettings(RdtSettings):
-    """What a person can choose about an OnRobot HEX."""
+    """Settings of an OnRobot HEX."""
 
     rate: int = bounded(
         1000, minimum=100, maximum=1000, unit="Hz", doc="records per second; 1000 is a whole multiple of it"
@@ -56,26 +56,26 @@ class OnRobotSettings(RdtSettings):
 
 
 class OnRobotWire(RdtWire):
-    """An OnRobot HEX behind an Ethernet box.
+    """OnRobot HEX with an Ethernet box.
 
     Parameters
     ----------
     settings : OnRobotSettings
-        Where it is and what is wanted of it.
+        Address and configuration of the sensor.
     """
 
     def __init__(self, settings: OnRobotSettings) -> None:
         super().__init__(settings, f"the OnRobot force sensor at {settings.address}")
         self._settings = settings
         self.scale = FORCE, TORQUE
-        self.meanings = {}  # any status but 0 is a fault; what its bits mean is not known
+        self.meanings = {}  # any status but 0 is a fault; the meaning of its bits is unknown
 
     def zero(self) -> None:
-        """Tare the sensor; it streams on."""
+        """Tare the sensor without interrupting its stream."""
         self._tell_twice(ZERO, ON)
 
     def set_up(self) -> None:
-        """Have it filter and send as wanted; what its counts mean is the same for all of them."""
+        """Set filter and rate of the sensor; the units of its counts are fixed."""
         own = self._settings
         self._tell_twice(FILTER, FILTERS[own.filter])
         self._tell_twice(SPEED, 1000 // own.rate)

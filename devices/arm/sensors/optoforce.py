@@ -1,7 +1,7 @@
 """OptoForce and OnRobot force sensors on USB: a DAQ unit that streams frames over a serial port.
 
-How many counts make a newton is different for every single sensor and not in the stream: it is in the sensitivity
-report that came with it, as counts at full load for each axis. There is no value to begin with.
+The counts per newton differ between individual sensors and are not part of the stream. They are given in the
+sensitivity report of each sensor, as counts at full load for each axis. There is therefore no default value.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
 from haptics.settings import bounded, documented, free, string
 
 SPEEDS: Mapping[int, int] = {1000: 1, 333: 3, 100: 10, 30: 33}
-"""Frames per second to the number of the speed, which is the period in milliseconds."""
+"""Number of the speed, which is the period in milliseconds, by frames per second."""
 
 FILTERS: Mapping[float, int] = {0: 0, 500: 1, 150: 2, 50: 3, 15: 4, 5: 5, 1.5: 6}
-"""Cut-off frequency [Hz], 0 for none, to its number."""
+"""Number of a filter by its cut-off frequency [Hz], 0 for none."""
 
 STOPPED = 0
 TARED, NOT_TARED = 255, 0
 
 ATTEMPTS = 5
 ANSWER = 0.1
-"""An answer may take so long [s]; then the question is asked again."""
+"""Timeout of a reply [s], after which the request is repeated."""
 
 _AXES = (3, 6)
 _CHUNK = 4096
@@ -46,7 +46,7 @@ _PORT = "device.sensor.port"
 @documented
 @dataclass(frozen=True, kw_only=True)
 class OptoForceSettings(SensorSettings):
-    """What a person can choose about an OptoForce sensor."""
+    """Settings of an OptoForce sensor."""
 
     port: str = string(
         "", allowed="a serial port such as /dev/ttyACM0", doc="serial port; empty to look for the sensor"
@@ -78,7 +78,7 @@ class OptoForceSettings(SensorSettings):
 
     @property
     def units(self) -> tuple[float, ...]:
-        """What one count of each axis is [N], [N m]."""
+        """Unit of the counts of each axis [N], [N m]."""
         return tuple(load / counts for counts, load in self.sensitivity)
 
     def build(self) -> ForceSensor:
@@ -96,12 +96,12 @@ def _is_sensitivity(value: Any) -> bool:
 
 
 class OptoForceWire:
-    """One DAQ unit with a sensor.
+    """DAQ unit with a sensor.
 
     Parameters
     ----------
     settings : OptoForceSettings
-        Where it is, and its sensitivity.
+        Port and sensitivity of the sensor.
     """
 
     def __init__(self, settings: OptoForceSettings) -> None:
@@ -118,11 +118,11 @@ class OptoForceWire:
 
     @property
     def tally(self) -> Mapping[str, int]:
-        """Frames and bytes, as in `Decoder`."""
+        """Counters of frames and bytes, as in `Decoder`."""
         return self._decoder.tally
 
     def open(self) -> None:
-        """Open the port, set the sensor up and start its stream, not tared."""
+        """Open the port, configure the sensor and start its stream, not tared."""
         path = self._settings.port or find_port(OPTOFORCE, "OptoForce sensor", _PORT)
         self._port = open_port(path, _PORT, termios.B1000000)
         self.name = f"the OptoForce sensor at {path}"
@@ -130,17 +130,17 @@ class OptoForceWire:
         self._configure(SPEEDS[self._settings.rate], NOT_TARED)
 
     def close(self) -> None:
-        """Stop the stream and leave the port."""
+        """Stop the stream and close the port."""
         port = self._port
         if port is None:
             return
-        with contextlib.suppress(DeviceFault, DeviceOpenError):  # it is gone, and so is its stream
+        with contextlib.suppress(DeviceFault, DeviceOpenError):  # an unplugged device does not stream any longer
             self._configure(STOPPED, NOT_TARED)
         self._port = None
         os.close(port)
 
     def look(self, patience: float) -> Sample | None:
-        """Wait for at most `patience` [s] for bytes; take all that are there and return the newest measurement."""
+        """Wait for at most `patience` [s] for data; read all of them and return the newest measurement."""
         frames = [found for found in self._receive(patience) if isinstance(found, Frame)]
         if not frames:
             return None
@@ -158,7 +158,7 @@ class OptoForceWire:
         return self._port
 
     def _receive(self, patience: float) -> list[Frame | Acknowledgement]:
-        """Return what has come by now, or comes within `patience` [s]."""
+        """Return the frames received, waiting for at most `patience` [s]."""
         port = self._own
         try:
             if not select.select([port], [], [], patience)[0]:
@@ -173,7 +173,7 @@ class OptoForceWire:
         return self._decoder.feed(data)
 
     def _configure(self, speed: int, zero: int) -> None:
-        """Have the sensor take its settings, and see that it says so."""
+        """Send the configuration to the sensor, and wait for its acknowledgement."""
         message = configuration(speed, FILTERS[self._settings.filter], zero)
         for _ in range(ATTEMPTS):
             self._send(message)
@@ -193,7 +193,7 @@ class OptoForceWire:
             raise _gone(error) from error
 
     def _sample(self, frame: Frame, words: str, now: float) -> Sample:
-        """Return what a frame says that came at `now` [s]; `words` say what is wrong with it or with one before."""
+        """Return the sample of a frame received at `now` [s], with `words` describing an error."""
         if len(frame.counts) != len(self._units):
             raise DeviceFault(
                 f"it sends {len(frame.counts)} values and device.sensor.sensitivity has {len(self._units)}: use the "

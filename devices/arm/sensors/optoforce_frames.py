@@ -1,9 +1,9 @@
-"""Frames of OptoForce sensors: finding them in a stream of bytes that may be cut, damaged or mixed with others.
+"""Decoding of OptoForce frames from a byte stream that may be truncated, damaged or mixed.
 
-A frame begins with four bytes that tell its kind and ends with the sum of all before, 16 bits, big-endian like all of
-it. The decoder looks for a beginning, waits until the whole frame is there, and takes it if the sum is right. If not,
-it goes on behind the *first byte* of the false beginning, not behind its end: a good frame may begin in there. What
-comes out depends on the bytes alone, not on the pieces in which they came.
+A frame begins with four bytes that identify its kind and ends with the 16-bit sum of all bytes before. All numbers are
+big-endian. The decoder searches for the beginning of a frame, waits until the frame is complete, and accepts it if the
+sum is correct. Otherwise it continues after the *first byte* of the false beginning, not after its end, because a valid
+frame may begin in between. The result depends only on the bytes, not on how they were split.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import struct
 from typing import NamedTuple
 
 _VALUES = {b"\xaa\x07\x08\x0a": 3, b"\xaa\x07\x08\x10": 6, b"\xaa\x07\x08\x1c": 12}
-"""Beginnings of frames with that many counts."""
+"""Number of counts by the beginning of a frame."""
 
 _ACKNOWLEDGEMENT = b"\xaa\x00\x50\x01"
 
@@ -23,7 +23,7 @@ _HALF = 1 << 15
 
 
 class Frame(NamedTuple):
-    """A measurement: number in the stream, status, and the counts of 3 or 6 axes, or of four sensors with 3 each."""
+    """Measurement: number in the stream, status, and counts of 3 or 6 axes, or of four 3-axis sensors."""
 
     number: int
     status: int
@@ -31,20 +31,20 @@ class Frame(NamedTuple):
 
 
 class Acknowledgement(NamedTuple):
-    """The answer to a configuration; an `error` of 0 says that it was taken."""
+    """Reply to a configuration; an `error` of 0 means success."""
 
     error: int
 
 
 class Decoder:
-    """Takes bytes and gives what was in them.
+    """Decoder of a byte stream.
 
     Attributes
     ----------
     tally : dict
-        How many frames were ``received``, ``lost`` (numbers missing between two), ``duplicated`` (a number twice in a
-        row) and ``damaged`` (a wrong sum); how many ``gaps`` the numbers had, how often they ``restarted``; how many
-        bytes were ``skipped`` since they belong to no good frame.
+        Number of frames ``received``, ``lost`` (missing numbers), ``duplicated`` (repeated numbers) and ``damaged``
+        (wrong sum); number of ``gaps`` in the numbers and of restarts of the numbers (``restarted``); number of
+        ``skipped`` bytes that belong to no valid frame.
     """
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class Decoder:
         self._last: int | None = None
 
     def feed(self, data: bytes) -> list[Frame | Acknowledgement]:
-        """Take the next bytes; return what is complete now, in its order."""
+        """Append data; return the frames that are complete now, in order."""
         own = self._bytes
         own += data
         found: list[Frame | Acknowledgement] = []
@@ -89,14 +89,14 @@ class Decoder:
         return Frame(number, status, tuple(counts))
 
     def _count(self, number: int) -> None:
-        """Count a frame with this `number`, 16 bits that wrap."""
+        """Count a frame with this `number`, which has 16 bits and wraps."""
         tally = self.tally
         tally["received"] += 1
         ahead = 1 if self._last is None else (number - self._last) % _WRAP
         self._last = number
         if ahead == 0:
             tally["duplicated"] += 1
-        elif ahead >= _HALF:  # bytes on a cable come in order: the sensor began anew
+        elif ahead >= _HALF:  # bytes on a cable arrive in order: the sensor has restarted
             tally["restarted"] += 1
         elif ahead > 1:
             tally["gaps"] += 1
@@ -104,7 +104,7 @@ class Decoder:
 
 
 def configuration(speed: int, cutoff: int, zero: int) -> bytes:
-    """Return the message that sets the number of the speed and of the filter; `zero` is 255 to tare, 0 to undo that."""
+    """Return the message that sets speed and filter; `zero` is 255 to tare, 0 to cancel the tare."""
     message = bytes((0xAA, 0x00, 0x32, 0x03, speed, cutoff, zero))
     return message + (sum(message) % _WRAP).to_bytes(2, "big")
 
@@ -124,7 +124,7 @@ _SENSOR_ERRORS = {
 
 
 def status_words(status: int) -> str:
-    """Return what the status of a frame says; empty if nothing is the matter."""
+    """Return a description of the status of a frame; empty if it has no error."""
     words = []
     unit, sensor = status >> 13 & 7, status >> 10 & 7
     if unit:

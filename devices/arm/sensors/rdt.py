@@ -1,11 +1,11 @@
-"""What all force sensors have in common that speak ATI's raw data transfer over UDP.
+"""Common base of force sensors with ATI's raw data transfer over UDP.
 
-A command is 8 bytes: 0x1234, command, count. A sensor streams records (`devices.arm.sensors.rdt_records`) to whoever
-started it until it is told something else; a second program that starts it takes the stream away from the first.
-Nothing is answered but by records: what must arrive is repeated until the stream shows that it did, or twice.
+A command is 8 bytes: 0x1234, command, count. A sensor streams records (`devices.arm.sensors.rdt_records`) to the client
+that started it until it gets another command; a second client that starts it redirects the stream to itself. The only
+replies are records: commands that must arrive are repeated until the stream shows their effect, or sent twice.
 
-A sensor may send 7000 records a second where 1000 are wanted, and nothing is more useless than the oldest of those that
-wait in a socket. Each look at the socket therefore empties it and keeps the newest record.
+A sensor may send 7000 records per second where 1000 are needed, and only the newest record in the socket is of use.
+Each read therefore empties the socket and keeps the newest record.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ STOP, START, ZERO = 0x0000, 0x0002, 0x0042
 
 ATTEMPTS = 10
 RETRY = 0.1
-"""The start of a stream is repeated so often, after so long [s]."""
+"""Number of attempts to start a stream, and the interval between them [s]."""
 
 QUIET = 0.03
-"""A stream has ended when nothing comes for so long [s]."""
+"""Time without data after which a stream has ended [s]."""
 
 BREATH = 2.5e-4
-"""The reader rests for so long before a look [s], so that a flood does not wake it for every record."""
+"""Delay of the reader before it reads [s], so that it does not wake up for every record at high rates."""
 
 STALLED = 0.01
-"""A sensor whose own rate is lower than that of its records repeats a measurement, but not for so long [s]."""
+"""Maximum time for which a sensor may repeat a measurement, if its own rate is lower than its rate of records [s]."""
 
 _LONGEST_DATAGRAM = 4096
 _MOST_AT_ONCE = 2000
-"""A look ends after so many datagrams, whatever comes."""
+"""Maximum number of datagrams per read, which bounds its duration."""
 
 _REPEATED = "it sends one measurement again and again: switch it off and on, and check the cable to its transducer"
 
@@ -53,7 +53,7 @@ _REPEATED = "it sends one measurement again and again: switch it off and on, and
 @documented
 @dataclass(frozen=True, kw_only=True)
 class RdtSettings(SensorSettings):
-    """What a person can choose about a sensor on the network."""
+    """Settings of a network sensor."""
 
     address: str = string("192.168.1.1", allowed="a network address", doc="the sensor's name or number in the network")
     port: int = bounded(49152, minimum=1, maximum=65535, doc="UDP port of its stream")
@@ -65,21 +65,21 @@ class RdtSettings(SensorSettings):
 
 
 class RdtWire(ABC):
-    """A sensor at the far end of a UDP socket; its make adds how it is set up and zeroed.
+    """Sensor behind a UDP socket; subclasses add configuration and zeroing.
 
     Parameters
     ----------
     settings : RdtSettings
-        Where the sensor is.
+        Address of the sensor.
     name : str
         Its name in messages.
 
     Attributes
     ----------
     scale : (float, float)
-        One count of force [N] and of torque [N m].
+        Units of the counts of force [N] and torque [N m].
     meanings : mapping
-        Of the bits of its status word.
+        Meanings of the bits of its status word.
     """
 
     def __init__(self, settings: RdtSettings, name: str) -> None:
@@ -100,17 +100,20 @@ class RdtWire(ABC):
 
     @property
     def tally(self) -> Mapping[str, int]:
-        """Records and datagrams as in `Records`; ``stalled``, the looks at which the measurement was an old one."""
+        """Counters of records and datagrams as in `Records`; ``stalled`` counts repeated measurements."""
         return {**self._records.tally, "stalled": self._stalled}
 
     def open(self) -> None:
-        """Connect, set the sensor up and start its stream."""
+        """Connect, configure the sensor and start its stream."""
         self._socket = self._connect()
         self.set_up()
         self.begin()
 
     def close(self) -> None:
-        """Tell the sensor to stop until it does, and disconnect. What it was not told to start may be another's."""
+        """Stop the stream, if this object has started it, and disconnect.
+
+        A stream that was not started here may belong to another program.
+        """
         own, self._socket = self._socket, None
         if own is None:
             return
@@ -118,7 +121,7 @@ class RdtWire(ABC):
             own.close()
             return
         self._started = False
-        with own, contextlib.suppress(OSError):  # the network is gone: nothing can be told
+        with own, contextlib.suppress(OSError):  # without a network, no command can be sent
             for _ in range(ATTEMPTS):
                 _drain(own)
                 _send(own, STOP)
@@ -127,7 +130,7 @@ class RdtWire(ABC):
                     return
 
     def look(self, patience: float) -> Sample | None:
-        """Wait for at most `patience` [s] for records; take all that are there and return the newest."""
+        """Wait for at most `patience` [s] for records; read all of them and return the newest."""
         own = self._own
         time.sleep(BREATH)
         try:
@@ -149,7 +152,7 @@ class RdtWire(ABC):
 
     @abstractmethod
     def set_up(self) -> None:
-        """Set the sensor up and learn what its counts mean."""
+        """Configure the sensor and read the units of its counts."""
 
     @property
     def _own(self) -> socket.socket:
@@ -161,7 +164,7 @@ class RdtWire(ABC):
         own = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         try:
             own.connect(self._address)
-        except (OSError, UnicodeError) as error:  # the latter of names that can be none
+        except (OSError, UnicodeError) as error:  # `UnicodeError` for invalid host names
             own.close()
             raise DeviceNotFoundError(
                 f"the force sensor at {self._address[0]} cannot be reached ({error}): check device.sensor.address, and "
@@ -182,7 +185,7 @@ class RdtWire(ABC):
         raise DeviceOpenError(f"{self.name} does not start to send: {self.silence}")
 
     def tell(self, command: int, count: int = 0) -> None:
-        """Send a command; what came before it belongs to another stream."""
+        """Send a command, discarding the records before it, which belong to another stream."""
         try:
             _drain(self._own)
             _send(self._own, command, count)
@@ -193,7 +196,7 @@ class RdtWire(ABC):
         self._records.forget()
 
     def _sample(self, record: Record, now: float) -> Sample:
-        """Return what a record says that came at `now` [s]."""
+        """Return the sample of a record received at `now` [s]."""
         health, words = health_of(record.status), status_words(record.status, self.meanings)
         if record.measurement == self._measurement:
             self._stalled += 1
@@ -208,7 +211,7 @@ class RdtWire(ABC):
 
 
 def _send(own: socket.socket, command: int, count: int = 0) -> None:
-    """Send a command. That the far end refused one before only says that it was not up yet."""
+    """Send a command; an earlier refusal only means that the sensor was not running at that time."""
     with contextlib.suppress(ConnectionRefusedError):
         own.send(COMMAND.pack(_MARK, command, count))
 
@@ -218,13 +221,13 @@ def _readable(own: socket.socket, patience: float) -> bool:
 
 
 def _drain(own: socket.socket) -> list[bytes]:
-    """Return the datagrams that wait in a socket."""
+    """Return the datagrams waiting in a socket."""
     datagrams: list[bytes] = []
     for _ in range(_MOST_AT_ONCE):
         try:
             datagrams.append(own.recv(_LONGEST_DATAGRAM, socket.MSG_DONTWAIT))
         except BlockingIOError:
             break
-        except ConnectionRefusedError:  # of a command: the far end is not up
+        except ConnectionRefusedError:  # an earlier command was refused, because the sensor was not running
             continue
     return datagrams

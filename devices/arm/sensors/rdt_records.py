@@ -1,8 +1,8 @@
-"""Records of the raw data transfer: from datagrams, however they come, to the newest measurement.
+"""Records of the raw data transfer: from datagrams in any order to the newest measurement.
 
 A record is 36 bytes, big-endian: its number in the stream, the number of the measurement, a status word, six counts.
-Numbers are 32 bits and wrap. A datagram holds one record, or several back to back. Datagrams may be lost, come twice,
-or in another order.
+Numbers are 32 bits and wrap. A datagram holds one record, or several back to back. Datagrams may be lost, duplicated
+or reordered.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ _WRAP = 1 << 32
 _HALF = 1 << 31
 
 RESTARTED = 10
-"""So many records in a row that seem to be old ones belong to a stream that began anew."""
+"""Number of consecutive old-looking records after which the stream is considered restarted."""
 
 
 class Record(NamedTuple):
-    """One record: number, number of the measurement, status and the counts of Fx, Fy, Fz, Tx, Ty, Tz."""
+    """Record: number, number of the measurement, status and the counts of Fx, Fy, Fz, Tx, Ty, Tz."""
 
     number: int
     measurement: int
@@ -30,23 +30,22 @@ class Record(NamedTuple):
 
 
 def parse_record(data: bytes, offset: int = 0) -> Record:
-    """Return the record in `data` from `offset` on."""
+    """Return the record in `data` at `offset`."""
     number, measurement, status, *counts = RECORD.unpack_from(data, offset)
     return Record(number, measurement, status, tuple(counts))
 
 
 class Records:
-    """Takes datagrams and gives the newest record.
+    """Collects datagrams and returns the newest record.
 
-    A status that any of the records since the last `collect` has counts for the newest one as well: after a peak that
-    overloaded the sensor, filtered values are wrong for a while.
+    The status bits of all records since the last `collect` also apply to the newest one: after a peak that overloaded
+    the sensor, filtered values are wrong for a while.
 
     Attributes
     ----------
     tally : dict
-        How many records were ``received`` (new ones), ``lost`` (missing when a newer one came), ``duplicated``,
-        ``late`` (came after a newer one, dropped), ``restarted`` (the numbers began anew); how many datagrams were
-        ``malformed``.
+        Number of records ``received`` (new ones), ``lost`` (missing when a newer one arrived), ``duplicated``, ``late``
+        (after a newer one, dropped), ``restarted`` (the numbers restarted); number of ``malformed`` datagrams.
     """
 
     def __init__(self) -> None:
@@ -57,11 +56,11 @@ class Records:
         self._newest: tuple[bytes, int] | None = None
 
     def forget(self) -> None:
-        """Begin anew: the next record is the first of a stream."""
+        """Reset: the next record is the first of a stream."""
         self._last, self._late, self._status, self._newest = None, 0, 0, None
 
     def take(self, datagram: bytes) -> None:
-        """Take a datagram."""
+        """Add a datagram."""
         if not datagram or len(datagram) % RECORD.size:
             self.tally["malformed"] += 1
             return
@@ -72,7 +71,7 @@ class Records:
                 self._newest = datagram, offset
 
     def collect(self) -> Record | None:
-        """Return the newest record since the last time, with all status bits since; nothing if none came."""
+        """Return the newest record since the last call, with all status bits since; None if no record arrived."""
         if self._newest is None:
             return None
         record = parse_record(*self._newest)._replace(status=self._status)
@@ -80,7 +79,7 @@ class Records:
         return record
 
     def _is_new(self, number: int) -> bool:
-        """Count a record with this `number`; return whether it is newer than all before."""
+        """Count a record with this `number`; return True if it is newer than all before."""
         tally = self.tally
         ahead = 1 if self._last is None else (number - self._last) % _WRAP
         if ahead == 0:

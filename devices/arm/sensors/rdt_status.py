@@ -1,6 +1,6 @@
-"""The status word of a record in words.
+"""Descriptions of the status word of a record.
 
-Net F/T boxes and Axia sensors use the same records, the same summary and latch bits, and otherwise different bits.
+Net F/T boxes and Axia sensors use the same records, and the same summary and latch bits; the other bits differ.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from devices.arm.sensors.wire import Health
 
 LATCHED = 0x8001_0000
-"""A monitored condition was met some time ago, and nothing else is the matter."""
+"""Status of a monitored condition that was met some time ago, without other errors."""
 
 _COMMON = {16: "a monitored condition was met"}
 
@@ -45,7 +45,7 @@ NET_FT: Mapping[int, str] = {
     1: "web server failure",
     **_COMMON,
 }
-"""Meaning of the bits of Net F/T boxes; bit 31 only says that there are others."""
+"""Meaning of the bits of Net F/T boxes; bit 31 only indicates that other bits are set."""
 
 AXIA: Mapping[int, str] = {
     30: "overloaded: force or torque is out of range, take the load away",
@@ -64,19 +64,19 @@ AXIA: Mapping[int, str] = {
 
 
 def health_of(status: int) -> Health:
-    """Return whether a record with this `status` can be trusted."""
+    """Return the validity of a record with this `status`."""
     if status == 0:
         return Health.OK
     return Health.WARNING if status == LATCHED else Health.FAULT
 
 
 def status_words(status: int, meanings: Mapping[int, str]) -> str:
-    """Return what a `status` says, most serious first; empty if nothing.
+    """Return a description of a `status`, most serious first; empty if no bit is set.
 
     Parameters
     ----------
     status : int
-        The word, 32 bits.
+        Status word, 32 bits.
     meanings : mapping
         `NET_FT` or `AXIA`.
     """

@@ -1,4 +1,4 @@
-"""The web pages of an ATI box: what its counts mean, how fast it sends, how it filters."""
+"""Web pages of an ATI box: units of the counts, rate, and filter."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from devices.common.bus.device_text import printable
 from haptics.errors import DeviceOpenError
 
 TIMEOUT = 2.0
-"""An answer may take so long [s]."""
+"""Timeout of a reply [s]."""
 
 FORCE_UNITS: Mapping[str, float] = {"n": 1.0, "kn": 1e3, "lbf": 4.4482216152605, "klbf": 4448.2216152605,
                                     "kgf": 9.80665, "kg": 9.80665, "gf": 9.80665e-3}  # fmt: skip
-"""Names of units, in small letters, in N."""
+"""Force units in N, by lower-case name."""
 
 TORQUE_UNITS: Mapping[str, float] = {"n-m": 1.0, "nm": 1.0, "n-mm": 1e-3, "nmm": 1e-3, "kn-m": 1e3, "knm": 1e3,
                                      "lbf-in": 0.1129848290276167, "lbf-ft": 1.3558179483314004,
                                      "kgf-cm": 0.0980665, "kg-cm": 0.0980665}  # fmt: skip
-"""Names of units, in small letters, in N m."""
+"""Torque units in N m, by lower-case name."""
 
 FILTERS: Mapping[float, int] = {0: 0, 838: 1, 326: 2, 152: 3, 73: 4, 35: 5, 18: 6, 8: 7, 5: 8,
                                 1500: 9, 2000: 10, 2500: 11, 3000: 12}  # fmt: skip
-"""Cut-off frequency of a filter [Hz], 0 for none, to its number."""
+"""Number of a filter by its cut-off frequency [Hz], 0 for none."""
 
 _LONGEST_PAGE = 1 << 20
 
 
 class Calibration(NamedTuple):
-    """What a box says of itself: product, one count of force [N] and of torque [N m], records per second."""
+    """Configuration of a box: product, units of force [N] and torque [N m] per count, records per second."""
 
     product: str
     force: float
@@ -40,28 +40,28 @@ class Calibration(NamedTuple):
 
 
 class WebPages:
-    """The pages of one box.
+    """Web pages of a box.
 
     Parameters
     ----------
     address : str
-        Its name or number.
+        Host name or address.
     port : int
-        Of its web server.
+        Port of its web server.
     """
 
     def __init__(self, address: str, port: int) -> None:
         self._address, self._port = address, port
 
     def set_up(self, rate: int, filter_frequency: float) -> Calibration:
-        """Have the box send `rate` records a second and filter at `filter_frequency` [Hz]; return what it says then.
+        """Set the rate of records [Hz] and the filter [Hz] of the box; return the resulting configuration.
 
-        Only what is different is set: the box keeps its settings in a memory that wears out.
+        Only settings that differ are written, because the box stores them in memory with limited write cycles.
 
         Raises
         ------
         DeviceOpenError
-            If it does not answer, does not take a setting, or says something that makes no sense.
+            If the box does not reply, does not accept a setting, or reports invalid values.
         """
         number = FILTERS[filter_frequency]
         tags = self.read()
@@ -75,7 +75,8 @@ class WebPages:
                 "another device.sensor.filter, one that its web page for settings offers."
             )
         calibration = _calibration(tags)
-        if not 0.5 * rate <= calibration.rate <= 2.0 * rate:  # it may round, to a part of its own rate
+        # the rate may be rounded to a fraction of the internal rate
+        if not 0.5 * rate <= calibration.rate <= 2.0 * rate:
             raise DeviceOpenError(
                 f"the force sensor at {self._address} sends {calibration.rate:g} records a second, but was set to "
                 f"{rate}: set the rate of raw data transfer on its web page for communication, or choose another "
@@ -84,12 +85,12 @@ class WebPages:
         return calibration
 
     def read(self) -> dict[str, str]:
-        """Return what the box says of its present settings: names to values.
+        """Return the present settings of the box: names to values.
 
         Raises
         ------
         DeviceOpenError
-            If it cannot be understood.
+            If they cannot be parsed.
         """
         page = self._get("/netftapi2.xml")
         try:

@@ -1,4 +1,4 @@
-"""What a force sensor is to a tick without Python: the newest wrench, how old it is, and whether it can be trusted."""
+"""Kernels of a force sensor for the tick: the newest wrench, its age, and whether it is valid."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from haptics.jit import kernel
 from haptics.parts import record_at
 
 READING = 8
-"""How many numbers a latched measurement has: when the last one came that can be trusted [s, perf_counter], 1 if the
-newest one cannot, and its wrench in the axes of the sensor."""
+"""Number of values in a latched measurement: time of the last valid measurement [s, perf_counter], 1 if the newest one
+is invalid, and its wrench in sensor axes.
+"""
 
 SENSOR = np.dtype(
     [
@@ -31,17 +32,19 @@ SENSOR = np.dtype(
         ("wrench", "<f8", (6,)),
     ]
 )
-"""The latch, the float that is 1 once there will be no more measurements and the record of the mounting lie at
-``readings``, ``lost`` and ``mounting``. ``usable`` is when the last measurement came that can be trusted
-[s, perf_counter], ``age`` how old that is, ``patience`` how old it may be [s]. ``raw`` and ``gravity`` are in the axes
-of the sensor, ``wrench`` of the hand in those of the world."""
+"""Kernel record of a force sensor. ``readings``, ``lost`` and ``mounting`` are the addresses of the latch, of the float
+that becomes 1 when the sensor has failed, and of the mounting record. ``usable`` is the time of the last valid
+measurement [s, perf_counter], ``age`` its age, ``patience`` its maximum age [s]. ``raw`` and ``gravity`` are in sensor
+axes, ``wrench`` is the wrench of the hand in world axes.
+"""
 
 
 @kernel
 def take_reading(q: Any, instant: float, orientation: Any) -> bool:
-    """Take the newest measurement at an `instant` [s, perf_counter]; tell whether a trusted one is young enough.
+    """Read the newest measurement at `instant` [s, perf_counter]; return True if a recent one is valid.
 
-    One that cannot be trusted is no force: ``raw`` is nan, ``wrench`` zero. `orientation`, (3, 3), is the flange's.
+    For an invalid measurement ``raw`` is nan and ``wrench`` zero. `orientation`, (3, 3), is the orientation of the
+    flange.
     """
     m = record_at(q.mounting, MOUNTING)
     turn_to_world(m, orientation, q.to_world)

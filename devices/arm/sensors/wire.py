@@ -1,4 +1,4 @@
-"""Interface of a kind of force sensor, and the sample that comes from it."""
+"""Interface of a kind of force sensor, and its samples."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from typing import NamedTuple, Protocol
 
 
 class Health(IntEnum):
-    """Whether a measurement can be trusted."""
+    """Validity of a measurement."""
 
     OK = 0
     WARNING = 1
-    """It can; there is something to know all the same."""
+    """Valid, with a condition to report."""
     FAULT = 2
-    """It cannot: the sensor is overloaded or broken."""
+    """Invalid: the sensor is overloaded or broken."""
 
 
 class Sample(NamedTuple):
-    """One measurement as it came from the wire.
+    """Measurement as received.
 
     Attributes
     ----------
     wrench : tuple of 6 floats
-        In the axes of the sensor [N], [N m].
+        Wrench in sensor axes [N], [N m].
     received : float
-        When it came [s, perf_counter].
+        Time of reception [s, perf_counter].
     measured : float
-        When a measurement came that was not the one before [s, perf_counter].
+        Time at which this measurement was received first, without repetitions [s, perf_counter].
     health : Health
-        Whether it can be trusted.
+        Validity.
     words : str
-        What is the matter; empty if nothing.
+        Description of the problem; empty if none.
     """
 
     wrench: tuple[float, ...]
@@ -42,16 +42,16 @@ class Sample(NamedTuple):
 
 
 class Wire(Protocol):
-    """One kind of sensor: how to talk to it.
+    """Communication with one kind of sensor.
 
     Attributes
     ----------
     name : str
-        The sensor, for messages.
+        Name of the sensor, for messages.
     silence : str
-        What to do when nothing comes from it.
+        Remedy if no data arrive.
     tally : mapping
-        What came and what did not, by name.
+        Counters of received and missing data, by name.
     """
 
     name: str
@@ -59,21 +59,24 @@ class Wire(Protocol):
 
     @property
     def tally(self) -> Mapping[str, int]:
-        """What came and what did not."""
+        """Counters of received and missing data."""
         ...
 
     def open(self) -> None:
-        """Connect, set up and start the stream; raise `DeviceNotFoundError` or `DeviceOpenError` with the remedy."""
+        """Connect, configure and start the stream.
+
+        Raises `DeviceNotFoundError` or `DeviceOpenError` with the remedy.
+        """
         ...
 
     def look(self, patience: float) -> Sample | None:
-        """Wait for at most `patience` [s]; take all that is there and return the newest; raise `DeviceFault`."""
+        """Wait for at most `patience` [s]; read all data and return the newest sample; raise `DeviceFault`."""
         ...
 
     def zero(self) -> None:
-        """Tare the sensor, and stream on."""
+        """Tare the sensor and continue the stream."""
         ...
 
     def close(self) -> None:
-        """Stop the stream and disconnect; does what it can, may be called at any time."""
+        """Stop the stream and disconnect, ignoring errors; may be called at any time."""
         ...

@@ -1,12 +1,12 @@
-"""An arm whose motors a drive controls, in a hand, as one linear system per tick: wire, drive, gears, sensor, grip.
+"""Arm with motors controlled by a drive, held by a hand, as one linear system per tick.
 
-The drive is a cascade, as ODrives have it, in eight steps a millisecond: the error of the position makes a speed, that
-of the speed a torque and an integral, and a tracking loop makes both of the encoder, whose steps are left out. It is
-told an angle, a speed and a torque once a tick, which it holds until the next arrive. What lies between a sample and
-the arrival of the reference that was computed from it counts as one delay. The mechanism is that of
-`devices.arm.servo.mechanism`.
+The drive is a cascade like in ODrives, with eight steps per millisecond: the position error determines a speed, the
+speed error a torque and an integral, and a tracking loop estimates both from the encoder, whose quantization is
+ignored. The drive gets an angle, a speed and a torque once per tick and holds them until the next arrive. The time
+between a sample and the arrival of the reference computed from it is modelled as one delay. The mechanism is the same
+as in `devices.arm.servo.mechanism`.
 
-Every quantity is a row: how it depends on the state at the last tick and on the joint angles commanded since.
+Every quantity is a row: its dependence on the state at the last tick and on the joint angles commanded since.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ RATE = 8000.0
 """Control iterations of the drive per second [Hz]."""
 
 TRACKING = 1000.0
-"""Bandwidth of its tracking loop, as it is delivered [rad/s]."""
+"""Bandwidth of its tracking loop with default settings [rad/s]."""
 
 _LONGEST = 0.02
-"""Longer delays are taken for this [s]: a sample that old ends the run."""
+"""Upper bound of the delay in the model [s]: a sample that old ends the run."""
 
 _TOLD = 6
-"""Angles, speeds and torques of both motors, seen at the joints."""
+"""Number of commanded quantities: angles, speeds and torques of both motors, seen at the joints."""
 
 _OWN = PLANT + 2 + 6 + 4
-"""Plant, the handle's velocity at the tick, estimates and integrals of the drive, what is known of the hand."""
+"""State variables: plant, handle velocity at the tick, estimates and integrals of the drive, hand motion estimates."""
 
 
 @dataclass(frozen=True)
 class DrivenArm:
-    """An arm and the drive of its motors.
+    """Arm and the drive of its motors.
 
     Attributes
     ----------
@@ -57,13 +57,13 @@ class DrivenArm:
     joints : (ElasticJoint, ElasticJoint)
         Its ``model_joints``.
     settings : ServoSettings
-        How the references are made.
+        Settings of the references.
     gains : DriveGains
-        Of the drive.
+        Gains of the drive.
     reductions : (float, float)
         Turns of each motor per turn of its joint.
     delay : float
-        From a sample to the arrival of the reference computed from it [s].
+        Time from a sample to the arrival of the reference computed from it [s].
     """
 
     body: ArmBody
@@ -74,15 +74,15 @@ class DrivenArm:
     delay: float
 
     def sampled(self, grip: Grip, tick: float, pose: Pair) -> SampledArm:
-        """Return it in a hand, from tick to tick [s], about a pose, (2,) [rad]."""
+        """Return the system with a hand, from tick to tick [s], linearized at a pose, (2,) [rad]."""
         return _Loop(self, grip, tick, pose).sampled()
 
 
 class _Loop:
-    """The arm on rows of its state at the last tick and of the command since.
+    """System matrices of the arm, as rows of the state at the last tick and of the command since.
 
-    The state: the plant, the handle's velocity at the last tick, the drive's estimates of angles and speeds and its
-    integrals, what is known of the hand, what the drive has been told lately, and the memory of both references.
+    The state consists of the plant, the handle's velocity at the last tick, the drive's estimates of angles and speeds
+    and its integrals, the hand motion estimates, recent commands to the drive, and the state of both references.
     """
 
     def __init__(self, own: DrivenArm, grip: Grip, tick: float, pose: Pair) -> None:
@@ -97,7 +97,8 @@ class _Loop:
             LinearReference(settings, joint, float(inertia), body.kinetic_friction, chain, tick)
             for joint, inertia in zip(own.joints, np.diag(believed), strict=True)
         ]
-        turns = np.square(own.reductions) / math.tau  # of a torque at a motor per turn, to one at the joint per radian
+        # from a torque per turn at a motor to a torque per radian at the joint
+        turns = np.square(own.reductions) / math.tau
         self._gains = own.gains.position, own.gains.speed * turns[:, None], own.gains.integrator * turns[:, None]
         self._arm = Mechanism(body, grip, tick, self._period, pose)
         self._late = math.ceil(self._delay / tick - 1e-9)
@@ -109,7 +110,7 @@ class _Loop:
         self._force[:, : PLANT + 2] = self._arm.force
 
     def sampled(self) -> SampledArm:
-        """Advance by a tick, and return what that does."""
+        """Advance by a tick, and return the resulting system."""
         x, size, arm = self._rows, self._size, self._arm
         self._hand.step(arm.jacobian.T @ self._force @ x[:size])
         told = self._told(np.eye(2, size + 2, size))
@@ -123,7 +124,7 @@ class _Loop:
         return SampledArm(x[:, :size], x[:, size:] @ np.linalg.inv(arm.jacobian), self._force, self._tick)
 
     def _told(self, commands: Array) -> Array:
-        """Return what the drive is told for the commanded angles: angles, speeds and torques, (6, n)."""
+        """Return the commands to the drive for commanded angles: angles, speeds and torques, (6, n)."""
         blocks, start = [], self._past
         for joint in self._joints:
             blocks.append(self._rows[start : start + joint.size])
@@ -151,13 +152,13 @@ class _Loop:
 
 @functools.lru_cache(maxsize=64)
 def least_mass(arm: DrivenArm, grip: Grip, tick: float, places: tuple[Pair, ...]) -> float:
-    """Return the smallest virtual mass with which a contact that slides does not shake the arm [kg].
+    """Return the smallest virtual mass with which a sliding contact does not destabilize the arm [kg].
 
     Parameters
     ----------
     arm, grip, tick : DrivenArm, Grip, float
         As for `DrivenArm.sampled`.
     places : tuple of (x, y)
-        Where the end effector may be [m]; the one that needs most counts.
+        Positions of the end effector [m]; the result is the maximum over all of them.
     """
     return sliding_mass_limit([arm.sampled(grip, tick, arm.body.angles(*place)) for place in places])

@@ -1,18 +1,18 @@
-r"""Derivatives and integrals of any real order, sample by sample.
+r"""Sampled derivatives and integrals of any real order.
 
-The definition of Gruenwald and Letnikov, cut off after ``terms`` samples of the past (Machado et al. 2002, (5), (6)):
+The definition of Gruenwald and Letnikov, truncated after ``terms`` samples of the past (Machado et al. 2002, (5), (6)):
 
 .. math::
     D^\alpha x(t) \approx \frac{1}{T^\alpha} \sum_{k=0}^{r} c_k\, x(t - k T), \qquad
     c_0 = 1, \quad c_k = c_{k-1} \, \frac{k - 1 - \alpha}{k}
 
-with :math:`c_k = (-1)^k \binom{\alpha}{k}`. The sum begins with the present sample, ``k = 0``; printed in the paper is
-1, which is another operator: without its first term a half derivative has a negative gain for slow signals. The
-recurrence has no pole at whole orders, where the Gamma functions of the paper do: order 1 gives the backward
+with :math:`c_k = (-1)^k \binom{\alpha}{k}`. The sum begins with the present sample, ``k = 0``; the paper prints 1,
+which is a different operator: without its first term a half derivative has a negative gain for slow signals. The
+recurrence has no pole at integer orders, unlike the Gamma functions of the paper: order 1 gives the backward
 difference, order -1 the sum, order 0 the signal itself.
 
-What is cut off is the memory: the operator has the finite gain :math:`T^{-\alpha} \sum c_k` for constant signals, also
-where a true integral or derivative would have none or zero.
+Because of the truncation, the operator has the finite gain :math:`T^{-\alpha} \sum c_k` for constant signals, where a
+true derivative has zero and a true integral infinite gain.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from haptics.errors import ConfigurationError
 from haptics.jit import kernel
 
 MAX_TERMS = 1_000_000
-"""Longest memory, in samples."""
+"""Maximum number of past samples."""
 
 MAX_ORDER = 10.0
-"""Largest magnitude of an order."""
+"""Maximum magnitude of an order."""
 
 
 @kernel
 def fill_weights(order: float, result: NDArray[np.float64]) -> None:
-    """Fill `result`, (r + 1,), with c_0 .. c_r of the `order`; (5)."""
+    """Compute the weights c_0 .. c_r of the `order` into `result`, (r + 1,); (5)."""
     c = 1.0
     for k in range(len(result)):
         if k > 0:
@@ -42,9 +42,9 @@ def fill_weights(order: float, result: NDArray[np.float64]) -> None:
 
 @kernel
 def weighted_past(weights: NDArray[np.float64], past: NDArray[np.float64], now: int, x: float) -> float:
-    """Store `x` at place `now` of the ring `past`, (n,), and return the sum of c_k x(t - k T); (7).
+    """Store `x` at index `now` of the ring buffer `past`, (n,), and return the sum of c_k x(t - k T); (7).
 
-    Both arrays have the same length. The caller moves `now` on by one from sample to sample, and from the end to 0.
+    Both arrays have the same length. The caller increments `now` from sample to sample, modulo n.
     """
     past[now] = x
     total, count = 0.0, len(weights)
@@ -61,14 +61,14 @@ def weights(order: float, terms: int) -> NDArray[np.float64]:
     Parameters
     ----------
     order : float
-        Of the derivative, from -10 to 10; negative for integrals.
+        Order of the derivative, from -10 to 10; negative for integrals.
     terms : int
-        r, how many samples of the past count besides the present one, from 0 to a million.
+        Number r of past samples in addition to the present one, from 0 to a million.
 
     Raises
     ------
     ConfigurationError
-        If one of them is not allowed.
+        If an argument is invalid.
     """
     if isinstance(order, bool) or not isinstance(order, int | float | np.number) or not abs(order) <= MAX_ORDER:
         raise ConfigurationError(f"order = {order!r}: must be a number from {-MAX_ORDER:g} to {MAX_ORDER:g}.")

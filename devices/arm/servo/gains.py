@@ -1,9 +1,9 @@
-"""Gains of the servo from a bandwidth, and whether the sampled joint is stable under them.
+"""Gains of the servo from a bandwidth, and stability of the sampled joint with them.
 
-A joint is judged as two masses, link and rotor with the gearbox between them, sampled, with a zero-order hold, and with
-the filters and memories of the servo: the loop is linear then, and stable if no eigenvalue of a period is larger than
-1. A gearbox is taken to lose 2 % of critical damping; one so stiff that it rings faster than the servo samples counts
-as rigid.
+A joint is modelled as two masses, link and rotor with the gearbox between them, sampled with a zero-order hold, and
+with the filters and states of the servo. This loop is linear, and stable if no eigenvalue of a period has a magnitude
+above 1. The damping ratio of a gearbox is assumed to be 2 %. A gearbox so stiff that its resonance exceeds the sampling
+frequency counts as rigid.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ Array = NDArray[np.float64]
 Feedback = Callable[[Array, Array, Array, Array], tuple[Array, Array]]
 
 MEMORY = 6
-"""Errors of link and motor, their filtered rates, integrator and its trim."""
+"""State of the feedback: errors of link and motor, their filtered rates, integrator and its trim."""
 
 _LOSS = 0.02
 """Damping ratio of a gearbox."""
 
 _MARGIN = 1e-9
-"""Rounding of an eigenvalue."""
+"""Tolerance for rounding of an eigenvalue."""
 
 LOADED = 1e3
-"""A torque that has taken up any play [N m]."""
+"""Torque beyond any play [N m]."""
 
 _BANDWIDTHS = tuple(np.geomspace(0.5, 500.0, 100).tolist())
-"""What is tried [Hz] to say which bandwidth would be stable."""
+"""Bandwidths [Hz] that are tried to suggest a stable one."""
 
 
 @dataclass(frozen=True)
@@ -47,11 +47,11 @@ class Gains:
     Attributes
     ----------
     position, velocity, integral : float
-        [N m/rad], [N m s/rad], [N m/(rad s)].
+        Gains [N m/rad], [N m s/rad], [N m/(rad s)].
     fractional : float
-        Of the derivative of the law's order, [N m s^order/rad].
+        Gain of the derivative of the law's order, [N m s^order/rad].
     proportional : float
-        Beside it [N m/rad].
+        Additional proportional gain of the fractional law [N m/rad].
     """
 
     position: float = 0.0
@@ -63,14 +63,14 @@ class Gains:
 
 @dataclass(frozen=True)
 class TwoMasses:
-    """A joint as the servo meets it, everything seen at the joint.
+    """Model of a joint for the servo, with all quantities seen at the joint.
 
     Attributes
     ----------
     link, rotor : float
         Inertias [kg m^2].
     stiffness : float
-        Of the gearbox, or infinite [N m/rad].
+        Stiffness of the gearbox [N m/rad], may be infinite.
     drag : float
         Slope of the friction on the link [N m s/rad].
     """
@@ -82,7 +82,7 @@ class TwoMasses:
 
     @classmethod
     def of(cls, joint: ElasticJoint, inertia: float, period: float, *, torque: float, drag: float) -> TwoMasses:
-        """Return the joint with a link of `inertia` [kg m^2], round a `torque` in its gearbox [N m]."""
+        """Return the joint with a link of `inertia` [kg m^2], linearized at a `torque` in its gearbox [N m]."""
         rotor = joint.motor_inertia * joint.gear_ratio**2
         slope = float(joint.stiffness.twist_derivatives(torque)[1])
         stiffness = 1.0 / slope if slope > 0.0 else math.inf
@@ -92,12 +92,12 @@ class TwoMasses:
 
     @property
     def total(self) -> float:
-        """Inertia of both together [kg m^2]."""
+        """Total inertia [kg m^2]."""
         return self.link + self.rotor
 
     def sampled(self, period: float) -> tuple[Array, Array]:
-        """Return the sampled system: (4, 4) for (q, q', rotor, rotor'), and (4,) for the torque (zero-order hold)."""
-        rates = np.zeros((5, 5))  # of the four and of the torque, which stays
+        """Return the sampled system (zero-order hold): (4, 4) for (q, q', rotor, rotor'), (4,) for the torque."""
+        rates = np.zeros((5, 5))  # of the four states and of the constant torque
         rates[0, 1] = rates[2, 3] = 1.0
         if self.stiffness == math.inf:
             rates[(1, 3), 1] = -self.drag / self.total
@@ -114,7 +114,7 @@ class TwoMasses:
 
 
 def exponential(matrix: Array) -> Array:
-    """Return the exponential of a small square matrix: its series at a fraction of it, squared up again."""
+    """Return the exponential of a small square matrix, by scaling and squaring of its series."""
     halvings = max(0, math.ceil(math.log2(max(float(abs(matrix).sum(axis=1).max()), 1e-300))) + 2)
     part, term = matrix / 2.0**halvings, np.eye(len(matrix))
     result: Array = term
@@ -127,7 +127,7 @@ def exponential(matrix: Array) -> Array:
 
 
 def gains(settings: ServoSettings, inertia: float) -> Gains:
-    """Return the gains for a joint whose link and rotor together have `inertia` [kg m^2]."""
+    """Return the gains for a joint with the total `inertia` [kg m^2] of link and rotor."""
     law, own, b = settings.kind, settings.position_gain, 2.0 * math.pi * settings.bandwidth
     if law == LINEARISING:
         return Gains()
@@ -143,8 +143,9 @@ def gains(settings: ServoSettings, inertia: float) -> Gains:
 def stiffness(settings: ServoSettings, plant: TwoMasses) -> float:
     """Return the static stiffness of the servo against an unknown torque on the joint [N m/rad].
 
-    Without integrator; of the motor, behind the gearbox. Exact linearisation takes the twist that the torque causes for
-    an acceleration of the link, and answers that as well: it is stiff, and stable, where 6 b^2 > c/M only.
+    It excludes the integrator and refers to the motor behind the gearbox. Exact linearisation interprets the twist
+    caused by the torque as an acceleration of the link and reacts to it: the stiffness is positive, and the loop
+    stable, only where 6 b^2 > c/M.
     """
     own = gains(settings, plant.total)
     if settings.kind == LINEARISING:
@@ -155,26 +156,28 @@ def stiffness(settings: ServoSettings, plant: TwoMasses) -> float:
 
 
 def filter_share(settings: ServoSettings) -> float:
-    """Return the part of the way that the filtered speed goes to a new reading in a period."""
+    """Return the coefficient of the low-pass filter of the speed for one period."""
     return 1.0 - math.exp(-2.0 * math.pi * settings.speed_filter * settings.period)
 
 
 def trim_share(settings: ServoSettings, own: Gains) -> float:
-    """Return the part of the way that the integrator's trim goes to the link in a period: as fast as it integrates."""
+    """Return the coefficient with which the integrator's trim follows the link in a period."""
     return 1.0 - math.exp(-settings.period * own.integral / own.position) if own.position > 0.0 else 0.0
 
 
 def law_weights(settings: ServoSettings) -> Array:
-    """Return what the present and past samples count in the fractional law, (terms + 1,) [s^-order]."""
+    """Return the weights of the present and past samples in the fractional law, (terms + 1,) [s^-order]."""
     return np.asarray(weights(settings.order, settings.terms) * settings.period**-settings.order)
 
 
 def feedback(settings: ServoSettings, plant: TwoMasses, own: Gains) -> Feedback:
-    """Return the servo's answer to errors, linear, as a function of rows and its memory: torque and new memory.
+    """Return the linear feedback of the servo as a function of rows and its state.
 
-    Rows say how what is meant depends on the state of a loop, whatever that holds. They come in as (link, motor,
-    turning, memory): how far link, motor and, for the feedback of its speed, motor are ahead of the reference, and
-    the memory, (6, n) or for the fractional law (6 + terms + 1, n), which begins with zeros.
+    It returns torque and new state.
+
+    A row is the dependence of a quantity on the state of a loop. The arguments are (link, motor, turning, memory): the
+    deviations of link, motor and, for the speed feedback, motor from the reference, and the servo's state, (6, n) or
+    for the fractional law (6 + terms + 1, n), which starts with zeros.
     """
     T, share, c = settings.period, filter_share(settings), law_weights(settings)
     trimming = trim_share(settings, own)
@@ -205,7 +208,7 @@ def feedback(settings: ServoSettings, plant: TwoMasses, own: Gains) -> Feedback:
 
 
 def memory_size(settings: ServoSettings) -> int:
-    """Return how many numbers the servo of a joint remembers, apart from its reference."""
+    """Return the number of state variables of a joint's servo, without its reference."""
     return MEMORY + (settings.terms + 1 if settings.kind == FRACTIONAL else 0)
 
 
@@ -220,14 +223,15 @@ def growth(settings: ServoSettings, plant: TwoMasses, encoders: str) -> float:
     link, motor = sees[0] @ x[:4], sees[1] @ x[:4]
     torque, memory = feedback(settings, plant, own)(link, motor, motor, x[4:])
     loop = np.vstack((moved @ x[:4] + np.outer(pushed, torque), memory))
-    used = [k for k in range(count) if k not in (8, 9) or own.integral > 0.0]  # an integrator without gain stays
+    # an integrator without gain has the eigenvalue 1
+    used = [k for k in range(count) if k not in (8, 9) or own.integral > 0.0]
     return float(abs(np.linalg.eigvals(loop[np.ix_(used, used)])).max())
 
 
 def require_stable(settings: ServoSettings, joint: ElasticJoint, inertia: float, encoders: str, number: int) -> None:
-    """Raise `ConfigurationError` unless joint `number` with a link of `inertia` [kg m^2] is stable under its servo.
+    """Raise `ConfigurationError` unless joint `number` with a link of `inertia` [kg m^2] is stable.
 
-    It must be so in the play of its gearbox and when that is loaded, on a link that slides and on one near rest.
+    It must be stable within the play of its gearbox and under load, for a sliding link and for a link near rest.
     """
     rotor, rest = joint.motor_inertia * joint.gear_ratio**2, float(joint.friction.derivatives(0.0)[1])
     plants = [

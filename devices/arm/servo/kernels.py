@@ -1,9 +1,10 @@
-"""A step of the servo of both joints as a part: reference, model, feedback, integrator and limit.
+"""Kernels of a servo step for both joints: reference, model, feedback, integrator and limit.
 
-Every kernel is made for one `ServoKind`, and compiled for what the chosen law needs, and no more.
+Every kernel is compiled for one `ServoKind`, with only the equations that its law needs.
 
-Speeds are never differences of readings alone: the speed of the *error* is filtered, and what a law takes for a
-measured speed is the reference's, less that. The filter then delays nothing that the reference foresees.
+Speeds are not computed from differences of readings alone. The speed of the *error* is filtered, and the measured speed
+is the speed of the reference less the filtered speed of the error. The filter therefore causes no delay for motion that
+the reference contains.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from haptics.jit import inlined_kernel, kernel
 from haptics.parts import address_of_part, call_part, record_at
 
 AT_MOTOR, AT_JOINT, AT_BOTH = range(3)
-"""Where the encoders are."""
+"""Mounting places of the encoders."""
 
 AXIS = np.dtype(
     [
@@ -61,7 +62,7 @@ AXIS = np.dtype(
         ("past", "<f8", (MAX_TERMS + 1,)),
     ]
 )
-"""The servo of one joint: law, reference and what the motor is to do for it, gains seen at the joint, memory."""
+"""Servo of one joint: law, reference and the resulting motor reference, gains seen at the joint, state."""
 
 SERVO_FIELDS: list[tuple[Any, ...]] = [
     ("step", "<i8"),
@@ -94,16 +95,17 @@ SERVO_FIELDS: list[tuple[Any, ...]] = [
     ("torque", "<f8", (2,)),
     ("error", "<f8", (2,)),
 ]
-"""The servo of both joints, whose part lies at ``step``. Handed in at each step: ``command`` and the encoders'
-``motor`` (over the gear ratio) and ``link`` [rad], the ``hand``'s torque on the joints [N m]; handed out: ``torque`` of
-the motors [N m], ``error`` [rad] of the links."""
+"""Servo of both joints; ``step`` is the address of the function that takes a step. Inputs of each step: ``command`` and
+the encoder readings ``motor`` (divided by the gear ratio) and ``link`` [rad], the ``hand``'s torque on the joints
+[N m]. Outputs: ``torque`` of the motors [N m], ``error`` of the links [rad].
+"""
 
 SERVO = np.dtype(SERVO_FIELDS)
 
 
 @kernel
 def servo_start(s: Any, q1: float, q2: float) -> None:
-    """Forget the past: the reference rests at the angles q1, q2 [rad]."""
+    """Reset the servo with the reference at rest at the angles q1, q2 [rad]."""
     s.started, s.now = 0, 0
     s.command[0], s.command[1] = q1, q2
     for i in range(2):
@@ -118,33 +120,33 @@ def servo_start(s: Any, q1: float, q2: float) -> None:
 
 
 def kind_of(record: Any) -> ServoKind:
-    """Return what kind of servo is in `record`, (1,) of dtype `SERVO`; both joints have the same law."""
+    """Return the kind of the servo in `record`, (1,) of dtype `SERVO`; both joints have the same law."""
     feed = int(record["axis"]["control"]["feed"][0, 0])
     return ServoKind(int(record["law"][0]), feed, bool(record["smooth"][0]), bool(record["knows_hand"][0]))
 
 
 def step_address(record: Any) -> int:
-    """Return where the part ``(servo, 0.0, 0.0)`` lies that takes a step of the servo in `record`, (1,)."""
+    """Return the address of the function ``(servo, 0.0, 0.0)`` that takes a step of the servo."""
     return address_of_part(_step(kind_of(record)), SERVO)
 
 
 def refer_address(record: Any) -> int:
-    """Return where the part lies that only brings the references to the present and tells what motors do for them."""
+    """Return the address of the function that updates only the references of joints and motors."""
     return address_of_part(refer_part(kind_of(record)), SERVO)
 
 
 @kernel
 def refer_motors(servo: int, refer: int, follows: bool, angles: Any, hand: Any, told: Any) -> None:
-    """Fill `told`, (6,) or more, with what motors are told that control their positions, all seen at the joint.
+    """Compute the references of position-controlled motors, seen at the joint, into `told`, (6,) or more.
 
     Parameters
     ----------
     servo : int
-        Where the record lies, of dtype `SERVO`.
+        Address of the record of dtype `SERVO`.
     refer : int
-        Where the part lies that brings its references to the present (`refer_address`).
+        Address of the function that updates its references (`refer_address`).
     follows : bool
-        Whether the torque is that of the load alone.
+        Whether the torque is the load alone.
     angles, hand : (2,) arrays
         Commanded joint angles [rad], and the hand's torques on the joints [N m].
     told : array
@@ -162,7 +164,7 @@ def refer_motors(servo: int, refer: int, follows: bool, angles: Any, hand: Any, 
 
 @inlined_kernel
 def servo_step(s: Any) -> None:
-    """Fill in the motor torques [N m] for one period, from the inputs in record `s`, which has `SERVO_FIELDS`."""
+    """Compute the motor torques [N m] for one period; `s` has `SERVO_FIELDS`."""
     call_part(s.step, s, 0.0, 0.0)
 
 
@@ -174,9 +176,9 @@ def start_servos(servos: Any, angles: Any) -> None:
 
 @inlined_kernel
 def _measure(s: Any, a: Any, i: int) -> tuple[Any, Any, Any]:
-    """Return how far link, motor and, in the eyes of the feedback of its speed, motor are behind the reference [rad].
+    """Return the errors [rad] of link, motor and, for the feedback of its speed, motor.
 
-    The model's twist stands for a missing encoder.
+    The twist of the model replaces a missing encoder.
     """
     c, r = a.control, a.wanted
     twist = r.motor_angle / c.joint.gear_ratio - r.position
@@ -191,7 +193,7 @@ def _measure(s: Any, a: Any, i: int) -> tuple[Any, Any, Any]:
 
 @inlined_kernel
 def _filter(s: Any, a: Any, link: Any, turning: Any) -> None:
-    """Advance the filtered speeds of the errors [rad/s]."""
+    """Update the filtered speeds of the errors [rad/s]."""
     if s.started:
         a.link_rate += s.filter * ((link - a.link_error) / s.period - a.link_rate)
         a.motor_rate += s.filter * ((turning - a.motor_error) / s.period - a.motor_rate)
@@ -200,12 +202,12 @@ def _filter(s: Any, a: Any, link: Any, turning: Any) -> None:
 
 @inlined_kernel
 def _overlook(s: Any, a: Any, link: Any, turning: Any) -> None:
-    """Leave the speed of the error to the law."""
+    """Do nothing: the law computes the speed of the error itself."""
 
 
 @inlined_kernel
 def _fractional(s: Any, a: Any, link: Any, motor: Any) -> Any:
-    """Return the motor torque [N m] that the fractional law asks for."""
+    """Return the motor torque [N m] of the fractional law."""
     r = a.wanted
     if not s.started:
         a.past[:] = motor
@@ -215,7 +217,7 @@ def _fractional(s: Any, a: Any, link: Any, motor: Any) -> Any:
 
 @inlined_kernel
 def _linearised(s: Any, a: Any, link: Any, motor: Any) -> Any:
-    """Return the motor torque [N m] that exact linearisation asks for."""
+    """Return the motor torque [N m] of exact linearisation."""
     c, r, u = a.control, a.wanted, a.control.joint.gear_ratio
     q, omega = r.position - link, r.motor_velocity - u * a.motor_rate
     return linearise_elastic(c, r, q, r.velocity - a.link_rate, r.motor_angle - u * motor, omega)
@@ -223,9 +225,9 @@ def _linearised(s: Any, a: Any, link: Any, motor: Any) -> Any:
 
 @inlined_kernel
 def _tracked(s: Any, a: Any, link: Any, motor: Any) -> Any:
-    """Return the motor torque [N m] that any other law asks for, without integrator.
+    """Return the motor torque [N m] of any other law, without integrator.
 
-    Where there are encoders on both sides, feedback is of the motor: round a link behind a spring it would be unstable.
+    With encoders on both sides, the feedback uses the motor: feedback of a link behind a spring would be unstable.
     """
     c, r, u = a.control, a.wanted, a.control.joint.gear_ratio
     wanted = u * r.velocity if c.feedback == CONVENTIONAL else r.motor_velocity
@@ -246,16 +248,17 @@ def _act_bounded(s: Any, a: Any, link: Any, motor: Any) -> Any:
 
 @functools.cache
 def _acting(kind: int) -> tuple[Callable[..., None], Callable[..., Any]]:
-    """Return what makes speeds of the errors, and what makes of both the torque, for a law of this kind."""
+    """Return the functions for the speeds of the errors and for the torque, for a law of this kind."""
     if kind == SLIDING:
         return _overlook, _act_bounded
     law: Callable[..., Any] = _LAWS.get(kind, _tracked)
 
     @inlined_kernel
     def act(s: Any, a: Any, link: Any, motor: Any) -> Any:
-        """Return the motor torque [N m] with integrator and limit, and calmed at rest.
+        """Return the motor torque [N m] with integrator and limit, calmed at rest.
 
-        The integrator has the motor's error, trimmed slowly to the link's: the link swings on its spring.
+        The integrator uses the motor's error with a slow correction towards the link's error, because the link
+        oscillates on its spring.
         """
         a.trim += a.trim_share * (link - motor - a.trim)
         error = motor + a.trim
@@ -268,7 +271,7 @@ def _acting(kind: int) -> tuple[Callable[..., None], Callable[..., Any]]:
 
 @functools.cache
 def _step(kind: ServoKind) -> Callable[..., None]:
-    """Return the part that takes a step of the servo."""
+    """Return the function that takes a step of the servo."""
     refer = refer_part(kind)
     look, act = _acting(kind.law)
 

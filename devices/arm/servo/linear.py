@@ -1,8 +1,8 @@
-"""The servo of one joint on rows: reference, feed-forward and feedback as linear functions of a loop's state.
+"""Linear model of the servo of one joint: reference, feed-forward and feedback.
 
-A row says how a quantity depends on the state of a loop at its last tick, whatever that holds. The feedback is the one
-by which the gains are judged (`devices.arm.servo.gains`); reference and feed-forward are those of the kernels, round a
-steady motion: friction has the slope it has there, the gearbox the stiffness that it has under a torque.
+A row is the dependence of a quantity on the state of a loop at its last tick. The feedback is the same as in the
+stability check of the gains (`devices.arm.servo.gains`). Reference and feed-forward are the same as in the kernels,
+linearized at a steady motion: friction has its slope there, and the gearbox its stiffness under a torque.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from devices.arm.servo.settings import FLATNESS, LINEARISING, RIGID, ServoSettin
 Array = NDArray[np.float64]
 
 _STEADY = 1.0
-"""A speed at which friction is viscous only [rad/s]."""
+"""Speed at which friction has only a viscous slope [rad/s]."""
 
 _CHAIN = 6
-"""What a smooth reference remembers besides the commands of a tick: mean, its rate, lag, and three of the chain."""
+"""State of a smooth reference besides the commands of a tick: mean, its rate, lag, and three of the chain."""
 
 
 @dataclass(frozen=True)
 class Motion:
-    """What the reference of a joint does: angle and four derivatives."""
+    """Motion of a joint's reference: angle and four derivatives."""
 
     position: Array
     velocity: Array
@@ -42,7 +42,7 @@ class Motion:
 
 @dataclass(frozen=True)
 class Load:
-    """What a link bears beside its own inertia and friction, and its first two derivatives."""
+    """Load of a link besides its own inertia and friction, and its first two derivatives."""
 
     torque: Array
     rate: Array
@@ -51,7 +51,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Told:
-    """What a motor is to do, seen at the joint: angle, speed, and the torque that it takes."""
+    """Motor reference, seen at the joint: angle, speed and feed-forward torque."""
 
     angle: Array
     speed: Array
@@ -59,27 +59,27 @@ class Told:
 
 
 class LinearReference:
-    """The reference of one joint on rows, and what its motor has to do for it.
+    """Linear model of the reference of one joint and of the resulting motor reference.
 
     Parameters
     ----------
     settings : ServoSettings
-        Which law.
+        Selects the law.
     joint : ElasticJoint
-        The model of the joint in the control.
+        Model of the joint in the control.
     inertia : float
-        Of its link in the present pose [kg m^2].
+        Inertia of its link in the present pose [kg m^2].
     torque : float
-        In the gearbox [N m].
+        Torque in the gearbox [N m].
     chain : (1,) structured array
         With `CHAIN_FIELDS`.
     period : float
-        From step to step [s].
+        Period of the steps [s].
 
     Attributes
     ----------
     feeds : bool
-        Whether the law feeds forward what the load of the link does.
+        Whether the law feeds forward the load of the link.
     """
 
     def __init__(
@@ -94,11 +94,11 @@ class LinearReference:
 
     @property
     def size(self) -> int:
-        """How many rows its memory has."""
+        """Number of rows of its state."""
         return int(self._chain["window"]) + _CHAIN if self._settings.smooth else 1
 
     def refer(self, own: Array, command: Array, step: int) -> Motion:
-        """Bring the reference to the `command` of this step of the tick; `own` are its rows, changed in place."""
+        """Update the reference with the `command` of this step of the tick; `own` is modified in place."""
         T = self._period
         if not self._settings.smooth:
             velocity = (command - own[0]) / T
@@ -117,7 +117,7 @@ class LinearReference:
         return Motion(middle + error[0] + h * q1, q1 + h * q2, q2 + h * error[3], error[3] + h * snap, snap)
 
     def told(self, r: Motion, load: Load) -> Told:
-        """Return what the motor has to do for the motion `r` under `load`; (20), (25), (27)."""
+        """Return the motor reference for the motion `r` under `load`; (20), (25), (27)."""
         if not self.feeds:
             return Told(r.position, r.velocity, load.torque)
         F, M, give = self._slope, self._inertia, self._twist if self._elastic else 0.0
@@ -129,20 +129,20 @@ class LinearReference:
 
 
 class LinearServo(LinearReference):
-    """The servo of one joint on rows: reference, feed-forward and feedback.
+    """Linear model of the servo of one joint: reference, feed-forward and feedback.
 
     Parameters
     ----------
     settings : ServoSettings
-        Which law.
+        Selects the law.
     encoder : str
-        "motor", "joint" or "both": where the encoders are.
+        Mounting place of the encoders: "motor", "joint" or "both".
     joint : ElasticJoint
-        The model of the joint in the control.
+        Model of the joint in the control.
     inertias : (float, float)
-        Of its link at home, for which the gains are, and in the present pose [kg m^2].
+        Inertia of its link at home, which determines the gains, and in the present pose [kg m^2].
     torque : float
-        In the gearbox [N m].
+        Torque in the gearbox [N m].
     chain : (1,) structured array
         With `CHAIN_FIELDS`.
     """
@@ -160,15 +160,18 @@ class LinearServo(LinearReference):
 
     @property
     def size(self) -> int:
-        """How many rows its memory has, that of the feedback first."""
+        """Number of rows of its state, with the feedback's rows first."""
         return self._memory + super().size
 
     def refer(self, own: Array, command: Array, step: int) -> Motion:
-        """Bring the reference to the `command` of this step of the tick; `own` are its rows, changed in place."""
+        """Update the reference with the `command` of this step of the tick; `own` is modified in place."""
         return super().refer(own[self._memory :], command, step)
 
     def torque(self, rows: Array, r: Motion, load: Load, seen: tuple[Array, Array]) -> Array:
-        """Return the motor's torque, seen at the joint, for the motion `r` under `load`; `seen` are link and motor."""
+        """Return the motor torque, seen at the joint, for the motion `r` under `load`.
+
+        `seen` are the measured angles of link and motor.
+        """
         told = self.told(r, load)
         twist = told.angle - r.position
         link, motor = seen[0] - r.position, seen[1] - told.angle
@@ -182,16 +185,16 @@ class LinearServo(LinearReference):
 
 
 class KnownHand:
-    """What a law knows of the hand's torques on the joints: values, rates and second derivatives, (2, n) each.
+    """Estimates of the hand's torques on the joints: values, rates and second derivatives, (2, n) each.
 
     Parameters
     ----------
     settings : ServoSettings
-        Whether it knows them at all, and how fast.
+        Whether the law uses the hand's torques, and the filter.
     rows : (4, n) array
-        Its memory, values and rates, changed in place.
+        State, values and rates, modified in place.
     period : float
-        From step to step [s].
+        Period of the steps [s].
     """
 
     def __init__(self, settings: ServoSettings, rows: Array, period: float) -> None:
@@ -200,7 +203,7 @@ class KnownHand:
         self.accelerations = np.zeros_like(self.rates)
 
     def step(self, hand: Array) -> None:
-        """Learn in the next step what the hand does: two poles, implicitly."""
+        """Filter the hand's torques for the next step: two poles, implicit."""
         if not self._knows:
             return
         T, b, before = self._period, self._pole, self.rates.copy()
@@ -210,7 +213,7 @@ class KnownHand:
 
 
 def load_of(i: int, joint: LinearReference, motions: Sequence[Motion], between: float, hand: KnownHand) -> Load:
-    """Return what the law believes that the link of joint `i` bears: the other link by their inertia, and the hand."""
+    """Return the modelled load of the link of joint `i`: coupling with the other link, and the hand."""
     other, h = motions[1 - i], between if joint.feeds else 0.0
     return Load(
         h * other.acceleration - hand.torques[i],

@@ -1,7 +1,7 @@
-"""An arm in a hand as a linear system in time: links, rotors and gears round a steady motion, and its force sensor.
+"""Linear model in continuous time of an arm held by a hand, at a steady motion.
 
-Friction has its viscous slope there, and the gearbox the stiffness that it has under the friction of the joint. Between
-two steps of a controller the motion is exact.
+Friction has its viscous slope, and the gearbox its stiffness under the friction of the joint. The motion between two
+steps of a controller is exact.
 """
 
 from __future__ import annotations
@@ -19,41 +19,41 @@ from devices.arm.servo.servo import Pair, link_inertia
 Array = NDArray[np.float64]
 
 PLANT = 8
-"""Angles and speeds of both links, then of both rotors, all seen at the joints."""
+"""Number of state variables: angles and speeds of both links, then of both rotors, all seen at the joints."""
 
 
 @dataclass(frozen=True)
 class Grip:
-    """The hand on the handle: a spring [N/m] and a damper [N s/m]."""
+    """Impedance of the hand on the handle: a spring [N/m] and a damper [N s/m]."""
 
     stiffness: float
     damping: float
 
 
 class Mechanism:
-    """An arm about a pose, in the grip of a hand that holds still.
+    """Arm linearized at a pose, held by a hand at rest.
 
     Parameters
     ----------
     body : ArmBody
         The arm.
     grip : Grip
-        Of the hand.
+        Impedance of the hand.
     tick : float
-        The force sensor shows the inertia of the handle as its mean over this time [s].
+        Time over which the measured inertial force of the handle is averaged [s].
     step : float
-        The torques of the motors are held for so long [s].
+        Time for which the torques of the motors are held [s].
     pose : (float, float)
         Joint angles [rad].
 
     Attributes
     ----------
     jacobian : (2, 2) array
-        Of the end effector.
+        Jacobian of the end effector.
     moved : (8, 10) array
-        What a step makes of the plant and the torques of both motors.
+        State after a step as a function of the state and of the torques of both motors.
     force : (2, 10) array
-        What the sensor shows of the plant and of the handle's velocity at the last tick [N].
+        Measured force as a function of the state and of the handle's velocity at the last tick [N].
     """
 
     def __init__(self, body: ArmBody, grip: Grip, tick: float, step: float, pose: Pair) -> None:
@@ -66,7 +66,7 @@ class Mechanism:
 
 
 def _gear(body: ArmBody, torque: float) -> tuple[float, float]:
-    """Return stiffness [N m/rad] and damping [N m s/rad] of the true gearbox under `torque`; infinite if rigid."""
+    """Return stiffness [N m/rad] and damping [N m s/rad] of the gearbox under `torque`; infinite if rigid."""
     drive = body.drives[0]
     if drive.coupling != "elastic":
         return math.inf, 0.0
@@ -76,7 +76,7 @@ def _gear(body: ArmBody, torque: float) -> tuple[float, float]:
 
 
 def _rates(body: ArmBody, grip: Grip, pose: Pair, torque: float) -> Array:
-    """Return the time derivative of the plant's state under held motor torques, (8, 10): of the eight and of both."""
+    """Return the time derivative of the state, (8, 10), for the state and the held motor torques."""
     links, jacobian = link_inertia(body.links, pose, body.linkage), body.linkage.jacobians([pose])[0]
     rotor, (stiffness, damping) = body.rotor_inertia * body.reduction**2, _gear(body, torque)
     rates = np.zeros((PLANT, PLANT + 2))
@@ -98,7 +98,7 @@ def _rates(body: ArmBody, grip: Grip, pose: Pair, torque: float) -> Array:
 
 
 def _sampled(rates: Array, period: float) -> Array:
-    """Return what a period does to the state under held torques, (8, 10)."""
+    """Return the state after a period under held torques, (8, 10), as a function of state and torques."""
     field = np.zeros((PLANT + 2, PLANT + 2))
     field[:PLANT] = rates
     return exponential(period * field)[:PLANT]

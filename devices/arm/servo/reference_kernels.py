@@ -1,4 +1,4 @@
-"""What the joints are to do, as kernels made for one kind of servo: reference, load, and what the motors do for it."""
+"""Kernels for the references of joints and motors, compiled for one kind of servo."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from haptics.jit import inlined_kernel, kernel
 
 
 class ServoKind(NamedTuple):
-    """What decides which equations a servo has.
+    """Properties that select the equations of a servo.
 
     Attributes
     ----------
     law : int
-        Of `devices.arm.servo.settings.LAWS`.
+        A value of `devices.arm.servo.settings.LAWS`.
     feed : int
-        The model of the joint in its feed-forward (`devices.arm.flatness.control_kernels`).
+        Model of the joint in its feed-forward (`devices.arm.flatness.control_kernels`).
     smooth, knows_hand : bool
         Whether a smooth reference follows the command, and whether the hand's torque is fed forward.
     """
@@ -36,13 +36,12 @@ class ServoKind(NamedTuple):
 
 @inlined_kernel
 def _smoothly(s: Any, a: Any, command: Any) -> None:
-    """Let a smooth reference of joint `a` follow the command."""
     follow(s, a, a.wanted, command, s.period)
 
 
 @inlined_kernel
 def _at_once(s: Any, a: Any, command: Any) -> None:
-    """Make the command the reference of joint `a`, with its speed."""
+    """Set the reference of joint `a` to the command and its speed."""
     r = a.wanted
     r.position, r.velocity = command, (command - a.average) / s.period
     a.average = command
@@ -50,7 +49,7 @@ def _at_once(s: Any, a: Any, command: Any) -> None:
 
 @inlined_kernel
 def _know_hand(s: Any) -> None:
-    """Advance what is known of the hand's torques [N m] and their derivatives: two poles, implicitly, always stable."""
+    """Filter the hand's torques [N m] and their derivatives: two poles, implicit, always stable."""
     T, b = s.period, s.hand_pole
     for i in range(2):
         before = s.known_rate[i]
@@ -61,12 +60,12 @@ def _know_hand(s: Any) -> None:
 
 @inlined_kernel
 def _know_nothing(s: Any) -> None:
-    """Know nothing of the hand."""
+    """Do nothing: the hand's torque is not fed forward."""
 
 
 @inlined_kernel
 def _bear(s: Any) -> None:
-    """Fill in the load of both links where nothing is fed forward: their weight, if it is held, less the hand."""
+    """Compute the load of both links without feed-forward: weight, if it is held, less the hand's torque."""
     r, o = s.axis[0].wanted, s.axis[1].wanted
     g1, g2 = gravity(s.links, r.position, o.position)
     w = 1.0 if s.holds_weight else 0.0
@@ -75,9 +74,9 @@ def _bear(s: Any) -> None:
 
 @inlined_kernel
 def _load(s: Any) -> None:
-    """Fill in inertia and load of both links at the reference: what the model knows of weight, coupling and hand.
+    """Compute inertia and load of both links at the reference: weight, coupling and hand in the model.
 
-    The load changes with the other joint's acceleration; its derivatives hold all else for constant, as the paper does.
+    The load includes the other joint's acceleration. Its derivatives treat all else as constant, as in the paper.
     """
     r, o = s.axis[0].wanted, s.axis[1].wanted
     g1, g2 = gravity(s.links, r.position, o.position)
@@ -93,10 +92,10 @@ def _load(s: Any) -> None:
 
 @inlined_kernel
 def _rub(friction: Any, r: Any) -> None:
-    """Add to the load of row `r` the friction at the reference's speed.
+    """Add the friction at the reference's speed to the load of row `r`.
 
-    Exact linearisation takes it so: friction at the measured speed, as in (14) and (15), would make of a friction that
-    is steep at rest a feedback that no sampled servo can bear, F'/M [1/s] against the sampling rate.
+    It is used by exact linearisation. Friction at the measured speed, as in (14) and (15), would turn friction that is
+    steep at rest into a feedback that is unstable in a sampled servo, F'/M [1/s] against the sampling rate.
     """
     F, F1, F2 = smooth_friction(friction, r.velocity)
     r.load += F
@@ -106,12 +105,12 @@ def _rub(friction: Any, r: Any) -> None:
 
 @inlined_kernel
 def _rub_not(friction: Any, r: Any) -> None:
-    """Leave friction to the feed-forward."""
+    """Do nothing: friction is part of the feed-forward."""
 
 
 @functools.cache
 def refer_part(kind: ServoKind) -> Callable[..., None]:
-    """Return the part that brings the reference of both joints to the present, and what their motors do for it."""
+    """Return the function that updates the references of both joints and the resulting motor references."""
     move, know = _smoothly if kind.smooth else _at_once, _know_hand if kind.knows_hand else _know_nothing
     load, rub = _bear if kind.feed == NONE else _load, _rub if kind.law == LINEARISING else _rub_not
     prepare = feed_elastic if kind.feed == ELASTIC else feed_rigid

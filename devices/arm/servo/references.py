@@ -1,4 +1,4 @@
-"""References for a motor controller that controls the positions of its motors itself."""
+"""References for a drive that controls the positions of its motors itself."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ Vector = NDArray[np.float64]
 
 
 class MotorReferences:
-    """What the motors are told, tick by tick: angles, speeds and torques, all seen at the joint.
+    """References of the motors per tick: angles, speeds and torques, all seen at the joint.
 
     ===========  =============================================================================================
-    `pid`        the command and its speed; the torque holds the weight, if the settings say so
+    `pid`        the command and its speed; the torque holds the weight, depending on the settings
     `flatness`   angle and speed of the motor of an elastic joint, (25), and its torque (20) (Weigand et al. 2020)
-    `rigid`      the same of a rigid joint, (27)
+    `rigid`      angle, speed and torque of the motor of a rigid joint, (27)
     ===========  =============================================================================================
 
     Parameters
     ----------
     settings : ServoSettings
-        Law and reference; its gains are the motor controller's affair.
+        Law and reference; its gains are not used, because the drive has its own.
     links, joints, placed :
         As for `devices.arm.servo.servo.new_servo`.
     period : float
-        Of the tick [s].
+        Period of the tick [s].
 
     Raises
     ------
     ConfigurationError
-        If the law has no references for the motors: exact linearisation, fractional and sliding-mode give torques.
+        If the law has no references for the motors: exact linearisation, fractional and sliding-mode compute torques.
     """
 
     def __init__(
@@ -66,22 +66,22 @@ class MotorReferences:
 
     @property
     def places(self) -> tuple[int, int, bool]:
-        """What `devices.arm.servo.kernels.refer_motors` is told of it; it must live as long as that is used."""
+        """First arguments of `devices.arm.servo.kernels.refer_motors`; valid while this object exists."""
         return self._servo.ctypes.data, kernels.refer_address(self._servo), self._follows
 
     def start(self, angles: Pair) -> None:
-        """Begin at rest at the joint angles, (2,) [rad]."""
+        """Start at rest at the joint angles, (2,) [rad]."""
         kernels.start_servos(self._servo, np.asarray(angles, np.float64))
 
     def step(self, angles: ArrayLike, hand: ArrayLike = (0.0, 0.0)) -> tuple[Vector, Vector, Vector]:
-        """Take the command of a tick and return what the motors are told.
+        """Return the references of the motors for the command of a tick.
 
         Parameters
         ----------
         angles : (2,) array
             Commanded joint angles [rad].
         hand : (2,) array
-            Torque of the hand on the joints [N m]; counts if the settings say that the law knows it.
+            Torque of the hand on the joints [N m]; used if the law feeds it forward.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Kernels that keep a joint from hunting (a limit cycle) at rest, and its integrator from windup (anti-windup)."""
+"""Kernels that prevent hunting (a limit cycle) of a joint at rest, and integrator windup."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from haptics.jit import inlined_kernel
 
 @inlined_kernel
 def rest(s: Any, a: Any, error: Any, seen: Any) -> Any:
-    """Return whether the integrator of joint `a` stands still, and yield while the reference rests.
+    """Return True if the integrator of joint `a` is held, and yield while the reference rests.
 
-    To yield is to put up, slowly, with the error `seen` by the feedback: the motor does not go on pushing against the
-    friction that stopped the joint, all of which then holds it against the hand. A joint that is moved further than
-    friction could have kept it off yields no more until the reference moves again.
+    Yielding means to accept the error `seen` by the feedback slowly: the motor stops pushing against the friction that
+    stopped the joint, so that all of this friction can hold the joint against the hand. A joint that is moved further
+    than friction can explain does not yield again until the reference moves.
     """
     if a.wanted.velocity != 0.0 or a.wanted.acceleration != 0.0:
         a.insists = 0
@@ -31,10 +31,10 @@ def rest(s: Any, a: Any, error: Any, seen: Any) -> Any:
 
 @inlined_kernel
 def integrate(s: Any, a: Any, tau: Any, error: Any, resting: Any) -> Any:
-    """Add the integrator to the torque [N m] and keep both within the limit (anti-windup).
+    """Add the integrator to the torque [N m] and limit both (anti-windup).
 
-    At rest it stands still: it would only wind up until the joint breaks away, and again on the other side. Nor does it
-    grow at the limit.
+    At rest the integrator is held: it would only wind up until the joint breaks away, and then again in the other
+    direction. Nor does it grow at the limit.
     """
     u = a.control.joint.gear_ratio
     step = 0.0 if resting else s.period * a.integral_gain * error
@@ -47,10 +47,10 @@ def integrate(s: Any, a: Any, tau: Any, error: Any, resting: Any) -> Any:
 
 @inlined_kernel
 def calm(s: Any, a: Any, tau: Any, motor: Any, resting: Any) -> Any:
-    """Return the torque [N m], or its mean once a joint at rest has only flickered between steps of its encoder.
+    """Return the torque [N m], or its mean if a joint at rest only moves between encoder steps.
 
-    No step of the encoder need agree with the torque that holds the gearbox; the rotor, which nothing else holds, would
-    hop to and fro between two of them for ever.
+    The torque that the gearbox needs may lie between the torques of two encoder steps. The rotor, which nothing else
+    holds, would then oscillate between the two steps permanently.
     """
     if not resting or s.knows_hand or abs(motor - a.anchor) > a.calm_band:
         a.anchor, a.calm, a.calm_torque = motor, 0, tau

@@ -1,4 +1,4 @@
-"""The servo of both joints of an arm, made ready for its kernel."""
+"""Kernel records of the servo of both joints."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ from haptics.jit import kernel
 from haptics.records import Rows
 
 ENCODERS = {"motor": kernels.AT_MOTOR, "joint": kernels.AT_JOINT, "both": kernels.AT_BOTH}
-"""Where the encoders are, by the name used in settings."""
+"""Mounting places of the encoders, by the name used in settings."""
 
 _PATIENCE = 0.05
-"""For how long a joint at rest must have been calm until its torque is held [s]."""
+"""Time for which a joint at rest must be calm until its torque is held [s]."""
 
 _YIELDING = 0.02
-"""In what time a servo at rest yields to the error of a joint that is free [s]; behind a spring it takes longer."""
+"""Time constant with which a servo at rest yields to the error of a free joint [s]; behind a spring it takes longer."""
 
 _FLICKER = 4.5
-"""Within how many steps of its encoder a joint is calm."""
+"""Maximum motion of a calm joint in encoder steps."""
 
 _NO_FRICTION = SmoothCoulomb(0.0, 0.0, 1.0)
 
@@ -82,7 +82,7 @@ def _law(settings: ServoSettings, joint: ElasticJoint, own: Gains) -> ServoLaw:
 
 
 def _breakaway(joint: ElasticJoint) -> float:
-    """Return the largest friction of a joint near rest [N m]: what holds it against the servo."""
+    """Return the maximum dry friction of a joint near rest [N m], which holds it against the servo."""
     speeds = np.geomspace(1e-6, 1.0, 200)
     viscosity = float(joint.friction.derivatives(speeds[-1])[1])
     dry = joint.friction(np.concatenate((speeds, -speeds))) - viscosity * np.concatenate((speeds, -speeds))
@@ -92,7 +92,7 @@ def _breakaway(joint: ElasticJoint) -> float:
 def _model(
     settings: ServoSettings, links: Links, period: float, tick: float, placed: PlacedLinkage | None
 ) -> NDArray[Any]:
-    """Return a record, (1,), with everything but the joints and their gains."""
+    """Return a record, (1,), without the joints and their gains."""
     record = np.zeros(1, kernels.SERVO)
     links.fill(record["links"], placed)
     fill_chain(record, settings.reference_frequency, period, tick)
@@ -109,7 +109,7 @@ def new_references(
     period: float,
     placed: PlacedLinkage | None = None,
 ) -> NDArray[Any]:
-    """Return the reference and the model of both joints alone, (1,) of dtype `kernels.SERVO`, for a `period` [s]."""
+    """Return reference and model of both joints only, (1,) of dtype `kernels.SERVO`, for a `period` [s]."""
     record = _model(settings, links, period, period, placed)
     for i, joint in enumerate(joints):
         record["axis"]["control"][0, i] = _law(settings, joint, Gains(velocity=1.0)).record(joint)[0]
@@ -133,28 +133,28 @@ def new_servo(
     Parameters
     ----------
     settings : ServoSettings
-        Which law.
+        Selects the law.
     links : Links
-        The rigid arm in the model of the law.
+        Rigid arm in the model of the law.
     joints : sequence of ElasticJoint
-        The two joints in that model.
+        Both joints in the model of the law.
     pose : (2,)
-        Joint angles [rad] whose inertia the gains are for: the middle of the workspace.
+        Joint angles [rad] whose inertia determines the gains: the middle of the workspace.
     encoders : str
-        "motor", "joint" or "both"; exact linearisation needs both, the others work with any.
+        "motor", "joint" or "both"; exact linearisation needs both, the other laws work with any.
     resolution : (2,)
-        Smallest steps of the encoders that the feedback reads, seen at the joint [rad].
+        Encoder steps in the feedback, seen at the joint [rad].
     torque_limit : (2,)
-        Of the motors [N m].
+        Torque limits of the motors [N m].
     placed : PlacedLinkage, optional
-        How the links stand; by default as their own coordinates say.
+        Placement of the links; by default in their own coordinates.
     tick : float
         Time from one command to the next [s].
 
     Raises
     ------
     ConfigurationError
-        If the law does not suit the joints or the encoders, or a joint is unstable under its gains.
+        If the law does not suit the joints or the encoders, or a joint is unstable with its gains.
     """
     if encoders not in ENCODERS:
         raise ConfigurationError(f"encoders = {encoders!r}: must be one of {', '.join(ENCODERS)}.")

@@ -1,4 +1,4 @@
-"""Which servo law the arm has, and its numbers."""
+"""Settings of the arm's servo law."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ NEED_DERIVATIVES = (FLATNESS, RIGID, LINEARISING)
 """Laws that need a reference with derivatives."""
 
 MAX_TERMS = 63
-"""Longest memory of the fractional law, besides the present sample."""
+"""Maximum number of past samples of the fractional law, without the present sample."""
 
 
 @documented
 @dataclass(frozen=True)
 class ServoSettings:
-    """The servo of both joints.
+    """Settings of the servo of both joints.
 
-    Without gains of its own the servo works them out from the bandwidth, so that joint, rotor and integrator have
-    their poles there. Gains given by a person are seen at the joint.
+    Without explicit gains they follow from the bandwidth, so that joint, rotor and integrator have their poles there.
+    Explicit gains are seen at the joint.
     """
 
     law: str = choice("pid", LAWS, doc="servo law")
@@ -139,7 +139,7 @@ class ServoSettings:
 
     @property
     def kind(self) -> int:
-        """The law as kernels know it."""
+        """Number of the law in the kernels."""
         return LAWS[self.law]
 
     @property

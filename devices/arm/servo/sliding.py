@@ -1,10 +1,10 @@
-"""An arm under its servo in a hand, as one linear system per tick: servo law, filters, gears, links, sensor, grip.
+"""Arm under its servo, held by a hand, as one linear system per tick.
 
-Everything is linear round a steady motion, and encoders have no steps. The mechanism is that of
-`devices.arm.servo.mechanism`; the servo's part is the one by which its gains are judged (`devices.arm.servo.gains`),
-with the reference and the feed-forward besides.
+The model is linearized at a steady motion, without encoder quantization. The mechanism is the same as in
+`devices.arm.servo.mechanism`. The servo is the same as in the stability check of the gains
+(`devices.arm.servo.gains`), with reference and feed-forward in addition.
 
-Every quantity is a row: how it depends on the state at the last tick and on the joint angles commanded since.
+Every quantity is a row: its dependence on the state at the last tick and on the joint angles commanded since.
 """
 
 from __future__ import annotations
@@ -26,14 +26,15 @@ from haptics.design import SampledArm, sliding_mass_limit
 Array = NDArray[np.float64]
 
 _OWN = 16
-"""Plant, the handle's velocity at the tick, the angles commanded last, the hand's torques and their rates as known."""
+"""State variables: plant, handle velocity at the tick, latest commanded angles, filtered hand torques and their rates.
+"""
 
 
 class _Loop:
-    """The arm on rows of its state at the last tick and of the command since.
+    """System matrices of the arm, as rows of the state at the last tick and of the command since.
 
-    The state: the plant, the handle's velocity at the last tick, the angles commanded then, what is known of the hand's
-    torques and their rates, and the memory of both servos.
+    The state consists of the plant, the handle's velocity at the last tick, the angles commanded then, the filtered
+    hand torques and their rates, and the state of both servos.
     """
 
     def __init__(
@@ -65,7 +66,7 @@ class _Loop:
         self._force[:, : PLANT + 2] = arm.force
 
     def sampled(self) -> SampledArm:
-        """Advance by a tick, and return what that does."""
+        """Advance by a tick, and return the resulting system."""
         x, size, hand = self._rows, self._size, self._jacobian.T @ self._force @ self._rows[: self._size]
         before, after = x[10:12].copy(), np.eye(2, size + 2, size)
         x[8:10], x[10:12] = self._jacobian @ x[2:4], after
@@ -97,20 +98,20 @@ def sampled_arm(
     tick: float,
     pose: Pair,
 ) -> SampledArm:
-    """Return the arm under its servo in a hand, from tick to tick, about a pose.
+    """Return the arm under its servo, held by a hand, from tick to tick, linearized at a pose.
 
     Parameters
     ----------
     body : ArmBody
         The arm.
     joints : (ElasticJoint, ElasticJoint)
-        The model of its joints in its control.
+        Model of its joints in its control.
     settings : ServoSettings
-        Its servo.
+        Settings of its servo.
     grip : Grip
-        Of the hand.
+        Impedance of the hand.
     tick : float
-        [s].
+        Period of a tick [s].
     pose : (float, float)
         Joint angles [rad].
     """
@@ -126,14 +127,15 @@ def least_mass(
     tick: float,
     places: tuple[Pair, ...],
 ) -> float:
-    """Return the smallest virtual mass with which a contact that slides does not shake the arm [kg].
+    """Return the smallest virtual mass with which a sliding contact does not destabilize the arm [kg].
 
     Parameters
     ----------
     body, joints, settings, grip, tick : ArmBody, its ``model_joints``, ServoSettings, Grip, float
-        As for `sampled_arm`; a file that joints are read from may have changed while its name has not.
+        As for `sampled_arm`. The joints are an argument because a file from which they are read may change under the
+        same name.
     places : tuple of (x, y)
-        Where the end effector may be [m]; one near that needs most counts.
+        Positions of the end effector [m]; the result is the maximum over all of them.
     """
     return sliding_mass_limit(
         [sampled_arm(body, joints, settings, grip, tick, body.angles(*place)) for place in places]

@@ -1,4 +1,4 @@
-"""The emulated drive whose motors are those of the arm, set up and started with it."""
+"""Emulated drive whose motors turn the arm."""
 
 from __future__ import annotations
 
@@ -14,40 +14,40 @@ from devices.emulators.times import BusTime
 from devices.emulators.wire_faults import WireFaults
 
 CURRENT = 10.0
-"""Largest current of a motor [A]."""
+"""Maximum current of a motor [A]."""
 
 SPEED_LIMIT = 100.0
-"""Of the motors [turn/s], or ..."""
+"""Minimum of the speed limit of the motors [turn/s]."""
 
 RESERVE = 1.2
-"""... so many times what the arm asks of them, where that is more."""
+"""Speed limit of the motors as a multiple of the speed that the arm requires, if that is larger."""
 
 TRIED = 1.5
-"""A watchdog that is tried has let go of its motor after so many times its time-out."""
+"""Time in multiples of its timeout after which a tested watchdog has disarmed its motor."""
 
 
 class ArmBoard(EmulatedOdrive):
-    """An emulated drive with an arm behind it, set up as its owner would have done that.
+    """Emulated drive with an arm behind it, configured for that arm.
 
-    The hand takes hold when the motors are driven for the first time, and have been for as long as a watchdog that is
-    tried would let them; all times of faults count from then.
+    The hand grasps the handle when the motors have been armed for longer than a tested watchdog would allow. All fault
+    times count from then.
 
     Parameters
     ----------
     plant : ArmPlant
         The arm.
     body : ArmBody
-        What it is like, for the setting up.
+        Model of the arm, for the configuration.
     motor_faults : iterable of str
-        Of the drive (`devices.emulators.odrive.faults`).
+        Faults of the drive (`devices.emulators.odrive.faults`).
     sensor_faults : WireFaults, optional
-        Of the force sensor.
+        Faults of the force sensor.
     time : BusTime, optional
-        By default the wall's.
+        Clock; by default real time.
     fastest : float
-        What the arm asks of its motors [turn/s].
+        Speed that the arm requires of its motors [turn/s].
     watchdog : float
-        The time-out of its watchdogs, which are on [s]; 0 where the driver switches them on.
+        Timeout of its enabled watchdogs [s]; 0 if the driver enables them.
     """
 
     plant: ArmPlant
@@ -71,7 +71,7 @@ class ArmBoard(EmulatedOdrive):
             axis.values |= {"config.watchdog_timeout": watchdog, "config.enable_watchdog": watchdog > 0.0}
 
     def catch_up(self) -> frozenset[str]:
-        """Make up for the time that has gone by; return the names of the faults that are there now."""
+        """Advance to the present time; return the names of the active faults."""
         with self.lock:
             if math.isinf(self.faults.origin):
                 driven = all(axis.driven for axis in self.inside.axes)
@@ -84,21 +84,21 @@ class ArmBoard(EmulatedOdrive):
     def _begins(self, instant: float) -> None:
         self.faults.origin = self._sensor_faults.origin = instant
 
-    # --- what the sensor asks ----------------------------------------------------------------------------------------
+    # --- interface to the sensor -------------------------------------------------------------------------------------
 
     def wrench(self) -> list[float]:
-        """Return what the sensor shows now, (6,) [N], [N m]."""
+        """Return the present measurement of the sensor, (6,) [N], [N m]."""
         with self.lock:
             self.catch_up()
             return self.plant.wrench()
 
     def sensor_faults(self) -> frozenset[str]:
-        """Return the names of the faults that the sensor has now."""
+        """Return the names of the active faults of the sensor."""
         return self._sensor_faults.at(self.now)
 
 
 def _set_up(body: ArmBody, speed_limit: float) -> dict[str, Any]:
-    """Return settings of an axis that suit the arm: gains for what its motor has to turn, and the limits."""
+    """Return settings of an axis for the arm: gains for the inertia of its motor, and limits."""
     gains = gains_for(body)
     return {
         "motor.config.torque_constant": body.torque_limit / CURRENT,

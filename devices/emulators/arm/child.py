@@ -1,6 +1,6 @@
-"""The emulated arm in a process of its own (`devices.emulators.child`): drive, force sensor, and the arm behind both.
+"""Emulated arm in a separate process (`devices.emulators.child`): drive, force sensor, and the arm.
 
-When its standard input has ended it goes on for as long as a motor is driven, as the drive alone does
+After its standard input has ended it continues while a motor is armed, like the drive alone
 (`devices.emulators.odrive.child`).
 """
 
@@ -19,16 +19,16 @@ from haptics.errors import HapticError
 
 @contextlib.contextmanager
 def spawn(table: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Run an emulated arm; give the address of its drive and the settings with which its sensor is found.
+    """Run an emulated arm; yield the address of its drive and the settings that locate its sensor.
 
     Parameters
     ----------
     table : mapping
         ``arm`` (`devices.arm.body.ArmBody`), ``ratios``, ``half_width``, ``half_height``, ``hand`` and ``seed`` as for
-        `devices.emulators.arm.plant.ArmPlant`; ``fastest``, how fast its motors must turn [turn/s]; ``watchdog``,
-        the time-out of its watchdogs that are on [s], or 0; ``sensor``, the driver's settings of its sensor, and
-        ``mounting``, how that really sits on the flange; ``faults`` (`devices.emulators.arm.faults`); ``log``, a file
-        for what became of the motors.
+        `devices.emulators.arm.plant.ArmPlant`; ``fastest``, the required speed of its motors [turn/s]; ``watchdog``,
+        the timeout of its enabled watchdogs [s], or 0; ``sensor``, the driver's settings of its sensor, and
+        ``mounting``, its true orientation on the flange; ``faults`` (`devices.emulators.arm.faults`); ``log``, a file
+        for the final state of the motors.
 
     Raises
     ------
@@ -41,7 +41,7 @@ def spawn(table: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _build(table: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
-    """Return the bus with the drive, the sensor, and where that is found."""
+    """Return the bus with the drive, the sensor, and the settings that locate the sensor."""
     from devices.arm.body import ArmBody
     from devices.common.workspace import Workspace
     from devices.emulators.arm.board import ArmBoard
@@ -67,7 +67,7 @@ def _build(table: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
 
 
 def main(table: dict[str, Any]) -> int:
-    """Build an arm, print where it is reached or what is wrong with `table`, and serve until standard input ends."""
+    """Build an arm, print its address or the error in `table`, and serve until standard input ends."""
     priority = child.settle_in()
     try:
         backend, sensor, found = _build(table)

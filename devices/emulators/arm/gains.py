@@ -1,4 +1,4 @@
-"""The gains that the owner of the emulated drive has given it."""
+"""Gains of the emulated drive."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from devices.arm.body import ArmBody
 from devices.arm.motors.settings import DriveGains
 
 POSITION_BANDWIDTH, SPEED_BANDWIDTH = 40.0, 300.0
-"""Of the drive's loops [rad/s]: as fast as its estimate of the speed allows."""
+"""Bandwidths of the drive's loops [rad/s], limited by its estimate of the speed."""
 
 
 def gains_for(body: ArmBody) -> DriveGains:
-    """Return gains that suit what the motors of an arm have to turn."""
+    """Return gains for the inertia that the motors of an arm turn."""
     speed = SPEED_BANDWIDTH * math.tau * (body.rotor_inertia + _share(body))
     return DriveGains(POSITION_BANDWIDTH, speed, 0.5 * POSITION_BANDWIDTH * speed)
 
 
 def _share(body: ArmBody) -> float:
-    """Return what the links add to the inertia of a motor in the middle of the workspace [kg m^2]: the mean of both."""
+    """Return the inertia of the links at a motor in the middle of the workspace, averaged [kg m^2]."""
     inertia = body.links.terms(body.angles(0.0, 0.0))["inertia"][0]
     return float(0.5 * inertia.trace()) / body.reduction**2

@@ -1,4 +1,4 @@
-"""The arm that the emulated drive turns, the hand on its handle, and what goes through its force sensor."""
+"""Arm that the emulated drive turns, the hand on its handle, and the load of its force sensor."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from haptics.device import Vector
 from haptics.jit import kernel
 
 SLICES = 8
-"""Steps for which the hand knows what it wants; in between it goes straight there."""
+"""Steps between two samples of the hand's intention, which is interpolated linearly."""
 
 SETTLING = 8000
-"""Steps in which gears that have yielded to the weight of the links spring back, while nobody drives the motors."""
+"""Steps in which gears deflected by the weight of the links relax while the motors are disarmed."""
 
 _NEVER = 2**62
-"""A step that does not come."""
+"""Step number that is never reached."""
 
 SCENE = np.dtype(
     [
@@ -41,13 +41,14 @@ SCENE = np.dtype(
         ("sign", "<f8", (2,)),
     ]
 )
-"""Arm, hand and sensor in one record; ``acceleration`` of the handle is its mean over the latest slices [m/s^2],
-``ratio`` the turns of each motor per turn of its joint, ``sign`` the sign of that."""
+"""Record of arm, hand and sensor; ``acceleration`` of the handle is its mean over the latest slices [m/s^2], ``ratio``
+the turns of each motor per turn of its joint, ``sign`` the sign of the ratio.
+"""
 
 
 @kernel
 def _settle(record: Any, steps: int) -> None:
-    """Let the loose arm come to rest on its friction."""
+    """Simulate the disarmed arm until friction stops it."""
     s = record[0]
     for _ in range(steps):
         step_plant(s.arm, s.drives, s.motor_torque, s.scratch)
@@ -55,13 +56,12 @@ def _settle(record: Any, steps: int) -> None:
 
 @kernel
 def _place(record: Any) -> None:
-    """Put the handle where the arm is."""
     place_handle(record[0])
 
 
 @kernel
 def _expect(record: Any, rate: float, x: float, y: float, push_x: float, push_y: float, grip: float) -> None:
-    """Go on to the next slices, of inverse length `rate` [1/s]: what was expected of the hand has come to pass."""
+    """Set the hand's intention at the end of the next slices, of inverse length `rate` [1/s]."""
     s = record[0]
     settle_hand(s)
     expect_hand(s, x, y, push_x, push_y, grip)
@@ -72,7 +72,7 @@ def _expect(record: Any, rate: float, x: float, y: float, push_x: float, push_y:
 
 @kernel
 def _run(axes: Any, record: Any, first: int, count: int) -> None:
-    """Let `count` control iterations go by, `first` to within a slice: those of both axes, then a step of the arm."""
+    """Simulate `count` control iterations from index `first` of a slice: both axes, then the arm."""
     s = record[0]
     rate = 1.0 / (SLICES * STEP)
     for k in range(first, first + count):
@@ -85,7 +85,7 @@ def _run(axes: Any, record: Any, first: int, count: int) -> None:
 
 @kernel
 def _sense(record: Any, period: float) -> None:
-    """Measure the wrench; `period` [s] went by since the last time."""
+    """Measure the wrench `period` [s] after the last measurement."""
     s = record[0]
     angle = flange_angle(s.arm.links.linkage, s.arm.angle[0], s.arm.angle[1])
     true_wrench(s.sensor, angle, s.hand_force[0], s.hand_force[1], s.acceleration[0], s.acceleration[1])
@@ -93,24 +93,24 @@ def _sense(record: Any, period: float) -> None:
 
 
 class ArmPlant:
-    """An arm in front of a person (`devices.emulators.odrive.plant.Plant`).
+    """Arm held by a hand (`devices.emulators.odrive.plant.Plant`).
 
-    Its operator holds it where the hand begins. From `begin` on the hand holds the handle and does what it does.
+    Its operator holds it at the start position of the hand. From `begin` on, the hand holds and moves the handle.
 
     Parameters
     ----------
     body : ArmBody
-        What the arm is like.
+        Model of the arm.
     ratios : (float, float)
-        Turns of each motor per turn of its joint; the signs say which way the motors are built in.
+        Turns of each motor per turn of its joint; the signs are the mounting directions of the motors.
     workspace : Workspace
-        Where the hand may go.
+        Workspace of the hand.
     hand : mapping or None
-        The table of the hand (`devices.virtual.hands.registry`).
+        Table of the hand (`devices.virtual.hands.registry`).
     seed : int
-        Decides everything random.
+        Seed of the random numbers.
     sensor : WrenchSettings, optional
-        What the force sensor is like and how it sits on the flange.
+        Properties and mounting of the force sensor.
     """
 
     def __init__(
@@ -138,20 +138,20 @@ class ArmPlant:
         self._rotor, self._rotor_speed = record["arm"]["rotor"][0], record["arm"]["rotor_speed"][0]
         self._begun = False
         self._slice = self._steps = self._seen = 0
-        copy = record.copy()  # on which everything is compiled before anybody waits for it
+        copy = record.copy()  # copy on which all kernels are compiled in advance
         _expect(copy, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0)
         _run(np.zeros(2, AXIS), copy, 0, 0)
         _sense(copy, STEP)
         self._hand.prepare()
 
     def begin(self) -> None:
-        """Let the hand take hold."""
+        """Make the hand grasp the handle."""
         self._begun = True
         self._slice = self._steps = self._seen = 0
 
     @property
     def held(self) -> bool:
-        """Whether something holds the last link where it is, in front of the force sensor, which does not feel it."""
+        """Whether the last link is clamped in place; the force sensor does not measure the clamping force."""
         return bool(self._record["steps"][0] < self._record["clamp_end"][0])
 
     @held.setter
@@ -161,16 +161,16 @@ class ArmPlant:
         if value:
             record["clamp_end"] = _NEVER
 
-    # --- what the motors see -----------------------------------------------------------------------------------------
+    # --- interface to the motors -------------------------------------------------------------------------------------
 
     @property
     def angles(self) -> Pair:
-        """Of the motors' shafts [turn]."""
+        """Angles of the motors' shafts [turn]."""
         return self._turns(self._rotor)
 
     @property
     def speeds(self) -> Pair:
-        """Of the motors' shafts [turn/s]."""
+        """Speeds of the motors' shafts [turn/s]."""
         return self._turns(self._rotor_speed)
 
     def _turns(self, values: Vector) -> Pair:
@@ -178,7 +178,7 @@ class ArmPlant:
         return float(values[0]) * first / math.tau, float(values[1]) * second / math.tau
 
     def run(self, axes: NDArray[Any], count: int) -> None:
-        """Let `count` control iterations go by; see `devices.emulators.odrive.plant.Plant`."""
+        """Simulate `count` control iterations; see `devices.emulators.odrive.plant.Plant`."""
         while count > 0:
             if self._begun and self._slice == 0:
                 self._ask_hand()
@@ -189,15 +189,15 @@ class ArmPlant:
             count -= steps
 
     def _ask_hand(self) -> None:
-        """Have the hand say what it wants at the end of the coming slices."""
+        """Sample the hand's intention at the end of the next slices."""
         hand = self._hand.sample((self._steps + SLICES) * STEP, self.handle)
         rate = 1.0 / (SLICES * STEP)
         _expect(self._record, rate, hand.x, hand.y, hand.force_x, hand.force_y, hand.grip)
 
-    # --- what the sensor and an observer see -------------------------------------------------------------------------
+    # --- interface to sensor and observers ---------------------------------------------------------------------------
 
     def wrench(self) -> list[float]:
-        """Return what the sensor shows now, (6,) [N], [N m], in its axes."""
+        """Return the present measurement of the sensor, (6,) [N], [N m], in its axes."""
         _sense(self._record, (self._steps - self._seen) * STEP)
         self._seen = self._steps
         shown: list[float] = self._record["sensor"]["shown"][0].tolist()
@@ -205,10 +205,10 @@ class ArmPlant:
 
     @property
     def handle(self) -> Vector:
-        """Where the handle really is, (2,) [m]."""
+        """True position of the handle, (2,) [m]."""
         return np.array(self._record["handle"][0])
 
     @property
     def hand_force(self) -> Vector:
-        """What the hand really does to it, (2,) [N]."""
+        """True force of the hand on the handle, (2,) [N]."""
         return np.array(self._record["hand_force"][0])

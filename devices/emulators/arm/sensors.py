@@ -1,4 +1,4 @@
-"""The force sensor of the emulated arm, by the name that the driver's settings know it by."""
+"""Force sensor of the emulated arm, by its name in the driver's settings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 SENSITIVITY = ((7925, 300), (8641, 300), (6049, 2000))
-"""Of the emulated OptoForce sensor: counts at full load, and that load [N], for each axis."""
+"""Sensitivity of the emulated OptoForce sensor: counts at full load, and that load [N], for each axis."""
 
 Wrench = Callable[[], Sequence[float]]
 Standing = Callable[[], Set[str]]
@@ -16,7 +16,7 @@ Standing = Callable[[], Set[str]]
 def make_sensor(
     name: str, table: dict[str, Any], wrench: Wrench, standing: Standing
 ) -> tuple[AbstractContextManager[Any], dict[str, Any]]:
-    """Return an emulated sensor, which serves while it is entered, and where the driver finds it.
+    """Return an emulated sensor, which serves as a context manager, and the settings that locate it.
 
     Parameters
     ----------
@@ -25,9 +25,9 @@ def make_sensor(
     table : dict
         The driver's own settings of the sensor.
     wrench : callable
-        Returns what the sensor shows now, (6,) [N], [N m].
+        Returns the present measurement of the sensor, (6,) [N], [N m].
     standing : callable
-        Returns the names of the faults that are there now.
+        Returns the names of the active faults.
     """
     if name == "optoforce":
         from devices.emulators.optoforce.port import OptoForceUnit

@@ -1,10 +1,10 @@
-"""The arms of an emulated pantograph: what torques do to the handle, and where encoders see the arms.
+"""Arms of an emulated pantograph: effect of torques on the handle, and encoder angles of the arms.
 
-The handle is the mass of a virtual joystick in the plane. Its position gives the angles of the arms, one triangle each;
-torques give a force on it by virtual work, with the derivatives of those angles taken as differences.
+The handle is the mass of a virtual joystick in the plane. Its position determines the angles of the arms, by one
+triangle each. Torques exert a force on it by virtual work, with numerical derivatives of the angles.
 
-Before anything else the operator holds the arms at their home pose. When the board has been set up for the first time,
-the operator holds on for a moment, brings the handle to where the hand begins, and lets go.
+Initially the operator holds the arms at their home pose. After the first set-up of the board, the operator holds on
+for a moment, moves the handle to the start position of the hand, and releases it.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from devices.virtual.joystick import VirtualJoystick
 from haptics.clock import Clock
 
 HOLD = 0.35
-"""How long the operator still holds the arms at home after the set-up [s]."""
+"""Time for which the operator holds the arms at home after the set-up [s]."""
 
 CARRY = 0.25
-"""How long it takes to bring the handle to where the hand begins [s]."""
+"""Time in which the handle is moved to the start position of the hand [s]."""
 
 _SUBSTEP = 1e-4
 _CHUNK = 5
-"""Substeps for which the force of constant torques counts as constant."""
+"""Substeps for which the force of constant torques is treated as constant."""
 
 _NUDGE = 1e-6
 
 
 @dataclass(frozen=True)
 class Profile:
-    """Arms as built.
+    """Geometry of the arms.
 
     Attributes
     ----------
@@ -45,9 +45,9 @@ class Profile:
     counts : float
         Counts per revolution.
     arm_of_port : (int, int)
-        Which arm, 0 left or 1 right, is on the first and the second port.
+        Arm, 0 left or 1 right, at the first and the second port.
     middle, room : (float, float)
-        Middle and half size of the rectangle the handle can move in [m].
+        Centre and half size of the rectangle in which the handle can move [m].
     """
 
     inner: float
@@ -68,18 +68,18 @@ PROFILES = {
 
 
 class Arms:
-    """Two arms, a handle, and whoever moves it.
+    """Two arms, a handle, and its operator or hand.
 
     Parameters
     ----------
     profile : Profile
-        How they are built.
+        Geometry of the arms.
     hand : mapping or None
-        The table ``hand`` of a virtual joystick.
+        Table ``hand`` of a virtual joystick.
     seed : int
-        Decides everything random about the hand.
+        Seed of the hand's random numbers.
     mass, damping : float
-        Of the handle [kg], [N s/m].
+        Mass [kg] and damping [N s/m] of the handle.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class Arms:
                 "resolution": 0.0,
                 "velocity_estimator": "difference",
                 "delay": 0.0,
-                "watchdog": 10.0,  # each chunk commands anew, so it never acts
+                "watchdog": 10.0,  # each chunk sends a new command, so the watchdog never expires
                 "seed": seed,
                 **({} if hand is None else {"hand": dict(hand)}),
             },
@@ -109,28 +109,28 @@ class Arms:
         self.go_home()
 
     def go_home(self) -> None:
-        """Have the operator hold the arms at the home pose again."""
+        """Return the arms to the home pose, held by the operator."""
         self.joystick.close()
         self._clock.start()
         self.joystick.open()
         self._released = None
 
     def release(self, now: float) -> None:
-        """Let the operator know at `now` [s] that the board is set up."""
+        """Notify the operator at `now` [s] that the board is set up."""
         if self._released is None:
             self._released = now + HOLD
 
     def since_let_go(self, now: float) -> float:
-        """Return how long the operator has let go of the handle at `now` [s]; negative if it is still being held."""
+        """Return the time since the operator released the handle at `now` [s]; negative while it is held."""
         return -math.inf if self._released is None else now - self._released - CARRY
 
     @property
     def free(self) -> bool:
-        """Whether the handle is the hand's and the motors'."""
+        """Whether the handle is moved by the hand and the motors."""
         return self._clock.tick > 0
 
     def advance(self, now: float, torques: tuple[float, float]) -> None:
-        """Go on to the time `now` [s] with `torques` of the left and the right motor [N m]."""
+        """Advance to the time `now` [s] with `torques` of the left and the right motor [N m]."""
         if self._released is None:
             return
         target = int(self.since_let_go(now) / _SUBSTEP)
@@ -140,7 +140,7 @@ class Arms:
             self.joystick.read()
 
     def force(self, torques: tuple[float, float]) -> tuple[float, float]:
-        """Return the force on the handle [N]: its work is that of the `torques` [N m]."""
+        """Return the force on the handle [N] that does the same work as the `torques` [N m]."""
         x, y = self._tip()
         across = self._difference(self._reach(x + _NUDGE, y), self._reach(x - _NUDGE, y))
         along = self._difference(self._reach(x, y + _NUDGE), self._reach(x, y - _NUDGE))
@@ -165,7 +165,7 @@ class Arms:
         return x + self.profile.middle[0], y + self.profile.middle[1]
 
     def _reach(self, x: float, y: float) -> tuple[float, float]:
-        """Return the angles [rad] at which the arms, elbows out, hold the tip at (x, y) [m]."""
+        """Return the angles [rad] of the arms, elbows out, for the tip at (x, y) [m]."""
         own = self.profile
         angles = []
         for foot, bend in ((0.0, 1.0), (own.base, -1.0)):
@@ -176,5 +176,5 @@ class Arms:
 
     @staticmethod
     def _difference(ahead: tuple[float, float], behind: tuple[float, float]) -> tuple[float, float]:
-        """Return the derivatives of both angles from their values a nudge ahead and behind."""
+        """Return the derivatives of both angles as central differences."""
         return (ahead[0] - behind[0]) / (2.0 * _NUDGE), (ahead[1] - behind[1]) / (2.0 * _NUDGE)

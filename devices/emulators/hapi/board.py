@@ -1,4 +1,4 @@
-"""The board at a pseudo-terminal, served by a thread; what can go wrong on its wire, on demand."""
+"""Emulated board at a pseudo-terminal, served by a thread, with communication faults on demand."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ from devices.emulators.wire_faults import WireFaults
 from haptics.device import Vector
 
 _NOBODY = 2e-3
-"""How often to look for a host while there is none [s]."""
+"""Polling interval while no host has opened the port [s]."""
 
 
 class HapiBoard:
-    """An emulated board. Use it in a ``with`` statement: then a thread serves it.
+    """Emulated board. In a ``with`` statement a thread serves it.
 
     Parameters
     ----------
     mechanism : str
         A key of `devices.emulators.hapi.arms.PROFILES`.
     hand : mapping, optional
-        The table ``hand`` of a virtual joystick.
+        Table ``hand`` of a virtual joystick.
     seed : int
-        Decides everything random about the hand.
+        Seed of the hand's random numbers.
     mass, damping : float
-        Of the handle [kg], [N s/m].
+        Mass [kg] and damping [N s/m] of the handle.
     faults : iterable of str
-        Faults of the wire, ``NAME@SECONDS+DURATION`` (`devices.emulators.hapi.faults`).
+        Communication faults, ``NAME@SECONDS+DURATION`` (`devices.emulators.hapi.faults`).
 
     Attributes
     ----------
     port : str
-        The serial port for the driver.
+        Serial port for the driver.
     firmware : Firmware
-        The board's program, its torques and its log.
+        Firmware of the board with its torques and its log.
     faults : WireFaults
-        Those faults, and others that are switched by hand.
+        The faults above, and faults that are switched manually.
     """
 
     def __init__(
@@ -75,23 +75,23 @@ class HapiBoard:
         self._halt, self._halted = os.pipe()
         self._thread = threading.Thread(target=self.serve, args=(self._halt,), name="emulated hapi board", daemon=True)
 
-    # --- what an observer sees ---------------------------------------------------------------------------------------
+    # --- information for observers -----------------------------------------------------------------------------------
 
     @property
     def torques(self) -> tuple[float, float]:
-        """What the left and the right motor do now [N m]."""
+        """Present torques of the left and the right motor [N m]."""
         return self.firmware.torques
 
     @property
     def handle(self) -> Vector:
-        """Where the handle really is, from the middle of its room, (2,) [m]."""
+        """True position of the handle relative to the centre of its range, (2,) [m]."""
         with self._lock:
             self.firmware.receive(b"", time.monotonic())
             return self.firmware.arms.joystick.handle
 
     @property
     def force(self) -> Vector:
-        """What the motors do to the handle, (2,) [N]."""
+        """Force of the motors on the handle, (2,) [N]."""
         with self._lock:
             self.firmware.receive(b"", time.monotonic())
             return np.array(self.firmware.arms.force(self.firmware.torques))
@@ -99,11 +99,11 @@ class HapiBoard:
     # --- faults ------------------------------------------------------------------------------------------------------
 
     def lose_request_byte(self, index: int) -> None:
-        """Lose byte number `index` of the next message to the board."""
+        """Drop byte number `index` of the next message to the board."""
         self._lost_in = index
 
     def lose_reply_byte(self, index: int) -> None:
-        """Lose byte number `index` of the next reply."""
+        """Drop byte number `index` of the next reply."""
         self._lost_out = index
 
     def shorten_reply(self, length: int) -> None:
@@ -111,11 +111,11 @@ class HapiBoard:
         self._shortened = length
 
     def delay_replies(self, delay: float, count: int = 1) -> None:
-        """Send the next `count` replies `delay` [s] late."""
+        """Delay the next `count` replies by `delay` [s]."""
         self._delays = [delay] * count
 
     def unplug(self) -> None:
-        """Pull the cable out: the port goes away, torques stay."""
+        """Unplug the cable: the port disappears, torques stay."""
         with self._lock:
             self._pull()
 
@@ -124,15 +124,15 @@ class HapiBoard:
             self._plugged = False
             os.close(self._master)
 
-    # --- the thread --------------------------------------------------------------------------------------------------
+    # --- server thread -----------------------------------------------------------------------------------------------
 
     def __enter__(self) -> Self:
-        """Start to serve."""
+        """Start the thread."""
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Unplug it and end."""
+        """Unplug the board and stop the thread."""
         os.write(self._halted, b".")
         self._thread.join()
         self.unplug()
@@ -140,7 +140,7 @@ class HapiBoard:
         os.close(self._halted)
 
     def serve(self, until: int) -> None:
-        """Serve hosts, one after the other, until the file descriptor `until` can be read."""
+        """Serve hosts, one after the other, until the file descriptor `until` is readable."""
         poll = select.poll()
         poll.register(until, select.POLLIN | select.POLLHUP)
         poll.register(self._master, select.POLLIN)
@@ -155,7 +155,7 @@ class HapiBoard:
                 self._wait_for_host()
 
     def _wait_for_host(self) -> None:
-        """Note that nobody has the port open: whoever does next finds the arms at home. Torques stay as they are."""
+        """Return the arms to their home pose if the host has closed the port; torques are unchanged."""
         if not self._away:
             self._away = True
             with self._lock:
@@ -163,7 +163,7 @@ class HapiBoard:
         time.sleep(_NOBODY)
 
     def _answer(self) -> None:
-        with self._lock, contextlib.suppress(OSError):  # the host may be gone by now
+        with self._lock, contextlib.suppress(OSError):  # the host may have closed the port
             if not self._plugged:
                 return
             now = time.monotonic()
@@ -183,7 +183,7 @@ class HapiBoard:
                 os.write(self._master, self._spoilt(reply, faults))
 
     def _spoilt(self, reply: bytes, faults: Set[str]) -> bytes:
-        """Return what is left of a `reply` when it is let go."""
+        """Return the `reply` as modified by the faults, after their delay."""
         if self._delays:
             time.sleep(self._delays.pop())
         if self._lost_out is not None:

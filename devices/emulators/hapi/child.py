@@ -1,4 +1,4 @@
-"""An emulated board in a process of its own (`devices.emulators.child`), which is reached at a serial port."""
+"""Emulated board in a separate process (`devices.emulators.child`), accessible at a serial port."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from haptics.errors import HapticError
 
 
 def spawn(table: Mapping[str, Any]) -> AbstractContextManager[str]:
-    """Run an emulated board; give the name of its port.
+    """Run an emulated board; yield the name of its port.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def spawn(table: Mapping[str, Any]) -> AbstractContextManager[str]:
 
 
 def main(table: Mapping[str, Any]) -> int:
-    """Build a board, print its port or what is wrong with `table`, and serve it until standard input ends."""
+    """Build a board, print its port or the error in `table`, and serve it until standard input ends."""
     from devices.emulators.hapi.board import HapiBoard
 
     priority = child.settle_in()

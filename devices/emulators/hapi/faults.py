@@ -1,6 +1,6 @@
-"""What may go wrong on the wire of an emulated board, on demand (`devices.emulators.wire_faults`).
+"""Communication faults of an emulated board, on demand (`devices.emulators.wire_faults`).
 
-Their time counts from when the handle is let go, that is, about when the driver begins to render; anew for every host.
+Their times count from the release of the handle, approximately when the driver starts rendering, for every host.
 """
 
 from __future__ import annotations
@@ -16,4 +16,4 @@ WIRE_FAULTS: dict[str, str] = {
     "delay-20ms": "every reply comes 20 ms later",
     "delay-100ms": "every reply comes 100 ms later",
 }
-"""Fault name to what it is."""
+"""Faults: name to description."""

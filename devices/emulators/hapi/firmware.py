@@ -1,4 +1,4 @@
-"""The board's program: bytes in, bytes out, torques that stay.
+"""Firmware of the board: bytes in, bytes out, persistent torques.
 
 Byte layouts, number = little-endian float32::
 
@@ -6,8 +6,8 @@ Byte layouts, number = little-endian float32::
     01 id  m d.. e d.. s pin.. p pin..  [angle counts]..                             set up (m, e: one bit per port)
     02 id  torque..                                            ->  id angle..        move
 
-Where the behaviour of the real board is not known (a move for a board that is not set up, what becomes of the missing
-bytes when it has waited for them in vain), this one does the plainest thing: nothing, and zeros.
+Where the behaviour of the real board is unknown (a move before the set-up, missing bytes after the timeout), the
+emulation does nothing, and uses zeros.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from dataclasses import dataclass
 from devices.emulators.hapi.arms import Arms
 
 TORQUE_LIMIT = 0.123
-"""Largest torque [N m]."""
+"""Maximum torque [N m]."""
 
 STEPS = 4095
 """Steps of the pulse width, 12 bit."""
 
 BLOCKS = 1.0
-"""How long it waits for the rest of a message [s]."""
+"""Timeout for the rest of a message [s]."""
 
 LONGEST_LOG = 200_000
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One move: when [s], torques of the left and right motor [N m], the handle from the middle of its room [m]."""
+    """Log entry of a move: time [s], left and right torque [N m], handle relative to its centre [m]."""
 
     time: float
     torques: tuple[float, float]
@@ -41,21 +41,21 @@ class Entry:
 
 
 class Firmware:
-    """The program of a board with two motors.
+    """Firmware of a board with two motors.
 
     Parameters
     ----------
     arms : Arms
-        What is on the board.
+        Arms connected to the board.
 
     Attributes
     ----------
     torques : (float, float)
-        What the left and the right motor do at present [N m].
+        Present torques of the left and the right motor [N m].
     device : int or None
         The id that was set up.
     log : deque of Entry
-        The last moves.
+        Latest moves.
     """
 
     def __init__(self, arms: Arms) -> None:
@@ -68,7 +68,7 @@ class Firmware:
         self._encoders: list[tuple[float, float, int]] = []
 
     def receive(self, data: bytes, now: float) -> bytes:
-        """Take what came in by the time `now` [s]; return what goes out."""
+        """Process the bytes received until `now` [s]; return the reply."""
         self.arms.advance(now, self.torques)
         if self._waits_since is not None and now - self._waits_since > BLOCKS:
             self._input += bytes(64)
@@ -80,7 +80,7 @@ class Firmware:
         return out + self._run(now)
 
     def _run(self, now: float) -> bytes:
-        """Carry out the messages that are there."""
+        """Execute the messages that are complete."""
         out = b""
         while self._input:
             length = self._length()
@@ -94,7 +94,7 @@ class Firmware:
         return out
 
     def _length(self) -> int:
-        """Return how many bytes the message that begins the input takes, as far as can be told."""
+        """Return the length of the first message in the input, at least as far as it can be determined."""
         data = self._input
         if data[0] == 0:
             return min(2, len(data))  # the id is read without waiting
@@ -122,7 +122,7 @@ class Firmware:
         return b""
 
     def _set_up(self, message: bytes, now: float) -> None:
-        """Count from here: the arms are now where the host says."""
+        """Set the encoder origins: the arms are now at the angles in the message."""
         self.device = message[1]
         motors = message[2].bit_count()
         ports = [port for port in range(2) if message[3 + motors] >> port & 1]
@@ -149,7 +149,7 @@ class Firmware:
 
 
 def _pulse_width(torque: float) -> float:
-    """Return what the motor makes of a `torque` that it is told [N m]."""
+    """Return the torque of the motor for a commanded `torque` [N m]."""
     if math.isnan(torque):
         return 0.0
     part = max(min(torque / TORQUE_LIMIT, 1.0), -1.0)

@@ -1,4 +1,4 @@
-"""An emulated service in a process of its own (`devices.emulators.child`), which is reached at a TCP port."""
+"""Emulated service in a separate process (`devices.emulators.child`), accessible at a TCP port."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from haptics.errors import HapticError
 
 
 def spawn(table: Mapping[str, Any]) -> AbstractContextManager[str]:
-    """Run an emulated service with one device; give its address.
+    """Run an emulated service with one device; yield its address.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def spawn(table: Mapping[str, Any]) -> AbstractContextManager[str]:
 
 
 def main(table: dict[str, Any]) -> int:
-    """Build a service, print its address or what is wrong with `table`, and serve it until standard input ends."""
+    """Build a service, print its address or the error in `table`, and serve it until standard input ends."""
     from devices.emulators.inverse3.handle import Handle
     from devices.emulators.inverse3.server import InverseServer
     from devices.emulators.inverse3.service import EmulatedDevice

@@ -1,6 +1,6 @@
-"""What may go wrong between a driver and the emulated service, on demand (`devices.emulators.wire_faults`).
+"""Faults between a driver and the emulated service, on demand (`devices.emulators.wire_faults`).
 
-Their time counts from the first force that the driver commands, anew for every connection.
+Their times count from the first force that the driver commands, for every connection.
 """
 
 from __future__ import annotations
@@ -22,4 +22,4 @@ WIRE_FAULTS: dict[str, str] = {
     "delay-20ms": "every answer comes 20 ms later",
     "delay-100ms": "every answer comes 100 ms later",
 }
-"""Fault name to what it is."""
+"""Faults: name to description."""

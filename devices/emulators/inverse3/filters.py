@@ -1,8 +1,8 @@
-"""What the service takes away of a force before the motors get it: a damper, a gate, a damping, a scale.
+"""Force filters of the service: a damper, a gate, a configurable damping, a scale.
 
-Documented are their order and that the first cannot be configured, not how they compute. Here the dampers take a force
-against the motion, and the gate, which shall keep a handle from oscillating, holds back a part of every change of the
-force that turns the one before it round.
+Their order is documented, and that the first cannot be configured, but not their equations. Here the dampers subtract
+a force proportional to the velocity. The gate, which should prevent oscillation of the handle, attenuates every change
+of the force that is opposite to the previous change.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ Space = tuple[float, float, float]
 
 @dataclass
 class Filters:
-    """The filters of one device.
+    """Filters of one device.
 
     Attributes
     ----------
     fixed : float
-        The damper that cannot be configured [N s/m].
+        Damper that cannot be configured [N s/m].
     gate : float
-        The part of a turn of the force that is held back, 0 to 1.
+        Fraction of a reversal of the force that is suppressed, 0 to 1.
     damping : float
-        The damping that can be configured [N s/m].
+        Configurable damping [N s/m].
     scale : float
-        Of all forces.
+        Factor on all forces.
     """
 
     fixed: float = 0.05
@@ -36,7 +36,7 @@ class Filters:
     _step: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0])
 
     def passed(self, force: Space, velocity: Space) -> Space:
-        """Return what is left of a `force` [N] on a handle that moves at `velocity` [m/s]; once a command."""
+        """Return the filtered `force` [N] at a `velocity` [m/s]; to be called once per command."""
         left = []
         for i in range(3):
             wanted = force[i] - self.fixed * velocity[i]
@@ -48,5 +48,5 @@ class Filters:
         return left[0], left[1], left[2]
 
     def forget(self) -> None:
-        """Begin anew, at rest."""
+        """Reset the filters."""
         self._force, self._step = [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]

@@ -1,6 +1,6 @@
-"""An emulated handle in space: in a plane a virtual joystick with a hand, out of it a mass that the hand lets sag.
+"""Emulated handle in space: a virtual joystick in a plane, and a sagging mass normal to it.
 
-Its gravity is compensated, as the service does it. The sag is the small steady push of a hand that rests on the handle.
+Gravity is compensated, as in the service. The sag is caused by the small constant force of a resting hand.
 """
 
 from __future__ import annotations
@@ -17,37 +17,37 @@ from haptics.clock import Clock
 from haptics.device import Vector
 
 ROOM = {"inverse3": 0.08, "inverse3x": 0.08, "minverse": 0.032}
-"""How far the handle can move from the middle, along each axis [m]."""
+"""Maximum displacement of the handle from the centre along each axis [m]."""
 
 AXES = {"xy": (0, 1, 2), "xz": (0, 2, 1), "yz": (1, 2, 0)}
 
 COUNT = 1e-5
-"""Step of the position [m]."""
+"""Resolution of the position [m]."""
 
 SAG = 0.3
-"""With what force the hand lets the handle sag out of the plane [N]."""
+"""Force of the hand normal to the plane [N]."""
 
 _GRIP = 4.0
-"""Damping of the hand out of the plane [N s/m]."""
+"""Damping of the hand normal to the plane [N s/m]."""
 
 _SUBSTEP = 1e-4
 
 
 class Handle:
-    """A handle and the hand on it.
+    """Handle and the hand on it.
 
     Parameters
     ----------
     kind : str
         A key of `ROOM`.
     plane : str
-        A key of `AXES`: where the hand moves.
+        A key of `AXES`: the plane of the hand's motion.
     hand : mapping or None
-        The table ``hand`` of a virtual joystick.
+        Table ``hand`` of a virtual joystick.
     seed : int
-        Decides everything random about the hand.
+        Seed of the hand's random numbers.
     mass, damping : float
-        Of the handle [kg], [N s/m].
+        Mass [kg] and damping [N s/m] of the handle.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Handle:
                 "resolution": 0.0,
                 "velocity_estimator": "difference",
                 "delay": 0.0,
-                "watchdog": 10.0,  # the service forgets commands earlier
+                "watchdog": 10.0,  # the command timeout of the service is shorter
                 "seed": seed,
                 **({} if hand is None else {"hand": dict(hand)}),
             },
@@ -76,14 +76,14 @@ class Handle:
         self.begin()
 
     def begin(self) -> None:
-        """Put the handle to where the hand begins, at time zero."""
+        """Move the handle to the start position of the hand, at time zero."""
         self.joystick.close()
         self._clock.start()
         self.joystick.open()
         self._height = self._rise = 0.0
 
     def advance(self, now: float, force: Space) -> None:
-        """Go on to the time `now` [s] since the beginning with a `force` of the motors [N]."""
+        """Advance to the time `now` [s] since the beginning with a motor `force` [N]."""
         target = int(now / _SUBSTEP)
         if target <= self._clock.tick:
             return
@@ -95,7 +95,7 @@ class Handle:
         self._sag(duration, force[third] - SAG)
 
     def _sag(self, duration: float, force: float) -> None:
-        """Move a mass with a damper under a constant force, exactly, as far as there is room."""
+        """Move the damped mass normal to the plane under a constant force, exactly, up to the limits."""
         final = force / self._drag
         left = math.exp(-duration * self._drag / self._mass)
         self._height += final * duration + (self._rise - final) * (1.0 - left) * self._mass / self._drag
@@ -105,13 +105,13 @@ class Handle:
 
     @property
     def position(self) -> Space:
-        """Where it is, from the middle, in whole counts [m]."""
+        """Position relative to the centre, quantized [m]."""
         x, y, z = self._in_space(self.joystick.handle, self._height)
         return round(x / COUNT) * COUNT, round(y / COUNT) * COUNT, round(z / COUNT) * COUNT
 
     @property
     def velocity(self) -> Space:
-        """How fast it moves [m/s]."""
+        """Velocity [m/s]."""
         return self._in_space(self.joystick.handle_velocity, self._rise)
 
     def _in_space(self, plane: Vector, third: float) -> Space:

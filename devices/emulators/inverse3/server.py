@@ -1,4 +1,4 @@
-"""The emulated service at a TCP port of this machine, with faults on demand."""
+"""Emulated service at a local TCP port, with faults on demand."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from devices.emulators.wire_faults import WireFaults
 _BLOCK = 65536
 _HALF = 1e-3
 _WAIT = 5.0
-"""How long a client may take for its handshake [s]."""
+"""Timeout of a client's handshake [s]."""
 
 
 class InverseServer:
-    """An emulated service. Use it in a ``with`` statement: then a thread serves it, one client after the other.
+    """Emulated service. In a ``with`` statement a thread serves it, one client after the other.
 
     Parameters
     ----------
     devices : sequence of EmulatedDevice
-        What is plugged in.
+        Connected devices.
     faults : iterable of str
         Faults, ``NAME@SECONDS+DURATION`` (`devices.emulators.inverse3.faults`).
 
     Attributes
     ----------
     address : str
-        Where it listens, for the driver.
+        Address for the driver.
     service : Service
-        Its program.
+        Message processing.
     faults : WireFaults
-        Those faults, and others that are switched by hand.
+        The faults above, and faults that are switched manually.
     closed : list of str
-        How every conversation ended, in words.
+        Reason for the end of every connection.
     """
 
     def __init__(self, devices: Sequence[EmulatedDevice], faults: Iterable[str] = ()) -> None:
@@ -54,12 +54,12 @@ class InverseServer:
         self._thread = threading.Thread(target=self.serve, args=(self._halt,), name="emulated service", daemon=True)
 
     def __enter__(self) -> Self:
-        """Start to serve."""
+        """Start the thread."""
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End."""
+        """Stop the thread."""
         os.write(self._halted, b".")
         self._thread.join()
         self._listener.close()
@@ -67,7 +67,7 @@ class InverseServer:
         os.close(self._halted)
 
     def serve(self, until: int) -> None:
-        """Serve clients, one after the other, until the file descriptor `until` can be read."""
+        """Serve clients, one after the other, until the file descriptor `until` is readable."""
         while until not in select.select((until, self._listener.fileno()), (), ())[0]:
             line, _ = self._listener.accept()
             with line:
@@ -78,7 +78,7 @@ class InverseServer:
                     self.closed.append(f"{type(error).__name__}: {error}")
 
     def _converse(self, line: socket.socket, until: int) -> None:
-        """Serve one client to its end."""
+        """Serve one client until its connection ends."""
         line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         data = _greet(line)
         began = time.monotonic()
@@ -117,7 +117,7 @@ class InverseServer:
 
 
 def _greet(line: socket.socket) -> bytearray:
-    """Shake hands; return what has come in behind that."""
+    """Perform the opening handshake; return the data received after it."""
     line.settimeout(_WAIT)
     data = bytearray()
     while b"\r\n\r\n" not in data:
@@ -135,7 +135,7 @@ def _received(line: socket.socket) -> bytes:
 
 
 def _spoilt(answer: bytes, faults: Iterable[str]) -> list[bytes]:
-    """Return in pieces what becomes of an `answer` on its way."""
+    """Return the frames of an `answer` as modified by the faults, in parts."""
     present = set(faults)
     if "dropout" in present:
         return []

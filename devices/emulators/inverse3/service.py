@@ -1,8 +1,8 @@
-"""The program of the emulated service: text in, text out; one answer with the states of all devices for every message.
+"""Message processing of the emulated service: every reply has the states of all devices.
 
-As documented (inverse SDK 3.5): an inventory first; commands hold for one message and are forgotten when no more come;
-configuration stays; parts of a transform that change nothing are left out; unknown keys are ignored without a word.
-After what time a command is forgotten is not documented: here after `IDLE_AFTER`.
+As documented (inverse SDK 3.5): the first message is an inventory; commands apply to one message and expire when no
+more messages arrive; configuration persists; parts of a transform without effect are omitted; unknown keys are silently
+ignored. The timeout of a command is not documented; here it is `IDLE_AFTER`.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from devices.emulators.inverse3.filters import Filters, Space
 from devices.emulators.inverse3.handle import Handle
 
 IDLE_AFTER = 0.5
-"""When no more commands come, the last is forgotten after this time [s]."""
+"""Time without messages after which the last command expires [s]."""
 
 CENTRE: Space = (0.0, -0.12, 0.15)
-"""Where the middle of the workspace is, seen from the base [m]."""
+"""Centre of the workspace relative to the base [m]."""
 
 _CENTRED = ("arm_front_centered", "led_front_centered")
 _TURNED = ("led_front", "led_front_centered")
 _DRAW = 200.0
-"""How hard the service draws the cursor to a commanded position [N/m], with at most `_MOST` [N]."""
+"""Stiffness with which the service pulls the cursor to a commanded position [N/m], limited to `_MOST` [N]."""
 _MOST = 3.0
 
 LONGEST_LOG = 200_000
@@ -35,7 +35,10 @@ _STATUS = {"calibrated": True, "in_use": False, "power_supply": True, "ready": T
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One message: when [s], force commanded and given [N], the cursor from the middle [m] and its velocity [m/s]."""
+    """Log entry of a message: time [s], commanded and applied force [N], cursor [m] and velocity [m/s].
+
+    The position is relative to the centre of the workspace.
+    """
 
     time: float
     told: Space
@@ -45,29 +48,29 @@ class Entry:
 
 
 class EmulatedDevice:
-    """A device that the service knows.
+    """Device connected to the service.
 
     Parameters
     ----------
     device_id : str
-        Its number.
+        Device number.
     kind : str
         ``inverse3``, ``inverse3x`` or ``minverse``.
     handle : Handle
-        What moves.
+        Handle of the device.
     filters : Filters
-        What the service takes away of its forces.
+        Force filters.
 
     Attributes
     ----------
     present : bool
-        Whether it is plugged in.
+        Whether the device is connected.
     status : dict
-        What the service says of its condition.
+        Condition of the device that the service reports.
     told, given : Space
-        The force that is commanded and what the motors do [N].
+        Commanded force, and applied motor force [N].
     log : deque of Entry
-        The last messages for it.
+        Latest messages for the device.
     """
 
     def __init__(self, device_id: str, kind: str, handle: Handle, filters: Filters | None = None) -> None:
@@ -83,14 +86,14 @@ class EmulatedDevice:
         self._renewed = 0.0
 
     def begin(self) -> None:
-        """Start with the handle where the hand begins, without a force."""
+        """Reset the device, with the handle at the start position of the hand and without force."""
         self.handle.begin()
         self.filters.forget()
         self.told, self.mode, self._renewed = (0.0, 0.0, 0.0), "idle", 0.0
         self.given = (0.0, 0.0, 0.0)
 
     def advance(self, now: float) -> None:
-        """Go on to the time `now` [s]; a command that is not renewed is forgotten on the way."""
+        """Advance to the time `now` [s]; a command that is not renewed expires in between."""
         forgotten = self._renewed + IDLE_AFTER
         if now > forgotten:
             self.handle.advance(forgotten, self.given)
@@ -99,14 +102,14 @@ class EmulatedDevice:
         self.handle.advance(now, self.given)
 
     def obey(self, commands: Mapping[str, Any], now: float) -> None:
-        """Act on the commands of one message; where there is none that drives the motors, they rest."""
+        """Execute the commands of one message; without a motor command the force is zero."""
         self.told, self.mode = (0.0, 0.0, 0.0), "idle"
         if "set_cursor_force" in commands:
             self.told, self.mode = self._turned(_vector(commands["set_cursor_force"].get("vector", {}))), "force"
         elif "set_cursor_position" in commands:
             self.told, self.mode = self._drawn(_vector(commands["set_cursor_position"].get("position", {}))), "position"
         elif "set_angular_torques" in commands:
-            self.mode = "torque"  # how they push the cursor is not known here
+            self.mode = "torque"  # the resulting force on the cursor is not modelled
         if "set_transform" in commands:
             self.scale = commands["set_transform"].get("transform", {}).get("scale", {}).get("x", self.scale)
         self._renewed = now
@@ -114,13 +117,13 @@ class EmulatedDevice:
         self.log.append(Entry(now, self.told, self.given, self.handle.position, self.handle.velocity))
 
     def configure(self, configuration: Mapping[str, Any]) -> None:
-        """Take a configuration, which stays."""
+        """Apply a configuration, which persists."""
         self.preset = configuration.get("preset", {}).get("preset", self.preset)
         self.filters.gate = configuration.get("force_gate", {}).get("gain", self.filters.gate)
         self.filters.damping = configuration.get("damping", {}).get("scalar", self.filters.damping)
 
     def inventory(self) -> dict[str, Any]:
-        """Return what the first message says of it."""
+        """Return the description of the device in the first message."""
         one = {"x": 1.0, "y": 1.0, "z": 1.0}
         mount = {"position": _point((0.0, 0.0, 0.0)), "rotation": {"w": 1.0, **_point((0.0, 0.0, 0.0))}, "scale": one}
         config = {
@@ -140,11 +143,11 @@ class EmulatedDevice:
 
     @property
     def uuid(self) -> str:
-        """The number that is its own alone."""
+        """Unique identifier."""
         return f"5f3c9a00-0000-4000-8000-00000000{self.device_id}"
 
     def states(self) -> dict[str, Any]:
-        """Return what every message says of it."""
+        """Return the state of the device in every message."""
         zeros = {"a0": 0.0, "a1": 0.0, "a2": 0.0}
         base = (0.0, 0.0, 0.0) if self.preset in _CENTRED else CENTRE
         x, y, z = self._turned(self.handle.position)
@@ -164,7 +167,7 @@ class EmulatedDevice:
         return {"device_id": self.device_id, "state": state, "status": self.status}
 
     def _turned(self, vector: Space) -> Space:
-        """Turn a vector between the axes of the device and those of the preset; both ways alike."""
+        """Rotate a vector between the axes of the device and the preset; the rotation is its own inverse."""
         x, y, z = vector
         return (-x, -y, z) if self.preset in _TURNED else vector
 
@@ -177,17 +180,17 @@ class EmulatedDevice:
 
 
 class Service:
-    """The service.
+    """Emulated service.
 
     Parameters
     ----------
     devices : sequence of EmulatedDevice
-        What is plugged in.
+        Connected devices.
 
     Attributes
     ----------
     profile : str
-        What the client calls itself.
+        Profile name that the client sends.
     """
 
     def __init__(self, devices: Sequence[EmulatedDevice]) -> None:
@@ -196,14 +199,14 @@ class Service:
         self._sessions = 0
 
     def connect(self) -> str:
-        """Return the inventory for a new client; the handles begin anew."""
+        """Return the inventory for a new client; all devices are reset."""
         self._sessions += 1
         for device in self.devices:
             device.begin()
         return self._said([device.inventory() for device in self.devices if device.present])
 
     def receive(self, text: str, now: float, faults: Set[str] = frozenset()) -> str:
-        """Act on a message at `now` [s since it was connected to]; return the answer."""
+        """Process a message at `now` [s] since the connection; return the reply."""
         message = json.loads(text)
         self.profile = message.get("session", {}).get("configure", {}).get("profile", {}).get("name", self.profile)
         told = {part["device_id"]: part for part in message.get("inverse3", [])}

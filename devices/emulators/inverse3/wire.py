@@ -1,6 +1,6 @@
-"""WebSocket frames as a server takes and sends them (RFC 6455), for the emulated service.
+"""WebSocket frames of a server (RFC 6455), for the emulated service.
 
-What a client may not send is an error here: a frame without a mask, reserved bits, a control frame in fragments.
+Frames that a client must not send raise an error: frames without a mask, with reserved bits, fragmented control frames.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ LONGEST = 1 << 16
 
 
 class BadClient(Exception):
-    """The client does not keep to the protocol."""
+    """The client violates the protocol."""
 
 
 def greeting(head: bytes) -> bytes:
-    """Return the answer to a client's opening handshake, whose `head` ends with an empty line.
+    """Return the reply to a client's opening handshake, whose `head` ends with an empty line.
 
     Raises
     ------
     BadClient
-        If it is none.
+        If the handshake is invalid.
     """
     lines = head.decode("ascii").split("\r\n")
     if not lines[0].startswith("GET ") or not lines[0].endswith(" HTTP/1.1"):
@@ -40,7 +40,7 @@ def greeting(head: bytes) -> bytes:
 
 
 def frame(kind: int, payload: bytes, *, last: bool = True) -> bytes:
-    """Return a frame of a server."""
+    """Return a server's frame."""
     head = bytearray([kind | (0x80 if last else 0)])
     size = len(payload)
     if size <= 125:
@@ -55,12 +55,12 @@ def frame(kind: int, payload: bytes, *, last: bool = True) -> bytes:
 
 
 def take_frame(data: bytearray) -> tuple[int, bytes] | None:
-    """Take the first frame out of `data`; return its kind and what it carries, None if it is not whole yet.
+    """Remove the first frame from `data`; return its kind and payload, None if it is incomplete.
 
     Raises
     ------
     BadClient
-        If a client may not send it.
+        If a client must not send it.
     """
     if len(data) < 6:
         return None

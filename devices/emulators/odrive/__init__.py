@@ -1,14 +1,14 @@
-"""An ODrive v3.6 with firmware 0.5.6, packet for packet, with motors behind it that really turn.
+"""ODrive v3.6 with firmware 0.5.6, emulated packet by packet, with simulated motors.
 
     backend = emulated_odrive()
     stage = OdriveStage(backend=backend)
 
-- `table`: what it says it can do. `firmware`: packets in and out. `axis` and its `values`: what an axis holds.
-- `control_kernels`: its encoder, control law, watchdog and errors, compiled.
-- `text`: lines in and out, on its serial port. `pipes`: both pairs of endpoints. `can_simple`: frames on a CAN bus.
-- `plant`: what the motors turn. `board`: all of it at its place on the bus, with its `faults`.
-- `usb_backend`: the bus, for pyusb. `child`: the same in a process of its own, `serving` it to others, and
-  `remote` the backend for pyusb in front of it.
+- `table`: its table of endpoints. `firmware`: packets in and out. `axis` and its `values`: properties of an axis.
+- `control_kernels`: encoder, control law, watchdog and errors, compiled.
+- `text`: lines in and out, at its serial port. `pipes`: both pairs of endpoints. `can_simple`: frames on a CAN bus.
+- `plant`: load of the motors. `board`: the drive on the bus, with its `faults`.
+- `usb_backend`: the bus, for pyusb. `child`: the bus in a separate process, `serving` its access for other processes,
+  and `remote` the corresponding backend for pyusb.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ def emulated_odrive(
     Parameters
     ----------
     plant : Plant, optional
-        What its motors turn; by default two flywheels.
+        Load of its motors; by default two flywheels.
     serial : int
-        Its serial number.
+        Serial number.
     latency : float
-        Every transfer takes so long [s].
+        Duration of every transfer [s].
     faults : iterable of str
-        What goes wrong and when, ``NAME@SECONDS+DURATION`` (`devices.emulators.odrive.faults`).
+        Faults with their times, ``NAME@SECONDS+DURATION`` (`devices.emulators.odrive.faults`).
 
     Raises
     ------
     ConfigurationError
-        On an unknown fault.
+        If a fault is unknown.
     """
     from devices.emulators.odrive.board import EmulatedOdrive
     from devices.emulators.odrive.usb_backend import EmulatedOdriveBackend

@@ -1,6 +1,6 @@
-"""One axis of the emulated drive, as the host sees it: what it holds, and what it can be told.
+"""Axis of the emulated drive from the host's view: its properties and functions.
 
-Its control iterations are `devices.emulators.odrive.control_kernels`.
+Its control iterations are in `devices.emulators.odrive.control_kernels`.
 """
 
 from __future__ import annotations
@@ -80,11 +80,11 @@ _DEFAULTS: dict[str, Any] = {
 }
 
 _LONGEST = 1 << 31
-"""No watchdog waits for more iterations."""
+"""Maximum number of iterations of a watchdog timeout."""
 
 
 class Axis:
-    """An axis.
+    """Axis of the emulated drive.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class Axis:
     Attributes
     ----------
     values : Values
-        What its properties hold, by name.
+        Values of its properties, by name.
     """
 
     def __init__(self, record: NDArray[Any]) -> None:
@@ -106,16 +106,16 @@ class Axis:
 
     @property
     def driven(self) -> bool:
-        """Whether it is in closed loop."""
+        """Whether the axis is in closed loop."""
         return bool(self._state[0] == CLOSED_LOOP)
 
     @property
     def torque(self) -> float:
-        """What the motor does now [N m]."""
+        """Present motor torque [N m]."""
         return float(self._record["torque"][0])
 
     def switch_on(self, turns: float) -> None:
-        """Begin with the motor loose and the encoder at zero, wherever the shaft is; settings are what they were."""
+        """Reset the axis: motor disarmed, encoder at zero at the angle `turns`, settings unchanged."""
         settings = {name: value for name, value in self.values.items() if "config." in name}
         self._record[:] = 0
         self.values.clear()
@@ -123,7 +123,7 @@ class Axis:
         self.values["config.enable_watchdog"] = False
         self._record["offset"] = -turns
 
-    # --- what the host can do ----------------------------------------------------------------------------------------
+    # --- functions for the host --------------------------------------------------------------------------------------
 
     def feed(self) -> None:
         """Feed the watchdog."""
@@ -131,7 +131,7 @@ class Axis:
         self._record["left"] = round(min(max(iterations, 0.0), _LONGEST)) if not math.isnan(iterations) else 0
 
     def request(self, state: int) -> None:
-        """Go to another state, or refuse to."""
+        """Change to another state, or report an error if that is not possible."""
         held = self.values
         if state == IDLE:
             self._disarm()
@@ -142,25 +142,25 @@ class Axis:
             self.fail(INVALID_STATE)
 
     def set_count(self, count: int) -> None:
-        """Have the encoder count from `count` on."""
+        """Set the encoder's present count."""
         turns = count / (self.values["encoder.config.cpr"] or 1)
         self._record["offset"] += turns - self._record["position"]
         self._record["position"] = turns
 
     def jump(self, turns: float) -> None:
-        """Have the encoder count what was none."""
+        """Shift the encoder's position by an erroneous jump."""
         self._record["offset"] += turns
         self._record["position"] += turns
 
     def clear_errors(self) -> None:
-        """Forget all errors."""
+        """Clear all errors."""
         for part in ("", "motor.", "encoder.", "controller."):
             self.values[f"{part}error"] = 0
 
-    # --- what it does by itself --------------------------------------------------------------------------------------
+    # --- internal state changes --------------------------------------------------------------------------------------
 
     def fail(self, bits: int, part: str = "", part_bits: int = 0) -> None:
-        """Note an error, of which part, and disarm the motor."""
+        """Set error bits of the axis and of a `part`, and disarm the motor."""
         held = self.values
         held["error"] |= bits
         if part:
@@ -168,7 +168,7 @@ class Axis:
         self._disarm()
 
     def _begin(self) -> None:
-        """Hold where the motor is."""
+        """Arm the motor at its present position."""
         held = self.values
         held["current_state"], held["motor.is_armed"] = CLOSED_LOOP, True
         if held["controller.config.control_mode"] == POSITION_CONTROL:

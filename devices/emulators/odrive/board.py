@@ -1,7 +1,7 @@
-"""A drive on the bus: its firmware, what it says of itself there, and what goes wrong with it.
+"""Drive on a bus: its firmware, its USB descriptors, and its faults.
 
-Time goes by when somebody looks: before anything is asked of the drive, its control iterations are caught up. Nothing
-here has a thread of its own; `lock` is held by whoever looks.
+Time advances on access: before every access, the pending control iterations are executed. There is no thread here;
+`lock` is held by the accessing thread.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from devices.emulators.times import BusTime, WallTime
 
 VENDOR, PRODUCT = 0x1209, 0x0D32
 NATIVE, TEXT = 2, 1
-"""Numbers of the native interface, and of the one for the data of the serial port; 0 belongs to that, too."""
+"""Numbers of the native interface and of the serial port's data interface; 0 also belongs to the serial port."""
 
 ENDPOINT_OUT, ENDPOINT_IN = 0x03, 0x83
-"""Of the native interface."""
+"""Endpoints of the native interface."""
 
 TEXT_OUT, TEXT_IN = 0x01, 0x81
-"""Of the serial port."""
+"""Endpoints of the serial port."""
 
 SERIAL_PORT = frozenset({0, TEXT})
-"""Interfaces that the kernel's driver for serial ports takes, both at once, when a drive is plugged in."""
+"""Interfaces that the kernel's serial port driver claims, both at once, when a drive is plugged in."""
 
 JUMP = 0.125
-"""What an encoder that jumps is out by [turn]."""
+"""Error of an encoder that jumps [turn]."""
 
 _ROUNDING = 1e-6
 _IN_STRING = 0x80
@@ -59,7 +59,7 @@ def _configuration() -> bytes:
 
 
 class _Descriptors:
-    """What `devices.emulators.pid.usb_backend` asks of anything's firmware."""
+    """Firmware interface that `devices.emulators.pid.usb_backend` requires."""
 
     device_descriptor = struct.pack(
         "<BBHBBBBHHHBBBB", 18, enumeration.DEVICE, 0x0200, 0xEF, 2, 1, 64, VENDOR, PRODUCT, 0x0300, 1, 2, 3, 1
@@ -71,7 +71,7 @@ class _Descriptors:
         self._strings = "ODrive Robotics", "ODrive 3.6 Native Interface", f"{board.serial:012X}"
 
     def control(self, request_type: int, request: int, value: int, index: int, given: bytes | int) -> bytes:
-        """Answer a request on endpoint 0: the strings."""
+        """Reply to a request on endpoint 0: the strings."""
         kind, number = value >> 8, value & 0xFF
         if (request_type, request, kind) != (_IN_STRING, _GET_DESCRIPTOR, enumeration.STRING):
             raise Stall
@@ -81,40 +81,40 @@ class _Descriptors:
         return text[: given if isinstance(given, int) else len(given)]
 
     def power_on(self) -> None:
-        """Choose the configuration again: what waited to be read is gone."""
+        """Set the configuration, which discards pending replies."""
         self._board.flush()
 
 
 class EmulatedOdrive:
-    """A drive that can be plugged in and out; its two motors turn `plant`.
+    """Drive that can be plugged and unplugged; its two motors turn `plant`.
 
     Parameters
     ----------
     plant : Plant, optional
-        By default two flywheels.
+        Load of the motors; by default two flywheels.
     serial : int
         Serial number.
     time : BusTime, optional
-        By default the wall's.
+        Clock; by default real time.
     faults : iterable of str
-        Faults with a time, ``NAME@SECONDS+DURATION`` (`devices.emulators.odrive.faults`), from now on.
+        Faults with their times from now, ``NAME@SECONDS+DURATION`` (`devices.emulators.odrive.faults`).
 
     Attributes
     ----------
     inside : Firmware
-        What is inside.
+        Firmware of the drive.
     plant : Plant
-        What is behind.
+        Load of the motors.
     faults : OdriveFaults
-        What is wrong.
+        Faults.
     plugged : bool
         Whether it is on the bus.
     loose_at : float
-        When neither motor was driven any more, counted as the times of faults are [s]; nan while one is.
+        Time at which the last motor was disarmed, on the time scale of the faults [s]; nan while one is armed.
     address, generation : int
-        Where it is there, and how often it has come.
+        Address on the bus, and number of times that it has been plugged in.
     owners, drivers, halted : dict, set, set
-        Interface to the handle that has claimed it; interfaces that the kernel holds; endpoints that are halted.
+        Handle by claimed interface; interfaces claimed by the kernel; endpoints that are halted.
     """
 
     def __init__(
@@ -154,11 +154,11 @@ class EmulatedOdrive:
 
     @property
     def now(self) -> float:
-        """Time since it was made [s]."""
+        """Time since creation [s]."""
         return self.time.now() - self.origin
 
     def catch_up(self) -> frozenset[str]:
-        """Make up for the iterations that have gone by; return the names of the faults that are there now."""
+        """Execute the pending control iterations; return the names of the active faults."""
         with self.lock:
             now = self.now
             due = math.floor(now / STEP + _ROUNDING)
@@ -180,7 +180,7 @@ class EmulatedOdrive:
             self.loose_at = now - self.faults.origin
 
     def _begin(self, begun: frozenset[str], ended: frozenset[str]) -> None:
-        """Do what happens when faults begin or end."""
+        """Apply the effects of faults that begin or end."""
         if "unplug" in begun:
             self.unplug()
         if "unplug" in ended:
@@ -190,10 +190,10 @@ class EmulatedOdrive:
         if "encoder-jump" in begun:
             self.inside.axes[0].jump(JUMP)
 
-    # --- on the bus --------------------------------------------------------------------------------------------------
+    # --- bus ---------------------------------------------------------------------------------------------------------
 
     def plug(self) -> None:
-        """Plug it in, under a new address; its encoders count from where they are."""
+        """Plug the drive in under a new address; its encoders start at zero."""
         with self.lock:
             if not self.plugged:
                 self._switch_on()
@@ -201,7 +201,7 @@ class EmulatedOdrive:
             self.come_anew()
 
     def unplug(self) -> None:
-        """Take it off the bus, and its power."""
+        """Unplug the drive and switch its power off."""
         with self.lock:
             self.plugged = False
             self._switch_on()
@@ -213,7 +213,7 @@ class EmulatedOdrive:
             pipe.switch_on()
 
     def come_anew(self) -> None:
-        """Be on the bus under another address; whatever was opened is lost."""
+        """Reappear on the bus under another address; all open handles become invalid."""
         with self.lock:
             self.address = next(_addresses) % 127 + 1
             self.generation += 1
@@ -223,35 +223,38 @@ class EmulatedOdrive:
             self.flush()
 
     def bind(self, interface: int) -> None:
-        """Give an interface to the kernel's driver, which it has for the serial port only."""
+        """Assign an interface to the kernel's driver, which only drives the serial port."""
         if interface in SERIAL_PORT:
             self.drivers |= SERIAL_PORT
 
     def unbind(self, interface: int) -> None:
-        """Take an interface from the kernel's driver, which gives up both of the serial port."""
+        """Release an interface from the kernel's driver, which releases both interfaces of the serial port."""
         self.drivers -= SERIAL_PORT if interface in SERIAL_PORT else {interface}
 
-    # --- the bulk endpoints ------------------------------------------------------------------------------------------
+    # --- bulk endpoints ----------------------------------------------------------------------------------------------
 
     def flush(self) -> None:
-        """Reset the endpoints: answers of the native protocol are gone (of text, see `TextPipe`)."""
+        """Reset the endpoints and discard pending replies of the native protocol.
+
+        For text, see `TextPipe`.
+        """
         with self.changed:
             for pipe in self._pipes.values():
                 pipe.reset()
             self.changed.notify_all()
 
     def busy(self, endpoint: int) -> bool:
-        """Whether an endpoint takes no packet now."""
+        """Return True if an endpoint does not accept a packet at present."""
         return self._pipe(endpoint).busy
 
     def out(self, endpoint: int, packet: bytes, faults: frozenset[str]) -> None:
-        """Take a packet."""
+        """Process a packet from the host."""
         with self.changed:
             self._pipe(endpoint).out(packet, faults)
             self.changed.notify_all()
 
     def poll_in(self, endpoint: int) -> bytes | None:
-        """Return the packet that waits to be read, if there is one."""
+        """Return the pending packet, None if there is no packet."""
         with self.changed:
             answer = self._pipe(endpoint).poll_in()
             if answer is not None:

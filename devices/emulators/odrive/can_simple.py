@@ -1,16 +1,16 @@
-"""CAN Simple of the emulated drive: frames in, frames out, and those that each axis sends by itself.
+"""CAN Simple of the emulated drive: frames in, frames out, and cyclic frames of each axis.
 
-Facts of firmware 0.5.6 that a host has to live with, and so are emulated:
+Emulated properties of firmware 0.5.6:
 
-- Each axis is a node. Every frame to it feeds its watchdog, whatever it says, also one that is not known.
-- An expired watchdog is an error in every state; errors of both axes are cleared by one order to either of them.
-- A position goes with a speed and a torque of 16 bits, in thousandths; it replaces both.
-- Questions are remote frames, or frames without data.
-- Positions and speeds are sent every ``encoder_rate_ms``, heartbeats every ``heartbeat_rate_ms``: 10 and 100 ms as it
-  is delivered.
+- Each axis is a node. Every frame to it feeds its watchdog, including unknown frames.
+- An expired watchdog is an error in every state; a clear command to either axis clears the errors of both.
+- A position command contains a speed and a torque of 16 bits, in thousandths, and replaces both.
+- Requests are remote frames, or frames without data.
+- Positions and speeds are sent every ``encoder_rate_ms``, heartbeats every ``heartbeat_rate_ms``: 10 and 100 ms by
+  default.
 
-Of a Pro or S1 (0.6) the frames for driving are the same. It answers with its version, its heartbeat and errors look
-different, and an order clears the errors of its own axis only. Not emulated: trajectories, SDO, new addresses.
+A Pro or S1 (0.6) uses the same frames for driving. It replies with its version, the format of its heartbeat and errors
+differs, and a clear command only affects its own axis. Not emulated: trajectories, SDO, new addresses.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from devices.emulators.odrive.axis import WATCHDOG_EXPIRED, Axis
 from devices.emulators.odrive.firmware import Firmware, single
 
 ESTOP_REQUESTED = 0x4000
-"""Error of an axis with firmware 0.5."""
+"""Error bit of an axis with firmware 0.5."""
 
 NEW_WATCHDOG, NEW_ESTOP, NEW_DRIVER = 1 << 24, 1 << 25, 1 << 5
-"""Errors of a Pro or S1: of the watchdog, of an emergency stop, and of whatever else (a fault of the gate driver)."""
+"""Error bits of a Pro or S1: watchdog, emergency stop, and all others (as a fault of the gate driver)."""
 
 NEW_BAD_STATE = 1 << 3
-"""What a Pro or S1 says when it is asked for a state that it cannot be in: an estimate is missing."""
+"""Error bit of a Pro or S1 for a state that is not possible: an estimate is missing."""
 
 _MOST = 20
-"""Of what is sent by itself so many frames are caught up with at most."""
+"""Maximum number of overdue cyclic frames that are sent later."""
 
 _ROUNDING = 1e-6
 _FRAME = struct.Struct("=IB3x8s")
@@ -41,18 +41,18 @@ _PAIR = "<ff"
 
 
 class CanSimple:
-    """What the drive does with frames.
+    """CAN interface of the drive.
 
     Parameters
     ----------
     inside : Firmware
         The drive.
     nodes : (int, int)
-        Of both axes.
+        Nodes of both axes.
     version : (int, int, int)
-        Of its firmware: 0.5.x, or 0.6.x for a Pro or S1.
+        Firmware version: 0.5.x, or 0.6.x for a Pro or S1.
     estimates, heartbeats : float
-        What is sent by itself, every so often [s]; 0 for never.
+        Periods of the cyclic messages [s]; 0 for none.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class CanSimple:
     # --- frames ------------------------------------------------------------------------------------------------------
 
     def take(self, raw: bytes) -> bytes | None:
-        """Do what a frame, (16,) bytes, says; return the answer, if it wants one."""
+        """Process a frame, (16,) bytes; return the reply to a request, else None."""
         identifier, length, data = _FRAME.unpack(raw)
         node, command = (identifier & 0x7FF) >> 5, identifier & 0x1F
         if identifier & _ODD or node not in self.nodes:
@@ -116,7 +116,7 @@ class CanSimple:
         return None
 
     def due(self, now: float) -> Iterator[bytes]:
-        """Yield what is to be sent at the time `now` [s]."""
+        """Yield the cyclic frames that are due at the time `now` [s]."""
         for node, axis in zip(self.nodes, self._inside.axes, strict=True):
             for command, say in ((0x01, self._heartbeat), (0x09, self._estimates)):
                 period = self.heartbeats if command == 1 else self.estimates
@@ -124,7 +124,7 @@ class CanSimple:
                     yield _frame(node, command, say(axis))
 
     def _count(self, now: float, key: tuple[int, int], period: float) -> int:
-        """Return how often something has come due; what was not looked at was sent meanwhile by a real drive."""
+        """Return how often a message is due, including the messages since the last access."""
         if not period:
             return 0
         first = max(self._next.setdefault(key, now), now - _MOST * period)
@@ -133,14 +133,14 @@ class CanSimple:
         return count
 
     def next(self) -> float:
-        """Return when something is due again [s]."""
+        """Return the time at which the next cyclic frame is due [s]."""
         return min(self._next.values(), default=0.0)
 
     def restart(self) -> None:
-        """Begin anew, as when the supply is switched on."""
+        """Restart the cyclic messages, as after switching on the supply."""
         self._next.clear()
 
-    # --- what is said ------------------------------------------------------------------------------------------------
+    # --- replies and cyclic messages ---------------------------------------------------------------------------------
 
     def _estimates(self, axis: Axis) -> bytes:
         held = axis.values
@@ -167,7 +167,7 @@ class CanSimple:
     def _say_version(self, _: Axis) -> bytes:
         return struct.pack("<8B", 2, 4, 4, 58, *self.version, 0)
 
-    # --- what is done ------------------------------------------------------------------------------------------------
+    # --- commands ----------------------------------------------------------------------------------------------------
 
     def _put(self, axis: Axis, values: dict[str, float]) -> None:
         axis.values |= values

@@ -1,7 +1,9 @@
-"""An emulated drive in a process of its own (`devices.emulators.child`), reached by `devices.emulators.odrive.remote`.
+"""Emulated drive in a separate process (`devices.emulators.child`).
 
-When its standard input has ended it goes on for as long as a motor is driven, a second and a half at most, and says in
-its log what has become of both: so it can be seen that the watchdogs have done their duty after the driver died.
+It is accessed by `devices.emulators.odrive.remote`.
+
+After its standard input has ended it continues while a motor is armed, at most a second and a half, and logs the final
+state of both motors. This allows tests of the watchdogs after the driver has died.
 """
 
 from __future__ import annotations
@@ -25,21 +27,22 @@ from devices.emulators.loop import LOOK, Loop
 from haptics.errors import HapticError
 from haptics.files import replace_own
 
-if TYPE_CHECKING:  # what takes long to import is imported when the process has settled in
+if TYPE_CHECKING:  # slow imports are deferred until the process has settled in
     from devices.emulators.odrive.usb_backend import EmulatedOdriveBackend
 
 LINGER = 1.5
-"""How long it lives on after the end of its input while a motor is driven [s]."""
+"""Maximum time for which it continues after the end of its input while a motor is armed [s]."""
 
 
 def spawn(table: Mapping[str, Any]) -> AbstractContextManager[str]:
-    """Run an emulated drive; give its address.
+    """Run an emulated drive; yield its address.
 
     Parameters
     ----------
     table : mapping
-        What `devices.emulators.odrive.emulated_odrive` takes, but for ``plant``, which is a text ``module:function``
-        of what makes one of the mapping ``plant_settings``; and ``log``, a file for what became of the motors.
+        Arguments of `devices.emulators.odrive.emulated_odrive`, except that ``plant`` is a text ``module:function``, a
+        function that creates the plant from the mapping ``plant_settings``; and ``log``, a file for the final state of
+        the motors.
 
     Raises
     ------
@@ -61,14 +64,14 @@ def _build(table: dict[str, Any]) -> Any:
 
 
 class _Life:
-    """How long an emulated drive lives: until its standard input has ended, and no motor is driven any more.
+    """Lifetime of an emulated drive: until its standard input has ended and no motor is armed.
 
     Parameters
     ----------
     backend : EmulatedOdriveBackend
         The bus with the drive.
     loop : Loop
-        What serves it.
+        The event loop.
     """
 
     def __init__(self, backend: EmulatedOdriveBackend, loop: Loop) -> None:
@@ -83,7 +86,7 @@ class _Life:
             self._loop.forget(sys.stdin)
 
     def over(self) -> bool:
-        """Tell whether it is over; the time of the drive goes on until it is, if nobody else looks at it."""
+        """Return True if the lifetime is over; also advance the time of the drive at intervals."""
         board, now = self._backend.boards[0], time.monotonic()
         if now >= self._next_look:
             self._next_look = now + LOOK
@@ -95,7 +98,7 @@ class _Life:
 
 
 def can_of(address: str) -> str:
-    """Return where the CAN bus is reached of an emulated drive whose USB is reached at `address`."""
+    """Return the address of the CAN bus of an emulated drive whose USB bus is at `address`."""
     return f"{address}-can"
 
 
@@ -107,20 +110,20 @@ def _listen(ends: contextlib.ExitStack, address: str) -> socket.socket:
 
 
 def serve(backend: EmulatedOdriveBackend, log: str, priority: int, also: str = "", sensor: Any = None) -> None:
-    """Serve a backend, and the CAN bus of its drive, until standard input ends and the motors are loose.
+    """Serve a bus and the drive's CAN bus until standard input ends and the motors are disarmed.
 
     Parameters
     ----------
     backend : EmulatedOdriveBackend
         The bus with the drive.
     log : str
-        File for what became of the motors; empty for none.
+        File for the final state of the motors; empty for none.
     priority : int
-        What `devices.emulators.child.settle_in` has returned.
+        Result of `devices.emulators.child.settle_in`.
     also : str
-        What is announced besides the address.
+        Text that is announced in addition to the address.
     sensor : RdtBox or OptoForceUnit, optional
-        A force sensor that is served besides.
+        A force sensor that is also served.
     """
     from devices.emulators.odrive.serving.can_bus import CanBus, CanServer
     from devices.emulators.odrive.serving.server import BusServer, observe
@@ -142,7 +145,7 @@ def serve(backend: EmulatedOdriveBackend, log: str, priority: int, also: str = "
 
 
 def main(table: dict[str, Any]) -> int:
-    """Build a drive, print its address or what is wrong with `table`, and serve it until standard input ends."""
+    """Build a drive, print its address or the error in `table`, and serve it until standard input ends."""
     priority = child.settle_in()
     log = table.pop("log", "")
     try:

@@ -1,4 +1,4 @@
-"""Control iterations of the emulated drive as kernels: encoder, watchdog, control law and errors of an axis."""
+"""Kernels for control iterations of the emulated drive: encoder, watchdog, control law and errors."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ PROPERTIES: dict[str, tuple[str, str]] = {
     "encoder.config.cpr": ("counts_per_turn", "<i8"),
     "encoder.config.bandwidth": ("bandwidth", "<f8"),
 }
-"""Those properties of an axis that its control iterations read or write, to their fields and types in `AXIS`."""
+"""Properties of an axis that its control iterations read or write: name to field and type in `AXIS`."""
 
 AXIS = np.dtype(
     [
@@ -74,28 +74,29 @@ AXIS = np.dtype(
         ("torque", "<f8"),
     ]
 )
-"""State of an axis: what its properties hold, and what nobody sees. ``left`` are the iterations until the watchdog
-expires, ``offset`` turns the shaft's angle into the encoder's [turn], ``position`` [turn] and ``speed`` [turn/s] are
-those of the tracking loop, ``integral`` of the integrator and ``torque`` of the motor [N m]."""
+"""State of an axis: its properties, and internal state. ``left`` is the number of iterations until the watchdog
+expires, ``offset`` the encoder angle minus the shaft angle [turn], ``position`` [turn] and ``speed`` [turn/s] belong to
+the tracking loop, ``integral`` to the integrator, and ``torque`` is the motor torque [N m].
+"""
 
 
 @kernel
 def disarm(a: Any) -> None:
-    """Let go of the motor."""
+    """Disarm the motor."""
     a.state, a.armed = IDLE, False
     a.torque = 0.0
 
 
 @kernel
 def _clamp(value: float, limit: float) -> float:
-    """Return the nearest number within the limit; what is no number stays so."""
+    """Return the value clipped to the limit; nan stays nan."""
     value = -limit if -limit > value else value
     return limit if limit < value else value
 
 
 @kernel
 def _estimate(a: Any, turns: float) -> None:
-    """Follow the encoder's counts with position and speed, as a tracking loop does."""
+    """Update position and speed from the encoder's counts with a tracking loop."""
     counts, gain = a.counts_per_turn, 2.0 * a.bandwidth
     a.position += STEP * a.speed
     count = math.floor(turns * counts)
@@ -111,7 +112,7 @@ def _estimate(a: Any, turns: float) -> None:
 
 @kernel
 def _refuse(a: Any, bits: int) -> None:
-    """Note an error of the controller."""
+    """Set error bits of the controller and disarm."""
     a.error |= CONTROLLER_FAILED
     a.controller_error |= bits
     disarm(a)
@@ -119,7 +120,7 @@ def _refuse(a: Any, bits: int) -> None:
 
 @kernel
 def _control(a: Any) -> None:
-    """Make a torque of what the host wants and what the encoder says."""
+    """Compute the torque from the inputs of the host and the encoder estimates."""
     if a.input_mode != PASS_THROUGH:
         _refuse(a, INVALID_INPUT_MODE)
         return
@@ -146,7 +147,7 @@ def _control(a: Any) -> None:
 
 @kernel
 def _drive(a: Any, error: float, torque: float) -> None:
-    """Have the motor make a torque, as far as it can; the integrator goes on if it can."""
+    """Apply a torque within the motor's limits; the integrator decays at the limit."""
     if not math.isfinite(torque):
         a.error |= MOTOR_FAILED
         a.motor_error |= np.uint64(NOT_A_NUMBER)
@@ -170,7 +171,7 @@ def _drive(a: Any, error: float, torque: float) -> None:
 
 @kernel
 def iterate(a: Any, turns: float) -> None:
-    """Run one control iteration of an axis whose shaft is at `turns`."""
+    """Execute one control iteration of an axis whose shaft is at `turns`."""
     _estimate(a, turns + a.offset)
     a.effective_current_limit = a.current_limit
     if a.watchdog_on:

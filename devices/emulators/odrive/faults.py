@@ -1,4 +1,4 @@
-"""What may go wrong with an emulated drive, on demand (`devices.emulators.wire_faults`)."""
+"""Faults of an emulated drive, on demand (`devices.emulators.wire_faults`)."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ ODRIVE_FAULTS: dict[str, str] = {
     "no-permission": "the drive may not be opened",
     "busy": "another program holds the interface",
 }
-"""Fault name to what it is."""
+"""Faults: name to description."""
 
 
 class OdriveFaults(WireFaults):
-    """The faults of one drive; their time counts from when the drive was made.
+    """Faults of one drive; their times count from the creation of the drive.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class OdriveFaults(WireFaults):
     Raises
     ------
     ConfigurationError
-        Naming the text and what is allowed.
+        With the text and the allowed values.
     """
 
     def __init__(self, timed: Iterable[str] = ()) -> None:

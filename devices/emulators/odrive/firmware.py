@@ -1,4 +1,4 @@
-"""The firmware of the emulated drive: packets in, packets out, and two axes that live by themselves."""
+"""Firmware of the emulated drive: packets in, packets out, and two axes."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from devices.emulators.odrive.plant import Plant
 from devices.emulators.odrive.table import Row, rows, table_text
 
 PAGE = 61
-"""An answer has no more data than that [byte]."""
+"""Maximum data in a reply [byte]."""
 
 LONGEST_LOG = 10_000
-"""So many packets are remembered: a run lasts for millions."""
+"""Maximum number of packets in the log, because a run has millions of packets."""
 
 _FORMS = {
     kind: struct.Struct(form)
@@ -42,7 +42,7 @@ _SUPPLY, _PIN = 24.0, 1.65
 
 
 def single(value: float) -> float:
-    """Return the nearest number of single precision, which is all that the drive has."""
+    """Return the nearest single-precision number, as used by the drive."""
     try:
         return float(struct.unpack("<f", struct.pack("<f", value))[0])
     except OverflowError:
@@ -69,12 +69,12 @@ def _table() -> tuple[bytes, int, bytes]:
 
 
 class Firmware:
-    """What is inside a drive.
+    """Firmware of a drive.
 
     Parameters
     ----------
     plant : Plant
-        What the motors turn.
+        Load of the motors.
     serial : int
         Serial number.
 
@@ -83,13 +83,13 @@ class Firmware:
     axes : (Axis, Axis)
         Both axes.
     values : dict
-        What the properties of the drive itself hold, by name.
+        Values of the properties of the drive itself, by name.
     text : bytes
         Its table of endpoints.
     checksum : int
-        What requests to these must end with.
+        Trailer of requests to the endpoints.
     received : deque of bytes
-        Packets that were taken and understood, the latest `LONGEST_LOG`, oldest first; emptied by whoever likes.
+        Valid packets received, the latest `LONGEST_LOG`, oldest first; may be cleared by the observer.
     """
 
     def __init__(self, plant: Plant, serial: int) -> None:
@@ -120,7 +120,7 @@ class Firmware:
         self.switch_on()
 
     def _enter(self, row: Row) -> None:
-        """Note an endpoint; the arguments of functions are properties, too."""
+        """Register an endpoint; the arguments of functions are properties as well."""
         if row.kind == "function":
             self._functions[row.number] = row
             for part, writable in ((row.inputs, True), (row.outputs, False)):
@@ -130,18 +130,18 @@ class Firmware:
             self._rows[row.number] = self._named[row.path] = row
 
     def switch_on(self) -> None:
-        """Begin anew, as when the supply is switched on."""
+        """Reset the axes, as when the supply is switched on."""
         for axis, turns in zip(self.axes, self.plant.angles, strict=True):
             axis.switch_on(turns)
 
     def iterate(self, count: int = 1) -> None:
-        """Run so many control iterations of both axes, and let their time go by."""
+        """Simulate `count` control iterations of both axes."""
         self.plant.run(self._record, count)
 
     # --- packets -----------------------------------------------------------------------------------------------------
 
     def handle(self, packet: bytes) -> bytes | None:
-        """Do what a request says; return the answer, if it wants one."""
+        """Execute a request; return the reply, None if none is requested."""
         if len(packet) < 8:
             return None
         sequence, endpoint, length = struct.unpack_from("<HHH", packet)
@@ -162,7 +162,7 @@ class Firmware:
         return self.text[offset : offset + PAGE]
 
     def _operate(self, number: int, payload: bytes) -> bytes:
-        """Write, call, or both; return what was there before. What is not known is nothing."""
+        """Write, call, or both; return the previous value, empty for unknown endpoints."""
         if number in self._functions:
             self._call(self._functions[number])
             return b""
@@ -176,7 +176,7 @@ class Firmware:
         return before
 
     def _bytes(self, row: Row, form: struct.Struct) -> bytes:
-        """Return a property's value as it goes over the wire; of one that is too large what fits."""
+        """Return a property's value as bytes; integers that are too large are truncated."""
         value = self.read(row)
         if row.kind == "float":
             return form.pack(single(value))
@@ -185,16 +185,16 @@ class Firmware:
     # --- properties --------------------------------------------------------------------------------------------------
 
     def property(self, name: str) -> Row | None:
-        """Return a property by its name, None if there is none."""
+        """Return a property by its name, None if it does not exist."""
         return self._named.get(name)
 
     def read(self, row: Row) -> Any:
-        """Return a property's value."""
+        """Return the value of a property."""
         held, name = self._place(row.path)
         return held.get(name, 0)
 
     def write(self, row: Row, value: float) -> None:
-        """Give a property a value; of a whole number that is too long for it the lowest bits are taken."""
+        """Write a property; integers that are too large are truncated to their lowest bits."""
         form = _FORMS[row.kind]
         if row.kind == "bool":
             value = bool(value)
@@ -209,7 +209,7 @@ class Firmware:
         self._written(row.path)
 
     def _place(self, path: str) -> tuple[MutableMapping[str, Any], str]:
-        """Return where a property's value is kept, and its name there."""
+        """Return the mapping that holds a property's value, and its key."""
         if path.startswith("axis"):
             return self.axes[int(path[4])].values, path[6:]
         return self.values, path
@@ -217,7 +217,7 @@ class Firmware:
     def _written(self, path: str) -> None:
         held, name = self._place(path)
         if name == "requested_state":
-            state, held[name] = held[name], 0  # the requested state reads as 0 once it was taken
+            state, held[name] = held[name], 0  # the requested state reads as 0 after it was processed
             self.axes[int(path[4])].request(state)
 
     def _call(self, row: Row) -> None:
@@ -239,7 +239,7 @@ class Firmware:
         return self._own_functions[path]
 
     def clear_errors(self) -> None:
-        """Forget all errors, those of the axes too."""
+        """Clear all errors, including the errors of the axes."""
         self.values["error"] = 0
         for axis in self.axes:
             axis.clear_errors()

@@ -1,4 +1,4 @@
-"""The two pairs of bulk endpoints of the emulated drive: the native protocol, and text on its serial port."""
+"""Two pairs of bulk endpoints of the emulated drive: native protocol, and text at its serial port."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ from devices.emulators.odrive.firmware import Firmware
 from devices.emulators.odrive.text import TextProtocol
 
 PACKET = 64
-"""No packet is longer [byte]."""
+"""Maximum length of a packet [byte]."""
 
 WAITING = 510
-"""So much text waits to be read at most [byte]; what is more is lost."""
+"""Maximum length of pending text [byte]; additional text is lost."""
 
 _TABLE = b"\0\x80"
 _HEADER = 2
 
 
 class NativePipe:
-    """Endpoints of the native protocol: one request, one answer. It takes no request while an answer waits.
+    """Endpoints of the native protocol: one request, one reply.
+
+    No request is accepted while a reply is pending.
 
     Parameters
     ----------
@@ -32,11 +34,11 @@ class NativePipe:
 
     @property
     def busy(self) -> bool:
-        """Whether an answer waits to be read: as long as it does, no further request is taken."""
+        """Whether a reply is pending, so that no further request is accepted."""
         return self._answer is not None
 
     def out(self, packet: bytes, faults: Set[str]) -> None:
-        """Take a packet."""
+        """Process a packet from the host."""
         if "wrong-crc" in faults and packet[2:4] != _TABLE:
             return
         answer = self._inside.handle(packet)
@@ -44,26 +46,26 @@ class NativePipe:
             self._answer = answer[:_HEADER] if "short" in faults else answer
 
     def poll_in(self) -> bytes | None:
-        """Return the answer that waits, if there is one."""
+        """Return the pending reply, None if there is no reply."""
         answer, self._answer = self._answer, None
         return answer
 
     def reset(self) -> None:
-        """Forget what waits to be read."""
+        """Discard the pending reply."""
         self._answer = None
 
     def switch_on(self) -> None:
-        """Begin anew."""
+        """Reset."""
         self._answer = None
 
 
 class TextPipe:
-    """Endpoints of the serial port. It always takes what is written.
+    """Endpoints of the serial port, which always accepts data.
 
-    The first answer goes into a packet at once; what comes meanwhile waits, and goes into the next one when that was
-    read. Two traps of firmware 0.5.6 are here, too. If 64 bytes or more wait then, they do not fit into a packet, and
-    nothing is ever sent again until the supply was off. And what waits survives a reset of the port: it comes in front
-    of the next answer.
+    The first reply is put into a packet at once. Later replies wait, and are put into the next packet when the first
+    one was read. Two defects of firmware 0.5.6 are emulated. If 64 bytes or more are waiting at that time, they do not
+    fit into a packet, and nothing is sent until the supply is switched off. Waiting text survives a reset of the port
+    and is sent before the next reply.
 
     Parameters
     ----------
@@ -79,7 +81,7 @@ class TextPipe:
         self._under_way = 0
 
     def out(self, packet: bytes, faults: Set[str]) -> None:
-        """Take a packet, or several at once."""
+        """Process a packet, or several at once."""
         for answer in self._protocol.take(packet):
             if "lost-answer" not in faults:
                 whole = b"\r\n" if "short" in faults else answer
@@ -87,7 +89,7 @@ class TextPipe:
                 self._send()
 
     def poll_in(self) -> bytes | None:
-        """Return the packet that is under way, if there is one."""
+        """Return the packet being sent, None if there is no packet."""
         if not self._under_way:
             return None
         packet, self._waiting = self._waiting[: self._under_way], self._waiting[self._under_way :]
@@ -96,16 +98,16 @@ class TextPipe:
         return packet
 
     def _send(self) -> None:
-        """Make a packet of all that waits, unless one is under way or it is too much for one."""
+        """Make a packet of all waiting text, unless a packet is being sent or the text is too long."""
         if not self._under_way and len(self._waiting) < PACKET:
             self._under_way = len(self._waiting)
 
     def reset(self) -> None:
-        """Forget what has come of a line, and that a packet was under way."""
+        """Discard an incomplete line and the state of the packet being sent."""
         self._protocol.restart()
         self._under_way = 0
 
     def switch_on(self) -> None:
-        """Begin anew."""
+        """Reset."""
         self.reset()
         self._waiting = b""

@@ -1,4 +1,4 @@
-"""The load of the emulated drive: two flywheels, or an arm in their place."""
+"""Load of the emulated drive: two flywheels; an arm may replace them."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ WHEELS = np.dtype(
         ("decay", "<f8"),
     ]
 )
-"""Two flywheels: angles [turn], speeds [turn/s], loads [N m], acceleration per torque [turn/(N m s^2)], inverse time
-constant of their friction [1/s]."""
+"""Record of two flywheels: angles [turn], speeds [turn/s], loads [N m], acceleration per torque [turn/(N m s^2)],
+inverse time constant of their friction [1/s].
+"""
 
 
 class Plant(Protocol):
@@ -33,22 +34,22 @@ class Plant(Protocol):
 
     @property
     def angles(self) -> Pair:
-        """Of the motors' shafts [turn]."""
+        """Angles of the motors' shafts [turn]."""
         ...
 
     @property
     def speeds(self) -> Pair:
-        """Of the motors' shafts [turn/s]."""
+        """Speeds of the motors' shafts [turn/s]."""
         ...
 
     def run(self, axes: NDArray[Any], count: int) -> None:
-        """Let `count` control iterations of both axes go by, (2,) array of `AXIS`, and their time with it."""
+        """Simulate `count` control iterations of both axes, (2,) array of `AXIS`, and of the load."""
         ...
 
 
 @kernel
 def _run(axes: Any, wheels: Any, count: int) -> None:
-    """Iterate both axes, then let their torques act for a step. Friction is implicit: it never adds energy."""
+    """Iterate both axes, then apply their torques for a step; friction is implicit and never adds energy."""
     w = wheels[0]
     damped = 1.0 / (1.0 + w.decay * STEP)
     push = w.per_torque * STEP
@@ -61,12 +62,12 @@ def _run(axes: Any, wheels: Any, count: int) -> None:
 
 
 class Flywheels:
-    """Two inertias with viscous friction, and what else pushes them.
+    """Two inertias with viscous friction and additional loads.
 
     Parameters
     ----------
     inertia : float
-        Of each [kg m^2].
+        Inertia of each [kg m^2].
     friction : float
         Torque per speed [N m s/rad].
     """
@@ -75,11 +76,11 @@ class Flywheels:
         self._record = np.zeros(1, WHEELS)
         self._record["per_torque"] = 1.0 / (inertia * _TURN)
         self._record["decay"] = friction / inertia
-        _run(np.zeros(2, AXIS), self._record.copy(), 0)  # compiled before anybody waits for it
+        _run(np.zeros(2, AXIS), self._record.copy(), 0)  # compiled in advance
 
     @property
     def angles(self) -> Pair:
-        """Of the shafts [turn]."""
+        """Angles of the shafts [turn]."""
         return self._pair("angle")
 
     @angles.setter
@@ -88,7 +89,7 @@ class Flywheels:
 
     @property
     def speeds(self) -> Pair:
-        """Of the shafts [turn/s]."""
+        """Speeds of the shafts [turn/s]."""
         return self._pair("speed")
 
     @speeds.setter
@@ -97,7 +98,7 @@ class Flywheels:
 
     @property
     def loads(self) -> Pair:
-        """Torques that act besides those of the motors [N m]."""
+        """Torques in addition to the motor torques [N m]."""
         return self._pair("load")
 
     @loads.setter
@@ -109,5 +110,5 @@ class Flywheels:
         return first, second
 
     def run(self, axes: NDArray[Any], count: int) -> None:
-        """Let `count` control iterations go by; see `Plant`."""
+        """Simulate `count` control iterations; see `Plant`."""
         _run(axes, self._record, count)

@@ -1,8 +1,8 @@
-"""A backend for pyusb whose bus is in another process, which `devices.emulators.odrive.child` runs.
+"""Backend for pyusb whose bus is in another process, which `devices.emulators.odrive.child` runs.
 
-Writing a packet to a drive is not waited for: only what went wrong with it is answered, and that is raised by the next
-request of the thread (`devices.emulators.odrive.serving.packets`). A queue of its endpoints is there besides, as with
-libusb: `devices.emulators.odrive.serving.remote_queue`.
+Writes to a drive do not wait for a reply. Only a failure is reported, which the next request of the thread raises
+(`devices.emulators.odrive.serving.packets`). A queue of the endpoints is also available, as with libusb:
+`devices.emulators.odrive.serving.remote_queue`.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from devices.emulators.pid.transfers import fail
 
 
 class RemoteDevice(NamedTuple):
-    """A drive on that bus.
+    """Drive on the remote bus.
 
     Attributes
     ----------
     number, address, port : int
-        What it is called there, its address, and its port.
+        Number in the other process, bus address, and port.
     descriptor : bytes
-        Its device descriptor.
+        Device descriptor.
     tree : SimpleNamespace
-        Its configuration.
+        Configuration.
     """
 
     number: int
@@ -48,14 +48,14 @@ class RemoteDevice(NamedTuple):
 
 
 class RemoteBackend(DescriptorTrees, usb.backend.IBackend):  # type: ignore[misc]
-    """What `usb.core.find` takes as ``backend``.
+    """Backend, for the argument ``backend`` of `usb.core.find`.
 
-    Each thread has a connection of its own, so that one can read while another writes.
+    Each thread has a separate connection, so that one can read while another writes.
 
     Parameters
     ----------
     address : str
-        Where the other process is reached.
+        Address of the other process.
     """
 
     def __init__(self, address: str) -> None:
@@ -64,7 +64,7 @@ class RemoteBackend(DescriptorTrees, usb.backend.IBackend):  # type: ignore[misc
         self._own = threading.local()
 
     def _send(self, request: bytes, wire_name: str = "host") -> socket.socket:
-        """Send a request; if the other process is gone, so is the drive."""
+        """Send a request; raise `ENODEV` if the other process has ended."""
         try:
             wire: Wire | None = getattr(self._own, wire_name, None)
             if wire is None:
@@ -76,7 +76,7 @@ class RemoteBackend(DescriptorTrees, usb.backend.IBackend):  # type: ignore[misc
             fail(errno.ENODEV)
 
     def _receive(self, wire: socket.socket) -> bytes:
-        """Return the answer to the request before; raise what went wrong with it, or with packets before it."""
+        """Return the reply to the last request; raise its error, or the error of an earlier packet."""
         earlier = 0
         while True:
             try:
@@ -95,38 +95,38 @@ class RemoteBackend(DescriptorTrees, usb.backend.IBackend):  # type: ignore[misc
                     return answer[packets.ANSWER.size :]
 
     def _call(self, name: str, *arguments: Any, wire_name: str = "host") -> Any:
-        """Have the other process do something, and return what that gave."""
+        """Call a method in the other process and return its result."""
         request = bytes((packets.CALL,)) + json.dumps((name, *arguments)).encode()
         return json.loads(self._receive(self._send(request, wire_name)))
 
     def _watch(self, name: str, *arguments: Any) -> Any:
-        """Do so through a connection of its own: an observer waits for no transfer."""
+        """Call a method through a separate connection, which does not wait for transfers."""
         return self._call(name, *arguments, wire_name="observer")
 
-    # --- for an observer ---------------------------------------------------------------------------------------------
+    # --- information for observers -----------------------------------------------------------------------------------
 
     def observe(self) -> dict[str, Any]:
-        """Return what is true of both axes (`devices.emulators.odrive.serving.server.observe`)."""
+        """Return the true state of both axes (`devices.emulators.odrive.serving.server.observe`)."""
         found: dict[str, Any] = self._watch("observe")
         return found
 
     def stalled(self, patience: float = 0.2) -> float:
-        """Return for how long the other process was kept from running lately, at a stretch [s].
+        """Return the longest recent time for which the other process was not executed [s].
 
-        If it does not even answer within `patience` [s], it is kept from running now, for as long as that.
+        If it does not reply within `patience` [s], it is not executed at present, and `patience` is returned.
         """
         wire = self._send(bytes((packets.CALL,)) + b'["stalled"]', "judge")
         if not select.select([wire], (), (), patience)[0]:
-            del self._own.judge  # lest the answer that comes late is taken for another
+            del self._own.judge  # otherwise the late reply would be assigned to the next request
             return patience
         return float(json.loads(self._receive(wire)))
 
     def fault(self, *names: str) -> None:
-        """Switch faults on (`devices.emulators.odrive.faults`)."""
+        """Activate faults (`devices.emulators.odrive.faults`)."""
         self._watch("fault", *names)
 
     def clear(self, *names: str) -> None:
-        """Switch faults off; all of them where none is named."""
+        """Deactivate faults; all of them if none is named."""
         self._watch("clear", *names)
 
     # --- devices -----------------------------------------------------------------------------------------------------
@@ -138,22 +138,22 @@ class RemoteBackend(DescriptorTrees, usb.backend.IBackend):  # type: ignore[misc
             yield RemoteDevice(number, address, port, bytes.fromhex(descriptor), tree)
 
     def get_device_descriptor(self, dev: RemoteDevice) -> SimpleNamespace:
-        """Return the device descriptor, and where the device is."""
+        """Return the device descriptor, with bus address and port."""
         return placed(dev.descriptor, dev.address, dev.port)
 
     def open_device(self, dev: RemoteDevice) -> int:
-        """Open it."""
+        """Open a device."""
         return int(self._call("open_device", dev.number))
 
     def close_device(self, dev_handle: int) -> None:
-        """Close it; that never fails."""
+        """Close a device, ignoring errors."""
         with contextlib.suppress(OSError):
             self._call("close_device", dev_handle)
 
     # --- transfers ---------------------------------------------------------------------------------------------------
 
     def bulk_write(self, dev_handle: int, ep: int, intf: int, data: array.array[int], timeout: int) -> int:
-        """Write a packet; raise what went wrong with those before."""
+        """Write a packet; raise the errors of earlier packets."""
         head = packets.OUT_HEAD.pack(packets.OUT, dev_handle, ep, intf, timeout)
         wire = self._send(head + data.tobytes())
         earlier = 0
@@ -174,7 +174,7 @@ class RemoteBackend(DescriptorTrees, usb.backend.IBackend):  # type: ignore[misc
         return _fill(buff, self._receive(self._send(request)))
 
     def queues_of(self, device: Any) -> Callable[[int, int, int], RemoteQueue]:
-        """Return what makes queues of a device that is open (`devices.arm.motors.usb.queued.best_pipes`)."""
+        """Return a function that makes queues of an open device (`devices.arm.motors.usb.queued.best_pipes`)."""
         return functools.partial(RemoteQueue, self._address, device._ctx.handle)
 
     def ctrl_transfer(
@@ -187,7 +187,7 @@ class RemoteBackend(DescriptorTrees, usb.backend.IBackend):  # type: ignore[misc
         data: array.array[int],
         timeout: int,
     ) -> int:
-        """Make a request on endpoint 0."""
+        """Perform a request on endpoint 0."""
         what = bmRequestType, bRequest, wValue, wIndex
         head = packets.CONTROL_HEAD.pack(packets.CONTROL, dev_handle, *what, timeout, len(data))
         found = self._receive(self._send(head + data.tobytes()))

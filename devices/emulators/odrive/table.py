@@ -1,6 +1,6 @@
 """Endpoint table of the emulated drive: a part of firmware 0.5.6, with its names, types and addresses.
 
-The addresses are those of the real table, of which this is an excerpt; its checksum therefore is another one.
+The addresses are identical to the real table, of which this is an excerpt; the checksum therefore differs.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 AXIS_BASES = (130, 448)
-"""Where the endpoints of each axis begin."""
+"""First endpoint of each axis."""
 
 _ROOT_BEFORE = """
 error                                  1 uint8   rw
@@ -102,20 +102,20 @@ clear_errors                         787 function
 
 @dataclass(frozen=True)
 class Row:
-    """An endpoint.
+    """Endpoint.
 
     Attributes
     ----------
     path : str
-        Its name and those of all it is part of, with dots.
+        Full name with dots.
     number : int
-        Its address.
+        Address.
     kind : str
         Type of its value; ``function``.
     writable : bool
         Whether it can be written.
     inputs, outputs : tuple of (str, str, int)
-        Of a function: name, type and address.
+        Arguments and results of a function: name, type and address.
     """
 
     path: str

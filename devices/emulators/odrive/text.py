@@ -1,15 +1,15 @@
-r"""The text protocol of the emulated drive, which firmware 0.5 speaks on its serial port: lines in, lines out.
+r"""Text protocol of the emulated drive, which firmware 0.5 provides at its serial port.
 
-Facts of firmware 0.5.6 that a host has to live with, and so are emulated:
+Emulated properties of firmware 0.5.6:
 
 - A line ends with ``\n``, ``\r`` or ``!``; after ``\r\n`` there is an empty line, which is an unknown command.
 - The receive buffer holds 256 bytes. A line that fills it is dropped, up to its end.
-- ``*NN`` behind a command is the exclusive or of what is before it; a line with a wrong one is dropped without a word.
+- ``*NN`` after a command is the exclusive or of all bytes before it; a line with a wrong checksum is dropped silently.
   ``;`` begins a comment.
-- ``p``, ``q``, ``v``, ``c``, ``t``, ``u`` and ``es`` feed the axis' watchdog; arguments that are left out stay as they
-  are.
-- ``r`` answers with nine characters at most: numbers are cut, not rounded.
-- A number that a property cannot take, and a property that is read only, are ``not implemented``.
+- ``p``, ``q``, ``v``, ``c``, ``t``, ``u`` and ``es`` feed the axis' watchdog; omitted arguments leave their values
+  unchanged.
+- ``r`` replies with nine characters at most: numbers are truncated, not rounded.
+- An invalid value for a property, and a write to a read-only property, are ``not implemented``.
 
 Not emulated: help and version (``h``, ``i``); saving, erasing and restarting (``ss``, ``se``, ``sr``) do nothing.
 """
@@ -25,13 +25,13 @@ from devices.emulators.odrive.axis import POSITION_CONTROL, TORQUE_CONTROL, VELO
 from devices.emulators.odrive.firmware import Firmware, single
 
 RECEIVE = 256
-"""The receive buffer, and no line is longer [byte]."""
+"""Size of the receive buffer, which limits the length of a line [byte]."""
 
 LONGEST_ANSWER = 63
-"""An answer with its line end is cut there [byte]."""
+"""Maximum length of a reply with its line end; longer replies are truncated [byte]."""
 
 TRAJECTORY = 5
-"""The input mode that ``t`` sets; the emulated drive has no trajectories and fails in it."""
+"""Input mode that ``t`` sets; the emulated drive has no trajectories and fails in it."""
 
 _SHOWN = 9
 _ENDS = re.compile(rb"[\r\n!]")
@@ -54,14 +54,14 @@ _PLACES = {
 
 
 def scan(text: str, kinds: str) -> list[Any]:
-    """Return what stands at the beginning of `text`, as C's ``sscanf`` does: as many as fit, in this order.
+    """Return the values at the beginning of `text`, like C's ``sscanf``: as many as match, in order.
 
     Parameters
     ----------
     text : str
-        What is read.
+        Text to parse.
     kinds : str
-        One letter for each: ``u`` and ``i`` whole numbers, ``f`` a number, ``s`` a word.
+        One letter for each value: ``u`` and ``i`` integers, ``f`` a number, ``s`` a word.
     """
     found: list[Any] = []
     place = 0
@@ -82,7 +82,7 @@ def checksum(text: bytes) -> int:
 
 
 class TextProtocol:
-    """What the drive does with lines.
+    """Command interpreter of the drive.
 
     Parameters
     ----------
@@ -109,11 +109,11 @@ class TextProtocol:
         }
 
     def restart(self) -> None:
-        """Forget what has come of a line."""
+        """Discard an incomplete line."""
         self._received, self._skipping = b"", False
 
     def take(self, packet: bytes) -> Iterator[bytes]:
-        """Take a packet and do what the lines say that are complete; yield answers."""
+        """Process a packet and execute the lines that are complete; yield replies."""
         for start in range(0, len(packet), RECEIVE):
             self._received += packet[start : start + RECEIVE]
             *lines, self._received = _ENDS.split(self._received)
@@ -125,7 +125,7 @@ class TextProtocol:
                 self._received, self._skipping = b"", True
 
     def _answers(self, line: bytes) -> Iterator[bytes]:
-        """Do what a line says; yield the answer, if it has one, with its line end."""
+        """Execute a line; yield its reply with the line end, if it has one."""
         line = line.partition(b";")[0]
         command, star, given = line.partition(b"*")
         if star and scan(given.decode("latin-1"), "u") != [checksum(command)]:
@@ -141,16 +141,16 @@ class TextProtocol:
             return _UNKNOWN
         return known(command[1:]) or None
 
-    # --- the commands: each returns its answer, empty for none -------------------------------------------------------
+    # --- commands: each returns its reply, empty for none ------------------------------------------------------------
 
     def _of_axis(self, found: list[Any], least: int) -> str:
-        """Return what is wrong with the arguments, of which the first is the number of an axis."""
+        """Return the error in the arguments, the first of which is the number of an axis; empty if none."""
         if len(found) < least:
             return _FORMAT
         return "" if found[0] < len(self._inside.axes) else f"invalid motor {found[0]}"
 
     def _drive(self, kinds: str, mode: int, inputs: tuple[str, ...], rest: str) -> str:
-        """Set the control mode, then those inputs or limits that were given, and feed the watchdog."""
+        """Set the control mode and the inputs or limits that are given, and feed the watchdog."""
         found = scan(rest, kinds)
         wrong = self._of_axis(found, 2)
         if wrong:

@@ -1,6 +1,6 @@
-"""A backend for pyusb behind which there are emulated drives: as that of the sticks, with bulk pipes.
+"""Backend for pyusb with emulated drives: like the backend of the sticks, with bulk endpoints.
 
-A bulk transfer has no frame to wait for. A drive takes no native packet while it has an answer that was not read yet.
+A bulk transfer does not wait for a frame. A drive accepts no native packet while a reply is unread.
 """
 
 from __future__ import annotations
@@ -16,32 +16,32 @@ from devices.emulators.pid.transfers import fail
 from devices.emulators.pid.usb_backend import EmulatedUsbBackend
 
 _NAK = 1e-3
-"""A transfer that the drive is not ready for is tried again after so long, or when that has changed [s]."""
+"""Maximum interval between retries of a transfer for which the drive is not ready [s]."""
 
 
 class EmulatedOdriveBackend(EmulatedUsbBackend):
-    """What `usb.core.find` takes as ``backend``.
+    """Backend, for the argument ``backend`` of `usb.core.find`.
 
     Parameters
     ----------
     *boards : EmulatedOdrive
-        What is on the bus.
+        Drives on the bus.
     latency : float
-        Every transfer takes so long [s].
+        Duration of every transfer [s].
 
     Attributes
     ----------
     boards : tuple of EmulatedOdrive
-        The same.
+        Drives on the bus.
     """
 
     def __init__(self, *boards: EmulatedOdrive, latency: float = 0.0) -> None:
-        super().__init__(*cast(tuple[EmulatedStick, ...], boards))  # of which it has all that the bus asks for
+        super().__init__(*cast(tuple[EmulatedStick, ...], boards))  # it has all attributes that the bus uses
         self.boards = boards
         self._latency = latency
 
     def reset_device(self, dev_handle: Any) -> None:
-        """Reset the port: what waits to be read is gone; the firmware and its motors go on."""
+        """Reset the port and discard pending replies; firmware and motors keep running."""
         board = dev_handle.stick
         with board.lock:
             faults = self.look(dev_handle)
@@ -52,7 +52,7 @@ class EmulatedOdriveBackend(EmulatedUsbBackend):
                 fail(errno.ENODEV)
 
     def bulk_write(self, dev_handle: Any, ep: int, intf: int, data: array.array[int], timeout: int) -> int:
-        """Write a packet as soon as the drive takes it."""
+        """Write a packet as soon as the drive accepts it."""
         board, payload = dev_handle.stick, bytes(data)
         self._travel(dev_handle)
         latest = self._latest(board, timeout)
@@ -74,10 +74,10 @@ class EmulatedOdriveBackend(EmulatedUsbBackend):
         buff[: len(answer)] = array.array("B", answer)
         return len(answer)
 
-    # --- without waiting ---------------------------------------------------------------------------------------------
+    # --- non-blocking transfers --------------------------------------------------------------------------------------
 
     def try_out(self, handle: Any, endpoint: int, interface: int, packet: bytes) -> bool:
-        """Write a packet; tell whether the drive took it."""
+        """Write a packet; return False if the drive does not accept it at present."""
         board = handle.stick
         with board.changed:
             faults = self._ready_for(handle, endpoint, interface)
@@ -89,7 +89,7 @@ class EmulatedOdriveBackend(EmulatedUsbBackend):
             return True
 
     def try_in(self, handle: Any, endpoint: int, interface: int) -> bytes | None:
-        """Return the packet that the drive has to be read, None if there is none."""
+        """Return the pending packet, None if there is no packet."""
         board = handle.stick
         with board.changed:
             faults = self._ready_for(handle, endpoint, interface)
@@ -99,11 +99,11 @@ class EmulatedOdriveBackend(EmulatedUsbBackend):
             return packet
 
     def delay(self, handle: Any) -> float:
-        """Return how long a transfer takes now [s]."""
+        """Return the present additional duration of a transfer [s]."""
         board = handle.stick
         return float(board.faults.delay(board.now)) + self._latency
 
-    # --- inside ------------------------------------------------------------------------------------------------------
+    # --- private -----------------------------------------------------------------------------------------------------
 
     def _travel(self, handle: Any) -> None:
         super()._travel(handle)
@@ -114,7 +114,7 @@ class EmulatedOdriveBackend(EmulatedUsbBackend):
         return board.time.now() + timeout * 1e-3 if timeout else math.inf
 
     def _wait(self, board: EmulatedOdrive, latest: float) -> None:
-        """Wait, with its lock let go, until something may have changed; raise a timeout if it is over."""
+        """Wait for a change, with the lock released; raise a timeout after `latest`."""
         remaining = latest - board.time.now()
         if remaining <= 0.0:
             fail(errno.ETIMEDOUT)

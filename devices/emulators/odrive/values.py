@@ -1,4 +1,4 @@
-"""Properties by name, some of which lie in a record that kernels work on."""
+"""Properties by name, some of which are stored in a record for kernels."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from numpy.typing import NDArray
 
 
 class Values(MutableMapping[str, Any]):
-    """What properties hold, by name. Those of the record are always there; others are 0 until they are set.
+    """Values of properties, by name.
+
+    Properties of the record always exist; others are 0 until they are set.
 
     Parameters
     ----------
     record : (1,) structured array
-        Where some of them lie.
+        Record that stores some of them.
     fields : mapping of str to str
-        Name of a property to its field there.
+        Field of the record by property name.
     """
 
     def __init__(self, record: NDArray[Any], fields: Mapping[str, str]) -> None:
@@ -24,12 +26,12 @@ class Values(MutableMapping[str, Any]):
         self._others: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
-        """Return a property's value."""
+        """Return the value of a property."""
         field = self._fields.get(name)
         return self._others[name] if field is None else field.item()
 
     def __setitem__(self, name: str, value: Any) -> None:
-        """Give a property a value."""
+        """Set the value of a property."""
         field = self._fields.get(name)
         if field is None:
             self._others[name] = value
@@ -37,25 +39,25 @@ class Values(MutableMapping[str, Any]):
             field[0] = value
 
     def __delitem__(self, name: str) -> None:
-        """Forget a property; one of the record cannot be."""
+        """Delete a property, which must not be in the record."""
         del self._others[name]
 
     def clear(self) -> None:
-        """Have all of them hold 0 again."""
+        """Reset all properties to 0."""
         self._others.clear()
         for field in self._fields.values():
             field[0] = 0
 
     def __iter__(self) -> Iterator[str]:
-        """Go through the names."""
+        """Iterate over the names."""
         yield from self._fields
         yield from self._others
 
     def __len__(self) -> int:
-        """Return how many there are."""
+        """Return the number of properties."""
         return len(self._fields) + len(self._others)
 
     def __ior__(self, other: Mapping[str, Any]) -> Values:
-        """Give several properties a value."""
+        """Set several properties."""
         self.update(other)
         return self

@@ -1,4 +1,4 @@
-"""What may go wrong with an emulated OptoForce unit, by name and time (`devices.emulators.wire_faults`)."""
+"""Faults of an emulated OptoForce unit, by name and time (`devices.emulators.wire_faults`)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ OPTOFORCE_FAULTS: dict[str, str] = {
     "delay-5ms": "every frame comes 5 ms later",
     "delay-20ms": "every frame comes 20 ms later",
 }
-"""Fault name to what it is."""
+"""Faults: name to description."""
 
 OVERLOADED = 0x0200
-"""Status of a frame of a sensor that Fx overloads."""
+"""Status of a frame if the sensor is overloaded in Fx."""
 
 PER_FRAME = {
     "lost": "lose",
@@ -28,4 +28,4 @@ PER_FRAME = {
     "inserted": "insert",
     "damaged": "damage",
 }
-"""Those that happen to single frames, to the attribute of `devices.emulators.optoforce.program.Faults` that counts."""
+"""Faults of single frames, with the counting attribute of `devices.emulators.optoforce.program.Faults`."""

@@ -1,4 +1,4 @@
-"""The DAQ unit at a pseudo-terminal."""
+"""Emulated DAQ unit at a pseudo-terminal."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from devices.emulators.loop import Loop
 from devices.emulators.optoforce.program import Program
 
 _LOOK = 2e-3
-"""How often to look what has come [s]: of a port that nobody has open a system says that it can be read, always."""
+"""Polling interval for received data [s]; the system reports a port that no program has open as always readable."""
 
 
 class OptoForceUnit:
-    """An emulated DAQ unit. Use it in a ``with`` statement: then a thread serves it; or let a loop do so (`within`).
+    """Emulated DAQ unit, served by a thread in a ``with`` statement, or by an event loop (`within`).
 
     Parameters
     ----------
     wrench : callable
-        Returns what acts on the sensor now, 6 numbers [N], [N m].
+        Returns the present wrench on the sensor, 6 numbers [N], [N m].
     per_unit : sequence of float
-        Counts to a newton or newton metre, for 3 or 6 axes.
+        Counts per newton or newton metre, for 3 or 6 axes.
     standing : callable, optional
-        Returns the names of the faults that are there now (`devices.emulators.optoforce.faults`); by default they are
-        switched by hand, in ``program.faults``.
+        Returns the names of the active faults (`devices.emulators.optoforce.faults`); by default they are switched
+        manually, in ``program.faults``.
 
     Attributes
     ----------
     port : str
-        The serial port for the driver.
+        Serial port for the driver.
     program : Program
-        The unit, its settings and its faults.
+        Firmware of the unit with its settings and its faults.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class OptoForceUnit:
         self._standing = standing
         self._master, slave = os.openpty()
         tty.setraw(slave)
-        os.set_blocking(self._master, False)  # what nobody reads is lost, as on the bus
+        os.set_blocking(self._master, False)  # unread data are lost, as on the bus
         self.port = os.ttyname(slave)
         os.close(slave)
         self._ends = contextlib.ExitStack()
@@ -56,26 +56,26 @@ class OptoForceUnit:
         self._lock = threading.Lock()
 
     def unplug(self) -> None:
-        """Pull the cable out: the port goes away."""
+        """Unplug the cable: the port disappears."""
         with self._lock:
             if self._plugged:
                 self._plugged = False
                 os.close(self._master)
 
     def __enter__(self) -> Self:
-        """Start to serve."""
+        """Start the thread."""
         loop = Loop()
         self._ends.enter_context(self.within(loop))
         self._ends.enter_context(loop.in_thread("emulated OptoForce unit"))
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Unplug it and end."""
+        """Unplug the unit and stop the thread."""
         self._ends.close()
 
     @contextlib.contextmanager
     def within(self, loop: Loop) -> Iterator[None]:
-        """Have an event loop serve it."""
+        """Serve the unit in an event loop within the block."""
         loop.sources.append(self)
         try:
             yield
@@ -83,11 +83,11 @@ class OptoForceUnit:
             self.unplug()
 
     def pause(self, now: float) -> float:
-        """Return how long nothing will leave, or it is not looked what has come [s]."""
+        """Return the time until the next transmission or poll [s]."""
         return min(self.program.pause(now), _LOOK)
 
     def serve(self, now: float) -> None:
-        """Take what has come, and send what is due."""
+        """Process received data, and send due data."""
         standing = self._standing()
         if "unplug" in standing:
             self.unplug()
@@ -97,7 +97,7 @@ class OptoForceUnit:
                 self._exchange()
 
     def _exchange(self) -> None:
-        with contextlib.suppress(OSError):  # nothing has come, or nobody is there
+        with contextlib.suppress(OSError):  # no data, or the port is not open
             self.program.receive(os.read(self._master, 4096), time.monotonic())
         data = self.program.due(time.monotonic())
         if data:

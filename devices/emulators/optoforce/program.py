@@ -1,9 +1,9 @@
-"""The DAQ unit's program: bytes in, bytes out, and what can go wrong with them.
+"""Firmware of the DAQ unit: bytes in, bytes out, and communication faults.
 
 Layout, numbers big-endian, sum of all bytes before in 16 bits::
 
     AA 00 32 03 speed filter zero sum                      to the unit
-    AA 00 50 01 00 sum                                     its answer
+    AA 00 50 01 00 sum                                     reply of the unit
     AA 07 08 0A number status Fx Fy Fz sum                 a frame, three axes
     AA 07 08 10 number status Fx Fy Fz Tx Ty Tz sum        a frame, six axes
 
@@ -25,30 +25,30 @@ INSERT = b"\x27\x0a\x62\x27"
 """Four bytes that were found in the middle of frames of a real recording."""
 
 LONGEST_BACKLOG = 0.1
-"""A machine that stalled is spared what the unit would have sent before that [s]."""
+"""Maximum backlog of frames that are sent after a pause of the emulator [s]."""
 
 _LIMIT = (1 << 15) - 1
 
 
 @dataclass
 class Faults:
-    """What goes wrong on the wire from now on.
+    """Communication faults from now on.
 
     Attributes
     ----------
     deaf : int
-        So many configurations get no answer.
+        Number of configurations without a reply.
     lose, truncate, insert, damage, duplicate : int
-        So many frames are lost, lose their last bytes, get foreign bytes in their middle, have one wrong bit, come
-        twice.
+        Number of frames that are lost, lose their last bytes, get additional bytes in their middle, have one wrong bit,
+        are sent twice.
     status : int
         Status of all frames.
     mute : bool
         Whether nothing is sent.
     delays : deque of float
-        How late the next frames are [s], and with them what is behind them: then they come at once.
+        Delays of the next frames and of all frames behind them, which are then sent at once [s].
     raw : tuple of int, optional
-        Counts to send in place of what acts on the sensor.
+        Counts to send instead of the wrench on the sensor.
     """
 
     deaf: int = 0
@@ -64,23 +64,23 @@ class Faults:
 
 
 class Program:
-    """A DAQ unit with a sensor.
+    """Firmware of a DAQ unit with a sensor.
 
     Parameters
     ----------
     wrench : callable
-        Returns what acts on the sensor now, 6 numbers [N], [N m].
+        Returns the present wrench on the sensor, 6 numbers [N], [N m].
     per_unit : sequence of float
-        Counts to a newton or newton metre, for 3 or 6 axes.
+        Counts per newton or newton metre, for 3 or 6 axes.
 
     Attributes
     ----------
     faults : Faults
-        What goes wrong.
+        Communication faults.
     number : int
-        Of the last frame.
+        Number of the last frame.
     period, cutoff : int
-        Speed and filter as they were set.
+        Numbers of speed and filter in the last configuration.
     """
 
     def __init__(self, wrench: Callable[[], Sequence[float]], per_unit: Sequence[float]) -> None:
@@ -103,14 +103,17 @@ class Program:
         return self.period > 0
 
     def spoil(self, names: Set[str]) -> None:
-        """Have the faults of these `names` (`devices.emulators.optoforce.faults`) from now on, none of the others."""
+        """Activate the faults with these `names`, and deactivate all others.
+
+        See `devices.emulators.optoforce.faults`.
+        """
         if names != self._standing:
             self._standing = names
             self.faults.mute = "mute" in names
             self.faults.status = OVERLOADED if "overloaded" in names else 0
 
     def _renew(self) -> None:
-        """Have the faults that stand happen to the next frame."""
+        """Apply the active faults to the next frame."""
         self._frames += 1
         for name in self._standing & PER_FRAME.keys():
             setattr(self.faults, PER_FRAME[name], self._frames % 2)
@@ -118,7 +121,7 @@ class Program:
             self.faults.delays.extend(DELAYS[name] for name in self._standing & DELAYS.keys())
 
     def receive(self, data: bytes, now: float) -> None:
-        """Take bytes that came at `now` [s]."""
+        """Process bytes received at `now` [s]."""
         self._input += data
         while len(self._input) >= 9:
             message = self._input[:9]
@@ -139,7 +142,7 @@ class Program:
         self._late.append((now, answer + _sum(answer)))
 
     def due(self, now: float) -> bytes:
-        """Return what leaves by the time `now` [s], as the faults have it."""
+        """Return the bytes that are due at the time `now` [s], as modified by the faults."""
         self._next = max(self._next, now - LONGEST_BACKLOG)
         while self.streaming and self._next <= now:
             self._next += 1e-3 * self.period
@@ -152,7 +155,7 @@ class Program:
         return out
 
     def pause(self, now: float) -> float:
-        """Return how long nothing will leave [s]; infinite while nothing streams."""
+        """Return the time until the next transmission [s]; infinite while nothing is sent."""
         waiting = [when for when, _ in itertools.islice(self._late, 1)] + [self._next] * self.streaming
         return max(min(waiting, default=float("inf")) - now, 0.0)
 
@@ -168,7 +171,7 @@ class Program:
         return frame + _sum(frame)
 
     def _spoilt(self, frame: bytes) -> bytes:
-        """Return what the faults make of a frame."""
+        """Return a frame as modified by the faults."""
         own, middle = self.faults, len(frame) // 2
         if own.mute:
             return b""

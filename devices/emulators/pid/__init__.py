@@ -1,13 +1,13 @@
-"""Force-feedback sticks of the USB HID PID class, byte for byte, with a handle behind them that really moves.
+"""Force-feedback sticks of the USB HID PID class, emulated byte by byte, with a simulated handle.
 
     backend = emulated_stick("openffboard", seed=1)
     device = usb.core.find(backend=backend)
 
-- `devices.emulators.pid.profiles`: the sticks there are (`known`), each a `profile`; `layouts`, `directions`: their
+- `devices.emulators.pid.profiles`: the available sticks (`known`), each a `profile`; `layouts`, `directions`: their
   bytes; the ``.hex`` files: their report descriptors.
-- `devices.emulators.pid.firmware`: what is inside: `machine` with its `pool` of `effects`; `enumeration`.
-- `devices.emulators.pid.plant`: what is behind: the virtual joystick, with motors and converters of its own.
-- `devices.emulators.pid.stick`: all of it at its place on the bus, `faults` and `times` included.
+- `devices.emulators.pid.firmware`: firmware with its `machine`, which has a `pool` of `effects`; `enumeration`.
+- `devices.emulators.pid.plant`: the virtual joystick with motors and converters.
+- `devices.emulators.pid.stick`: the stick on the bus, with `faults` and `times`.
 - `devices.emulators.pid.usb_backend`: the bus, for pyusb, with its `descriptor_tree` and its `transfers`.
 """
 
@@ -42,21 +42,21 @@ def emulated_stick(
     hand : mapping, optional
         Table of the hand that holds the handle (`devices.virtual.hands.registry.make_hand`).
     seed : int
-        Decides everything random.
+        Seed of the random numbers.
     serial : str, optional
-        Serial number; by default that of the profile.
+        Serial number; by default the serial number of the profile.
     period : float
-        Length of a frame of the bus: 1e-3 s, by the wall's clock; 0 for frames that nobody waits for: then time goes by
-        with the transfers, as fast as the machine can.
+        Length of a frame of the bus: 1e-3 s in real time; or 0 for simulated time, which advances with the transfers as
+        fast as possible.
     faults : iterable of str
-        Faults of the wire, ``NAME@SECONDS+DURATION`` (`devices.emulators.pid.faults`).
+        Communication faults, ``NAME@SECONDS+DURATION`` (`devices.emulators.pid.faults`).
     friction : mapping, optional
-        The handle's own dry friction (`devices.common.friction.parse_friction`).
+        Dry friction of the handle (`devices.common.friction.parse_friction`).
 
     Raises
     ------
     ConfigurationError
-        On an unknown profile or fault, another period, a wrong hand or a wrong friction.
+        If profile, fault, period, hand or friction is invalid.
     """
     from devices.emulators.pid.stick import EmulatedStick
     from devices.emulators.pid.usb_backend import EmulatedUsbBackend

@@ -1,4 +1,4 @@
-"""Descriptors taken apart, under the names that USB gives their fields: as a backend hands them to pyusb."""
+"""Parsed USB descriptors with the field names of the specification, as pyusb requires them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from devices.emulators.pid import enumeration
 
 FULL_SPEED = 2
-"""What libusb calls it."""
+"""Number of this speed in libusb."""
 
 _DEVICE = (
     "bLength bDescriptorType bcdUSB bDeviceClass bDeviceSubClass bDeviceProtocol bMaxPacketSize0 idVendor idProduct "
@@ -31,7 +31,7 @@ def device_fields(data: bytes) -> SimpleNamespace:
 
 
 def placed(data: bytes, address: int, port: int) -> SimpleNamespace:
-    """Return the fields of the device descriptor, and where the device is; there is no hub."""
+    """Return the fields of the device descriptor, with bus address and port; there is no hub."""
     found = device_fields(data)
     found.bus, found.address, found.speed = 1, address, FULL_SPEED
     found.port_number, found.port_numbers = port, (port,)
@@ -39,10 +39,10 @@ def placed(data: bytes, address: int, port: int) -> SimpleNamespace:
 
 
 class DescriptorTrees:
-    """The part of a backend for pyusb that shows the configuration of devices that have it as their ``tree``."""
+    """Part of a backend for pyusb that returns the configuration of devices with an attribute ``tree``."""
 
     def get_parent(self, dev: Any) -> None:
-        """There is no hub."""
+        """Return None: there is no hub."""
 
     def get_configuration_descriptor(self, dev: Any, config: int) -> SimpleNamespace:
         """Return the only configuration."""
@@ -50,18 +50,21 @@ class DescriptorTrees:
         return tree
 
     def get_interface_descriptor(self, dev: Any, intf: int, alt: int, config: int) -> SimpleNamespace:
-        """Return an interface by its place."""
+        """Return an interface by its index."""
         interfaces: list[SimpleNamespace] = self.get_configuration_descriptor(dev, config).interfaces
         return [interfaces[intf]][alt]
 
     def get_endpoint_descriptor(self, dev: Any, ep: int, intf: int, alt: int, config: int) -> SimpleNamespace:
-        """Return an endpoint by its place."""
+        """Return an endpoint by its index."""
         endpoints: list[SimpleNamespace] = self.get_interface_descriptor(dev, intf, alt, config).endpoints
         return endpoints[ep]
 
 
 def configuration_tree(data: bytes) -> SimpleNamespace:
-    """Return the configuration, its ``interfaces``, their ``endpoints``; the rest is in ``extra_descriptors``."""
+    """Return the configuration with its ``interfaces`` and their ``endpoints``.
+
+    Other descriptors are in ``extra_descriptors``.
+    """
     tree = node = SimpleNamespace(interfaces=[])
     while data:
         length, kind = data[0], data[1]

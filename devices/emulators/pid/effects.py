@@ -1,4 +1,4 @@
-"""The effects of the PID class: what a stored effect pushes with, as a part of full scale.
+"""Effects of the PID class: force of a stored effect as a fraction of full scale.
 
 Times are in milliseconds, which are the frames of the bus. Deflections and speeds of the conditions are in the device's
 own axes: 1 is half the travel, and half the travel per quarter of a second.
@@ -12,21 +12,21 @@ from dataclasses import dataclass, field
 Pair = tuple[float, float]
 
 CONSTANT, RAMP, SQUARE, SINE, TRIANGLE, SAW_UP, SAW_DOWN, SPRING, DAMPER, INERTIA, FRICTION, CUSTOM = range(1, 13)
-"""Types of effects, by their place in the list of the report."""
+"""Types of effects, by their position in the list of the report."""
 
 ENDLESS_LOOPS = 255
-"""A loop count that stands for: for ever."""
+"""Loop count of an endless effect."""
 
 UNIT_SPEED = 4.0
-"""Speed that a damper takes for 1: half the travel times this, per second."""
+"""Speed that corresponds to 1 for a damper, in half travels per second."""
 
 _FRICTION_SPEED = 0.05
-"""Below this speed friction falls off, else it would chatter."""
+"""Speed below which friction decreases, to prevent chatter."""
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One axis of a spring, damper or friction; everything as a part of full scale."""
+    """One axis of a spring, damper or friction, as fractions of full scale."""
 
     centre: float = 0.0
     positive: float = 0.0
@@ -49,7 +49,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """How an effect comes and goes: levels as parts of full scale, times in ms."""
+    """Attack and fade of an effect: levels as fractions of full scale, times in ms."""
 
     attack_level: float = 0.0
     attack_time: float = 0.0
@@ -59,7 +59,7 @@ class Envelope:
 
 @dataclass(slots=True)
 class Effect:
-    """One block of the pool."""
+    """Effect in a block of the pool."""
 
     kind: int
     duration: float = math.inf
@@ -78,17 +78,17 @@ class Effect:
     loops: int = 1
 
     def start(self, now: int, loops: int) -> None:
-        """Play from the beginning; an effect that plays begins again."""
+        """Play from the beginning, also if already playing."""
         self.playing, self.started, self.loops = True, now, max(loops, 1)
 
     def over(self, now: int) -> bool:
-        """Tell whether its time is up."""
+        """Return True if the effect has ended."""
         if self.loops == ENDLESS_LOOPS:
             return False
         return now - self.started >= self.start_delay + self.duration * self.loops
 
     def level(self, now: int, place: Pair, speed: Pair) -> Pair:
-        """Return what it pushes with along the device's axes, before any saturation."""
+        """Return the force along the device's axes, before saturation."""
         elapsed = now - self.started - self.start_delay
         if elapsed < 0:
             return 0.0, 0.0
@@ -119,10 +119,10 @@ class Effect:
         if SQUARE <= self.kind <= SAW_DOWN:
             turn = (time / self.period + self.phase) % 1.0
             return self.offset + self._enveloped(self.magnitude, time) * _wave(self.kind, turn)
-        return 0.0  # inertia needs an acceleration, a custom force its samples: stored, not played
+        return 0.0  # inertia requires an acceleration, a custom force its samples: stored, not played
 
     def _enveloped(self, size: float, time: float) -> float:
-        """Return `size` with attack and fade; its sign stays."""
+        """Return `size` with attack and fade applied; its sign is unchanged."""
         envelope = self.envelope
         if envelope is None:
             return size
@@ -136,7 +136,7 @@ class Effect:
 
 
 def _wave(kind: int, turn: float) -> float:
-    """Return a wave of amplitude 1 at `turn` of its period, 0 to 1."""
+    """Return a wave of amplitude 1 at the fraction `turn` of its period, 0 to 1."""
     if kind == SQUARE:
         return 1.0 if turn < 0.5 else -1.0
     if kind == SINE:

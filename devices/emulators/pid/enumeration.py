@@ -14,7 +14,7 @@ _BULK, _INTERRUPT = 0x02, 0x03
 _SERIAL_CONTROL, _SERIAL_DATA, _HID_CLASS, _MIXED = 0x02, 0x0A, 0x03, 0xEF
 
 LANGUAGES = struct.pack("<BBH", 4, STRING, 0x0409)
-"""String descriptor 0: there is English."""
+"""String descriptor 0: English."""
 
 
 def string(text: str) -> bytes:
@@ -37,7 +37,7 @@ def hid(profile: Profile) -> bytes:
 
 
 def configuration(profile: Profile) -> bytes:
-    """Return the configuration descriptor with all interfaces; numbers 0 and 1 are a serial port where there is one."""
+    """Return the configuration descriptor with all interfaces; 0 and 1 are the serial port, if present."""
     ends = _endpoint(profile.in_endpoint, _INTERRUPT, 64, profile.in_interval)
     if profile.out_endpoint:
         ends += _endpoint(profile.out_endpoint, _INTERRUPT, profile.out_size, profile.out_interval)
@@ -56,7 +56,7 @@ def _endpoint(address: int, kind: int, size: int, interval: int) -> bytes:
 
 
 def _serial_port(profile: Profile) -> bytes:
-    """Return the interfaces of a serial port of the communications class, on endpoints that the stick leaves free."""
+    """Return the interfaces of a serial port of the communications class, on free endpoints of the stick."""
     taken = {profile.in_endpoint & 0x0F, profile.out_endpoint & 0x0F}
     notify, data = [number for number in range(1, 8) if number not in taken][:2]
     association = struct.pack("<8B", 8, _ASSOCIATION, 0, 2, _SERIAL_CONTROL, 2, 0, 0)

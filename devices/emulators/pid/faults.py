@@ -1,4 +1,4 @@
-"""What may go wrong between a host and a stick, on demand (`devices.emulators.wire_faults`)."""
+"""Faults between a host and a stick, on demand (`devices.emulators.wire_faults`)."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ WIRE_FAULTS: dict[str, str] = {
     "no-permission": "the stick may not be opened",
     "busy": "another program holds the interface",
 }
-"""Fault name to what it is."""
+"""Faults: name to description."""
 
 
 def parse_wire_fault(text: str) -> WireFault:
-    """Read ``NAME@SECONDS``, or ``NAME@SECONDS+DURATION`` with the duration in seconds.
+    """Parse ``NAME@SECONDS``, or ``NAME@SECONDS+DURATION`` with the duration in seconds.
 
     Raises
     ------
     ConfigurationError
-        Naming the text and what is allowed.
+        With the text and the allowed values.
     """
     return wire_faults.parse_wire_fault(text, WIRE_FAULTS)
 
 
 class WireFaults(wire_faults.WireFaults):
-    """The faults of one stick; their time counts from when the stick was made.
+    """Faults of one stick; their times count from the creation of the stick.
 
     Parameters
     ----------
     timed : iterable of str
-        As `parse_wire_fault` reads them.
+        Texts as for `parse_wire_fault`.
     """
 
     def __init__(self, timed: Iterable[str] = ()) -> None:

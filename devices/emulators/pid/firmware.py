@@ -1,6 +1,6 @@
-"""The firmware of a stick: it answers requests, takes reports, and makes reports as time goes by.
+"""Firmware of a stick: requests, output reports, and input reports over time.
 
-It knows nothing of how they travel: the same firmware serves every transport.
+It is independent of the transport: the same firmware serves every transport.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ class Stall(Exception):
 
 
 class Firmware:
-    """A stick of the PID class, with its handle.
+    """Firmware of a stick of the PID class, with its handle.
 
     Parameters
     ----------
     profile : Profile
-        What kind of stick.
+        Kind of stick.
     plant : StickPlant
         The handle.
     serial : str
@@ -42,13 +42,13 @@ class Firmware:
     Attributes
     ----------
     machine : Machine
-        Its effects.
+        State machine of the effects.
     log : deque of (int, str, dict)
-        Reports that arrived: the frame, the kind and the fields.
+        Reports received: frame, kind and fields.
     report_descriptor, device_descriptor, configuration_descriptor : bytes
-        What it says of itself.
+        Descriptors.
     strings : tuple of str
-        The string descriptors, from number 1 on.
+        String descriptors, from number 1 on.
     """
 
     def __init__(self, profile: Profile, plant: StickPlant, serial: str) -> None:
@@ -63,16 +63,16 @@ class Firmware:
 
     @property
     def frame(self) -> int:
-        """Frames of 1 ms since it was made."""
+        """Number of frames of 1 ms since creation."""
         return self.machine.frame
 
     @property
     def force(self) -> Vector:
-        """What the motors do to the handle now, (2,) [N]."""
+        """Present force of the motors on the handle, (2,) [N]."""
         return self._plant.force_of(self._level)
 
     def power_on(self) -> None:
-        """Begin anew: after plugging in, a reset of the bus, or a suspend that takes the power."""
+        """Reset: after plugging in, a reset of the bus, or a suspend that switches the power off."""
         self._powered = True
         self.machine.power_on()
         self._level: Pair = (0.0, 0.0)
@@ -81,7 +81,7 @@ class Firmware:
         self._ready = b""
 
     def power_off(self) -> None:
-        """Do nothing more: the motors are loose, the handle moves on."""
+        """Switch off: the motors are without force, the handle keeps moving."""
         self.power_on()
         self._powered = False
 
@@ -91,24 +91,27 @@ class Firmware:
             self.power_on()
 
     def step(self) -> None:
-        """Let one frame of 1 ms go by: the motors push, the handle moves, a report is got ready."""
+        """Simulate one frame of 1 ms: motor forces, motion of the handle, next report."""
         level = self.machine.push(self._plant.place, self._plant.speed)
         self._level = level if self._powered else (0.0, 0.0)
         self._plant.advance(self._level)
         if not self._ready:
             self._ready = self._next_report()
 
-    # --- the interrupt endpoints -------------------------------------------------------------------------------------
+    # --- interrupt endpoints -----------------------------------------------------------------------------------------
 
     def poll_in(self, endpoint: int) -> bytes | None:
-        """Return what waits in an IN endpoint, or None; a report waits there until it is fetched, however old."""
+        """Return the pending report of an IN endpoint, or None.
+
+        A report is kept until it is read, regardless of its age.
+        """
         if endpoint != self.profile.in_endpoint or not self._ready:
             return None
         ready, self._ready = self._ready, b""
         return ready
 
     def out(self, endpoint: int, data: bytes) -> None:
-        """Take a packet from an OUT endpoint; what is too short or unknown is dropped, as firmware does."""
+        """Process a packet from an OUT endpoint; short or unknown packets are dropped, as in real firmware."""
         if endpoint == self.profile.out_endpoint and data:
             self._take(data)
 
@@ -134,7 +137,7 @@ class Firmware:
     def _input_report(self) -> bytes:
         return self.profile.input(*self._plant.counts, self._plant.buttons)
 
-    # --- requests on the control pipe --------------------------------------------------------------------------------
+    # --- control requests --------------------------------------------------------------------------------------------
 
     def control(self, request_type: int, request: int, value: int, index: int, data_or_length: bytes | int) -> bytes:
         """Serve a request on endpoint 0.
@@ -142,19 +145,19 @@ class Firmware:
         Parameters
         ----------
         request_type, request, value, index : int
-            The setup packet.
+            Setup packet.
         data_or_length : bytes or int
-            Data of a request to the device; what may come at most of one from it [byte].
+            Data of a request to the device; maximum length of the reply for a request from the device [byte].
 
         Returns
         -------
         bytes
-            The answer; empty for a request to the device.
+            The reply; empty for a request to the device.
 
         Raises
         ------
         Stall
-            If the device does not know it.
+            If the request is not supported.
         """
         if request_type & _IN:
             answer = self._answer(request_type, request, value, index)
@@ -224,7 +227,7 @@ class Firmware:
         elif kind == OUTPUT and data:
             if self.profile.control_pipe == "works":
                 self._take(data)
-            elif self.profile.control_pipe == "shifted":  # it takes the first byte of the fields for the id
+            elif self.profile.control_pipe == "shifted":  # it interprets the first byte of the fields as the id
                 self._take(bytes([number]) + data[2:])
         else:
             raise Stall

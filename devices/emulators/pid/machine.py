@@ -1,4 +1,4 @@
-"""The state machine of the PID class: reports go in, time goes by, and what the motors push with comes out."""
+"""State machine of the PID class: from reports and time to motor forces."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from devices.emulators.pid.pool import Pool
 from devices.emulators.pid.profiles.profile import Pair, Profile, Scales
 
 ENABLE, DISABLE, STOP_ALL, RESET, PAUSE, CONTINUE = range(1, 7)
-"""Commands of device control, by their place in the list."""
+"""Commands of device control, by their position in the list."""
 
 START, START_SOLO, STOP = 1, 2, 3
 """Effect operations."""
@@ -19,25 +19,25 @@ _OLDEST_STATES = 4
 
 
 class Machine:
-    """Effects, gain, and whether the actuators are enabled.
+    """State machine of effects, gain and actuators.
 
     Parameters
     ----------
     profile : Profile
-        What kind of stick.
+        Kind of stick.
 
     Attributes
     ----------
     pool : Pool
-        The effects.
+        Effects.
     enabled, paused : bool
-        Of the actuators, and of all effects.
+        Whether the actuators are enabled, and whether all effects are paused.
     gain : float
-        Of the device, 0 to 1.
+        Gain of the device, 0 to 1.
     frame : int
-        Frames of 1 ms since it was made.
+        Number of frames of 1 ms since creation.
     states : deque of bytes
-        State reports that wait to be sent.
+        Pending state reports.
     """
 
     def __init__(self, profile: Profile) -> None:
@@ -48,13 +48,13 @@ class Machine:
         self.power_on()
 
     def power_on(self) -> None:
-        """Begin anew."""
+        """Reset the state machine."""
         self.states.clear()
         self.gain = 1.0
         self._reset()
 
     def _reset(self) -> None:
-        """Free all effects; a stick with a spring of its own has nothing but that."""
+        """Free all effects; a stick with a centring spring restores it as its only effect."""
         self.pool.clear()
         self.enabled = self._profile.spring > 0.0
         self.paused = False
@@ -69,31 +69,31 @@ class Machine:
             self.pool.blocks[1] = spring
 
     def bind(self) -> None:
-        """Do what the kernel's driver has it do when it takes the stick: full gain; a spring of its own is back."""
+        """Apply the kernel driver's commands when it claims the stick: full gain, and the centring spring."""
         self.gain = 1.0
         self._centre()
 
     # --- time --------------------------------------------------------------------------------------------------------
 
     def push(self, place: Pair, speed: Pair) -> Pair:
-        """Let one frame go by.
+        """Simulate one frame.
 
         Parameters
         ----------
         place, speed : (float, float)
-            Of the handle, along the device's axes (`devices.emulators.pid.effects`).
+            Deflection and speed of the handle along the device's axes (`devices.emulators.pid.effects`).
 
         Returns
         -------
         (float, float)
-            Sum of all effects, each axis cut to full scale, which is 1.
+            Sum of all effects, each axis clipped to full scale, which is 1.
         """
         x = y = 0.0
         for block, effect in self.pool.blocks.items():
             if not effect.playing:
                 continue
             if self.paused:
-                effect.started += 1  # its time stands still
+                effect.started += 1  # its time does not advance
             elif effect.over(self.frame):
                 effect.playing = False
                 self._report("play", block)
@@ -105,14 +105,14 @@ class Machine:
         return _cut(self.gain * x), _cut(self.gain * y)
 
     def _with(self, effect: Effect, sum_: Pair, along: Pair) -> Pair:
-        """Return the sum of the effects so far together with one more, as this firmware makes it."""
+        """Return the sum of the previous effects and one more, according to the rule of this firmware."""
         if self._profile.sums == "turns" and effect.kind == CONSTANT:
             size, (x, y) = effect.gain * effect.magnitude, effect.direction
             return (sum_[0] + size) * x, (sum_[1] + size) * y
         return sum_[0] + along[0], sum_[1] + along[1]
 
     def state_report(self, block: int) -> bytes:
-        """Return the state report about a block; about all of them where there is no such block."""
+        """Return the state report of a block, or of all blocks if the block is not in use."""
         flags = int(self.paused) | int(self.enabled) << 1 | 0b1100
         effects = self.pool.blocks
         playing = effects[block].playing if block in effects else any(effect.playing for effect in effects.values())
@@ -125,12 +125,12 @@ class Machine:
     # --- reports from the host ---------------------------------------------------------------------------------------
 
     def create(self, kind: int) -> None:
-        """Take the feature report create new effect."""
+        """Process the feature report create new effect."""
         self.pool.create(kind)
         self._report("create", self.pool.answer)
 
     def take(self, kind: str, fields: dict[str, int]) -> None:
-        """Take an output report; one about a block that is not in use changes nothing, nor does one of another kind."""
+        """Process an output report; reports about unused blocks or of unknown kinds have no effect."""
         if kind == "gain":
             self.gain = fields["gain"] / 255.0
         elif kind == "control":
@@ -166,7 +166,8 @@ class Machine:
         effect.start_delay = fields.get("start_delay", 0)
         effect.gain = fields["gain"] / 255.0
         effect.direction = profile.direction(fields)
-        self.enabled |= profile.stop_disables  # a firmware that disables by itself enables by itself
+        # a firmware that disables the actuators automatically also enables them automatically
+        self.enabled |= profile.stop_disables
         self._report("set-effect", fields["block"])
 
     def _operate(self, effect: Effect, fields: dict[str, int]) -> None:

@@ -1,4 +1,4 @@
-"""The moving handle behind a stick: a mass that a hand holds, motors that push it, and converters that count it."""
+"""Moving handle of a stick: a mass held by a hand, motors, and converters of its position."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ FRAME = 1e-3
 """Length of a frame [s]."""
 
 _ROOM = 1.01
-"""The plant never cuts a force that the motors give; they are cut axis by axis in the firmware."""
+"""Factor on the maximum force of the plant, which must not clip: the firmware clips each axis."""
 
 
 class StickPlant:
-    """The handle of an emulated stick. Time goes by in whole frames.
+    """Handle of an emulated stick. Time advances in whole frames.
 
     Parameters
     ----------
     handle : Handle
-        The truths about it.
+        True parameters of the handle.
     hand : mapping or None
         Table of the hand that holds it (`devices.virtual.hands.registry.make_hand`).
     seed : int
-        Decides everything random.
+        Seed of the random numbers.
     friction : mapping or None
-        The handle's own dry friction (`devices.common.friction.parse_friction`).
+        Dry friction of the handle (`devices.common.friction.parse_friction`).
 
     Attributes
     ----------
     counts : (int, int)
-        What the converters say of the axes X and Y.
+        Converter readings of the axes X and Y.
     place, speed : (float, float)
         Deflection and speed along the axes, in the units of `devices.emulators.pid.effects`.
 
     Raises
     ------
     ConfigurationError
-        If the hand cannot do what it should within the travel, or the friction is none.
+        If the hand's motion exceeds the travel, or the friction is invalid.
     """
 
     def __init__(self, handle: Handle, hand: HandTable | None = None, seed: int = 0, friction: Any = None) -> None:
@@ -78,31 +78,31 @@ class StickPlant:
 
     @property
     def handle(self) -> Vector:
-        """Where the handle really is, (2,) [m]."""
+        """True position of the handle, (2,) [m]."""
         return self.joystick.handle
 
     @property
     def handle_velocity(self) -> Vector:
-        """How fast it really moves, (2,) [m/s]."""
+        """True velocity of the handle, (2,) [m/s]."""
         return self.joystick.handle_velocity
 
     @property
     def hand_force(self) -> Vector:
-        """What the hand really does to it, (2,) [N]."""
+        """True force of the hand on the handle, (2,) [N]."""
         return self.joystick.hand_force
 
     @property
     def hand(self) -> Hand:
-        """The hand that holds it."""
+        """The hand that holds the handle."""
         return self.joystick.hand
 
     def force_of(self, level: Pair) -> Vector:
-        """Return the force on the handle, (2,) [N], where the motors of X and Y are at these parts of full scale."""
+        """Return the force on the handle, (2,) [N], for motor levels of X and Y as fractions of full scale."""
         force: Vector = self._gear @ level
         return force
 
     def advance(self, level: Pair) -> None:
-        """Let one frame go by, the motors being at these parts of full scale."""
+        """Simulate one frame with these motor levels as fractions of full scale."""
         self.joystick.write(self._gear @ level)
         self._clock.tick += 1
         buttons = self.joystick.read().buttons
@@ -114,7 +114,10 @@ class StickPlant:
             self.joystick.stay_on_x()
 
     def _observe(self, buttons: int) -> None:
-        """Take the counts; the hand that grips firmly presses button 1, the first bit of the stick's own."""
+        """Update counts, deflection, speed and buttons.
+
+        A hand that grips firmly presses button 1, the first bit.
+        """
         truth = self.truth
         (x, y), (vx, vy) = self._counts @ self.joystick.handle, self._counts @ self.joystick.handle_velocity
         self.counts = _convert(x + truth.centre[0], truth), _convert(y + truth.centre[1], truth)
@@ -125,6 +128,6 @@ class StickPlant:
 
 
 def _convert(value: float, truth: Handle) -> int:
-    """Return what a converter makes of `value`: rounded to its steps, cut to its range."""
+    """Return the converter's reading of `value`: rounded to its steps, clipped to its range."""
     count = truth.quantum * math.floor(value / truth.quantum + 0.5)
     return max(-truth.limit, min(truth.limit, count))

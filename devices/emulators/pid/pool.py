@@ -1,4 +1,4 @@
-"""The pool of effect blocks and what the device says of it: create new effect, block load, block free, pool."""
+"""Pool of effect blocks and its reports: create new effect, block load, block free, pool."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ SUCCESS, FULL, ERROR = 1, 2, 3
 """Status in the block load report."""
 
 _BLOCK_SIZE = 32
-"""Memory that a block takes [byte]."""
+"""Memory of a block [byte]."""
 
 _MANAGED = 0b01
-"""The device manages its pool itself."""
+"""Flag: the device manages its pool itself."""
 
 
 class Pool:
-    """Effects by their block number.
+    """Effects by block number.
 
     Parameters
     ----------
     profile : Profile
-        How many blocks there are, and how the firmware answers.
+        Number of blocks, and properties of the firmware's replies.
 
     Attributes
     ----------
     blocks : dict of Effect
-        Those in use.
+        Blocks in use.
     full : bool
-        Whether the pool gives away no more blocks, whatever is in it: a fault on demand.
+        Whether the pool reports that it is full, regardless of its contents: a fault on demand.
     stale : bool
-        Whether block load names the block before the last, as if it had not been renewed yet: a fault on demand.
+        Whether block load reports the previous request, as if not updated yet: a fault on demand.
     """
 
     def __init__(self, profile: Profile) -> None:
@@ -47,7 +47,7 @@ class Pool:
         self._older = (0, ERROR)
 
     def create(self, kind: int) -> None:
-        """Reserve a block for an effect of type `kind`; block load tells the result."""
+        """Reserve a block for an effect of type `kind`; block load reports the result."""
         profile = self._profile
         self._older = self._answer
         old = self._answer[0] if profile.stale_when_full else 0
@@ -62,11 +62,11 @@ class Pool:
 
     @property
     def answer(self) -> int:
-        """The block that block load names next."""
+        """Block that the next block load reports."""
         return self._answer[0]
 
     def free(self, block: int) -> None:
-        """Give a block back."""
+        """Free a block."""
         self.blocks.pop(block, None)
 
     def load_report(self) -> bytes:
@@ -78,6 +78,6 @@ class Pool:
         return struct.pack("<BBBH", self._profile.load, block, status, left)
 
     def pool_report(self) -> bytes:
-        """Return the feature report pool: a pool that the device manages."""
+        """Return the feature report pool, for a pool that the device manages."""
         flags = 0b11 if self._profile.load_once else _MANAGED
         return struct.pack("<BHBB", self._profile.pool, self._profile.memory, self._profile.pool_says, flags)

@@ -1,7 +1,7 @@
-"""One stick on the bus: its firmware, its handle, its place on the bus, and what goes wrong with it.
+"""Stick on the bus: its firmware, its handle, its connection to the bus, and its faults.
 
-Time goes by when somebody looks: before anything is asked of the stick, its frames are caught up. Nothing here has a
-thread of its own; `lock` is held by whoever looks.
+Time advances on access: before every access to the stick, the pending frames are simulated. There is no thread here;
+`lock` is held by the accessing thread.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from haptics.device import Vector
 from haptics.settings import unknown
 
 _ROUNDING = 1e-6
-"""An instant belongs to the next frame if it is so close to it [frame]."""
+"""Tolerance within which a time belongs to the next frame [frame]."""
 
 _addresses = itertools.count(2)
 
 
 class EmulatedStick:
-    """A stick that can be plugged in and out.
+    """Stick that can be plugged and unplugged.
 
     Parameters
     ----------
@@ -37,41 +37,41 @@ class EmulatedStick:
     hand : mapping, optional
         Table of the hand that holds the handle (`devices.virtual.hands.registry.make_hand`).
     seed : int
-        Decides everything random.
+        Seed of the random numbers.
     serial : str, optional
-        Serial number; by default that of the profile, which may be none (empty).
+        Serial number; by default the serial number of the profile, which may be empty.
     time : BusTime, optional
-        By default the wall's.
+        Clock; by default real time.
     faults : iterable of str
-        Faults of the wire, ``NAME@SECONDS+DURATION`` (`devices.emulators.pid.faults`).
+        Communication faults, ``NAME@SECONDS+DURATION`` (`devices.emulators.pid.faults`).
     friction : mapping, optional
-        The handle's own dry friction (`devices.common.friction.parse_friction`).
+        Dry friction of the handle (`devices.common.friction.parse_friction`).
 
     Attributes
     ----------
     firmware : Firmware
-        What is inside.
+        Firmware.
     plant : StickPlant
-        What is behind.
+        Handle with motors and converters.
     faults : WireFaults
-        What is wrong.
+        Faults.
     plugged : bool
         Whether it is on the bus.
     address : int
-        Its address there.
+        Its address on the bus.
     generation : int
-        How often it has been plugged in; what was opened before is lost.
+        Number of times it has been plugged in; older handles are invalid.
     drivers : set of int
-        Interfaces that a driver of the kernel holds.
+        Interfaces claimed by a kernel driver.
     owners : dict
-        Interface to the handle that has claimed it.
+        Handle by claimed interface.
     halted : set of int
         Endpoints that are halted.
 
     Raises
     ------
     ConfigurationError
-        On an unknown profile or fault, a wrong hand or a wrong friction.
+        If profile, fault, hand or friction is invalid.
     """
 
     def __init__(
@@ -103,55 +103,55 @@ class EmulatedStick:
         self._gone = False
         self.plug()
 
-    # --- for an observer ---------------------------------------------------------------------------------------------
+    # --- information for observers -----------------------------------------------------------------------------------
 
     @property
     def force(self) -> Vector:
-        """What the motors do to the handle now, (2,) [N]."""
+        """Present force of the motors on the handle, (2,) [N]."""
         with self.lock:
             self.catch_up()
             return self.firmware.force
 
     @property
     def handle(self) -> Vector:
-        """Where the handle really is now, (2,) [m]."""
+        """True position of the handle, (2,) [m]."""
         with self.lock:
             self.catch_up()
             return self.plant.handle
 
     @property
     def handle_velocity(self) -> Vector:
-        """How fast the handle really moves now, (2,) [m/s]."""
+        """True velocity of the handle, (2,) [m/s]."""
         with self.lock:
             self.catch_up()
             return self.plant.handle_velocity
 
     @property
     def hand_force(self) -> Vector:
-        """What the hand does to the handle now, (2,) [N]."""
+        """Present force of the hand on the handle, (2,) [N]."""
         with self.lock:
             self.catch_up()
             return self.plant.hand_force
 
     @property
     def truths(self) -> dict[str, dict[str, Any]]:
-        """What a perfect calibration of this stick would find (`profiles.profile.Profile.truths`)."""
+        """Tables that a perfect calibration of this stick would produce (`profiles.profile.Profile.truths`)."""
         return self.profile.truths(self.serial)
 
     def received(self, kind: str) -> list[dict[str, int]]:
-        """Return the fields of the reports of one kind that have arrived, oldest first."""
+        """Return the fields of the received reports of one kind, oldest first."""
         with self.lock:
             self.catch_up()
             return [fields for _, name, fields in self.firmware.log if name == kind]
 
     def wait(self, duration: float) -> None:
-        """Let `duration` [s] go by without any traffic."""
+        """Wait for `duration` [s] without any traffic."""
         self.time.wait_until(self.time.now() + duration)
 
-    # --- on the bus --------------------------------------------------------------------------------------------------
+    # --- bus ---------------------------------------------------------------------------------------------------------
 
     def plug(self, address: int | None = None) -> None:
-        """Plug it in, under a new address unless one is given; the kernel takes it at once."""
+        """Plug the stick in, under a new address unless one is given; the kernel claims it at once."""
         with self.lock:
             if self.plugged:
                 return
@@ -163,7 +163,7 @@ class EmulatedStick:
                 self.bind(number)
 
     def unplug(self) -> None:
-        """Pull it out: no power, no effects, and whatever was opened is lost."""
+        """Unplug the stick: power and effects are off, and open handles become invalid."""
         with self.lock:
             self.catch_up()
             self.plugged = False
@@ -173,28 +173,28 @@ class EmulatedStick:
             self.firmware.power_off()
 
     def bind(self, interface: int) -> None:
-        """Give an interface to the kernel's driver."""
+        """Assign an interface to the kernel's driver."""
         self.drivers.add(interface)
         if interface == self.profile.interface:
             self.firmware.machine.bind()
 
     def unbind(self, interface: int) -> None:
-        """Take an interface from the kernel's driver."""
+        """Release an interface from the kernel's driver."""
         self.drivers.discard(interface)
 
     def suspend(self) -> None:
-        """Put the bus to sleep, and wake it up again."""
+        """Suspend the bus and resume it."""
         with self.lock:
             self.catch_up()
             self.firmware.suspend()
 
     @property
     def now(self) -> float:
-        """Time since the stick was made [s]."""
+        """Time since creation [s]."""
         return self.time.now() - self.origin
 
     def catch_up(self) -> frozenset[str]:
-        """Make up for the frames that have gone by; return the names of the faults that are there now."""
+        """Simulate the pending frames; return the names of the active faults."""
         now = self.now
         due = math.floor(now / FRAME + _ROUNDING)
         while self.firmware.frame < due:

@@ -1,4 +1,4 @@
-"""Transfers on an emulated bus: who may make them, when the bus serves them, and what goes wrong with them."""
+"""Transfers on an emulated bus: permissions, timing by frames, and faults."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ _CODES = {
     errno.EOVERFLOW: -8,
     errno.EPIPE: -9,
 }
-"""Error number of the system to the code of libusb."""
+"""Error code of libusb by system error number."""
 
 _IN = 0x80
 _ROUNDING = 1e-6
 
 
 def fail(number: int) -> NoReturn:
-    """Raise the error of pyusb with this number of the system's."""
+    """Raise the error of pyusb for a system error number."""
     kind = usb.core.USBTimeoutError if number == errno.ETIMEDOUT else usb.core.USBError
     raise kind(os.strerror(number), _CODES[number], number)
 
 
 class Device:
-    """A stick as it was found on the bus; it is another device once it has been away."""
+    """Stick found on the bus; a reconnected stick is another device."""
 
     def __init__(self, stick: EmulatedStick) -> None:
         self.stick, self.generation, self.address = stick, stick.generation, stick.address
@@ -47,12 +47,12 @@ class Device:
 
     @property
     def there(self) -> bool:
-        """Whether it is on the bus still."""
+        """Whether it is still on the bus."""
         return self.stick.plugged and self.stick.generation == self.generation
 
 
 class Handle:
-    """An opened device."""
+    """Open device."""
 
     def __init__(self, device: Device) -> None:
         self.device, self.stick = device, device.stick
@@ -60,12 +60,12 @@ class Handle:
 
 
 class Transfers:
-    """The part of a backend for pyusb that exchanges data with sticks.
+    """Part of a backend for pyusb that exchanges data with sticks.
 
     Parameters
     ----------
     sticks : tuple of EmulatedStick
-        What is on the bus.
+        Sticks on the bus.
     """
 
     def __init__(self, sticks: tuple[EmulatedStick, ...]) -> None:
@@ -73,7 +73,7 @@ class Transfers:
         self._slots: dict[tuple[int, int], int] = {}
 
     def intr_read(self, dev_handle: Handle, ep: int, intf: int, buff: array.array[int], timeout: int) -> int:
-        """Read one packet; raises a timeout if the device has none."""
+        """Read one packet; raise a timeout if the device has none."""
         stick, deadline = dev_handle.stick, _deadline(dev_handle, timeout)
         while True:
             self._wait_for_slot(dev_handle, ep, deadline)
@@ -94,7 +94,7 @@ class Transfers:
         return len(report)
 
     def intr_write(self, dev_handle: Handle, ep: int, intf: int, data: array.array[int], timeout: int) -> int:
-        """Write, in packets of the endpoint's size."""
+        """Write data in packets of the endpoint's size."""
         stick, deadline = dev_handle.stick, _deadline(dev_handle, timeout)
         self._travel(dev_handle)
         payload, size = bytes(data), _endpoint(dev_handle.device, ep).wMaxPacketSize
@@ -120,7 +120,7 @@ class Transfers:
         data: array.array[int],
         timeout: int,
     ) -> int:
-        """Make a request on endpoint 0; a frame goes by."""
+        """Perform a request on endpoint 0, which takes a frame."""
         deadline = _deadline(dev_handle, timeout)
         self._travel(dev_handle)
         reading = bmRequestType & _IN
@@ -137,7 +137,7 @@ class Transfers:
     def try_control(
         self, handle: Handle, request_type: int, request: int, value: int, index: int, given: bytes | int
     ) -> bytes | None:
-        """Make a request on endpoint 0 with these data, or for so many; return the answer, None if it is not taken."""
+        """Perform a request on endpoint 0 with data or a length; return the reply, None if it is not accepted."""
         with handle.stick.lock:
             faults = self.look(handle)
             if request_type & 0x1F == 1:
@@ -149,10 +149,10 @@ class Transfers:
             except Stall:
                 fail(errno.EPIPE)
 
-    # --- inside ------------------------------------------------------------------------------------------------------
+    # --- private -----------------------------------------------------------------------------------------------------
 
     def look(self, handle: Handle) -> frozenset[str]:
-        """Make up for the time that has gone by; raise if the device is not the one that was opened any more."""
+        """Advance the stick to the present time; raise `ENODEV` if the opened device does not exist."""
         with handle.stick.lock:
             faults = handle.stick.catch_up()
             if handle.closed or not handle.device.there:
@@ -166,7 +166,7 @@ class Transfers:
             fail(errno.EINVAL)
 
     def _ready_for(self, handle: Handle, endpoint: int, interface: int) -> frozenset[str]:
-        """Return the faults there are; raise where a transfer on an interrupt endpoint cannot be."""
+        """Return the active faults; raise an error if a transfer on the endpoint is not possible."""
         faults = self.look(handle)
         self._require_claim(handle, interface)
         if "stall" in faults:
@@ -176,7 +176,7 @@ class Transfers:
         return faults
 
     def _wait_for_slot(self, handle: Handle, endpoint: int, deadline: float) -> None:
-        """Wait for the next frame in which the bus serves `endpoint`; no two transfers share one."""
+        """Wait for the next frame in which the bus serves `endpoint`; transfers never share a frame."""
         stick = handle.stick
         interval = _endpoint(handle.device, endpoint).bInterval if endpoint else 1
         with stick.lock:
@@ -193,7 +193,7 @@ class Transfers:
             fail(errno.ETIMEDOUT)
 
     def _travel(self, handle: Handle) -> None:
-        """Wait as long as transfers take longer than they should."""
+        """Wait for the additional duration of a transfer."""
         stick = handle.stick
         delay = stick.faults.delay(stick.now)
         if delay > 0.0:
@@ -201,7 +201,7 @@ class Transfers:
 
 
 def _deadline(handle: Handle, timeout: int) -> float:
-    """Return until when a transfer may last; a timeout of 0 ms is none."""
+    """Return the time until which a transfer may last; a timeout of 0 ms means no limit."""
     return handle.stick.time.now() + timeout * 1e-3 if timeout else math.inf
 
 

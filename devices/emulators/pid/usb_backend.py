@@ -1,7 +1,7 @@
-"""A backend for pyusb behind which there are emulated sticks instead of a bus.
+"""Backend for pyusb with emulated sticks instead of a real bus.
 
-It has the manners of Linux: an interface belongs to the kernel's driver until that is detached, it must be claimed, and
-every transfer waits for its frame. Reading and writing may go on at once in several threads.
+It behaves like Linux: an interface belongs to the kernel's driver until that is detached, it must be claimed, and every
+transfer waits for its frame. Several threads may read and write concurrently.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ __all__ = ["EmulatedUsbBackend", "fail"]
 
 
 class EmulatedUsbBackend(Transfers, DescriptorTrees, usb.backend.IBackend):  # type: ignore[misc]
-    """What `usb.core.find` takes as ``backend``.
+    """Backend, for the argument ``backend`` of `usb.core.find`.
 
     Parameters
     ----------
     *sticks : EmulatedStick
-        What is on the bus.
+        Sticks on the bus.
 
     Attributes
     ----------
     sticks : tuple of EmulatedStick
-        The same.
+        Sticks on the bus.
     """
 
     def __init__(self, *sticks: EmulatedStick) -> None:
@@ -48,13 +48,13 @@ class EmulatedUsbBackend(Transfers, DescriptorTrees, usb.backend.IBackend):  # t
                 yield device
 
     def get_device_descriptor(self, dev: Device) -> SimpleNamespace:
-        """Return the device descriptor, and where the device is."""
+        """Return the device descriptor, with bus address and port."""
         return placed(dev.stick.firmware.device_descriptor, dev.address, self.sticks.index(dev.stick) + 1)
 
     # --- opening and claiming ----------------------------------------------------------------------------------------
 
     def open_device(self, dev: Device) -> Handle:
-        """Open a device that is there and may be opened."""
+        """Open a device if it exists and access is permitted."""
         with dev.stick.lock:
             faults = dev.stick.catch_up()
             if not dev.there:
@@ -64,7 +64,7 @@ class EmulatedUsbBackend(Transfers, DescriptorTrees, usb.backend.IBackend):  # t
         return Handle(dev)
 
     def close_device(self, dev_handle: Handle) -> None:
-        """Close it; what was claimed is free, but the kernel's driver does not come back by itself."""
+        """Close a device and release its interfaces; the kernel's driver is not reattached automatically."""
         with dev_handle.stick.lock:
             dev_handle.closed = True
             owners = dev_handle.stick.owners
@@ -77,7 +77,7 @@ class EmulatedUsbBackend(Transfers, DescriptorTrees, usb.backend.IBackend):  # t
         return int(dev_handle.device.tree.bConfigurationValue)
 
     def set_configuration(self, dev_handle: Handle, config_value: int) -> None:
-        """Choose the configuration again, which to the device is a reset."""
+        """Set the configuration, which resets the device."""
         with dev_handle.stick.lock:
             self.look(dev_handle)
             if dev_handle.stick.drivers or dev_handle.stick.owners:
@@ -85,18 +85,18 @@ class EmulatedUsbBackend(Transfers, DescriptorTrees, usb.backend.IBackend):  # t
             dev_handle.stick.firmware.power_on()
 
     def set_interface_altsetting(self, dev_handle: Handle, intf: int, altsetting: int) -> None:
-        """There is only setting 0."""
+        """Select setting 0, the only one."""
         self.look(dev_handle)
         if altsetting:
             fail(errno.ENOENT)
 
     def is_kernel_driver_active(self, dev_handle: Handle, intf: int) -> bool:
-        """Tell whether the kernel holds the interface."""
+        """Return True if the kernel's driver has claimed the interface."""
         self.look(dev_handle)
         return intf in dev_handle.stick.drivers
 
     def detach_kernel_driver(self, dev_handle: Handle, intf: int) -> None:
-        """Take the interface from the kernel."""
+        """Detach the kernel's driver from the interface."""
         with dev_handle.stick.lock:
             self.look(dev_handle)
             if intf not in dev_handle.stick.drivers:
@@ -104,7 +104,7 @@ class EmulatedUsbBackend(Transfers, DescriptorTrees, usb.backend.IBackend):  # t
             dev_handle.stick.unbind(intf)
 
     def attach_kernel_driver(self, dev_handle: Handle, intf: int) -> None:
-        """Give the interface back to the kernel."""
+        """Attach the kernel's driver to the interface."""
         with dev_handle.stick.lock:
             self.look(dev_handle)
             if intf in dev_handle.stick.owners or intf in dev_handle.stick.drivers:
@@ -123,7 +123,7 @@ class EmulatedUsbBackend(Transfers, DescriptorTrees, usb.backend.IBackend):  # t
             stick.owners[intf] = dev_handle
 
     def release_interface(self, dev_handle: Handle, intf: int) -> None:
-        """Give up what was claimed."""
+        """Release a claimed interface."""
         with dev_handle.stick.lock:
             self.look(dev_handle)
             if dev_handle.stick.owners.get(intf) is not dev_handle:
@@ -131,13 +131,13 @@ class EmulatedUsbBackend(Transfers, DescriptorTrees, usb.backend.IBackend):  # t
             del dev_handle.stick.owners[intf]
 
     def clear_halt(self, dev_handle: Handle, ep: int) -> None:
-        """Set an endpoint going again."""
+        """Clear the halt of an endpoint."""
         with dev_handle.stick.lock:
             self.look(dev_handle)
             dev_handle.stick.halted.discard(ep)
 
     def reset_device(self, dev_handle: Handle) -> None:
-        """Reset the port: the firmware begins anew."""
+        """Reset the port, which resets the firmware."""
         with dev_handle.stick.lock:
             self.look(dev_handle)
             dev_handle.stick.halted.clear()

@@ -1,4 +1,4 @@
-"""The sensor at its sockets: one for the stream, and a web server for its pages."""
+"""Emulated sensor at its sockets: one for the stream, and a web server for its pages."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from devices.emulators.rdt.pages import Pages
 from devices.emulators.rdt.program import Program
 
 _SHORTEST = 5e-4
-"""What is due leaves in bundles this far apart [s], as fast as a thread can serve it."""
+"""Minimum interval between bundles of datagrams [s], limited by the speed of a thread."""
 
 ADDRESS = "127.0.0.1"
 
 
 class RdtBox:
-    """An emulated sensor. Use it in a ``with`` statement: then a thread serves it; or let a loop do so (`within`).
+    """Emulated sensor, served by a thread in a ``with`` statement, or by an event loop (`within`).
 
     Parameters
     ----------
     wrench : callable
-        Returns what acts on the sensor now, 6 numbers [N], [N m].
+        Returns the present wrench on the sensor, 6 numbers [N], [N m].
     standing : callable, optional
-        Returns the names of the faults that are there now (`devices.emulators.rdt.faults`); by default they are
-        switched by hand, in ``program.faults``.
+        Returns the names of the active faults (`devices.emulators.rdt.faults`); by default they are switched manually,
+        in ``program.faults``.
     arguments
         As for `Program`.
 
     Attributes
     ----------
     program : Program
-        The sensor, its settings and its faults.
+        Firmware of the sensor with its settings and its faults.
     """
 
     def __init__(
@@ -53,46 +53,46 @@ class RdtBox:
 
     @property
     def address(self) -> dict[str, Any]:
-        """Settings with which the driver finds the stream."""
+        """Settings of the driver for the address of the stream."""
         return {"address": ADDRESS, "port": self._socket.getsockname()[1]}
 
     @property
     def web_address(self) -> dict[str, Any]:
-        """Settings with which the driver finds the stream and the pages."""
+        """Settings of the driver for the addresses of stream and pages."""
         return {**self.address, "web_port": self._pages.port}
 
     def __enter__(self) -> Self:
-        """Start to serve."""
+        """Start the thread."""
         loop = Loop()
         self._ends.enter_context(self.within(loop))
         self._ends.enter_context(loop.in_thread("emulated force sensor"))
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Switch it off."""
+        """Stop the thread."""
         self._ends.close()
 
     @contextlib.contextmanager
     def within(self, loop: Loop) -> Iterator[None]:
-        """Have an event loop serve it."""
+        """Serve the sensor in an event loop within the block."""
         loop.watch(self._socket, self._listen)
         loop.sources.append(self)
         with self._socket, self._pages.within(loop):
             yield
 
     def pause(self, now: float) -> float:
-        """Return how long nothing will leave [s]."""
+        """Return the time until the next transmission [s]."""
         return max(self.program.pause(now), _SHORTEST)
 
     def serve(self, now: float) -> None:
-        """Send what is due."""
+        """Send due datagrams."""
         self.program.spoil(self._standing())
         for datagram in self.program.due(now):
             if self._host is not None:
-                with contextlib.suppress(OSError):  # nobody listens any more
+                with contextlib.suppress(OSError):  # the host may have closed its socket
                     self._socket.sendto(datagram, self._host)
 
     def _listen(self) -> None:
-        with contextlib.suppress(OSError):  # the host has gone since the last datagram
+        with contextlib.suppress(OSError):  # the host may have closed its socket since the last datagram
             data, self._host = self._socket.recvfrom(64)
             self.program.command(data, time.monotonic())

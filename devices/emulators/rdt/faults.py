@@ -1,4 +1,4 @@
-"""What may go wrong with an emulated sensor on the network, by name and time (`devices.emulators.wire_faults`)."""
+"""Faults of an emulated network sensor, by name and time (`devices.emulators.wire_faults`)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ RDT_FAULTS: dict[str, str] = {
     "delay-5ms": "every record comes 5 ms later",
     "delay-20ms": "every record comes 20 ms later",
 }
-"""Fault name to what it is."""
+"""Faults: name to description."""
 
 SATURATED = 0x80020000
 """Status word of a record with a saturated transducer."""
 
 PER_RECORD = {"lost": "lose", "duplicated": "duplicate", "reordered": "swap", "truncated": "truncate"}
-"""Those that happen to single records, to the attribute of `devices.emulators.rdt.program.Faults` that counts them."""
+"""Faults of single records, with the counting attribute of `devices.emulators.rdt.program.Faults`."""

@@ -1,4 +1,4 @@
-"""The sensor's web pages, within an event loop: one request to a connection, in one piece."""
+"""Web pages of the sensor, within an event loop: one request per connection, in one piece."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from devices.emulators.loop import Loop
 from devices.emulators.rdt.program import Program
 
 LONGEST = 8192
-"""No request is longer [byte]."""
+"""Maximum length of a request [byte]."""
 
 _PATIENCE = 1.0
-"""A client that does not take its answer for so long gets none [s]."""
+"""Timeout for a client that does not accept its reply [s]."""
 
 
 class Pages:
-    """A web server.
+    """Web server.
 
     Parameters
     ----------
     address : str
-        Where it listens, at a port of its own.
+        Address at which it listens, with a free port.
     program : Program
-        The sensor, which has the pages.
+        Firmware of the sensor, which provides the pages.
 
     Attributes
     ----------
     port : int
-        That port.
+        Port at which it listens.
     """
 
     def __init__(self, address: str, program: Program) -> None:
@@ -39,7 +39,7 @@ class Pages:
 
     @contextlib.contextmanager
     def within(self, loop: Loop) -> Iterator[None]:
-        """Have an event loop serve them."""
+        """Serve the pages in an event loop within the block."""
         loop.welcome(self._listener, lambda wire: self._begin(loop, wire))
         with self._listener:
             yield
@@ -51,7 +51,7 @@ class Pages:
 
     def _serve(self, loop: Loop, wire: socket.socket) -> None:
         loop.forget(wire)
-        with wire, contextlib.suppress(OSError):  # the client may be gone by now
+        with wire, contextlib.suppress(OSError):  # the client may have disconnected
             method, path, *_ = (*wire.recv(LONGEST).decode("latin-1").split(), "", "")
             page = self._program.page(path) if method == "GET" else None
             status = "404 Not Found" if page is None else "200 OK" if page else "302 Found\r\nLocation: /"

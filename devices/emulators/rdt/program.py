@@ -1,13 +1,13 @@
-"""The sensor's program: commands in, datagrams out, pages; and what can go wrong on the way.
+"""Firmware of the sensor: commands in, datagrams out, web pages, and communication faults.
 
 Layout, numbers big-endian::
 
     1234 command:u16 count:u32                            to the sensor
     number:u32 measurement:u32 status:u32 6 x count:i32   from the sensor, one record
 
-Commands: 0 stop, 2 start, 3 start with several records to a datagram, 42 (hexadecimal) tare. A HEX
-knows 81 (filter) and 82 (period in milliseconds) besides, and streams on when it is zeroed; to the others every command
-puts an end to what went before. Where a stream's numbers begin is not known of the real ones: here at 1.
+Commands: 0 stop, 2 start, 3 start with several records per datagram, 42 (hexadecimal) tare. A HEX also accepts 81
+(filter) and 82 (period in milliseconds), and continues its stream when it is zeroed. For the other sensors every
+command ends the previous stream. The first record number of the real sensors is unknown; here it is 1.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ INTERNAL_RATE = 7000
 """Measurements per second."""
 
 LONGEST_BACKLOG = 0.1
-"""A machine that stalled is spared what the sensor would have sent before that [s]."""
+"""Maximum backlog of records that are sent after a pause of the emulator [s]."""
 
 HEX_COUNTS = (1e4, 1e5)
-"""Counts to a newton and to a newton metre of a HEX."""
+"""Counts per newton and per newton metre of a HEX."""
 
 _WRAP = 1 << 32
 _LIMIT = (1 << 31) - 1
@@ -37,24 +37,24 @@ _LIMIT = (1 << 31) - 1
 
 @dataclass
 class Faults:
-    """What goes wrong on the wire from now on.
+    """Communication faults from now on.
 
     Attributes
     ----------
     deaf : int
-        So many commands do not arrive.
+        Number of commands that are lost.
     lose, duplicate, truncate : int
-        So many datagrams are lost, come twice, are cut short.
+        Number of datagrams that are lost, sent twice, truncated.
     swap : int
-        So many datagrams come after the one behind them.
+        Number of datagrams that are sent after the following one.
     status : int
         Status word of all records.
     stalled : bool
-        Whether measurements stand still while records go on.
+        Whether new records repeat the same measurement.
     mute : bool
         Whether nothing is sent.
     delays : deque of float
-        How late the next datagrams are [s], and with them what is behind them.
+        Delays of the next datagrams and of all datagrams behind them [s].
     """
 
     deaf: int = 0
@@ -69,35 +69,35 @@ class Faults:
 
 
 class Program:
-    """A sensor.
+    """Firmware of a sensor.
 
     Parameters
     ----------
     wrench : callable
-        Returns what acts on the sensor now, 6 numbers [N], [N m].
+        Returns the present wrench on the sensor, 6 numbers [N], [N m].
     per_force, per_torque : float
-        Counts to the unit of force and of torque.
+        Counts per unit of force and of torque.
     force_unit, torque_unit : str
-        Names of those units as the sensor writes them.
+        Names of these units on the web pages.
     newton, newton_metre : float
-        One of those units in N and in N m.
+        One unit of force in N and of torque in N m.
     product : str
-        What it calls itself.
+        Product name.
     is_hex : bool
         Whether it is a HEX.
 
     Attributes
     ----------
     faults : Faults
-        What goes wrong.
+        Communication faults.
     settings : dict
         Values of its pages by name, as text.
     streaming : bool
         Whether it has been started.
     commands : list of (int, int)
-        Commands that arrived, with their counts.
+        Commands received, with their counts.
     number, measurement : int
-        Of the last record.
+        Numbers of the last record and of its measurement.
     """
 
     def __init__(
@@ -149,14 +149,14 @@ class Program:
         return INTERNAL_RATE if "flood" in self._standing else int(self.settings["comrdtrate"])
 
     def spoil(self, names: Set[str]) -> None:
-        """Have the faults of these `names` (`devices.emulators.rdt.faults`) from now on, and none of the others."""
+        """Activate the faults with these `names` (`devices.emulators.rdt.faults`), and deactivate all others."""
         if names != self._standing:
             own, self._standing = self.faults, names
             own.stalled, own.mute = "stalled" in names, "mute" in names
             own.status = SATURATED if "saturated" in names else 0
 
     def command(self, data: bytes, now: float) -> None:
-        """Take a command that came at `now` [s]."""
+        """Process a command received at `now` [s]."""
         if self.faults.deaf:
             self.faults.deaf -= 1
             return
@@ -190,7 +190,7 @@ class Program:
         self.settings["setbias"] = ";".join(map(str, counts))
 
     def due(self, now: float) -> list[bytes]:
-        """Return the datagrams that leave by the time `now` [s], as the faults have them."""
+        """Return the datagrams that are due at the time `now` [s], as modified by the faults."""
         self._next = max(self._next, now - LONGEST_BACKLOG)
         while self.streaming and self._next <= now:
             datagram = b"".join(self._record() for _ in range(self._at_once))
@@ -206,7 +206,7 @@ class Program:
         return out
 
     def pause(self, now: float) -> float:
-        """Return how long nothing will leave [s]; infinite while nothing streams."""
+        """Return the time until the next transmission [s]; infinite while nothing is sent."""
         waiting = [when for when, _ in itertools.islice(self._late, 1)] + [self._next] * self.streaming
         return max(min(waiting, default=float("inf")) - now, 0.0)
 
@@ -221,7 +221,7 @@ class Program:
         return struct.pack(">3I6i", self.number, self.measurement, self.faults.status, *self._shown)
 
     def _renew(self) -> None:
-        """Have the faults that stand happen to the next datagram; most of them happen to every second one."""
+        """Apply the active faults to the next datagram; most of them affect every second datagram."""
         own, odd = self.faults, self.number % 2
         for name in self._standing & PER_RECORD.keys():
             setattr(own, PER_RECORD[name], 1 if name in {"duplicated", "reordered"} else odd)
@@ -229,7 +229,7 @@ class Program:
             own.delays.extend(DELAYS[name] for name in self._standing & DELAYS.keys())
 
     def _spoilt(self, datagram: bytes) -> list[bytes]:
-        """Return what the faults make of a datagram."""
+        """Return the datagrams that result from a datagram with the faults."""
         own = self.faults
         if own.mute:
             return []
@@ -254,7 +254,7 @@ class Program:
     # --- pages -------------------------------------------------------------------------------------------------------
 
     def page(self, path: str) -> str | None:
-        """Return the page at `path`: text, empty for a setting that was taken, None for there is none."""
+        """Return the page at `path`: text, empty for an accepted setting, None for an unknown path."""
         address = urlsplit(path)
         if address.path == "/netftapi2.xml":
             tags = "".join(f"<{name}>{value}</{name}>\n" for name, value in self.settings.items())

@@ -1,7 +1,7 @@
-"""An ODrive on a CAN bus: CAN Simple, from firmware 0.5 to Pro and S1, over Linux's SocketCAN.
+"""ODrive on a CAN bus: CAN Simple, from firmware 0.5 to Pro and S1, over Linux's SocketCAN.
 
-- `codec`: frames as bytes. `port`: the interface, by the standard library's sockets. `line`: what was heard of both
-  axes, by a thread that does nothing else, and requests. `generations`: what differs between 0.5 and Pro/S1.
-- `checks`: what must be true before a motor may move, and how it is brought to move and to rest. `rounds`: commands
-  out, positions and speeds in, in every tick. `stage`: all of it as two motors.
+- `codec`: frames as bytes. `port`: the interface, with the standard library's sockets. `line`: frames received from
+  both axes, by a separate thread, and requests. `generations`: differences between 0.5 and Pro/S1.
+- `checks`: requirements before a motor may move; arming and disarming. `rounds`: commands out, positions and speeds in,
+  in every tick. `stage`: these parts as two motors.
 """

@@ -1,4 +1,4 @@
-"""Checks of two axes on a CAN bus before their motors may move; arming and disarming them."""
+"""Checks of two axes on a CAN bus before their motors may move; arming and disarming."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from devices.common.bus.transfers import TransferError
 from haptics.errors import DeviceFault, DeviceOpenError
 
 LISTEN = 0.3
-"""So long it is listened to what axes say by themselves [s]: three heartbeats of a drive as it is delivered."""
+"""Time for which the cyclic messages of the axes are counted [s]: three heartbeats of a drive with default settings."""
 
 ESTIMATES = 750.0
-"""Positions and speeds per second that are needed: a drive that says them every millisecond, not every second one."""
+"""Minimum rate of positions and speeds [Hz]: the drive must send them every millisecond, not every second one."""
 
 HEARTBEATS = 50.0
-"""Heartbeats per second that are needed: by them an axis that was let go of is known."""
+"""Minimum rate of heartbeats [Hz], from which a disarmed axis is detected."""
 
 _SETTLE = 1.0
 _OBEYS = 0.3
-"""A motor that is not let go of so soon gets an emergency stop [s]: some heartbeats."""
+"""Time after which a motor that is still armed gets an emergency stop [s]: some heartbeats."""
 
 _POLL = 2e-3
 _UNPUNCTUAL = 0.05
-"""A watchdog is seen to have expired so much later at most, by a heartbeat [s]."""
+"""Maximum delay until a heartbeat shows an expired watchdog [s]."""
 
 
 def beat(line: CanLine, axis: int) -> Heartbeat:
-    """Return the latest heartbeat of an axis; raises `TransferError` if there was none."""
+    """Return the latest heartbeat of an axis; raise `TransferError` if none was received."""
     node = line.nodes[axis]
     found = codec.heartbeat(line.latest(node, codec.HEARTBEAT).data)
     if found is None:
@@ -44,7 +44,7 @@ def beat(line: CanLine, axis: int) -> Heartbeat:
 
 
 def words_of(line: CanLine, generation: Generation, hidden: int = 0) -> str:
-    """Return what is wrong with both axes, in one line, but for the bits `hidden`. They are asked for it."""
+    """Request and return the errors of both axes in one line, without the bits `hidden`."""
     told = []
     for axis in AXES:
         error = beat(line, axis).error
@@ -55,16 +55,16 @@ def words_of(line: CanLine, generation: Generation, hidden: int = 0) -> str:
     return "; ".join(filter(None, told))
 
 
-# --- at opening ------------------------------------------------------------------------------------------------------
+# --- checks at opening -----------------------------------------------------------------------------------------------
 
 
 def listen(line: CanLine) -> dict[str, float]:
-    """Return how often the slower axis says by itself where it is and how it is [Hz]; nothing is sent meanwhile.
+    """Measure the rates of estimates and heartbeats of the slower axis [Hz], without sending anything.
 
     Raises
     ------
     DeviceOpenError
-        If an axis is not heard, or another program commands it.
+        If an axis is not received, or another program commands it.
     """
     kinds = {"estimates_hz": codec.ESTIMATES, "heartbeats_hz": codec.HEARTBEAT}
     begin = time.perf_counter()
@@ -98,7 +98,7 @@ def _unheard(line: CanLine, axis: int, node: int) -> str:
 
 
 def generation_of(line: CanLine) -> Generation:
-    """Return what firmware the drive has: one of 0.5 does not answer the question."""
+    """Return the firmware generation of the drive; firmware 0.5 does not answer the version request."""
     try:
         version = line.ask(line.nodes[0], codec.VERSION, attempts=1)
     except TransferError:
@@ -108,12 +108,12 @@ def generation_of(line: CanLine) -> Generation:
 
 
 def require_rates(rates: dict[str, float], generation: Generation) -> None:
-    """Make sure that both axes say often enough where they are and how they are.
+    """Require sufficient rates of estimates and heartbeats from both axes.
 
     Raises
     ------
     DeviceOpenError
-        Saying how often they do, and what to type.
+        With the measured rates and the commands to type.
     """
     if rates["estimates_hz"] >= ESTIMATES and rates["heartbeats_hz"] >= HEARTBEATS:
         return
@@ -129,12 +129,12 @@ def require_rates(rates: dict[str, float], generation: Generation) -> None:
 
 
 def require_usable(line: CanLine, generation: Generation, settings: OdriveSettings) -> None:
-    """Make sure that the drive has power and no errors; its motors are let go, whatever they were doing.
+    """Require supply voltage and no errors; the motors are disarmed in any case.
 
     Raises
     ------
     DeviceOpenError
-        Saying what is not so, and what to do.
+        With the problem and its remedy.
     """
     supply = codec.pair(line.ask(line.nodes[0], codec.VOLTAGE))
     if supply is None:
@@ -150,12 +150,12 @@ def require_usable(line: CanLine, generation: Generation, settings: OdriveSettin
 
 
 def _clear(line: CanLine, generation: Generation, allowed: bool = False) -> None:
-    """Clear errors, if they are only that watchdogs have expired, which they do while nobody speaks, or if allowed.
+    """Clear errors if they are only expired watchdogs, which is normal without traffic, or if allowed.
 
     Raises
     ------
     DeviceOpenError
-        If there are others, or they do not go away.
+        If other errors are present, or errors persist.
     """
     errors = [beat(line, axis).error for axis in AXES]
     if not allowed and any(bits & ~generation.watchdog for bits in errors):
@@ -163,7 +163,7 @@ def _clear(line: CanLine, generation: Generation, allowed: bool = False) -> None
             f"the drive has errors from earlier: {words_of(line, generation, generation.watchdog)}. See to it, then "
             f"start again with {WHERE}.clear_errors=true."
         )
-    for node in line.nodes:  # which feeds each of them first: else its watchdog would expire again at once
+    for node in line.nodes:  # this also feeds the watchdog, which would otherwise expire again at once
         line.send(codec.clear_errors(node))
     if not _await(line, lambda beat: not beat.error, feed=True):
         raise DeviceOpenError(f"the drive has errors that do not go away: {words_of(line, generation)}.")
@@ -173,12 +173,12 @@ def _clear(line: CanLine, generation: Generation, allowed: bool = False) -> None
 
 
 def energise(line: CanLine, generation: Generation, settings: OdriveSettings) -> None:
-    """Arm both motors where they are.
+    """Arm both motors at their present positions.
 
     Raises
     ------
     DeviceOpenError
-        If they do not; they are let go again.
+        If they cannot be armed; they are disarmed again.
     """
     try:
         _clear(line, generation)
@@ -195,7 +195,7 @@ def energise(line: CanLine, generation: Generation, settings: OdriveSettings) ->
 
 
 def _set_up(line: CanLine, node: int, settings: OdriveSettings) -> list[Frame]:
-    """Return what an axis is told before it is armed."""
+    """Return the frames that configure an axis before it is armed."""
     where = codec.pair(line.latest(node, codec.ESTIMATES).data)
     if where is None:
         raise line.silent(node)
@@ -208,14 +208,15 @@ def _set_up(line: CanLine, node: int, settings: OdriveSettings) -> list[Frame]:
 
 
 def prove_watchdogs(line: CanLine, generation: Generation, settings: OdriveSettings) -> None:
-    """Have both motors hold and say nothing: the drive must let go of them in time.
+    """Arm both motors, stop sending, and require that the drive disarms them in time.
 
-    A drive does not tell on CAN whether its watchdogs are on, and they cannot be switched on there. So they are tried.
+    A drive does not report over CAN whether its watchdogs are enabled, and they cannot be enabled over CAN. They are
+    therefore tested.
 
     Raises
     ------
     DeviceOpenError
-        If a motor is still driven, with what to type.
+        If a motor is still armed, with the commands to type.
     """
     energise(line, generation, settings)
     begin = time.perf_counter()
@@ -234,12 +235,12 @@ def prove_watchdogs(line: CanLine, generation: Generation, settings: OdriveSetti
 
 
 def rest(line: CanLine) -> None:
-    """Disarm both motors and make sure of it; an axis that does not obey gets an emergency stop.
+    """Disarm both motors and verify it; send an emergency stop to an axis that does not obey.
 
     Raises
     ------
     DeviceFault
-        If it is not certain that they are disarmed.
+        If the motors may still be armed.
     """
     for node in line.nodes:
         line.send(codec.input_speed(node, 0.0, 0.0), codec.requested_state(node, IDLE))
@@ -253,7 +254,10 @@ def rest(line: CanLine) -> None:
 
 
 def _await(line: CanLine, true: Callable[[Heartbeat], bool], timeout: float = _SETTLE, *, feed: bool = False) -> bool:
-    """Wait until new heartbeats of both axes are so; tell whether they are. Meanwhile the watchdogs may be fed."""
+    """Wait until new heartbeats of both axes satisfy `true`; return False on timeout.
+
+    With `feed`, the watchdogs are fed in the meantime.
+    """
     before = [line.latest(node, codec.HEARTBEAT).total for node in line.nodes]
     latest = time.perf_counter() + timeout
     while True:

@@ -1,15 +1,15 @@
-r"""What differs on CAN between firmware 0.5 (ODrive v3) and the firmware of Pro and S1 (0.6 and later).
+r"""Differences on CAN between firmware 0.5 (ODrive v3) and the firmware of Pro and S1 (0.6 and later).
 
-Frames for driving are the same. A drive of the new generation answers when it is asked for its version; one of 0.5 does
-not know the question.
+The frames that drive the motors are identical. Drives of the new generation reply to a version request; firmware 0.5
+does not.
 
 ======================  =======================================  ====================================================
 \                       0.5                                      Pro, S1
 ======================  =======================================  ====================================================
 version (0x00)          not answered                             eight numbers of one byte
-heartbeat (0x01)        error bits of the axis, state, flags     errors that are there, state, result of a procedure
-errors (0x03)           of the motor; encoder 0x04, controller   errors that are there, and what the motor was let
-                        0x1D                                     go of for
+heartbeat (0x01)        error bits of the axis, state, flags     active errors, state, result of a procedure
+errors (0x03)           of the motor; encoder 0x04, controller   active errors, and errors for which the motor
+                        0x1D                                     was disarmed
 rates                   ``config.can.encoder_rate_ms``           ``config.can.encoder_msg_rate_ms``
 ======================  =======================================  ====================================================
 """
@@ -23,7 +23,7 @@ from devices.arm.motors.can import codec
 from devices.arm.motors.errors import WATCHDOG_EXPIRED, explain, in_words
 
 Ask = Callable[[int, int], bytes]
-"""Asks a node for what it has to say under a command, and returns its data."""
+"""Sends a request (node, command) and returns the data of the reply."""
 
 NEW_ERRORS = {
     0: "it is still starting",
@@ -54,21 +54,21 @@ NEW_ERRORS = {
 
 @dataclass(frozen=True)
 class Generation:
-    """What must be known of a drive's firmware.
+    """Firmware generation of a drive.
 
     Attributes
     ----------
     firmware : str
-        Its version, as far as it says.
+        Firmware version, as far as the drive reports it.
     watchdog : int
-        The error bit of an expired watchdog.
+        Error bit of an expired watchdog.
     estimate_rate, heartbeat_rate : str
-        What sets the period of both messages [ms], below an axis.
+        Settings of an axis for the period of both messages [ms].
     axes : (str, str)
-        What odrivetool calls the first and the second axis.
+        Names of the first and the second axis in odrivetool.
     words : callable
-        Asks an axis (its number, its node) for its errors, which are some bits in its heartbeat, and says them, but for
-        those bits that shall not be told.
+        Requests the errors of an axis (its number, its node, the error bits of its heartbeat, the bits to leave out)
+        and returns a description.
     """
 
     firmware: str
@@ -80,7 +80,7 @@ class Generation:
 
 
 def _old_words(ask: Ask, axis: int, node: int, error: int, hidden: int) -> str:
-    """Say what is wrong with an axis of firmware 0.5."""
+    """Return a description of the errors of an axis with firmware 0.5."""
     commands: Mapping[str, int] = {
         "motor": codec.MOTOR_ERROR,
         "encoder": codec.ENCODER_ERROR,
@@ -91,7 +91,7 @@ def _old_words(ask: Ask, axis: int, node: int, error: int, hidden: int) -> str:
 
 
 def _new_words(ask: Ask, axis: int, node: int, error: int, hidden: int) -> str:
-    """Say what is wrong with an axis of a Pro or S1, and what its motor was let go of for."""
+    """Return a description of the errors of a Pro or S1 axis and of the reason why its motor was disarmed."""
     active, reason = codec.words(ask(node, codec.ERRORS)) or (error, 0)
     told = in_words((error | active | reason) & ~hidden, NEW_ERRORS)
     return f"axis {axis}: {', '.join(told)}" if told else ""
@@ -109,7 +109,7 @@ OLD = Generation(
 
 
 def new(version: bytes) -> Generation:
-    """Return the generation of a drive that has answered with its version."""
+    """Return the generation of a drive from the reply to a version request."""
     firmware = ".".join(map(str, version[4:7]))
     rates = "config.can.encoder_msg_rate_ms", "config.can.heartbeat_msg_rate_ms"
     return Generation(firmware, 1 << 24, *rates, ("odrv0.axis0", "odrv1.axis0"), _new_words)

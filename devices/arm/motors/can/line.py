@@ -1,7 +1,7 @@
-"""The conversation with two axes on a CAN bus: what each has said last, heard by a thread that does nothing else.
+"""Communication with two axes on a CAN bus: a reader thread keeps the latest frame of each kind.
 
-Axes speak unasked: heartbeats, positions and speeds. The rest they say when they are asked by a remote frame; an
-answer has the same identifier. Every frame to an axis feeds its watchdog.
+Axes send heartbeats, positions and speeds cyclically. Other messages are requested with a remote frame; the reply has
+the same identifier. Every frame to an axis feeds its watchdog.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LOOK = 1e-3
 
 
 class Heard(NamedTuple):
-    """The latest frame of a kind: when it came [s, perf_counter], its data, how many there were."""
+    """Latest frame of a kind: time of reception [s, perf_counter], data, number of frames received."""
 
     time: float
     data: bytes
@@ -35,25 +35,25 @@ NEVER = Heard(float("-inf"), b"", 0)
 
 
 class CanLine:
-    """What two axes say, and what they are told. At any time one thread may tell and ask.
+    """Received frames of two axes, and commands and requests to them. Only one thread at a time may send.
 
     Parameters
     ----------
     port : Port
-        The open interface.
+        Open interface.
     name : str
-        What it is called.
+        Name of the interface.
     nodes : (int, int)
         Nodes of the first and the second axis.
 
     Attributes
     ----------
     nodes : tuple of int
-        The same.
+        Nodes of the first and the second axis.
     others : set of int
-        Nodes that were heard besides.
+        Other nodes from which frames were received.
     rivals : set of int
-        Those of our nodes that another program commands.
+        Nodes of these axes that another program commands.
     """
 
     def __init__(self, port: Port, name: str, nodes: Sequence[int]) -> None:
@@ -72,25 +72,25 @@ class CanLine:
         self._reader.start()
 
     def attend(self, wake: Callable[[], object]) -> None:
-        """Have `wake` called whenever both axes have said where they are."""
+        """Register `wake`, which is called whenever new estimates of both axes have arrived."""
         self._wake = wake
 
     def latest(self, node: int, command: int) -> Heard:
-        """Return what a node has said last under a command; `NEVER` if nothing."""
+        """Return the latest frame of a node and command; `NEVER` if none was received."""
         return self._latest.get((node, command), NEVER)
 
     def require_whole(self) -> None:
-        """Raise what went wrong with the interface, if anything did."""
+        """Raise the error of the interface, if one occurred."""
         if self._fault is not None:
             raise self._fault
 
     @property
     def warning(self) -> str:
-        """What the interface says is wrong with the bus, in words; empty if nothing is."""
+        """Description of the bus error that the interface reports; empty if none."""
         return in_words(self._warning, self.name)
 
     def send(self, *frames: Frame) -> None:
-        """Send frames, one after the other; raises `TransferError`."""
+        """Send frames in order; raise `TransferError` on failure."""
         self.require_whole()
         try:
             for frame in frames:
@@ -99,7 +99,7 @@ class CanLine:
             raise self._silence(failure(error, self.name)) from error
 
     def ask(self, node: int, command: int, attempts: int = ATTEMPTS) -> bytes:
-        """Return what a node answers under a command; raises `TransferError` if it does not."""
+        """Request a message from a node and return its data; raise `TransferError` if no reply arrives."""
         for _ in range(attempts):
             before = self.latest(node, command).total
             self.send(codec.ask(node, command))
@@ -108,16 +108,19 @@ class CanLine:
         raise self.silent(node)
 
     def silent(self, node: int) -> TransferError:
-        """Return the error that a node says nothing."""
+        """Return the error for a node that does not reply."""
         words = f"the drive does not answer as node {node} of {self.name}: was it switched off, or its cable pulled?"
         return self._silence(TransferError(words, Trouble.TIMEOUT))
 
     def _silence(self, error: TransferError) -> TransferError:
-        """Return why nothing is heard: what the interface says of the bus explains more than `error`."""
+        """Return the bus error that the interface reports, if any, because it explains more than `error`."""
         return TransferError(f"{self.warning}.", error.trouble) if self.warning else error
 
     def wait(self, done: Callable[[], bool], timeout: float) -> bool:
-        """Wait until it is `done`, `timeout` [s] at most; tell whether it is; raises `TransferError`."""
+        """Wait until `done` returns True, at most `timeout` [s]; return False on timeout.
+
+        Raises `TransferError` if the interface has failed.
+        """
         latest = time.perf_counter() + timeout
         with self._news:
             while not done():
@@ -128,16 +131,16 @@ class CanLine:
         return True
 
     def close(self) -> None:
-        """End the conversation and give the interface back."""
+        """Stop the reader thread and close the interface."""
         self._closing = True
         self._reader.join(_JOIN_TIMEOUT)
         with contextlib.suppress(OSError):
             self._port.close()
 
-    # --- the thread --------------------------------------------------------------------------------------------------
+    # --- reader thread -----------------------------------------------------------------------------------------------
 
     def _read_on(self) -> None:
-        """Take note of all that comes, until the end; an error ends it, too."""
+        """Store received frames until closed or until an error, which is kept for `require_whole`."""
         try:
             while not self._closing:
                 self._hear(self._port.receive(_READ_TIMEOUT))
@@ -146,7 +149,7 @@ class CanLine:
         self._tell()
 
     def _hear(self, raw: bytes | None) -> None:
-        """Take a frame and those that wait behind it: only the newest of each kind counts."""
+        """Store a frame and all frames queued behind it; only the newest of each kind is kept."""
         if raw is None:
             return
         now = time.perf_counter()

@@ -1,8 +1,8 @@
-"""A CAN interface of this machine, by the standard library's sockets (Linux's SocketCAN), and what fails there.
+"""CAN interface of this computer, with the standard library's sockets (Linux's SocketCAN).
 
     sudo ip link set can0 up type can bitrate 1000000
 
-Frames are `SIZE` bytes (`devices.arm.motors.can.codec`). What the interface itself has to say, it says by error frames.
+Frames are `SIZE` bytes (`devices.arm.motors.can.codec`). The interface reports its own errors by error frames.
 """
 
 from __future__ import annotations
@@ -19,40 +19,41 @@ from devices.common.bus.transfers import TransferError, Trouble
 from haptics.errors import DeviceNotFoundError, DeviceOpenError
 
 BIT_RATE = 1_000_000
-"""What four frames in a millisecond need [bit/s]: they take 52 % of it."""
+"""Bit rate required for four frames per millisecond [bit/s], which use 52 % of it."""
 
 _FILTER_ERRORS = 2
-"""``CAN_RAW_ERR_FILTER``, which the module socket does not name."""
+"""``CAN_RAW_ERR_FILTER``, which the module socket does not define."""
 
 _WARNED = 0x01 | 0x04 | 0x08 | 0x20 | 0x40 | 0x80 | 0x100
-"""Classes of error frames to be told of (linux/can/error.h): time-out, controller, protocol, nobody has acknowledged,
-bus off, bus error, restarted."""
+"""Classes of error frames to receive (linux/can/error.h): timeout, controller, protocol, no acknowledgement, bus off,
+bus error, restarted.
+"""
 
 UNHEARD, PROTOCOL, BUS_OFF, RESTARTED = 0x20, 0x08 | 0x80, 0x40, 0x100
-"""Classes that are told apart here."""
+"""Classes of error frames that are distinguished here."""
 
 _DOWN = frozenset((errno.ENETDOWN, errno.ENODEV, errno.ENXIO, errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN))
 _FULL = frozenset((errno.ENOBUFS, errno.EAGAIN))
 
 
 class Port(Protocol):
-    """What frames go through. One thread may send while another receives."""
+    """Transport of frames. One thread may send while another receives."""
 
     def send(self, frame: bytes) -> None:
-        """Send a frame, at once; raises `OSError`."""
+        """Send a frame without blocking; raise `OSError` on failure."""
         ...
 
     def receive(self, timeout: float) -> bytes | None:
-        """Return the next frame, None if there was none for `timeout` [s]; raises `OSError`."""
+        """Return the next frame, None after `timeout` [s]; raise `OSError` on failure."""
         ...
 
     def close(self) -> None:
-        """Give it back."""
+        """Close the port."""
         ...
 
 
 class SocketPort:
-    """A port on a socket that gives and takes whole frames.
+    """Port on a datagram socket that transfers whole frames.
 
     Parameters
     ----------
@@ -65,11 +66,11 @@ class SocketPort:
         self._wire = wire
 
     def send(self, frame: bytes) -> None:
-        """Send a frame, at once; raises `OSError`, also if the interface's queue is full."""
+        """Send a frame without blocking; raise `OSError` on failure, also if the interface's queue is full."""
         self._wire.send(frame)
 
     def receive(self, timeout: float) -> bytes | None:
-        """Return the next frame, None if there was none for `timeout` [s]; raises `OSError`."""
+        """Return the next frame, None after `timeout` [s]; raise `OSError` on failure."""
         with contextlib.suppress(BlockingIOError):
             return self.next_frame()
         if timeout > 0.0 and select.select([self._wire], (), (), timeout)[0]:
@@ -78,26 +79,26 @@ class SocketPort:
         return None
 
     def next_frame(self) -> bytes:
-        """Return a frame that has come; raises `BlockingIOError` if none has."""
+        """Return a frame that has been received; raise `BlockingIOError` if there is no frame."""
         raw = self._wire.recv(codec.SIZE)
         if not raw:
             raise OSError(errno.ENETDOWN, "closed")
         return raw
 
     def close(self) -> None:
-        """Give it back."""
+        """Close the socket."""
         self._wire.close()
 
 
 def open_interface(name: str) -> SocketPort:
-    """Open an interface for raw frames, its error frames among them.
+    """Open an interface for raw frames and error frames.
 
     Raises
     ------
     DeviceNotFoundError
-        If there is none of the name, or no CAN at all on this system.
+        If the interface does not exist, or the system does not support CAN.
     DeviceOpenError
-        If it is down, or cannot be used.
+        If it is down or cannot be used.
     """
     family = getattr(socket, "AF_CAN", None)
     try:
@@ -124,7 +125,7 @@ def open_interface(name: str) -> SocketPort:
 
 
 def failure(error: OSError, name: str) -> TransferError:
-    """Return what failed with the interface `name`, and what to do."""
+    """Return the error for a failure of the interface `name`, with the remedy."""
     if error.errno in _DOWN:
         return TransferError(
             f"the CAN interface {name} is down: sudo ip link set {name} up type can bitrate {BIT_RATE}; home the arm "
@@ -141,7 +142,7 @@ def failure(error: OSError, name: str) -> TransferError:
 
 
 def in_words(kind: int, name: str) -> str:
-    """Return what an error frame of this class says; empty if it is nothing that keeps frames from going."""
+    """Return a description of error frames of this class; empty if they do not prevent communication."""
     if kind & BUS_OFF:
         return (
             f"{name} has left the bus after too many errors (bus off): check the bit rates of both ends (ip -details "

@@ -1,7 +1,7 @@
-"""Rounds on a CAN bus: a frame with position, speed and torque to each axis; what both have said of themselves.
+"""Exchange over a CAN bus: a command frame to each axis, and the latest messages of both axes.
 
-With two frames of each axis with its position and speed that makes four in a millisecond. Axes speak by themselves, so
-nothing is waited for: a round takes what was heard last.
+Including a frame from each axis with its position and speed, that is four frames per millisecond. The axes send
+cyclically, so that a round does not wait but uses the latest messages.
 """
 
 from __future__ import annotations
@@ -22,11 +22,13 @@ from devices.arm.motors.settings import OdriveSettings
 from devices.common.bus.transfers import TransferError, Trouble
 
 REPEAT = 2e-3
-"""A command is sent again after so long without a new one [s]: it feeds the watchdogs. At 1 kHz a tick that is late is
-waited for; else what an axis says meanwhile would have the old command sent just before the new one."""
+"""Time after which a command is repeated if no new one arrives [s], which feeds the watchdogs. It is longer than the
+period of a tick at 1 kHz: otherwise, messages received during a late tick would resend the old command just before the
+new one.
+"""
 
 _HEARTBEATS = 0.2
-"""An axis without a heartbeat for so long is dead, whatever else it says [s]."""
+"""Maximum age of the heartbeat of a live axis [s]; other messages do not prove that it is alive."""
 
 
 class CanRounds:
@@ -35,11 +37,11 @@ class CanRounds:
     Parameters
     ----------
     line : CanLine
-        Both of its axes in closed loop.
+        Communication with both axes, which are in closed loop.
     generation : Generation
-        Of their firmware.
+        Generation of their firmware.
     settings : OdriveSettings
-        How old what was heard may be.
+        Contains the maximum age of messages.
     """
 
     def __init__(self, line: CanLine, generation: Generation, settings: OdriveSettings) -> None:
@@ -54,7 +56,10 @@ class CanRounds:
         self._line.attend(wake)
 
     def play(self, command: Command, *, alive: bool) -> Answer:
-        """See `devices.arm.motors.rounds.Rounds.play`. Motors that are to stand still are told once and not fed."""
+        """Send the command as a CAN frame per axis and return the latest messages.
+
+        See `devices.arm.motors.rounds.Rounds.play`. A stop is sent only once, so that it does not feed the watchdogs.
+        """
         now = time.perf_counter()
         if alive and (command is not self._sent or now >= self._next):
             self._send(command, now)
@@ -65,7 +70,7 @@ class CanRounds:
         return self._answer(self._timeout)
 
     def _send(self, command: Command, now: float) -> None:
-        """Send a command; an interface that does not get its frames out is borne with for as long as a silent drive."""
+        """Send a command; tolerate a full send queue for as long as a missing reply."""
         try:
             self._line.send(*_frames(self._line.nodes, command))
             self._stuck = math.inf
@@ -75,7 +80,7 @@ class CanRounds:
                 raise
 
     def look(self, timeout: float) -> Answer:
-        """Return where the motors are and one of their states; waits for `timeout` [s] at most."""
+        """Return positions and speeds of the motors and one of their states; wait for at most `timeout` [s]."""
         begin = time.perf_counter()
         nodes = self._line.nodes
         self._line.wait(lambda: all(self._line.latest(n, codec.ESTIMATES).time >= begin for n in nodes), timeout)
@@ -96,7 +101,7 @@ class CanRounds:
                 self._line.send(codec.input_speed(node, 0.0, 0.0), codec.requested_state(node, IDLE))
 
     def _answer(self, oldest: float) -> Answer:
-        """Return what was heard; raise `TransferError` if that is older than `oldest` [s]."""
+        """Return the latest messages; raise `TransferError` if they are older than `oldest` [s]."""
         self._line.require_whole()
         now = time.perf_counter()
         found, when = [], now
@@ -118,7 +123,7 @@ class CanRounds:
 
 
 def _frames(nodes: tuple[int, ...], command: Command) -> list[Frame]:
-    """Return the frames of a command; one more where a speed or torque is too large to go with the position."""
+    """Return the frames of a command, with separate frames for speeds and torques that are too large."""
     frames = []
     for axis, node in enumerate(nodes):
         position, speed, torque = command[axis], command[2 + axis], command[4 + axis]

@@ -1,4 +1,4 @@
-"""Two motors on a CAN bus: ODrives with firmware 0.5, Pro or S1, by CAN Simple."""
+"""Motor stage of two motors on a CAN bus: ODrives with firmware 0.5, Pro or S1, with CAN Simple."""
 
 from __future__ import annotations
 
@@ -30,36 +30,38 @@ from haptics.device import Vector
 from haptics.errors import ConfigurationError, DeviceOpenError
 
 _FASTEST = 100.0
-"""No motor turns faster where nobody knows [turn/s] ..."""
+"""Maximum plausible speed of a motor if the requirements of the arm are unknown [turn/s]."""
 
 _RESERVE = 2.0
-"""... else than so many times what the arm asks of it."""
+"""Maximum plausible speed of a motor as a multiple of the speed that the arm requires."""
 
 _STILL = 0.05
-"""A motor that turns no faster is at rest [turn/s]."""
+"""Maximum speed of a motor at rest [turn/s]."""
 
 
 class CanStage(StreamedStage):
-    """Two axes in position control, told position and speed in every tick (`devices.arm.motors.stage.MotorStage`).
+    """Two axes in position control that get position and speed in every tick.
 
-    Where the arm's zero is, is known here and not in the drive: positions on the bus count from wherever the encoders
-    began. So it must be homed whenever it was opened.
+    See `devices.arm.motors.stage.MotorStage`.
+
+    The arm's zero is stored here and not in the drive, because positions on the bus count from the encoders' start. The
+    stage must therefore be homed whenever it was opened.
 
     Parameters
     ----------
     settings : mapping, optional
-        Those of `devices.arm.motors.settings.OdriveSettings`.
+        Settings of `devices.arm.motors.settings.OdriveSettings`.
     period : float
-        Of a tick [s].
+        Period of a tick [s].
     port : callable, optional
-        Opens what frames go through; by default the interface of the settings.
+        Opens the port for frames; by default the interface of the settings.
     demands : Demands, optional
-        What the arm is going to ask of the motors.
+        Requirements of the arm on the motors.
 
     Raises
     ------
     ConfigurationError
-        On a wrong setting.
+        If a setting is invalid.
     """
 
     def __init__(
@@ -76,17 +78,17 @@ class CanStage(StreamedStage):
         self._generation: Generation = OLD
         self._proven = False
 
-    # --- beginning ---------------------------------------------------------------------------------------------------
+    # --- opening and arming ------------------------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Listen to both axes and check them; their motors are disarmed afterwards. Nothing happens if it is open.
+        """Listen to both axes, check them and disarm their motors; do nothing if already open.
 
         Raises
         ------
         DeviceNotFoundError
-            If there is no such interface.
+            If the interface does not exist.
         DeviceOpenError
-            If it or the drive cannot be used; says what to do.
+            If the interface or the drive cannot be used; the message contains the remedy.
         """
         if self._line is not None:
             return
@@ -118,7 +120,7 @@ class CanStage(StreamedStage):
         return self._line
 
     def home(self, angles: Vector) -> None:
-        """Declare that the joints, which are at rest and not armed, are at `angles`, (2,) [rad].
+        """Define the present pose of the joints, at rest and not armed, as `angles`, (2,) [rad].
 
         Raises
         ------
@@ -139,7 +141,7 @@ class CanStage(StreamedStage):
         self.homed = True
 
     def _estimates(self) -> tuple[Vector, Vector]:
-        """Return what both axes say next: positions [turn], speeds [turn/s]."""
+        """Return the next estimates of both axes: positions [turn], speeds [turn/s]."""
         line = self._open_line
         before = [line.latest(node, codec.ESTIMATES).total for node in line.nodes]
         line.wait(lambda: all(map(self._newer, line.nodes, before)), PATIENCE)
@@ -156,14 +158,14 @@ class CanStage(StreamedStage):
         return self._open_line.latest(node, codec.ESTIMATES).total > count
 
     def arm(self) -> None:
-        """Have the motors hold where they are; nothing happens if they do already.
+        """Arm the motors at their present positions; do nothing if already armed.
 
-        Before they do for the first time they are armed once to see that the drive's watchdogs let go of them.
+        The first time, they are armed once before that to verify that the drive's watchdogs disarm them.
 
         Raises
         ------
         DeviceOpenError
-            If they cannot, their watchdogs do not, or it is not known where the joints are.
+            If they cannot be armed, their watchdogs do not disarm them, or the joint angles are unknown.
         """
         if self._streaming is not None:
             return
@@ -183,7 +185,7 @@ class CanStage(StreamedStage):
                 self.disarm()
                 raise
 
-    # --- the tick and the end ----------------------------------------------------------------------------------------
+    # --- ticks and closing -------------------------------------------------------------------------------------------
 
     def _turns(self) -> Vector:
         return self._estimates()[0]
@@ -192,7 +194,7 @@ class CanStage(StreamedStage):
         rest(self._open_line)
 
     def close(self) -> None:
-        """Disarm and give the interface back; nothing happens if it is not open."""
+        """Disarm the motors and close the interface; do nothing if not open."""
         line = self._line
         if line is None:
             return

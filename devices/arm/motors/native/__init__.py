@@ -1,5 +1,5 @@
-"""The native protocol of ODrives with firmware 0.5: packets to numbered endpoints, each with its answer.
+"""Native protocol of ODrives with firmware 0.5: packets to numbered endpoints, each with its reply.
 
-- `wire`: packets as bytes. `line`: many requests under way at once, each answer matched to its request.
-- `endpoints`: what the drive says it can do, kept on disk. `drive`: properties and functions by name.
+- `wire`: packets as bytes. `line`: pipelined requests, each reply matched to its request.
+- `endpoints`: the drive's table of endpoints, cached on disk. `drive`: properties and functions by name.
 """

@@ -1,4 +1,4 @@
-"""A drive by the names of what it has: properties to read and write, functions to call."""
+"""Access to a drive by name: properties to read and write, functions to call."""
 
 from __future__ import annotations
 
@@ -16,15 +16,14 @@ _PAGE = 512
 
 
 class Drive:
-    """A drive whose table of endpoints is known; made by `connect`.
+    """Drive whose table of endpoints is known; created by `connect`.
 
-    Every method raises `TransferError` if the drive does not answer, and `DeviceOpenError` if it has nothing of the
-    name.
+    Every method raises `TransferError` if the drive does not reply, and `DeviceOpenError` if the name does not exist.
 
     Parameters
     ----------
     line : Line
-        The conversation.
+        Communication with the drive.
     table : Table
         Its endpoints.
     """
@@ -33,12 +32,12 @@ class Drive:
         self.line, self.table = line, table
 
     def property(self, name: str) -> Endpoint:
-        """Return a property's endpoint."""
+        """Return the endpoint of a property."""
         found = self.table.properties.get(name)
         return found if found is not None else self._lacks(name)
 
     def function(self, name: str) -> Function:
-        """Return a function's endpoints."""
+        """Return the endpoints of a function."""
         found = self.table.functions.get(name)
         return found if found is not None else self._lacks(f"{name}()")
 
@@ -48,15 +47,15 @@ class Drive:
         )
 
     def get(self, name: str) -> Any:
-        """Return a property's value."""
+        """Return the value of a property."""
         return self._read(self.property(name))
 
     def set(self, name: str, value: Value) -> None:
-        """Write a property and wait until the drive has it."""
+        """Write a property and wait for the acknowledgement."""
         self._write(self.property(name), value)
 
     def call(self, name: str, *arguments: Value) -> Any:
-        """Call a function; return its first output, if it has one."""
+        """Call a function; return its first output, None if it has no output."""
         function = self.function(name)
         for endpoint, value in zip(function.inputs, arguments, strict=True):
             self._write(endpoint, value)
@@ -71,19 +70,19 @@ class Drive:
 
 
 def connect(line: Line, folder: Path | None) -> Drive:
-    """Ask the drive which table of endpoints it has, get that, and have requests end with its checksum.
+    """Read the drive's table of endpoints, and set its checksum as the trailer of requests.
 
     Parameters
     ----------
     line : Line
-        The conversation.
+        Communication with the drive.
     folder : Path or None
-        Where tables are kept, if anywhere.
+        Folder of the cached tables, None for no cache.
 
     Raises
     ------
     TransferError
-        If the drive does not answer.
+        If the drive does not reply.
     DeviceOpenError
         If its table cannot be used.
     """

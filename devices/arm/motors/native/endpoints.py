@@ -1,7 +1,7 @@
-"""Endpoint table of a drive: its properties and functions by name, read once and kept on disk.
+"""Endpoint table of a drive: its properties and functions by name, read once and cached on disk.
 
-The table is a JSON text of some 50 kB in pieces of 61 bytes or fewer; reading it takes a second. Its identification is
-asked for first: two checksums, by which a copy on disk is known to be the very same.
+The table is a JSON text of about 50 kB, transferred in pieces of at most 61 bytes, which takes a second. Its
+identification is read first: two checksums, by which a cached copy is verified.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from devices.arm.motors.native.wire import TABLE_TRAILER, checksum
 from haptics.errors import DeviceOpenError
 
 Value = float | int | bool
-"""What a property holds."""
+"""Value of a property."""
 
 _FORMS = {
     "float": "<f",
@@ -28,27 +28,27 @@ _FORMS = {
     **{f"{sign}int{8 * size}": f"<{letter}" for sign, letters in (("", "bhiq"), ("u", "BHIQ"))
        for size, letter in zip((1, 2, 4, 8), letters, strict=True)},
 }  # fmt: skip
-"""Name of a type to its form for `struct`."""
+"""Format for `struct` by type name."""
 
 _HIGHEST = 0x7FFF
-"""No address is higher: the bit above asks for an acknowledgement."""
+"""Highest address: the bit above requests an acknowledgement."""
 
 _LONGEST = 1 << 20
-"""No table is longer [byte]."""
+"""Maximum length of a table [byte]."""
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A property.
+    """Property of a drive.
 
     Attributes
     ----------
     name : str
-        Names of all it is part of, with dots.
+        Full name with dots.
     number : int
-        Its address.
+        Address.
     form : struct.Struct
-        How its value is packed.
+        Format of its value.
     writable : bool
         Whether it can be written.
     """
@@ -59,17 +59,17 @@ class Endpoint:
     writable: bool
 
     def pack(self, value: Value) -> bytes:
-        """Return the bytes of a value."""
+        """Return a value as bytes."""
         return self.form.pack(value)
 
     def unpack(self, data: bytes) -> Any:
-        """Return the value of bytes."""
+        """Return the value in bytes."""
         return self.form.unpack(data)[0]
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """Something the drive can be told to do: write the inputs, then to `number`, then read the outputs."""
+    """Function of a drive: write the inputs, then write to `number`, then read the outputs."""
 
     name: str
     number: int
@@ -84,11 +84,11 @@ class Table:
     Attributes
     ----------
     checksum : int
-        What requests to them end with.
+        Trailer of requests to the endpoints.
     properties : mapping of str to Endpoint
-        By name.
+        Properties by name.
     functions : mapping of str to Function
-        By name.
+        Functions by name.
     """
 
     checksum: int
@@ -97,18 +97,18 @@ class Table:
 
 
 def identification(text: bytes) -> int:
-    """Return what a drive with this table gives for its identification."""
+    """Return the identification that a drive with this table reports."""
     first = checksum(text, TABLE_TRAILER)
     return first << 16 | checksum(text, first)
 
 
 def parse_table(text: bytes) -> Table:
-    """Return the table that a JSON text describes; what is of an unknown type is left out.
+    """Return the table that a JSON text describes; members of unknown type are left out.
 
     Raises
     ------
     DeviceOpenError
-        If it is no such text.
+        If the text is not a table of endpoints.
     """
     properties: dict[str, Endpoint] = {}
     functions: dict[str, Function] = {}
@@ -144,7 +144,7 @@ def _endpoint(member: dict[str, Any], prefix: str, writable: bool) -> Endpoint:
 
 
 def _address(member: dict[str, Any], name: str) -> int:
-    """Return the address in a member of the table; raise `ValueError` if a request cannot hold it."""
+    """Return the address in a member of the table; raise `ValueError` if it is invalid."""
     number = member["id"]
     if type(number) is not int or not 0 <= number <= _HIGHEST:
         raise ValueError(f"{name} has the address {str(number)[:20]}")
@@ -152,21 +152,21 @@ def _address(member: dict[str, Any], name: str) -> int:
 
 
 def fetch(version: int, page: Callable[[int], bytes], folder: Path | None) -> Table:
-    """Return the table with this identification, from disk if it is there.
+    """Return the table with this identification, from the cache if available.
 
     Parameters
     ----------
     version : int
-        What the drive gave for its identification.
+        Identification that the drive reports.
     page : callable
-        Reads the piece of the text that begins at an offset; empty at the end.
+        Reads the piece of the text at an offset; empty at the end.
     folder : Path or None
-        Where tables are kept, if anywhere.
+        Folder of the cached tables, None for no cache.
 
     Raises
     ------
     DeviceOpenError
-        If what was read is not what the drive said it would be.
+        If the text does not match the identification.
     """
     file = folder / f"{version:08x}.json" if folder is not None else None
     text = _kept(file, version)
@@ -192,7 +192,7 @@ def _read(page: Callable[[int], bytes]) -> bytes:
 
 
 def table_folder() -> Path | None:
-    """Return where tables are kept: beside the compiled kernels; None for a person without a home."""
+    """Return the cache folder of the tables, None if there is no home directory."""
     try:
         base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     except RuntimeError:
@@ -201,7 +201,7 @@ def table_folder() -> Path | None:
 
 
 def _kept(file: Path | None, version: int) -> bytes | None:
-    """Return a text that was kept, if it is whole."""
+    """Return the text in the cache if its identification matches, otherwise None."""
     try:
         text = file.read_bytes() if file is not None else b""
     except OSError:
@@ -210,7 +210,7 @@ def _kept(file: Path | None, version: int) -> bytes | None:
 
 
 def _keep(file: Path | None, text: bytes) -> None:
-    """Keep a text, all of it or nothing; where nothing can be written it is read again next time."""
+    """Write a text to the cache atomically, ignoring errors; without it, the drive is read again."""
     if file is None:
         return
     with contextlib.suppress(OSError):

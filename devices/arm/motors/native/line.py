@@ -1,10 +1,10 @@
-"""Pipelined requests to a drive: many under way at once, each answer matched to its request.
+"""Pipelined requests to a drive: many in flight at once, each reply matched to its request.
 
-One thread reads, whoever asks writes. That is not only faster: as long as a drive has an answer that nobody has read it
-takes no further request, so who would write them all before reading would wait for ever.
+One thread reads, the caller writes. This is not only for speed: while a reply is unread, the drive accepts no further
+request, so that writing all requests before reading would deadlock.
 
-A drive answers in the order in which it was asked, and there are few sequence numbers. So an answer belongs to the
-oldest request of its number, also if nobody waits for that any more: one that comes late is never taken for another.
+A drive replies in the order of the requests, and there are few sequence numbers. A reply therefore belongs to the
+oldest request with its number, even if no caller waits for it: a late reply is never assigned to a newer request.
 """
 
 from __future__ import annotations
@@ -21,40 +21,40 @@ from devices.arm.motors.usb.pipes import AGAIN, Pipes, Unsent
 from devices.common.bus.transfers import TransferError, Trouble
 
 PATIENCE = 0.1
-"""An answer that nobody is in a hurry for is waited for so long [s] ..."""
+"""Timeout of a reply outside the tick [s]."""
 
 ATTEMPTS = 3
-"""... and asked for so often."""
+"""Number of attempts for such a request."""
 
 _READ_TIMEOUT = 0.02
 _JOIN_TIMEOUT = 0.3
 
 
 class Ticket:
-    """A request whose answer is to come."""
+    """Request with a pending reply."""
 
     __slots__ = ("_done", "least", "reply", "sequence")
 
     def __init__(self, sequence: int, least: int) -> None:
         self.sequence, self.least = sequence, least
         self.reply: bytes | None = None
-        self._done = _thread.allocate_lock()  # held until the answer is there
+        self._done = _thread.allocate_lock()  # held until the reply arrives
         self._done.acquire()
 
     def settle(self, reply: bytes | None) -> None:
-        """Give the answer, or none at all."""
+        """Set the reply, or None if no reply will arrive."""
         self.reply = reply
         with contextlib.suppress(RuntimeError):  # settled already
             self._done.release()
 
     def wait(self, timeout: float) -> bytes | None:
-        """Return the answer, None if it does not come in time [s]."""
+        """Return the reply, None after `timeout` [s]."""
         self._done.acquire(timeout=max(timeout, 0.0))
         return self.reply
 
 
 class Line:
-    """The conversation with a drive. At any time one thread may ask.
+    """Communication with a drive. Only one thread at a time may send requests.
 
     Parameters
     ----------
@@ -64,9 +64,9 @@ class Line:
     Attributes
     ----------
     trailer : int
-        Checksum of the drive's table of endpoints; with a wrong one the drive is silent.
+        Checksum of the drive's table of endpoints; the drive does not reply if it is wrong.
     strays : int
-        How many answers came that nobody waited for.
+        Number of replies without a pending request.
     """
 
     def __init__(self, pipes: Pipes) -> None:
@@ -83,23 +83,23 @@ class Line:
         self._reader.start()
 
     def post(self, endpoint: int, payload: bytes = b"") -> None:
-        """Write and do not wait to hear of it; may work where reading does not any more. Raises `TransferError`."""
+        """Write without a reply, which may work when reading fails; raise `TransferError` on failure."""
         self._count += 1
         self._send(wire.sequence_number(self._count), endpoint, payload, 0, acknowledged=False)
 
     def ask(self, endpoint: int, payload: bytes = b"", length: int = 0, least: int | None = None) -> Ticket:
-        """Write, read or both, and return what the answer will come to.
+        """Send a request that writes, reads or both, and return its ticket.
 
         Parameters
         ----------
         endpoint : int
-            Whom to ask.
+            Address of the endpoint.
         payload : bytes
-            What is written; empty to read only.
+            Data to write; empty to read only.
         length : int
-            How many bytes to ask for.
+            Number of bytes to read.
         least : int, optional
-            An answer that is shorter is none; by default `length`.
+            Minimum length of a valid reply; by default `length`.
 
         Raises
         ------
@@ -116,7 +116,7 @@ class Line:
 
     @contextlib.contextmanager
     def at_once(self) -> Iterator[None]:
-        """Have what is posted and asked for meanwhile written at the end, all of it at once; raises `TransferError`."""
+        """Buffer all requests of the block and write them together at its end; raise `TransferError`."""
         held: list[bytes] = []
         self._held = held
         try:
@@ -126,12 +126,12 @@ class Line:
         self._write(*held)
 
     def collect(self, ticket: Ticket, timeout: float) -> bytes:
-        """Return the answer to a request.
+        """Return the reply to a request.
 
         Raises
         ------
         TransferError
-            If it does not come within `timeout` [s], or is not what it should be.
+            If it does not arrive within `timeout` [s], or is too short.
         """
         reply = ticket.wait(timeout)
         if reply is None:
@@ -149,14 +149,14 @@ class Line:
         return reply
 
     def operate(self, endpoint: int, payload: bytes = b"", length: int = 0, least: int | None = None) -> bytes:
-        """Ask and return the answer, patiently; an answer that was lost is asked for again.
+        """Send a request and return its reply, with retries after a timeout.
 
         Raises
         ------
         TransferError
-            If none comes.
+            If no reply arrives.
         """
-        self._unsent = None  # of something else
+        self._unsent = None  # discard an error of earlier packets
         for _ in range(ATTEMPTS - 1):
             try:
                 return self.collect(self.ask(endpoint, payload, length, least), PATIENCE)
@@ -166,13 +166,13 @@ class Line:
         return self.collect(self.ask(endpoint, payload, length, least), PATIENCE)
 
     def require_sent(self) -> None:
-        """Raise what kept a packet from going out since this was asked last, if anything has."""
+        """Raise the error of a packet that could not be sent since the last call, if any."""
         unsent, self._unsent = self._unsent, None
         if unsent is not None:
             raise unsent
 
     def close(self) -> None:
-        """End the conversation and give the drive back."""
+        """Stop the reader thread and close the drive."""
         self._closing = True
         try:
             self._reader.join(_JOIN_TIMEOUT)
@@ -190,11 +190,11 @@ class Line:
     def _write(self, *data: bytes) -> None:
         try:
             self._pipes.write(*data)
-        except TransferError as error:  # a drive takes nothing either if nobody reads any more
+        except TransferError as error:  # a drive also rejects packets if its replies are not read
             raise self._fault or error from error
 
     def _read_on(self) -> None:
-        """Bring every answer to its ticket, until the end; an error settles all of them."""
+        """Assign replies to their tickets until closed; on an error, settle all tickets."""
         try:
             while not self._closing:
                 self._read()
@@ -205,7 +205,7 @@ class Line:
     def _read(self) -> None:
         try:
             packet = self._pipes.read(_READ_TIMEOUT)
-        except Unsent as error:  # what was asked for behind it may not be answered either
+        except Unsent as error:  # requests queued behind it may not be answered either
             self._unsent = error
             self._disappoint()
             return
@@ -213,12 +213,12 @@ class Line:
             self._deliver(packet)
 
     def _disappoint(self) -> None:
-        """Have nobody wait any longer."""
+        """Settle all pending tickets without a reply."""
         for ticket in list(self._waiting):
             ticket.settle(None)
 
     def _deliver(self, packet: bytes) -> None:
-        """Bring an answer to its ticket; what was asked for before that will not be answered any more."""
+        """Assign a reply to its ticket, and discard earlier tickets, which will not be answered."""
         answer = wire.response(packet)
         for place, ticket in enumerate(list(self._waiting)):
             if answer is not None and ticket.sequence == answer[0]:
@@ -230,10 +230,10 @@ class Line:
 
 
 def wait_all(line: Line, tickets: list[Ticket], timeout: float) -> list[bytes]:
-    """Return the answers to all of them, and make sure that what was posted before has gone out.
+    """Return the replies to all tickets, and require that all posted packets were sent.
 
-    Raises `TransferError` if that is not so after `timeout` [s] altogether. The last answer is waited for first: the
-    others have come by then, and nobody is woken for each of them.
+    Raises `TransferError` after `timeout` [s] in total. The last reply is awaited first: the others have arrived by
+    then, so that the thread is woken only once.
     """
     latest = time.perf_counter() + timeout
     *others, last = tickets

@@ -1,8 +1,9 @@
-"""Packets of ODrive's native protocol (firmware 0.5) as bytes: one request or response per USB transfer.
+"""Packets of ODrive's native protocol (firmware 0.5): one request or response per USB transfer.
 
-A request is sequence number, endpoint, length of the response wanted, payload, trailer; a response is the sequence
-number with its highest bit set, then data. All little-endian. The trailer proves that both ends mean the same table of
-endpoints: it is the table's checksum. A drive drops a packet with another one without a word.
+A request consists of sequence number, endpoint, length of the response, payload and trailer. A response is the
+sequence number with its highest bit set, followed by data. All numbers are little-endian. The trailer is the checksum
+of the table of endpoints, which proves that both ends use the same table. A drive silently drops packets with another
+trailer.
 """
 
 from __future__ import annotations
@@ -10,22 +11,22 @@ from __future__ import annotations
 import struct
 
 PACKET = 64
-"""No packet is longer [byte]."""
+"""Maximum length of a packet [byte]."""
 
 TABLE = 0
-"""The endpoint from which the drive's table of endpoints is read."""
+"""Endpoint from which the drive's table of endpoints is read."""
 
 TABLE_TRAILER = 1
-"""The trailer of requests to `TABLE`: the version of the protocol. The table's own checksum begins with it, too."""
+"""Trailer of requests to `TABLE`: the version of the protocol. It is also the initial value of the table's checksum."""
 
 VERSION = 0xFFFFFFFF
-"""Asking `TABLE` for what is there gives an identification of the table."""
+"""Offset at which `TABLE` returns an identification of the table."""
 
 _POLYNOMIAL = 0x3D65
 _ACKNOWLEDGE = 0x8000
 _RESPONSE = 0x8000
 _NOT_TEXT = 0x80
-"""Set in every sequence number, lest the drive takes the packet for a line of its text protocol."""
+"""Bit set in every sequence number, so that the drive does not interpret the packet as a line of its text protocol."""
 
 _HEAD = struct.Struct("<HHH")
 _WORD = struct.Struct("<H")
@@ -42,7 +43,7 @@ _REMAINDERS = tuple(map(_remainder, range(256)))
 
 
 def checksum(data: bytes, start: int) -> int:
-    """Return the 16-bit checksum of `data`, beginning with `start`."""
+    """Return the 16-bit checksum of `data` with the initial value `start`."""
     value = start
     for byte in data:
         value = (value << 8 & 0xFFFF) ^ _REMAINDERS[value >> 8 ^ byte]
@@ -50,36 +51,36 @@ def checksum(data: bytes, start: int) -> int:
 
 
 def sequence_number(count: int) -> int:
-    """Return the sequence number of the request number `count`; it comes again after 128 requests."""
+    """Return the sequence number of request number `count`; it repeats after 128 requests."""
     return count & 0x7FFF | _NOT_TEXT
 
 
 def request(
     sequence: int, endpoint: int, payload: bytes, length: int, trailer: int, *, acknowledged: bool = True
 ) -> bytes:
-    """Return a request.
+    """Return a request packet.
 
     Parameters
     ----------
     sequence : int
-        Its number.
+        Sequence number.
     endpoint : int
-        Whom it is for.
+        Address of the endpoint.
     payload : bytes
-        What is written; empty to read.
+        Data to write; empty to read.
     length : int
-        Length of the data wanted [byte].
+        Length of the requested data [byte].
     trailer : int
-        The table's checksum.
+        Checksum of the table.
     acknowledged : bool
-        Whether a response is wanted.
+        Whether to request a response.
     """
     address = endpoint | _ACKNOWLEDGE if acknowledged else endpoint
     return _HEAD.pack(sequence, address, length) + payload + _WORD.pack(trailer)
 
 
 def response(packet: bytes) -> tuple[int, bytes] | None:
-    """Return sequence number and data of a response; None for anything else."""
+    """Return sequence number and data of a response; None for other packets."""
     if len(packet) < _WORD.size:
         return None
     (sequence,) = _WORD.unpack_from(packet)

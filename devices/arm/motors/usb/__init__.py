@@ -1,6 +1,6 @@
-"""An ODrive on USB.
+"""ODrive on USB.
 
-- `finding`: which drive is meant, and opening it. `pipes`: an interface's two pipes, one transfer at a time in each.
-- `queued`: the same with many transfers under way at once, by a queue: libusb's own is `libusb_queue`.
-- `serial_port`: the pipes of its serial port, `text`: lines through them.
+- `finding`: discovery and opening of a drive. `pipes`: the two pipes of an interface, one transfer at a time in each.
+- `queued`: pipes with many transfers in flight, by a queue; `libusb_queue` is the queue of libusb.
+- `serial_port`: pipes of the drive's serial port; `text`: lines of text through them.
 """

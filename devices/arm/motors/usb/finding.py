@@ -1,4 +1,4 @@
-"""Finding and opening an ODrive on USB. Of its three interfaces only the native one is taken."""
+"""Discovery and opening of an ODrive on USB. Only the native one of its three interfaces is claimed."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from devices.joystick.usb.listing import DENIED, identity_of, libusb, node_of, t
 from haptics.errors import DeviceNotFoundError, DeviceOpenError
 
 RETURN = 2.0
-"""A drive that leaves the bus when it is reset is waited for so long [s]."""
+"""Timeout for a drive that leaves the bus when it is reset [s]."""
 
 _NATIVE = (0x00, 0x01)
 _LOOK = 0.02
 
 
 def open_drive(serial: str = "", backend: Any = None) -> Pipes:
-    """Open the drive that is meant, with nothing of an earlier run left in its pipes.
+    """Open the selected drive, with its pipes cleared of data from an earlier run.
 
     Parameters
     ----------
     serial : str
-        Its serial number; empty if there is only one.
+        Serial number of the drive; empty if there is only one.
     backend : usb.backend.IBackend, optional
-        Instead of libusb.
+        Backend instead of libusb.
 
     Raises
     ------
     DeviceNotFoundError
-        If it is not plugged in.
+        If the drive is not found.
     DeviceOpenError
-        If several could be meant, or it could not be opened; says what to do.
+        If several drives match, or it cannot be opened; the message contains the remedy.
     """
     import usb.core
 
@@ -81,7 +81,10 @@ def _open(device: Any) -> Pipes:
 
 
 def _freshly_reset(device: Any, find_again: Callable[[], Any]) -> Any:
-    """Reset the port: packets may wait in it that no read returns. Return the device, which may have come anew."""
+    """Reset the port, because packets may remain in it that no read returns, and return the device.
+
+    The device may be a new one if it left the bus.
+    """
     import usb.core
     import usb.util
 
@@ -106,7 +109,7 @@ def _freshly_reset(device: Any, find_again: Callable[[], Any]) -> Any:
 
 
 def find(serial: str, backend: Any) -> Any:
-    """Return the drive that is meant; see `open_drive`."""
+    """Return the selected drive; see `open_drive`."""
     import usb.core
     import usb.util
 

@@ -1,8 +1,9 @@
-"""A queue by libusb's own asynchronous functions, which pyusb does not show, on the device that pyusb has opened.
+"""Queue of transfers with libusb's asynchronous functions, which pyusb does not expose.
 
-Libusb tells of a transfer that has come back by a call. What it calls here is `append` of a list of them, in which no
-line of Python runs: nothing can go wrong in it, and no signal can strike there. Libusb calls while somebody waits.
-A transfer is libusb's from `submit` until it has come back; what does not when the queue is closed is never freed.
+Libusb reports a completed transfer by a callback. The callback here is the `append` method of a deque, which runs no
+Python code: it cannot fail, and no signal handler can run in it. Callbacks only occur while a thread handles events. A
+transfer belongs to libusb from `submit` until its completion; transfers that are not complete when the queue is closed
+are never freed.
 
 Source: libusb 1.0, API reference, "Asynchronous device I/O" and struct libusb_transfer (libusb.h).
 """
@@ -23,26 +24,26 @@ from devices.arm.motors.usb.pipes import WRITE_TIMEOUT
 from devices.arm.motors.usb.queue import AHEAD, Done, NoQueue
 
 MOST = 64
-"""So many packets wait to go out at most: several rounds."""
+"""Maximum number of packets waiting to be sent: several rounds."""
 
 FAREWELL = 0.5
-"""What was cancelled has come back after so long [s]."""
+"""Timeout for the completion of cancelled transfers [s]."""
 
 _BULK = 2
 _COMPLETED, _CANCELLED = 0, 3
 _STATES = {1: errno.EIO, 2: errno.ETIMEDOUT, 4: errno.EPIPE, 5: errno.ENODEV, 6: errno.EOVERFLOW}
-"""How a transfer has ended, to the system's number of that."""
+"""System error number by transfer status."""
 
 _INTERRUPTED = -10
 _CODES = {-2: errno.EINVAL, -3: errno.EACCES, -4: errno.ENODEV, -6: errno.EBUSY, -9: errno.EPIPE, -11: errno.ENOMEM}
-"""What libusb's functions return, to the system's number; others are an input/output error."""
+"""System error number by return code of libusb; others become an input/output error."""
 
 _LOOK = 0.02
-_PROTOTYPE = getattr(ctypes, "WINFUNCTYPE", ctypes.CFUNCTYPE)  # how libusb calls, and is called, on this system
+_PROTOTYPE = getattr(ctypes, "WINFUNCTYPE", ctypes.CFUNCTYPE)  # calling convention of libusb on this system
 _CALLED = _PROTOTYPE(None, ctypes.c_void_p)
 
 _kept: list[Any] = []
-"""What never came back."""
+"""Transfers that were not complete when their queue was closed."""
 
 
 class _Transfer(ctypes.Structure):
@@ -67,7 +68,7 @@ class _Duration(ctypes.Structure):
 
 
 class Functions:
-    """The functions of libusb that a queue needs; pyusb's own declarations stay as they are.
+    """Functions of libusb that a queue needs; pyusb's own declarations are unchanged.
 
     Parameters
     ----------
@@ -77,7 +78,7 @@ class Functions:
     Raises
     ------
     NoQueue
-        If it lacks one of them.
+        If a function is missing.
     """
 
     def __init__(self, library: Any) -> None:
@@ -99,7 +100,7 @@ class Functions:
 
 
 class _Slot:
-    """A transfer with its buffer, used again and again."""
+    """Reusable transfer with its buffer."""
 
     __slots__ = ("address", "buffer", "outward", "transfer")
 
@@ -113,12 +114,12 @@ class _Slot:
         self.transfer.callback = ctypes.cast(called, ctypes.c_void_p)
 
     def fill(self, packet: bytes) -> None:
-        """Take a packet that is to go out."""
+        """Copy a packet to send into the buffer."""
         ctypes.memmove(self.buffer, packet, len(packet))
         self.transfer.length = len(packet)
 
     def outcome(self) -> Done | None:
-        """Return what has become of it, None if nobody need know."""
+        """Return the result of the transfer, None if it needs no report."""
         transfer = self.transfer
         if transfer.status == _CANCELLED:
             return None
@@ -130,21 +131,21 @@ class _Slot:
 
 
 class LibusbQueue:
-    """A queue (`devices.arm.motors.usb.queue.Queue`) of bulk endpoints; closed before the device is.
+    """Queue (`devices.arm.motors.usb.queue.Queue`) of bulk endpoints; must be closed before the device.
 
     Parameters
     ----------
     functions : Functions
-        Of libusb.
+        Functions of libusb.
     context, handle : int
-        The addresses of libusb's context and of the open device.
+        Addresses of libusb's context and of the open device.
     interface, out, inward : int
-        Number of the interface, which is claimed, and its endpoints out and in.
+        Number of the claimed interface, and its endpoints out and in.
     """
 
     def __init__(self, functions: Functions, context: Any, handle: Any, interface: int, out: int, inward: int) -> None:
         self._do, self._context = functions, context
-        self._back: deque[int] = deque()  # what has come back and was not looked at, in this order
+        self._back: deque[int] = deque()  # completed transfers that were not processed yet, in order
         self._called = _CALLED(self._back.append)
         self._came: deque[Done] = deque()
         self._flying: set[_Slot] = set()
@@ -166,7 +167,7 @@ class LibusbQueue:
         self._slots[address] = _Slot(address, handle, endpoint, self._called, outward)
 
     def _launch(self, slot: _Slot) -> int:
-        """Submit a transfer; return the system's number of what went wrong."""
+        """Submit a transfer; return the system error number, 0 on success."""
         self._flying.add(slot)
         code = self._do.submit(slot.address)
         if code:
@@ -174,7 +175,7 @@ class LibusbQueue:
         return _CODES.get(code, errno.EIO) if code else 0
 
     def _set_off(self) -> None:
-        """Have all transfers in under way."""
+        """Submit all idle transfers in."""
         for slot in list(self._slots.values()):
             if not slot.outward and slot not in self._flying:
                 self._read_next(slot)
@@ -183,10 +184,10 @@ class LibusbQueue:
         if number := self._launch(slot):
             self._came.append(Done(False, number, b""))
 
-    # --- see `Queue` -------------------------------------------------------------------------------------------------
+    # --- interface of `Queue` ----------------------------------------------------------------------------------------
 
     def submit(self, *data: bytes) -> None:
-        """Have packets sent; if too many wait already, wait for one of them as long as for a packet."""
+        """Send packets; if too many are waiting, wait for one of them for at most the timeout of a packet."""
         for packet in data:
             latest = time.perf_counter() + WRITE_TIMEOUT
             while not self._idle:
@@ -200,7 +201,7 @@ class LibusbQueue:
                 raise OSError(number, "a packet was not taken")
 
     def wait(self, timeout: float) -> Done | None:
-        """Return what came next; hands events over meanwhile."""
+        """Return the next result, handling events until it arrives; None after `timeout` [s]."""
         latest = time.perf_counter() + timeout
         while not self._came:
             left = latest - time.perf_counter()
@@ -210,7 +211,7 @@ class LibusbQueue:
         return self._came.popleft()
 
     def restart(self, outward: bool, clear: Callable[[], None]) -> None:
-        """Take back what is under way in this direction, clear the endpoint and go on."""
+        """Cancel the transfers in this direction, clear the endpoint and restart."""
         self._reading = outward
         try:
             self._recall(outward)
@@ -223,7 +224,7 @@ class LibusbQueue:
         self._set_off()
 
     def close(self) -> None:
-        """Let what was submitted go out, within its time limit; then nothing is under way, and all is freed."""
+        """Send the submitted packets within their timeout, then cancel and free all transfers."""
         if self._closed:
             return
         self._closed = True
@@ -233,10 +234,10 @@ class LibusbQueue:
         finally:
             self._free()
 
-    # --- inside ------------------------------------------------------------------------------------------------------
+    # --- private -----------------------------------------------------------------------------------------------------
 
     def _attend(self, timeout: float) -> None:
-        """Have libusb hand over what has come back, for `timeout` [s] at most, and see what that is."""
+        """Handle libusb's events for at most `timeout` [s], and process the completed transfers."""
         duration = _Duration(0, round(1e6 * min(timeout, _LOOK)))
         code = self._do.handle_events(self._context, duration, None)
         if code and code != _INTERRUPTED:
@@ -248,7 +249,7 @@ class LibusbQueue:
                     self._sort(slot)
 
     def _sort(self, slot: _Slot) -> None:
-        """Take what became of a transfer, and have it ready, or under way, for the next."""
+        """Process a completed transfer, and make it available or submit it again."""
         self._flying.discard(slot)
         done = slot.outcome()
         if done is not None:
@@ -259,14 +260,14 @@ class LibusbQueue:
             self._read_next(slot)
 
     def _recall(self, *directions: bool) -> None:
-        """Cancel what is under way in these directions (whether outward), and wait until it is back."""
+        """Cancel the transfers in these directions (True for outward), and wait for their completion."""
         for slot in list(self._flying):
             if slot.outward in directions:
                 self._do.cancel(slot.address)
         self._settle(directions, FAREWELL)
 
     def _settle(self, directions: tuple[bool, ...], timeout: float) -> None:
-        """Wait until nothing is under way in these directions, `timeout` [s] at most."""
+        """Wait until no transfer in these directions is in flight, at most `timeout` [s]."""
         latest = time.perf_counter() + timeout
         while any(slot.outward in directions for slot in list(self._flying)) and time.perf_counter() < latest:
             self._attend(_LOOK)
@@ -285,12 +286,12 @@ class LibusbQueue:
 
 
 def queues_of_libusb(device: Any) -> Callable[[int, int, int], LibusbQueue]:
-    """Return what makes queues of a device that pyusb has opened by libusb.
+    """Return a function that makes queues for a device that pyusb has opened with libusb.
 
     Raises
     ------
     NoQueue
-        If it has not, or libusb is too old.
+        If the device uses another backend, or libusb is too old.
     """
     library, context = getattr(device.backend, "lib", None), getattr(device.backend, "ctx", None)
     handle = getattr(getattr(getattr(device, "_ctx", None), "handle", None), "handle", None)

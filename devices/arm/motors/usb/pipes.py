@@ -1,4 +1,4 @@
-"""The two pipes of an interface of an ODrive on USB, with one transfer at a time in each."""
+"""Two pipes of an ODrive's USB interface, with one transfer at a time in each."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from devices.common.bus.transfers import TransferError, Trouble, trouble_of
 from devices.joystick.usb.listing import text
 
 AGAIN = "switch its supply off and on, start again"
-"""What to do with a drive that does not do as it should."""
+"""Remedy for a drive that does not respond properly."""
 
 WRITE_TIMEOUT = 0.04
-"""For a packet out [s]."""
+"""Timeout of a packet out [s]."""
 
 A_PACKET, AN_ANSWER = "a packet", "an answer"
-"""What goes out, and what comes in."""
+"""Names of the data in each direction, for messages."""
 
 _IN = 0x80
 _DRAIN = 5
@@ -26,11 +26,13 @@ _MOST_STALE = 64
 
 
 class Unsent(TransferError):
-    """A packet that was queued did not go out, which whoever wrote it cannot know."""
+    """A queued packet was not sent, which is detected after `write` has returned."""
 
 
 class Pipes:
-    """An open drive; made by `devices.arm.motors.usb.finding.open_drive`. One thread may write while another reads.
+    """Open drive, created by `devices.arm.motors.usb.finding.open_drive`.
+
+    One thread may write while another reads.
 
     Parameters
     ----------
@@ -42,11 +44,11 @@ class Pipes:
     Attributes
     ----------
     device : usb.core.Device
-        The same.
+        The device.
     serial : str
         Its serial number.
     transfers : str
-        How they are made, in words.
+        Description of the transfer mode.
     """
 
     transfers = "one at a time"
@@ -60,13 +62,13 @@ class Pipes:
         )
 
     def write(self, *data: bytes) -> None:
-        """Send packets, one after the other; raises `TransferError`."""
+        """Send packets in order; raise `TransferError` on failure."""
         milliseconds = round(WRITE_TIMEOUT * 1e3)
         for packet in data:
             self._persist(self._out, A_PACKET, partial(self.device.write, self._out, packet, milliseconds))
 
     def read(self, timeout: float) -> bytes | None:
-        """Return the next packet, None if there was none for `timeout` [s]; raises `TransferError`."""
+        """Return the next packet, None after `timeout` [s]; raise `TransferError` on failure."""
         milliseconds = max(round(timeout * 1e3), 1)
         try:
             return bytes(self._persist(self._in, AN_ANSWER, lambda: self.device.read(self._in, PACKET, milliseconds)))
@@ -76,7 +78,7 @@ class Pipes:
             raise
 
     def _persist(self, address: int, what: str, transfer: Callable[[], Any]) -> Any:
-        """Return what `transfer` gives; a pipe that has stalled is cleared and tried once more."""
+        """Return the result of `transfer`; if the pipe has stalled, clear it and retry once."""
         try:
             try:
                 return transfer()
@@ -89,14 +91,14 @@ class Pipes:
             raise failure_of(error, what) from error
 
     def drain(self) -> int:
-        """Read what an earlier run has left in the drive; return how many packets it was."""
+        """Read the packets that an earlier run has left in the drive; return their number."""
         for count in range(_MOST_STALE):
             if self.read(_DRAIN * 1e-3) is None:
                 return count
         return _MOST_STALE
 
     def close(self) -> None:
-        """Give the interface back."""
+        """Release the interface."""
         import usb.util
 
         with contextlib.suppress(OSError):
@@ -106,7 +108,7 @@ class Pipes:
 
 
 def failure_of(error: OSError, what: str) -> TransferError:
-    """Return what an error of the system with `what` means, in words with what to do."""
+    """Return the error for a failed transfer, with the remedy."""
     trouble = trouble_of(error)
     how = {
         Trouble.UNPLUGGED: "the drive was unplugged, or lost its power: plug it in, home it and start again",

@@ -1,4 +1,4 @@
-"""Interface of a queue: two endpoints of a device with many transfers under way at once."""
+"""Interface of a queue: two endpoints of a device with many transfers in flight at once."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 AHEAD = 8
-"""So many transfers in are under way at any time: more than a round has answers."""
+"""Number of transfers in that are in flight at any time: more than the replies of a round."""
 
 
 class NoQueue(Exception):
-    """There is no queue; says why not."""
+    """A queue is not available, with the reason."""
 
 
 class Done(NamedTuple):
-    """A transfer that has come back: one in with its data, or one that failed.
+    """Completed transfer: one in with its data, or one that failed.
 
-    Whether it went out, the system's number of what went wrong (0 if nothing did), and what came in.
+    Direction (True for outward), system error number (0 on success), and received data.
     """
 
     outward: bool
@@ -28,20 +28,20 @@ class Queue(Protocol):
     """Two endpoints, one out and one in. One thread may submit while another waits."""
 
     def submit(self, *data: bytes) -> None:
-        """Have packets sent, after those before them; raise `OSError` if that cannot be."""
+        """Append packets to the queue; raise `OSError` on failure."""
         ...
 
     def wait(self, timeout: float) -> Done | None:
-        """Return what has come in, or went wrong in either direction; None if nothing did for `timeout` [s]."""
+        """Return received data, or a failure in either direction; None after `timeout` [s]."""
         ...
 
     def restart(self, outward: bool, clear: Callable[[], None]) -> None:
-        """Let nothing be under way in this direction, have the endpoint cleared, and go on.
+        """Cancel all transfers in this direction, clear the endpoint and restart.
 
-        What was to go out and has not is lost.
+        Packets that have not been sent are lost.
         """
         ...
 
     def close(self) -> None:
-        """Let what was submitted go out, and take back what may come in."""
+        """Send the submitted packets, and cancel all transfers in."""
         ...

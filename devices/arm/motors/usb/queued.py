@@ -1,7 +1,7 @@
-"""Pipes with many transfers under way at once: packets that wait to go out, and several that may come in.
+"""Pipes with many transfers in flight at once: packets waiting to be sent, and several pending reads.
 
-One after the other, a round of the native protocol takes as many times as long as a transfer as it has packets. Queued,
-it takes the way there and back. Nobody waits for a packet to go out; what became of it is told by a later `read`.
+With one transfer at a time, a round of the native protocol takes one transfer time per packet. With a queue it takes a
+single round trip. `write` does not wait until a packet is sent; a later `read` reports a failure.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from devices.arm.motors.usb.queue import NoQueue, Queue
 from devices.common.bus.transfers import Trouble
 
 MakeQueue = Callable[[int, int, int], Queue]
-"""Makes a queue of the number of an interface and its endpoints out and in."""
+"""Makes a queue from the number of an interface and its endpoints out and in."""
 
 
 class QueuedPipes(Pipes):
-    """An open drive whose packets are queued; made by `best_pipes`.
+    """Open drive whose packets are queued, created by `best_pipes`.
 
-    A pipe that has stalled is cleared; if it stalls again before anything came in, that is a failure.
+    A stalled pipe is cleared. If it stalls again before data arrive, that is a failure.
 
     Parameters
     ----------
@@ -42,21 +42,21 @@ class QueuedPipes(Pipes):
         self._restarted: set[bool] = set()
 
     def write(self, *data: bytes) -> None:
-        """Have packets sent; raises `TransferError` if that cannot be."""
+        """Queue packets to be sent; raise `TransferError` on failure."""
         try:
             self._queue.submit(*data)
         except OSError as error:
             raise failure_of(error, A_PACKET) from error
 
     def read(self, timeout: float) -> bytes | None:
-        """Return the next packet, None if there was none for `timeout` [s].
+        """Return the next packet, None after `timeout` [s].
 
         Raises
         ------
         Unsent
-            If a packet has not gone out.
+            If a packet was not sent.
         TransferError
-            If nothing comes in any more.
+            If receiving fails.
         """
         done = self._queue.wait(timeout)
         if done is None:
@@ -70,7 +70,8 @@ class QueuedPipes(Pipes):
             self._restart(done.outward)
             if not done.outward:
                 return None
-            raise Unsent(str(failure), Trouble.TIMEOUT)  # others went with it, but the pipe works again
+            # other queued packets were lost with it, but the pipe works again
+            raise Unsent(str(failure), Trouble.TIMEOUT)
         if done.outward:
             raise Unsent(str(failure), failure.trouble)
         raise failure
@@ -84,7 +85,7 @@ class QueuedPipes(Pipes):
             raise failure_of(error, what) from error
 
     def close(self) -> None:
-        """Let what was written go out, and give the interface back."""
+        """Send the queued packets, and release the interface."""
         try:
             self._queue.close()
         finally:
@@ -92,7 +93,7 @@ class QueuedPipes(Pipes):
 
 
 def best_pipes(device: Any, interface: Any) -> Pipes:
-    """Return pipes of an open device with a queue if its bus has one; else `transfers` of the pipes says why not."""
+    """Return queued pipes of an open device if available, else plain pipes with the reason in `transfers`."""
     try:
         return QueuedPipes(device, interface, _queues_of(device))
     except NoQueue as reason:
@@ -102,6 +103,6 @@ def best_pipes(device: Any, interface: Any) -> Pipes:
 
 
 def _queues_of(device: Any) -> MakeQueue:
-    """Return what makes queues of a device: its bus by its own means, or libusb."""
+    """Return a function that makes queues for a device, provided by its backend or else by libusb."""
     own: Callable[[Any], MakeQueue] | None = getattr(device.backend, "queues_of", None)
     return own(device) if own is not None else queues_of_libusb(device)

@@ -1,4 +1,4 @@
-"""The serial port that an ODrive shows on USB beside its native interface (CDC); it takes lines of text."""
+"""Serial port (CDC) of an ODrive on USB, which accepts lines of text."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from devices.arm.motors.usb.pipes import Pipes
 from devices.common.bus.transfers import TransferError
 
 _CONTROL, _DATA = 0x02, 0x0A
-"""Classes of the two interfaces that make a serial port."""
+"""Classes of the two interfaces of a serial port."""
 
 
 class SerialPort(Pipes):
-    """An open serial port of a drive; made by `open_serial_port`.
+    """Open serial port of a drive, created by `open_serial_port`.
 
     Parameters
     ----------
     device : usb.core.Device
         The device.
     interface : usb.core.Interface
-        Its interface for data, claimed.
+        Its data interface, claimed.
     taken : list of int
-        The interfaces that were taken from a driver of the system, which gets them back.
+        Interfaces detached from a kernel driver, to which they are returned on closing.
     """
 
     def __init__(self, device: Any, interface: Any, taken: list[int]) -> None:
@@ -30,7 +30,7 @@ class SerialPort(Pipes):
         self._taken = taken
 
     def close(self) -> None:
-        """Give it back to the system; the drive stays open."""
+        """Return the port to the operating system; the drive stays open."""
         import usb.util
 
         with contextlib.suppress(OSError):
@@ -39,7 +39,7 @@ class SerialPort(Pipes):
 
 
 def open_serial_port(pipes: Pipes) -> SerialPort | None:
-    """Return the serial port of a drive that is open, None if it has none or that cannot be had."""
+    """Return the serial port of an open drive, None if it has none or it is not available."""
     import usb.util
 
     device = pipes.device
@@ -58,7 +58,7 @@ def open_serial_port(pipes: Pipes) -> SerialPort | None:
         port = SerialPort(device, data, taken)
         port.drain()
         return port
-    except (OSError, TransferError, StopIteration):  # held by another program, or no port as it should be
+    except (OSError, TransferError, StopIteration):  # held by another program, or malformed
         _give_back(device, taken)
         return None
 
@@ -66,7 +66,7 @@ def open_serial_port(pipes: Pipes) -> SerialPort | None:
 def _held_by_the_system(device: Any, number: int) -> bool:
     try:
         return bool(device.is_kernel_driver_active(number))
-    except NotImplementedError:  # not on this system
+    except NotImplementedError:  # not supported on this system
         return False
 
 

@@ -1,4 +1,4 @@
-"""Lines of text to a drive and back, at the serial port that its firmware shows on USB beside the native protocol."""
+"""Exchange of text lines with a drive over its serial port, an alternative to its native protocol."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from typing import Protocol
 from devices.common.bus.transfers import TransferError, Trouble
 
 LONGEST = 4096
-"""So much text without an end of line is none [byte]."""
+"""Maximum length of a line; longer data are discarded [byte]."""
 
 
 class Packets(Protocol):
-    """What lines go through (`devices.arm.motors.usb.pipes.Pipes`)."""
+    """Transport of the lines (`devices.arm.motors.usb.pipes.Pipes`)."""
 
     def write(self, packet: bytes) -> None:
-        """Send a packet; raises `TransferError`."""
+        """Send a packet; raise `TransferError` on failure."""
         ...
 
     def read(self, timeout: float) -> bytes | None:
-        """Return the next packet, None if there was none for `timeout` [s]; raises `TransferError`."""
+        """Return the next packet, None after `timeout` [s]; raise `TransferError` on failure."""
         ...
 
     def close(self) -> None:
-        """Give it back."""
+        """Close the transport."""
         ...
 
 
 class TextLine:
-    """The conversation in lines. One thread at a time may use it.
+    """Exchange of lines. Only one thread at a time may use it.
 
     Parameters
     ----------
@@ -41,25 +41,25 @@ class TextLine:
         self._rest = b""
 
     def exchange(self, lines: list[str], last: str, count: int, timeout: float) -> list[str]:
-        """Send lines in one transfer, and return the answers before the one that reads `last`.
+        """Send lines in one transfer, and return the replies before the reply `last`.
 
-        Answers to what was asked for earlier, which are late, come before them and are passed over.
+        Late replies to earlier requests arrive before them and are skipped.
 
         Parameters
         ----------
         lines : list of str
-            What is sent.
+            Lines to send.
         last : str
-            The last answer, which no earlier one was.
+            Last reply, which must differ from all earlier replies.
         count : int
-            How many answers there are before it.
+            Number of replies before it.
         timeout : float
-            How long to wait at most [s].
+            Timeout [s].
 
         Raises
         ------
         TransferError
-            If they do not come, or some of them do not.
+            If a reply is missing.
         """
         self._pipes.write("".join(f"{line}\n" for line in lines).encode("ascii"))
         latest = time.perf_counter() + timeout
@@ -78,11 +78,11 @@ class TextLine:
         return found
 
     def _lines(self, packet: bytes) -> list[str]:
-        """Return the lines that are whole with this packet."""
+        """Return the lines that are complete with this packet."""
         *whole, self._rest = (self._rest + packet).replace(b"\r", b"\n").split(b"\n")
         self._rest = self._rest[-LONGEST:]
         return [line.decode("ascii", "replace") for line in whole if line]
 
     def close(self) -> None:
-        """Give the serial port back."""
+        """Close the serial port."""
         self._pipes.close()

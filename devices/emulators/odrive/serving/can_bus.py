@@ -1,6 +1,6 @@
-"""A CAN bus with an emulated drive at its other end, as an interface of this machine shows it, with what goes wrong.
+"""CAN bus with an emulated drive, as seen through an interface of this computer, with its faults.
 
-`CanBus` has no thread: frames are put in, and what is due is taken out. `CanServer` serves it to other processes.
+`CanBus` has no thread: the caller sends frames and polls for due frames. `CanServer` serves it to other processes.
 """
 
 from __future__ import annotations
@@ -18,34 +18,34 @@ from devices.emulators.odrive.can_simple import CanSimple
 from devices.emulators.wire_faults import DELAYS
 
 SIZE = 16
-"""Of a frame [byte]."""
+"""Size of a frame [byte]."""
 
 QUEUE = 10
-"""Frames that an interface keeps which nobody acknowledges, as Linux's default has it."""
+"""Number of unacknowledged frames that an interface queues, by default in Linux."""
 
 ERROR, UNHEARD, BUS_OFF, BUS_ERROR, RESTARTED = 0x20000000, 0x20, 0x40, 0x88, 0x100
-"""Flag of an error frame, and classes (linux/can/error.h)."""
+"""Flag of an error frame, and its classes (linux/can/error.h)."""
 
 NUMBER = struct.Struct("<i")
-"""What an interface in another process says in place of a frame: the number of the system's error."""
+"""System error number that an interface in another process sends instead of a frame."""
 
 MOST = 64
-"""So many programs may use the interface."""
+"""Maximum number of clients."""
 
 _FRAME = struct.Struct("=IB3x8s")
 _HALT = 1e-3
-"""Between two looks at a bus on which nothing is heard, and between two of its errors [s]."""
+"""Polling interval of a silent bus, and interval of its error frames [s]."""
 
 
 class CanBus:
-    """The bus.
+    """CAN bus with an emulated drive.
 
     Parameters
     ----------
     board : EmulatedOdrive
         The drive.
     drive : CanSimple
-        What it says on the bus.
+        CAN interface of the drive.
     """
 
     def __init__(self, board: EmulatedOdrive, drive: CanSimple | None = None) -> None:
@@ -61,7 +61,7 @@ class CanBus:
     # --- from the host -----------------------------------------------------------------------------------------------
 
     def send(self, raw: bytes) -> None:
-        """Take a frame; raises `OSError` as an interface does."""
+        """Accept a frame from the host; raise `OSError` like an interface."""
         with self.board.lock:
             faults = self._look()
             self._require_up(faults)
@@ -78,7 +78,7 @@ class CanBus:
             self._deliver()
 
     def _deliver(self) -> None:
-        """Let the drive have what has arrived by now."""
+        """Pass the frames that have arrived to the drive."""
         while self._inward and self._inward[0][0] <= self.board.now:
             answer = self.drive.take(self._inward.popleft()[1])
             if answer is not None:
@@ -87,7 +87,7 @@ class CanBus:
     # --- to the host -------------------------------------------------------------------------------------------------
 
     def poll(self) -> list[bytes]:
-        """Return the frames that have arrived by now; raises `OSError` as an interface does."""
+        """Return the frames that have arrived for the host; raise `OSError` like an interface."""
         with self.board.lock:
             faults = self._look()
             self._require_up(faults)
@@ -105,7 +105,7 @@ class CanBus:
             return found
 
     def pause(self) -> float:
-        """Return how long there is nothing to do [s]."""
+        """Return the time until the next event [s]."""
         waiting = [queue[0][0] for queue in (self._inward, self._outward) if queue]
         quiet = not self.board.plugged or self._last & {"nak", "bus-off", "wrong-bit-rate", "read-error", "link-down"}
         due = [self.board.now + _HALT if quiet else self.drive.next()]
@@ -120,7 +120,7 @@ class CanBus:
             whole = _FRAME.pack(identifier, 0, b"") if "short" in faults else raw
             self._outward.append((self.board.now + self._delay(faults), whole))
 
-    # --- what goes wrong ---------------------------------------------------------------------------------------------
+    # --- faults ------------------------------------------------------------------------------------------------------
 
     def _look(self) -> frozenset[str]:
         faults = self.board.catch_up()
@@ -141,30 +141,30 @@ class CanBus:
             raise OSError(errno.ENETDOWN, "Network is down")
 
     def _lost(self, faults: frozenset[str]) -> bool:
-        """Tell whether the next frame is lost: every second one, if any, by chance."""
+        """Return True if the next frame is lost: with the fault, half of them at random."""
         return "lost-frames" in faults and self._chance.random() < 0.5
 
     def _delay(self, faults: frozenset[str]) -> float:
         return max((DELAYS.get(name, 0.0) for name in faults), default=0.0)
 
     def _say(self, kind: int) -> None:
-        """Give the host an error frame, unless it has one waiting."""
+        """Send an error frame to the host, unless the same one is the last in the queue."""
         raw = _FRAME.pack(ERROR | kind, 8, b"")
         if not self._outward or self._outward[-1][1] != raw:
             self._outward.append((self.board.now, raw))
 
 
 class CanServer:
-    """A source (`devices.emulators.loop`) that serves a bus to other processes: one packet, one frame.
+    """Source (`devices.emulators.loop`) that serves a bus to other processes: one packet, one frame.
 
     Parameters
     ----------
     bus : CanBus
-        What is served.
+        The bus.
     loop : Loop
-        What serves it.
+        The event loop.
     listener : socket.socket
-        Where clients come (AF_UNIX, SEQPACKET).
+        Listening socket for clients (AF_UNIX, SEQPACKET).
     """
 
     def __init__(self, bus: CanBus, loop: Loop, listener: socket.socket) -> None:
@@ -182,7 +182,7 @@ class CanServer:
         return True
 
     def _receive(self, wire: socket.socket) -> None:
-        """Take a frame; what is none is what no interface takes."""
+        """Receive a frame; a packet of another size ends the connection."""
         try:
             raw = wire.recv(2 * SIZE)
         except BlockingIOError:
@@ -198,11 +198,11 @@ class CanServer:
             self._give(wire, NUMBER.pack(error.errno or errno.EIO))
 
     def pause(self, now: float) -> float:
-        """Return how long nothing is due [s]."""
+        """Return the time until the next event [s]."""
         return self._bus.pause() if self._clients else float("inf")
 
     def serve(self, now: float) -> None:
-        """Give all clients what has arrived."""
+        """Send all frames that have arrived to all clients."""
         if not self._clients:
             return
         try:
@@ -216,7 +216,7 @@ class CanServer:
     def _give(self, wire: socket.socket, packet: bytes) -> None:
         try:
             wire.send(packet)
-        except BlockingIOError:  # it does not read: what is new is lost, as in an interface
+        except BlockingIOError:  # a client that does not read loses new frames, as with an interface
             return
         except OSError:
             self._leave(wire)

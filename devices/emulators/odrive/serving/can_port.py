@@ -1,4 +1,4 @@
-"""A CAN interface whose bus is in another process (`devices.emulators.odrive.serving.can_bus`)."""
+"""CAN interface whose bus is in another process (`devices.emulators.odrive.serving.can_bus`)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from devices.emulators.odrive.serving.can_bus import NUMBER
 
 
 class RemotePort(SocketPort):
-    """Such an interface: the driver's own port, but for the family of its socket and for what that cannot say.
+    """Port to a remote bus: the driver's port with another socket family and additional errors.
 
     Parameters
     ----------
     address : str
-        Where the other process is reached.
+        Address of the other process.
     """
 
     def __init__(self, address: str) -> None:
@@ -24,7 +24,7 @@ class RemotePort(SocketPort):
         super().__init__(wire)
 
     def next_frame(self) -> bytes:
-        """Return a frame that has come; raise what the other process says instead."""
+        """Return a frame that has been received; raise the error that the other process reports instead."""
         raw = super().next_frame()
         if len(raw) == NUMBER.size:
             (number,) = NUMBER.unpack(raw)

@@ -1,8 +1,8 @@
-"""A client of the emulated bus: its requests, one after the other.
+"""Client of the emulated bus, with its requests in order.
 
-A transfer that has to wait (for an answer of the drive, or until that takes a packet) is a generator, which is gone on
-with in every pass of the event loop. What a client sends that makes no sense is refused; what it does not read ends its
-connection.
+A transfer that has to wait (for a reply of the drive, or until the drive accepts a packet) is a generator, which is
+resumed in every pass of the event loop. Invalid requests are refused. A client that does not read its replies is
+disconnected.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from collections.abc import Callable, Generator
 from devices.emulators.odrive.serving import packets
 
 MOST = 64
-"""So many requests may wait."""
+"""Maximum number of waiting requests."""
 
 _CREDENTIALS = struct.Struct("3i")
 
 Steps = Generator[float, None, bytes]
-"""A transfer: gives instants until which it waits, returns its data."""
+"""Transfer: yields times until which it waits, returns its data."""
 
 
 class Connection:
-    """What one thread of a client wants, one request after the other.
+    """Requests of one client thread, in order.
 
     Parameters
     ----------
     wire : socket.socket
-        To the client.
+        Socket of the client.
     perform : callable
-        Makes a transfer of a request.
+        Returns the transfer of a request.
     """
 
     def __init__(self, wire: socket.socket, perform: Callable[[bytes], Steps]) -> None:
@@ -53,11 +53,11 @@ class Connection:
 
     @property
     def full(self) -> bool:
-        """Whether it must not ask for more."""
+        """Whether the maximum number of requests is waiting."""
         return len(self._waiting) >= MOST
 
     def receive(self) -> None:
-        """Take the requests that have come, or notice that there will be no more."""
+        """Receive requests, or detect the end of the connection."""
         while not self.full and not self._over:
             try:
                 request = self.wire.recv(packets.LONGEST)
@@ -71,10 +71,11 @@ class Connection:
                 self._over = True
 
     def go_on(self, now: float, turn: int) -> bool:
-        """Go on with the requests as far as possible; tell whether one was finished.
+        """Process the requests as far as possible; return True if one was finished.
 
-        `turn` counts what was finished on all connections: a transfer that waits is tried again if that has grown, and
-        when it is time. After the last request it has ended; one that waits then is not waited for.
+        `turn` is the number of finished transfers on all connections: a waiting transfer is retried if it has
+        increased, or if its time has come. The connection ends after the last request, without completing a pending
+        transfer.
         """
         finished = self._serve(now, turn)
         self.ended = self.ended or self._over
@@ -98,7 +99,7 @@ class Connection:
         return finished
 
     def _advance(self, steps: Steps) -> bool:
-        """Go on with a transfer; tell whether it is over, and then it has its answer."""
+        """Resume a transfer; return True if it is finished, with its reply stored."""
         number, data = 0, b""
         try:
             self.until = next(steps)
@@ -107,17 +108,17 @@ class Connection:
             data = end.value
         except OSError as error:
             number = error.errno or errno.EIO
-        except Exception:  # a strange request; nobody else's business
+        except Exception:  # an invalid request must not affect other clients
             number = errno.EINVAL
         if number or self._kind != packets.OUT:
             self._answers.append(packets.ANSWER.pack(self._kind, number) + data)
         return True
 
     def answer(self) -> None:
-        """Send the answers there are, at the end of a pass: sent one by one they would wake the client for each."""
+        """Send the replies at the end of a pass, in one packet if possible, to wake the client once."""
         try:
             for packet in packets.together(self._answers):
                 self.wire.send(packet)
-        except OSError:  # gone, or it reads nothing
+        except OSError:  # disconnected, or not reading
             self.ended = True
         self._answers.clear()

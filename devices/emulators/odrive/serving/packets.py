@@ -1,18 +1,18 @@
-"""What goes between an emulated drive in another process and the backend for pyusb in front of it: raw packets.
+"""Protocol between an emulated drive in another process and the backend for pyusb: raw packets.
 
-Each thread of the host has a connection (AF_UNIX, SEQPACKET: one packet, one request or answer). Transfers are a few
-numbers and the data as it is; what is rare is a name and arguments as JSON. A packet out is answered only if it went
-wrong. Several requests, or answers, may go in one packet, so that the other side is woken once for all of them. Numbers
-are little-endian::
+Each thread of the host has a connection (AF_UNIX, SEQPACKET: one packet, one request or reply). Transfers are a few
+numbers and raw data; rare requests are a name and arguments as JSON. A packet out is answered only on failure. Several
+requests or replies may share one packet, so that the other side wakes up once for all of them. Numbers are
+little-endian::
 
-    0  handle:u32 endpoint:u8 interface:u8 timeout:u32 data              bulk out; no answer if it went well
+    0  handle:u32 endpoint:u8 interface:u8 timeout:u32 data              bulk out; no reply on success
     1  handle:u32 endpoint:u8 interface:u8 timeout:u32 size:u32          bulk in
     2  handle:u32 type:u8 request:u8 value:u16 index:u16 timeout:u32 size:u16 data    on endpoint 0
-    3  ["name", arguments ...]                                           anything else
+    3  ["name", arguments ...]                                           any other request
     4  (length:u16 request)*                                             several of these, one after the other
 
-An answer repeats the first byte, then comes the number of the system's error, i32, 0 for none, and what was asked for.
-Time limits are in milliseconds.
+A reply repeats the first byte, followed by the system error number, i32, 0 for success, and the result. Timeouts are
+in milliseconds.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ ANSWER = struct.Struct("<Bi")
 _LENGTH = struct.Struct("<H")
 
 LONGEST = 1 << 16
-"""No packet is longer [byte]."""
+"""Maximum length of a packet [byte]."""
 
 FORWARDED = (
     "get_configuration set_configuration set_interface_altsetting is_kernel_driver_active detach_kernel_driver "
     "attach_kernel_driver claim_interface release_interface clear_halt reset_device"
 ).split()
-"""Methods of a backend for pyusb that are simply done where the bus is."""
+"""Methods of a backend for pyusb that are forwarded to the process of the bus."""
 
 
 def together(messages: Sequence[bytes]) -> list[bytes]:
-    """Return packets with all the messages: a single one, if there is room."""
+    """Return packets with all the messages: a single one if they fit."""
     if len(messages) < 2 or sum(map(len, messages)) + len(messages) * _LENGTH.size >= LONGEST:
         return list(messages)
     return [bytes((SEVERAL,)) + b"".join(_LENGTH.pack(len(message)) + message for message in messages)]
 
 
 def apart(packet: bytes) -> list[bytes]:
-    """Return the messages in a packet; one that is malformed stays as it is, and nobody understands it."""
+    """Return the messages in a packet; a malformed packet is returned unchanged and rejected later."""
     if packet[:1] != bytes((SEVERAL,)):
         return [packet]
     messages, place = [], 1

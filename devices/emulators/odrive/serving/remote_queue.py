@@ -1,8 +1,8 @@
-"""A queue of two endpoints of a drive in another process (`devices.arm.motors.usb.queue.Queue`).
+"""Queue of two endpoints of a drive in another process (`devices.arm.motors.usb.queue.Queue`).
 
-It has a connection for each direction, on which requests are served one after the other: packets out as the drive takes
-them, and as many requests for packets in as there are transfers under way. What is submitted at once goes there at
-once, and so do the requests in place of those that were answered: the other process is woken once for all of them.
+It has one connection per direction, on which requests are served in order: packets out as the drive accepts them, and
+as many requests for packets in as there are transfers in flight. Packets submitted together are sent together, and so
+are the replacements of answered requests, so that the other process wakes up once for all of them.
 """
 
 from __future__ import annotations
@@ -23,21 +23,22 @@ from devices.arm.motors.usb.queue import Done
 from devices.emulators.odrive.serving import packets
 
 SILENCE = 30
-"""An emulator that answers nothing for so long is gone [s]; no time limit of a transfer is longer."""
+"""Time without a reply after which an emulator is considered dead [s]; no timeout of a transfer is longer."""
 
 FAREWELL = 0.2
-"""What waits to go out when the queue is closed is waited for so long [s]."""
+"""Timeout for packets that are waiting to be sent when the queue is closed [s]."""
 
 WAITING = 48
-"""So many requests for packets in wait there. New ones are sent when half of them are used up: that wakes the other
-process, and it does nothing else."""
+"""Number of pending requests for packets in. New ones are sent when half of them are used, because sending wakes the
+other process.
+"""
 
 _LAST = b"", bytes((packets.CALL,))
-"""Answers after which there are no others: none at all, and that to the question with which a queue is closed."""
+"""Last replies on a connection: end of the connection, or the reply to the request that closes a queue."""
 
 
 class Wire:
-    """A connection to an emulator, which ends with it."""
+    """Connection to an emulator, closed with the object."""
 
     def __init__(self, address: str) -> None:
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -54,18 +55,18 @@ class RemoteQueue:
     Parameters
     ----------
     address : str
-        Where the other process is reached.
+        Address of the other process.
     handle : int
-        The device, which is open there.
+        Handle of the open device there.
     interface, out, inward : int
-        Number of the interface, which is claimed, and its endpoints out and in.
+        Number of the claimed interface, and its endpoints out and in.
     """
 
     def __init__(self, address: str, handle: int, interface: int, out: int, inward: int) -> None:
         milliseconds = round(WRITE_TIMEOUT * 1e3)
         self._head = packets.OUT_HEAD.pack(packets.OUT, handle, out, interface, milliseconds)
         self._request = packets.IN_REQUEST.pack(packets.IN, handle, inward, interface, 0, PACKET)
-        self._wires = Wire(address), Wire(address)  # which end with the queue
+        self._wires = Wire(address), Wire(address)  # closed with the queue
         self._in, self._out = (wire.socket for wire in self._wires)
         self._ready = select.poll()
         for wire in (self._in, self._out):
@@ -75,7 +76,7 @@ class RemoteQueue:
         self._set_off()
 
     def _set_off(self) -> None:
-        """Have as many transfers in under way as there should be."""
+        """Send the missing requests for transfers in."""
         missing, self._under_way = self._wanted - self._under_way, self._wanted
         try:
             _send(self._in, missing * [self._request])
@@ -83,17 +84,17 @@ class RemoteQueue:
             self._came.append(Done(False, error.errno or errno.EIO, b""))
 
     def submit(self, *data: bytes) -> None:
-        """Have packets sent."""
+        """Send packets."""
         _send(self._out, [self._head + packet for packet in data])
 
     def wait(self, timeout: float) -> Done | None:
-        """Return what came next."""
+        """Return the next result, None after `timeout` [s]."""
         if not self._came:
             self._look(timeout)
         return self._came.popleft() if self._came else None
 
     def restart(self, outward: bool, clear: Callable[[], None]) -> None:
-        """Clear an endpoint; what failed there before that has been answered by then."""
+        """Clear an endpoint, and discard its earlier failures, which have been answered by then."""
         clear()
         self._look(0.0)
         kept = [done for done in self._came if done.outward != outward or done.error != errno.EPIPE]
@@ -103,7 +104,7 @@ class RemoteQueue:
         self._set_off()
 
     def close(self) -> None:
-        """Wait until the packets have gone out, which are served in front of anything else on their wire."""
+        """Wait until the packets are sent, which are served before any other request on their connection."""
         with contextlib.suppress(OSError):
             _send(self._out, [bytes((packets.CALL,)) + b'["stalled"]'])
             waiting = select.poll()
@@ -115,10 +116,10 @@ class RemoteQueue:
         for wire in (self._in, self._out):
             wire.close()
 
-    # --- inside ------------------------------------------------------------------------------------------------------
+    # --- private -----------------------------------------------------------------------------------------------------
 
     def _look(self, timeout: float) -> None:
-        """Take all answers that are there, and wait for one for `timeout` [s] at most."""
+        """Read all available replies, waiting for the first one for at most `timeout` [s]."""
         for number, _ in self._ready.poll(1e3 * timeout):
             with contextlib.suppress(BlockingIOError):
                 while self._take(outward=number == self._out.fileno()):
@@ -127,7 +128,7 @@ class RemoteQueue:
             self._set_off()
 
     def _take(self, *, outward: bool) -> bool:
-        """Take the answers in a packet; tell whether there may be more."""
+        """Process the replies in a packet; return True if there may be more."""
         try:
             packet = (self._out if outward else self._in).recv(packets.LONGEST, socket.MSG_DONTWAIT)
         except ConnectionError:
@@ -137,12 +138,12 @@ class RemoteQueue:
             self._came.append(Done(outward, number, answer[packets.ANSWER.size :]))
             if not outward:
                 self._under_way -= 1
-                self._wanted -= number != 0  # what failed is not tried again until the endpoint is cleared
+                self._wanted -= number != 0  # a failed transfer is not retried until the endpoint is cleared
         return bool(packet)
 
 
 def _send(wire: socket.socket, requests: Sequence[bytes]) -> None:
-    """Send requests, as soon as there is room for them; if the other process is gone, so is the drive."""
+    """Send requests as soon as there is space; raise `ENODEV` if the other process has ended."""
     for packet in packets.together(requests):
         _send_packet(wire, packet)
 

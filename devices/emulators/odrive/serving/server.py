@@ -1,7 +1,7 @@
-"""Serves the bus with an emulated drive to other processes, within an event loop.
+"""Server of the bus with an emulated drive for other processes, within an event loop.
 
-Devices and handles stay here; numbers stand for them. When the last connection of a process has ended, whatever that
-had open is closed, as the system does it when a process dies.
+Clients refer to devices and handles by number. When the last connection of a process has ended, its open devices are
+closed, as the operating system does when a process dies.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from devices.emulators.odrive.usb_backend import EmulatedOdriveBackend
 from devices.emulators.pid.transfers import Device, Handle, fail
 
 _NAK = 1e-3
-"""A transfer that the drive is not ready for is tried again after so long [s], at the latest."""
+"""Maximum interval between retries of a transfer for which the drive is not ready [s]."""
 
 CONNECTIONS = 64
-"""So many there are at most."""
+"""Maximum number of connections."""
 
 
 def observe(backend: EmulatedOdriveBackend) -> dict[str, Any]:
-    """Return states, errors, torques [N m], angles [turn], speeds [turn/s] of both axes, and when they became loose."""
+    """Return states, errors, torques [N m], angles [turn], speeds [turn/s] and time of disarming."""
     board = backend.boards[0]
     with board.lock:
         board.catch_up()
@@ -43,16 +43,16 @@ def observe(backend: EmulatedOdriveBackend) -> dict[str, Any]:
 
 
 class BusServer:
-    """A source (`devices.emulators.loop`) that serves a backend for pyusb.
+    """Source (`devices.emulators.loop`) that serves a backend for pyusb.
 
     Parameters
     ----------
     backend : EmulatedOdriveBackend
-        What is served.
+        The bus.
     loop : Loop
-        What serves it.
+        The event loop.
     listener : socket.socket
-        Where clients come.
+        Listening socket for clients.
     """
 
     def __init__(self, backend: EmulatedOdriveBackend, loop: Loop, listener: socket.socket) -> None:
@@ -78,11 +78,11 @@ class BusServer:
         return True
 
     def pause(self, now: float) -> float:
-        """Return how long no transfer has anything to do [s]."""
+        """Return the time until the next transfer is due [s]."""
         return min((connection.until for connection in self._connections), default=float("inf")) - now
 
     def serve(self, now: float) -> None:
-        """Go on with all transfers, and again for as long as one of them may have helped another."""
+        """Process all transfers, and repeat while a finished transfer may have enabled another one."""
         progress = True
         while progress:
             progress = False
@@ -120,7 +120,7 @@ class BusServer:
         return handle if handle is not None else fail(errno.ENODEV)
 
     def _travel(self, handle: Handle) -> Generator[float, None, None]:
-        """Wait as long as transfers take longer than they should."""
+        """Wait for the additional duration of a transfer."""
         delay = self.backend.delay(handle)
         if delay > 0.0:
             instant = time.monotonic() + delay
@@ -128,7 +128,7 @@ class BusServer:
                 yield instant
 
     def _out(self, process: int, request: bytes) -> Steps:
-        """Write a packet as soon as the drive takes it."""
+        """Write a packet as soon as the drive accepts it."""
         _, number, endpoint, interface, timeout = packets.OUT_HEAD.unpack_from(request)
         handle, data = self._handle(process, number), request[packets.OUT_HEAD.size :]
         yield from self._travel(handle)
@@ -150,7 +150,7 @@ class BusServer:
         return data if len(data) <= size else fail(errno.EOVERFLOW)
 
     def _control(self, process: int, request: bytes) -> Steps:
-        """Make a request on endpoint 0."""
+        """Perform a request on endpoint 0."""
         _, number, kind, what, value, index, timeout, size = packets.CONTROL_HEAD.unpack_from(request)
         handle, data = self._handle(process, number), request[packets.CONTROL_HEAD.size :]
         yield from self._travel(handle)
@@ -162,11 +162,11 @@ class BusServer:
             yield _in_time(latest)
 
     def _call(self, process: int, request: bytes) -> bytes:
-        """Do what is rare and needs no waiting."""
+        """Execute a request that needs no waiting."""
         name, *arguments = json.loads(request[1:])
         return json.dumps(self._calls[name](process, *arguments)).encode()
 
-    # --- what is rare ------------------------------------------------------------------------------------------------
+    # --- requests without waiting ------------------------------------------------------------------------------------
 
     def _known_calls(self) -> dict[str, Callable[..., Any]]:
         faults = self.backend.boards[0].faults
@@ -187,7 +187,7 @@ class BusServer:
         return lambda process, number, *arguments: method(self._handle(process, number), *arguments)
 
     def _listed(self) -> Iterable[tuple[int, int, int, str, str]]:
-        """Yield of each device its number, address and port, and its descriptors."""
+        """Yield number, address and port of each device, and its descriptors."""
         for device in self.backend.enumerate_devices():
             self._devices[device.generation] = device
             port, firmware = self.backend.sticks.index(device.stick) + 1, device.stick.firmware
@@ -211,6 +211,6 @@ def _latest(timeout: int) -> float:
 
 
 def _in_time(latest: float) -> float:
-    """Return until when to wait, for faults come and go by themselves; raise a timeout if it is over."""
+    """Return the time of the next retry, because faults change without notice; raise after `latest`."""
     now = time.monotonic()
     return min(latest, now + _NAK) if now < latest else fail(errno.ETIMEDOUT)

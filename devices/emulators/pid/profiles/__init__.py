@@ -1,1 +1,1 @@
-"""The sticks that can be emulated: report descriptors, layouts of reports, directions of forces."""
+"""Profiles of the emulated sticks: report descriptors, layouts of reports, directions of forces."""

@@ -1,9 +1,9 @@
-"""The sticks that can be emulated.
+"""Emulated sticks.
 
-Their handles are what a calibration has to find: the axes of a stick are turned, mirrored and scaled against the plane
-in which its handle moves, and so are its motors. The directions of the plane are those of a person in front of the
-stick: x to the right, y away. (The axis Y of the HID class points towards the person.) Of a wheel the handle is the top
-of its rim: x is the way along it, clockwise, and there is no y.
+Their handles contain the parameters that a calibration has to identify: the axes of a stick, and its motors, are
+rotated, mirrored and scaled relative to the plane in which its handle moves. The directions of the plane are from the
+view of a user in front of the stick: x to the right, y away. (The axis Y of the HID class points towards the user.) The
+handle of a wheel is the top of its rim: x is the distance along the rim, clockwise, and there is no y.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from devices.emulators.pid.profiles.profile import Handle, Matrix, Profile, Scal
 
 
 def _turned(degrees: float, x: float, y: float) -> Matrix:
-    """Return the matrix that turns anticlockwise, then scales by `x` and `y`."""
+    """Return the matrix that rotates counter-clockwise, then scales by `x` and `y`."""
     cosine, sine = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
     return (x * cosine, -x * sine), (y * sine, y * cosine)
 
@@ -166,4 +166,4 @@ _ARDUINO = Profile(
 _KNOWN = (_OPENFFBOARD, _SIDEWINDER, _ARDUINO, _OPENFFBOARD_WHEEL)
 
 PROFILES: dict[str, Profile] = {profile.name: profile for profile in _KNOWN}
-"""The sticks by name."""
+"""Profiles by name."""

@@ -1,6 +1,6 @@
-"""The bytes of the output reports, by kind and by family of sticks; all numbers are little-endian.
+"""Byte layouts of the output reports, by kind and family of sticks; all numbers are little-endian.
 
-These are fixed positions, taken from tables; nothing here looks at a report descriptor.
+The positions are fixed and taken from tables, independent of the report descriptors.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Layout:
-    """One output report: its number, what it is, and its fields.
+    """Output report: number, kind, and fields.
 
     Attributes
     ----------
     number : int
-        The report's id, its first byte.
+        Report id, the first byte.
     kind : str
-        What it is, such as ``set-effect``.
+        Kind of the report, such as ``set-effect``.
     form : str
-        The fields behind the id, as `struct` writes them.
+        Format of the fields after the id, for `struct`.
     names : str
-        Their names, with blanks between.
+        Names of the fields, separated by blanks.
     """
 
     number: int
@@ -36,7 +36,7 @@ class Layout:
         return 1 + struct.calcsize("<" + self.form)
 
     def unpack(self, data: bytes) -> dict[str, int]:
-        """Return the fields of a report, id included, that is long enough."""
+        """Return the fields of a report, which includes the id and is long enough."""
         return dict(zip(self.names.split(), struct.unpack_from("<" + self.form, data, 1), strict=True))
 
 
@@ -136,11 +136,11 @@ def sidewinder_input(x: int, y: int, buttons: int) -> bytes:
 
 
 def state_with_block(flags: int, playing: bool, block: int) -> bytes:
-    """Return input report 2: paused, enabled, safety switch, override, power; playing, and which block."""
+    """Return input report 2: paused, enabled, safety switch, override, power; playing, and block number."""
     paused_enabled_safety, power = flags & 0b111, flags >> 3 & 1
     return struct.pack("<BBB", 2, paused_enabled_safety | power << 4, int(playing) | (block & 0x7F) << 1)
 
 
 def state_without_block(flags: int, playing: bool, block: int) -> bytes:
-    """Return input report 2: paused, enabled, safety switch, power, playing; it does not say which block."""
+    """Return input report 2: paused, enabled, safety switch, power, playing; without the block number."""
     return struct.pack("<BB", 2, flags & 0b1111 | int(playing) << 4)

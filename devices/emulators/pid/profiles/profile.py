@@ -1,4 +1,4 @@
-"""The profile of one kind of stick: its descriptors, the behaviour of its firmware, its true handle."""
+"""Profile of one kind of stick: descriptors, behaviour of its firmware, true handle parameters."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Matrix = tuple[Pair, Pair]
 
 @dataclass(frozen=True)
 class Scales:
-    """The number in a report that stands for all there is, field by field.
+    """Full-scale values of the fields in a report.
 
     Attributes
     ----------
     constant, periodic, offset, ramp, envelope, coefficient, saturation : int
-        Full force.
+        Value of full force.
     direction, phase : int
-        360 degrees.
+        Value of 360 degrees.
     """
 
     constant: int
@@ -41,27 +41,27 @@ class Scales:
 
 @dataclass(frozen=True)
 class Handle:
-    """What is true of the moving handle and of what measures and drives it.
+    """True parameters of the moving handle, its converters and its motors.
 
     Attributes
     ----------
     half_width, half_height : float
         Half its travel [m].
     mass, damping : float
-        Moving mass [kg] and viscous friction of its own [N s/m].
+        Moving mass [kg] and viscous friction [N s/m].
     counts : ((float, float), (float, float))
         Counts of the axes X and Y per metre of the handle in x and y.
     centre : (int, int)
-        Counts where the handle is in the middle.
+        Counts at the centre of the travel.
     limit : int
-        Largest count.
+        Maximum count.
     quantum : int
-        Counts come in multiples of this: a converter may have fewer bits than the report.
+        Step of the counts: a converter may have fewer bits than the report.
     gear : ((float, float), (float, float))
         Force on the handle in x and y [N] by the motors of X and Y at full scale.
     rim_radius : float
-        Of a wheel, which has the motor of X only: the handle is the top of its rim, x the way along it, and y is 0
-        [m]; 0 for a stick.
+        Radius of a wheel, which has only the motor of X: the handle is the top of its rim, x the distance along it, and
+        y is 0 [m]; 0 for a stick.
     """
 
     half_width: float
@@ -78,70 +78,70 @@ class Handle:
 
 @dataclass(frozen=True)
 class Profile:
-    """A kind of stick.
+    """Kind of stick.
 
     Attributes
     ----------
     name, manufacturer, product, serial : str
-        The name here, and its strings; a stick without serial number has an empty one.
+        Profile name, and USB strings; the serial number is empty for a stick without one.
     vendor_id, product_id, release, usb : int
         Numbers of the device descriptor.
     control_size : int
-        Largest packet of endpoint 0 [byte].
+        Maximum packet size of endpoint 0 [byte].
     interface : int
-        Number of the HID interface; those before it belong to a serial port.
+        Number of the HID interface; lower numbers belong to a serial port.
     in_endpoint, out_endpoint : int
-        Addresses; 0 for a stick that takes output reports by the control pipe only.
+        Addresses; 0 for a stick that accepts output reports only as control requests.
     out_size : int
-        Largest packet of the OUT endpoint [byte].
+        Maximum packet size of the OUT endpoint [byte].
     in_interval, out_interval : int
-        A transfer is possible every so many frames.
+        Interval between transfers [frames].
     outputs : tuple of Layout
-        The output reports.
+        Output reports.
     create, load, pool : int
         Numbers of the feature reports.
     scales : Scales
-        Of the output reports.
+        Full-scale values of the output reports.
     input, state : callable
-        Make the input reports.
+        Functions that make the input reports.
     direction : callable
-        Makes the force of magnitude 1 along the axes out of the fields of set-effect.
+        Function that returns the force of magnitude 1 along the axes from the fields of set-effect.
     handle : Handle
-        The handle behind it.
+        True parameters of the handle.
     types : int
-        Number of types of effects it knows.
+        Number of supported effect types.
     blocks, pool_says : int
-        Number of blocks for effects, and what the pool report says of it.
+        Number of blocks for effects, and the number in the pool report.
     memory : int
-        Size of the memory for effects, as the pool report says [byte].
+        Size of the memory for effects in the pool report [byte].
     endless : frozenset of int
-        Durations that mean: for ever.
+        Durations of endless effects.
     sense : int
-        -1 where the firmware leaves the sign of its motors to somebody else.
+        Sign of the force; -1 where the firmware does not define the sign of its motors.
     repeat : int
-        An input report is sent again after so many frames, even without a change; 0 for never.
+        Number of frames after which an unchanged input report is sent again; 0 for never.
     states_on : frozenset of str
-        On what a state report is sent: ``create``, ``set-effect``, ``play``.
+        Events on which a state report is sent: ``create``, ``set-effect``, ``play``.
     bits_control : bool
-        Whether device control is a list of bits; else it is the place in the list of usages.
+        Whether device control is a list of bits; otherwise it is the position in the list of usages.
     must_enable : bool
         Whether actuators must be enabled for a force.
     stop_disables : bool
-        Whether stopping or pausing all disables the actuators, too.
+        Whether stopping or pausing all effects also disables the actuators.
     stale_when_full : bool
-        Whether block load names an old block when the pool is full; else none.
+        Whether block load reports an old block when the pool is full; otherwise no block.
     load_once : bool
-        Whether block load forgets the block once it has been read.
+        Whether block load clears the block after it has been read.
     spring : float
-        A stick that is fresh or has been reset centres itself with block 1: force per deflection, of full scale; 0
-        for one that does not.
+        Stiffness of the centring spring in block 1 after power-on and reset: force per deflection, of full scale; 0 for
+        no spring.
     control_pipe : str
-        What becomes of output reports on the control pipe: ``works``, ``ignored``, ``shifted`` (by one byte).
+        Effect of output reports sent as control requests: ``works``, ``ignored``, ``shifted`` (by one byte).
     suspend_resets : bool
-        Whether the firmware starts anew when the bus is suspended.
+        Whether a suspended bus resets the firmware.
     sums : str
-        What becomes of several effects: ``adds``; ``latest`` (starting one stops the others); ``turns`` (the sum so far
-        is multiplied by the direction of each constant effect).
+        Combination of several effects: ``adds``; ``latest`` (starting one stops the others); ``turns`` (the previous
+        sum is multiplied by the direction of each constant effect).
     """
 
     name: str
@@ -188,28 +188,28 @@ class Profile:
 
     @cached_property
     def report_descriptor(self) -> bytes:
-        """The report descriptor, out of the file of this name."""
+        """Report descriptor, from the file of this name."""
         return read_hex(f"{self.name.replace('-', '_')}.hex")
 
     @cached_property
     def layouts(self) -> dict[int, Layout]:
-        """The output reports by number."""
+        """Output reports by number."""
         return {layout.number: layout for layout in self.outputs}
 
     def truths(self, serial: str | None = None) -> dict[str, dict[str, Any]]:
-        """Return what a perfect calibration of such a stick would find: the tables of its parameter file.
+        """Return the tables of the parameter file that a perfect calibration of the stick would produce.
 
         Parameters
         ----------
         serial : str, optional
-            Serial number of the very stick; by default that of the profile.
+            Serial number of the stick; by default the serial number of the profile.
 
         Returns
         -------
         dict of dict
             Tables and keys as in `devices.joystick.parameters`; matrices are tuples of rows. The plane has x to the
-            right and y away from the person; the levels are those of the effect that comes from 270 degrees and of the
-            one from 0 degrees; the largest force is what the motors can do in every direction.
+            right and y away from the user. The levels refer to the effects from 270 degrees and from 0 degrees. The
+            maximum force is the force that the motors can exert in every direction.
         """
         handle = self.handle
         level = _inverse(_times(self.sense, handle.gear))
@@ -246,7 +246,7 @@ class Profile:
 
 
 def read_hex(name: str) -> bytes:
-    """Return the bytes of a file of this folder: hexadecimal, with blanks, lines, and comments behind ``#``."""
+    """Return the bytes of a hexadecimal file in this folder, with comments after ``#``."""
     lines = Path(__file__).with_name(name).read_text(encoding="ascii").splitlines()
     return bytes.fromhex(" ".join(line.partition("#")[0] for line in lines))
 
@@ -257,7 +257,7 @@ def _times(factor: float, matrix: Matrix) -> Matrix:
 
 
 def _inverse(matrix: Matrix) -> Matrix:
-    """Return the inverse; of a wheel, where the second row and column are zero, that of the first number."""
+    """Return the inverse; for a wheel, with a zero second row and column, only of the first number."""
     (a, b), (c, d) = matrix
     if not (b or c or d):
         return (1.0 / a, 0.0), (0.0, 0.0)
