@@ -1,18 +1,18 @@
-"""Identification: from recorded motion to parameters, with intervals that say how far to trust them.
+"""Identification of parameters from recorded motion, with confidence intervals.
 
-It stands between the devices, which read the parameter files made here, and the applications that make them. Its
-public names are loaded when they are first used.
+The package connects the devices, which read the parameter files, with the applications that write them. Public names
+are imported on first use.
 
-- `calibration.data`: recordings of joints from files; velocities and accelerations without lag.
-- `calibration.fitting`: least squares, and how far off a result may be.
-- `calibration.friction`: friction laws from motion, and the choice between them.
-- `calibration.identification`: from a recording to the friction of a joint.
-- `calibration.motor`, `coupled`: what motors give, and joints that several of them drive together.
-- `calibration.terms`: friction and load from a library of terms, chosen by what they predict.
-- `calibration.parameters`: the result, and its file.
+- `calibration.data`: recordings of joints from files; velocities and accelerations without phase lag.
+- `calibration.fitting`: least squares and the uncertainty of its results.
+- `calibration.friction`: friction laws from motion, and model selection.
+- `calibration.identification`: friction of a joint from a recording.
+- `calibration.motor`, `coupled`: motor gains, and joints driven by several motors together.
+- `calibration.terms`: friction and load from a library of terms, selected by prediction error.
+- `calibration.parameters`: identified parameters and their file.
 - `calibration.joystick`: counts and levels of a force-feedback stick.
-- `calibration.psychometric`: thresholds, Weber fractions and d' from the answers of people.
-- `calibration.motions`: motions of a device that show its friction and mass.
+- `calibration.psychometric`: thresholds, Weber fractions and d' from the responses of participants.
+- `calibration.motions`: motions of a device that identify its friction and mass.
 """
 
 from __future__ import annotations

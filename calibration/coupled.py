@@ -1,9 +1,9 @@
-r"""Joints that are driven by several motors together, through a differential.
+r"""Joints that several motors drive together through a differential.
 
-The velocities of the joints are :math:`\omega_j = T \omega_g`, with :math:`\omega_g` those of the motors' shafts behind
-their gears (Guedelha et al. 2018, (11), (33)). No power is lost in between, so that :math:`\tau_j = T^{-T} \tau_g`
-(12), (34). Seen from the shafts every motor is a joint of its own: it is identified as such, while it alone moves and
-the others are held (section 3.4.2).
+The velocities of the joints are :math:`\omega_j = T \omega_g`, with :math:`\omega_g` the velocities of the motor shafts
+behind their gears (Guedelha et al. 2018, (11), (33)). The transmission is lossless, so that
+:math:`\tau_j = T^{-T} \tau_g` (12), (34). In shaft coordinates every motor is a separate joint. It is identified while
+it moves alone and the other motors are held (section 3.4.2).
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from haptics.errors import ConfigurationError
 Array = NDArray[np.float64]
 
 ALONE = 0.05
-"""A motor moves alone while the others are slower than this part of its largest speed."""
+"""Maximum speed of the other motors while one moves alone, as a fraction of its largest speed."""
 
 _WORST_CONDITION = 1e6
 
 
 @dataclass(frozen=True, eq=False)
 class Coupling:
-    """Which joints are driven by which motors, and how.
+    """Coupling of joints and motors.
 
     Attributes
     ----------
     joints, motors : tuple of str
-        Names, as many of the one as of the other.
+        Names, equal in number.
     matrix : (n, n) float array
-        T: velocities of the joints from those of the motors' shafts.
+        T: joint velocities from the velocities of the motor shafts.
 
     Raises
     ------
     ConfigurationError
-        If the matrix cannot be inverted or does not fit the names.
+        If the matrix is singular or does not match the names.
     """
 
     joints: tuple[str, ...]
@@ -66,39 +66,39 @@ class Coupling:
         object.__setattr__(self, "matrix", matrix)
 
     def joint_velocity(self, motor_velocity: ArrayLike) -> Array:
-        """Return the velocities of the joints from those of the motors, (..., n) [rad/s]; (11), (33)."""
+        """Return the joint velocities from the motor velocities, (..., n) [rad/s]; (11), (33)."""
         return np.asarray(motor_velocity, dtype=np.float64) @ self.matrix.T
 
     def motor_velocity(self, joint_velocity: ArrayLike) -> Array:
-        """Return the velocities of the motors' shafts from those of the joints, (..., n) [rad/s]; (33)."""
+        """Return the velocities of the motor shafts from the joint velocities, (..., n) [rad/s]; (33)."""
         return np.asarray(np.linalg.solve(self.matrix, np.asarray(joint_velocity, dtype=np.float64)[..., None])[..., 0])
 
     def motor_effort(self, joint_effort: ArrayLike) -> Array:
-        """Return the torques of the motors' shafts from those of the joints, (..., n) [N m]; (34).
+        """Return the torques of the motor shafts from the joint torques, (..., n) [N m]; (34).
 
-        That of one motor is the product of its column of the matrix with the torques of the joints.
+        The torque of one motor is the product of its column of the matrix with the joint torques.
         """
         return np.asarray(joint_effort, dtype=np.float64) @ self.matrix
 
     def joint_effort(self, motor_effort: ArrayLike) -> Array:
-        """Return the torques of the joints from those of the motors' shafts, (..., n) [N m]; (12), (34)."""
+        """Return the joint torques from the torques of the motor shafts, (..., n) [N m]; (12), (34)."""
         effort = np.asarray(motor_effort, dtype=np.float64)
         return np.asarray(np.linalg.solve(self.matrix.T, effort[..., None])[..., 0])
 
     def moving_alone(self, motor_velocity: ArrayLike, motor: int) -> NDArray[np.bool_]:
-        """Tell in which samples one motor alone moves.
+        """Return a mask of the samples in which one motor moves alone.
 
         Parameters
         ----------
         motor_velocity : (samples, n) float array
-            Velocities of the motors' shafts [rad/s].
+            Velocities of the motor shafts [rad/s].
         motor : int
-            Which of them.
+            Index of the motor.
 
         Returns
         -------
         (samples,) bool array
-            Where all others are slower than `ALONE` times the largest speed of this one.
+            True if all other motors are slower than `ALONE` times the largest speed of this motor.
         """
         speed = np.abs(np.asarray(motor_velocity, dtype=np.float64))
         others = np.delete(speed, motor, axis=1).max(axis=1)
@@ -111,36 +111,36 @@ def _icub(prefix: str, matrix: ArrayLike, names: tuple[str, ...]) -> Coupling:
 
 
 _SHOULDER = ((1.0, 0.0, 0.0), (1.0, 0.625, 0.0), (0.0, -0.625, 0.625))
-"""The pulleys of the shoulder's motors have radii of 25 mm, those of its joints 40 mm."""
+"""From the pulley radii: 25 mm at the motors of the shoulder, 40 mm at its joints."""
 
 COUPLINGS = {
     "icub-torso": _icub("torso", ((0.55, 0.275, 0.275), (0.0, 0.5, 0.5), (0.0, -0.5, 0.5)), ("yaw", "roll", "pitch")),
     "icub-right-shoulder": _icub("r_shoulder", _SHOULDER, ("pitch", "roll", "yaw")),
     "icub-left-shoulder": _icub("l_shoulder", -np.array(_SHOULDER), ("pitch", "roll", "yaw")),
 }
-"""Couplings of the humanoid robot iCub as its configuration files state them, by their names on the command line."""
+"""Couplings of the humanoid robot iCub from its configuration files, by their command line names."""
 
 
 def decouple(recordings: Sequence[JointRecording], coupling: Coupling) -> tuple[JointRecording, ...]:
-    """Return what was measured, as each motor sees it while it moves alone.
+    """Transform joint recordings to motor coordinates, with the samples in which each motor moves alone.
 
     Parameters
     ----------
     recordings : sequence of JointRecording
-        Of all joints of the coupling, from one recording.
+        Recordings of all joints of the coupling, made together.
     coupling : Coupling
-        How they are driven.
+        Coupling of joints and motors.
 
     Returns
     -------
     tuple of JointRecording
-        Of the motors that have moved alone for long enough; each has only those samples. What drives a motor is taken
-        from the joint in its place.
+        Recordings of the motors that moved alone for long enough, with those samples only. The drive signal of a motor
+        is taken from the joint with the same index.
 
     Raises
     ------
     ConfigurationError
-        If a joint is missing or slides, or no motor ever moved alone.
+        If a joint is missing or prismatic, or no motor ever moved alone.
     """
     joints = _in_order(recordings, coupling)
     velocity = coupling.motor_velocity(np.column_stack([joint.velocity for joint in joints]))
@@ -191,7 +191,7 @@ def _in_order(recordings: Sequence[JointRecording], coupling: Coupling) -> list[
 
 
 def _transformed(joints: list[JointRecording], name: str, coupling: Coupling) -> Array | None:
-    """Return positions or accelerations as the motors see them, where all joints have them."""
+    """Return positions or accelerations in motor coordinates, None if a joint lacks them."""
     series = [getattr(joint, name) for joint in joints]
     if any(values is None for values in series):
         return None

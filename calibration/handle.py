@@ -1,20 +1,20 @@
-r"""Identification of a sensor's bias and of the handle's mass and centre, from poses in which nobody touches it.
+r"""Identification of the bias of a force sensor and of the handle's mass and centre from poses at rest.
 
-At rest the sensor shows the wrench, in its own axes (`devices.arm.sensors.mounting` has the way back),
+At rest the sensor shows the wrench, in its axes (`devices.arm.sensors.mounting` has the inverse),
 
 .. math::
     F = b_F + m\,u, \qquad \tau = b_\tau + (m c) \times u
 
-with its bias b, the handle's mass m, its centre c and gravity u as the axes of the sensor see it in that pose. Forces
-and torques have no parameter in common, and both are linear: two least-squares problems. Where u is the same in all
-poses, as for an arm in a horizontal plane, bias and weight cannot be told apart along it. Then the weight is a constant
-that every tare takes away.
+with bias b, mass m of the handle, its centre c, and gravity u in the axes of the sensor in that pose. Forces and
+torques have no common parameter, and both are linear: two least-squares problems. If u is the same in all poses, as for
+an arm in a horizontal plane, bias and weight are not separable in its direction. The weight is then a constant that
+every tare removes.
 
-A bias also wanders. The errors of neighbouring poses then resemble each other, and least squares promises too much. So
-they are taken for white noise and a random walk together; how much of each there is, the fit's remainder says
-(restricted likelihood), separately for forces and torques. A few dozen poses do not say it sharply, and the most likely
-walk alone promises too much again: all that were tried count, each by its likelihood. The bias that is found is its
-mean over the poses.
+The bias also drifts. The errors of consecutive poses are then correlated, and least squares underestimates its standard
+errors. The errors are therefore modelled as the sum of white noise and a random walk, whose ratio is estimated from the
+residuals by restricted likelihood, separately for forces and torques. A few dozen poses determine the ratio only
+roughly, and the most likely ratio alone still gives standard errors that are too small. Therefore all candidate ratios
+are averaged, weighted by their likelihood. The estimated bias is the mean over the poses.
 """
 
 from __future__ import annotations
@@ -35,37 +35,39 @@ BIASES = tuple(f"bias_{what}_{axis}_{unit}" for what, unit in (("force", "n"), (
 MASS = "mass_kg"
 CENTRES = tuple(f"centre_{axis}_m" for axis in "xyz")
 NAMES = (MASS, *CENTRES, *BIASES)
-"""Everything that may be found, with the unit in the name."""
+"""Names of all parameters, including units."""
 
 LEAST_POSES = 4
-"""With fewer the errors cannot be told."""
+"""Minimum number of poses for standard errors."""
 
 _WALKS = (0.0, *np.geomspace(1e-3, 10.0, 17).tolist())
-"""Variance that a walk gains from pose to pose, as a part of that of the white noise. With more of it nothing would be
-left to tell the noise from, and errors would be taken for smaller than they are."""
+"""Candidate variances of the random walk per pose, relative to the variance of the white noise.
+
+With larger values, noise and walk are not separable, and errors would be underestimated.
+"""
 
 _TELLS = 1e-6
-"""What the poses tell of a parameter is no more than rounding if it is less than this."""
+"""Information about a parameter below this fraction is rounding error."""
 
 CERTAIN = 4.0
-"""A mass of less than so many standard errors may as well be none."""
+"""Minimum mass in standard errors that differs significantly from zero."""
 
 _MISFIT = 0.05, 0.1
-"""More is left than poses at rest leave: as a part of how the weight changes, and in any case [N]."""
+"""Limits of the residual at rest: as a fraction of the variation of the weight, and absolute [N]."""
 
 
 @dataclass(frozen=True)
 class RestingWrenches:
-    """What the sensor showed in several poses.
+    """Sensor readings in several poses.
 
     Attributes
     ----------
     time : (n,) float array
-        Of each pose, since the beginning [s].
+        Time of each pose since the beginning [s].
     gravity : (n, 3) float array
         Gravity in the axes of the sensor [m/s^2].
     wrench : (n, 6) float array
-        What it showed, in its axes [N], [N m]: mean over the time that the arm rested there.
+        Wrench in the axes of the sensor [N], [N m], averaged over the rest in the pose.
     """
 
     time: Array
@@ -75,20 +77,20 @@ class RestingWrenches:
 
 @dataclass(frozen=True)
 class Handle:
-    """What was found.
+    """Identified handle.
 
     Attributes
     ----------
     values, errors : mapping
-        By the names in `NAMES`, and the standard errors of the same.
+        Values by the names in `NAMES`, and their standard errors.
     unknown : tuple of str
-        Names of what the poses do not tell.
+        Names of the parameters that are not identifiable.
     resting : tuple of 6 floats
-        Mean of what the sensor showed: bias and weight together [N], [N m].
+        Mean wrench, the sum of bias and weight [N], [N m].
     facts : mapping
-        What there is to say about the fit.
+        Properties of the fit.
     warnings : tuple of str
-        What makes it doubtful.
+        Reasons to doubt the result.
     """
 
     values: Mapping[str, float]
@@ -100,7 +102,7 @@ class Handle:
 
 
 def identify_handle(poses: RestingWrenches) -> Handle:
-    """Return bias, mass and centre as far as the poses tell them.
+    """Identify bias, mass and centre as far as the poses determine them.
 
     Raises
     ------
@@ -147,13 +149,13 @@ def identify_handle(poses: RestingWrenches) -> Handle:
 
 
 def _known(names: tuple[str, ...], values: Array, errors: Array) -> dict[str, tuple[float, float]]:
-    """Return what was found with its errors, by name; what was not has the error nan."""
+    """Return the identified parameters with their errors by name; unidentified ones have the error nan."""
     pairs = zip(names, values.tolist(), errors.tolist(), strict=True)
     return {name: (value, error) for name, value, error in pairs if math.isfinite(error)}
 
 
 def _centre(moments: Array, errors: Array, mass: tuple[float, float] | None) -> dict[str, tuple[float, float]]:
-    """Return the centre from mass times centre, if there is a mass to speak of."""
+    """Return the centre from mass times centre, if the mass is significant."""
     if mass is None or not mass[0] > CERTAIN * mass[1]:
         return {}
     values = moments / mass[0]
@@ -184,7 +186,7 @@ def _doubts(found: dict[str, tuple[float, float]], left: float, weight: float, s
 
 
 class _Solution(NamedTuple):
-    """Parameters, their standard errors (nan for those that cannot be told), rms of what is left, and the walk."""
+    """Parameters, standard errors (nan if unidentified), rms residual, and variance ratio of the walk."""
 
     values: Array
     errors: Array
@@ -193,7 +195,7 @@ class _Solution(NamedTuple):
 
 
 def _solve(design: Array, shown: Array, time: Array) -> _Solution:
-    """Solve design @ parameters = shown, (n, 3, p) and (n, 3), for errors that are white noise and a walk."""
+    """Solve design @ parameters = shown, (n, 3, p) and (n, 3), with white noise and a random walk."""
     scale = np.maximum(np.sqrt(np.sum(design**2, axis=(0, 1))), 1e-300)
     since = (time - time[0]) / max(float(np.mean(np.diff(time))), 1e-300)
     centred = np.eye(len(time)) - 1.0 / len(time)
@@ -216,7 +218,7 @@ class _Fit(NamedTuple):
 
 
 def _fit(design: Array, shown: Array, covariance: Array) -> _Fit:
-    """Fit for errors with this covariance of the poses, (n, n), but for a factor; each axis has errors of its own."""
+    """Fit with a covariance of the poses, (n, n), known up to a factor, and independent axes."""
     count = len(shown)
     half = np.linalg.cholesky(covariance)
     whole = np.linalg.solve(half, np.concatenate([design, shown[:, :, None]], axis=2).reshape(count, -1))

@@ -1,7 +1,7 @@
-"""Hysteresis loops: friction over position, as mean branches of forward and backward motion, and how two loops differ.
+"""Hysteresis loops: mean friction over position for both directions, and comparison of loops.
 
-A recording holds many strokes of different speeds and lengths. Each branch is the mean over distance of all samples
-that move in its direction, in bins of position; two recordings of the same motion can be compared bin by bin.
+A recording contains many strokes of different speeds and lengths. Each branch is the mean over distance of all samples
+that move in its direction, in bins of position. Two recordings of the same motion can be compared bin by bin.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from haptics.errors import ConfigurationError
 Array = NDArray[np.float64]
 
 BINS = 60
-"""Bins over the range of positions that both recordings share."""
+"""Number of bins over the range of positions that both recordings share."""
 
 FEWEST_BINS = 10
-"""Bins that both branches of both recordings need for a comparison."""
+"""Minimum number of bins that both branches of both recordings share."""
 
 _FEWEST_SAMPLES = 3
 
@@ -31,11 +31,11 @@ class Motion:
     Attributes
     ----------
     position : array
-        [rad] or [m].
+        Position [rad] or [m].
     velocity : array
-        [rad/s] or [m/s].
+        Velocity [rad/s] or [m/s].
     friction : array
-        In the direction of the velocity [N m] or [N].
+        Friction with the sign of the velocity [N m] or [N].
     """
 
     position: Array
@@ -45,7 +45,7 @@ class Motion:
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """Mean branches of a hysteresis loop, nan where a bin has too few samples.
+    """Mean branches of a hysteresis loop, nan for bins with too few samples.
 
     Attributes
     ----------
@@ -61,24 +61,24 @@ class Loop:
 
     @property
     def complete(self) -> NDArray[np.bool_]:
-        """Bins that both branches have, (BINS,)."""
+        """Mask of the bins that both branches have, (BINS,)."""
         return np.isfinite(self.forward) & np.isfinite(self.backward)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two loops over the same bins.
+    """Comparison of two loops over the same bins.
 
     Attributes
     ----------
     measured, rendered : Loop
-        The loops.
+        Compared loops.
     level : float
-        Half the mean distance of the measured branches: the level of dry friction.
+        Level of dry friction, half the mean distance of the measured branches.
     difference : float
         Rms difference of the branches, forward and backward, divided by the level.
     area_measured, area_rendered : float
-        Enclosed over the bins that both have: work of a stroke there and back [J].
+        Areas enclosed over the common bins: work of a stroke in both directions [J].
     """
 
     measured: Loop
@@ -92,8 +92,8 @@ class Comparison:
 def mean_loop(motion: Motion, edges: Array) -> Loop:
     """Return the mean branches of a motion in bins of position between the edges.
 
-    Samples, evenly spaced in time, are weighted by their speed: the means are over distance, and the area between the
-    branches is the work of a mean stroke.
+    Samples, which are evenly spaced in time, are weighted by their speed. The means are then over distance, and the
+    area between the branches is the work of a mean stroke.
     """
     place = np.digitize(motion.position, edges) - 1
     count = len(edges) - 1
@@ -114,7 +114,7 @@ def compare_loops(measured: Motion, rendered: Motion) -> Comparison:
     Raises
     ------
     ConfigurationError
-        If they share less than `FEWEST_BINS` bins, or the measured loop encloses nothing.
+        If they share fewer than `FEWEST_BINS` bins, or the measured loop encloses no area.
     """
     low = max(float(one.position.min()) for one in (measured, rendered))
     high = min(float(one.position.max()) for one in (measured, rendered))

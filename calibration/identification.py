@@ -1,4 +1,4 @@
-"""Friction identification of a joint, as one call: the choice of the model, the fit, and the parameters for a file."""
+"""Friction identification of a joint: model selection, fit, and parameters for a file."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 AUTOMATIC = "auto"
-"""Of models: the one that predicts best; of cut-offs: the one that the positions ask for."""
+"""Automatic selection of the model by prediction error, or of the cut-off from the positions."""
 
 
 @dataclass(frozen=True)
 class Wishes:
-    """How to identify friction.
+    """Options of the friction identification.
 
     Attributes
     ----------
     model : str
-        Name of the model, or ``auto``: cross-validation chooses among all.
+        Name of the model, or ``auto`` for selection by cross-validation.
     smooth : float, "auto" or None
-        Cut-off of the zero-phase smoothing that velocity and acceleration are made with [Hz]; of the positions, where
-        there are any. None takes them as they were measured.
+        Cut-off frequency of the zero-phase filter for velocity and acceleration [Hz], applied to the positions if
+        available. None uses the measured signals.
     inertia : float
-        Inertia that moves on the joint's side of the sensor [kg m^2] or [kg].
+        Moving inertia on the joint side of the sensor [kg m^2] or [kg].
     settings : FitSettings or None
-        How the fit is done.
+        Settings of the fit.
     """
 
     model: str = AUTOMATIC
@@ -50,16 +50,16 @@ class Wishes:
 
 @dataclass(frozen=True, eq=False)
 class Identified:
-    """The friction of one joint and its data.
+    """Identified friction of one joint, with its data.
 
     Attributes
     ----------
     recordings : tuple of JointRecording
-        What was measured, a recording each.
+        Recordings of the joint.
     samples : tuple of Samples
-        The same, prepared for the fit.
+        Samples of each recording, prepared for the fit.
     choice : Choice
-        The scores of the models that were tried, and the fit of the one that was chosen.
+        Scores of the compared models, and the fit of the chosen one.
     """
 
     recordings: tuple[JointRecording, ...]
@@ -68,7 +68,7 @@ class Identified:
 
     @property
     def fit(self) -> FrictionFit:
-        """The fit over all recordings."""
+        """Fit to all recordings."""
         return self.choice.fit
 
     @property
@@ -78,11 +78,11 @@ class Identified:
 
     @property
     def rotary(self) -> bool:
-        """Whether it turns."""
+        """Whether the joint is rotary."""
         return self.recordings[0].rotary
 
     def parameters(self) -> JointParameters:
-        """Return the parameters for a file."""
+        """Return the parameters for a parameter file."""
         fit, choice = self.fit, self.choice
         diagnostics = fit.diagnostics
         force = partial(key, dimension="force", rotary=self.rotary)
@@ -123,19 +123,19 @@ class Identified:
 
 
 def identify(recordings: Sequence[JointRecording], wishes: Wishes) -> Identified:
-    """Return the friction of a joint.
+    """Identify the friction of a joint.
 
     Parameters
     ----------
     recordings : sequence of JointRecording
-        Of one joint, a recording each.
+        Recordings of one joint.
     wishes : Wishes
-        How.
+        Options of the identification.
 
     Raises
     ------
     ConfigurationError
-        If a recording cannot be used, naming it, or the result is not a friction law.
+        If a recording cannot be used (the message names it), or the result is not a friction law.
     """
     from calibration.friction import MODELS, FitSettings, choose_model, joined, negative
     from haptics.settings import unknown
@@ -201,14 +201,14 @@ def samples_of(recording: JointRecording, wishes: Wishes) -> Samples:
 
 
 def smoothed(recording: JointRecording, cutoff: float | str | None) -> JointRecording:
-    """Return a recording with its velocity smoothed, and the acceleration that belongs to that.
+    """Return a recording with its velocity smoothed, and the corresponding acceleration.
 
     Parameters
     ----------
     recording : JointRecording
-        The recording.
+        Recording to smooth.
     cutoff : float, "auto" or None
-        As `Wishes.smooth`; None leaves it as it is.
+        As `Wishes.smooth`; None returns the recording unchanged.
     """
     from calibration.data.signals import best_cutoff, motion, smooth
 
@@ -227,16 +227,16 @@ def smoothed(recording: JointRecording, cutoff: float | str | None) -> JointReco
 
 @dataclass(frozen=True)
 class PredictionError:
-    """Error of predicted torques on a recording that they were not identified from.
+    """Error of predicted torques on a recording that was not used for the identification.
 
     Attributes
     ----------
     relative : float
         Root mean square error relative to the rms torque, with the offset of the parameters.
     relative_own_offset : float
-        The same with the offset that fits this recording best: the zero of a torque sensor drifts between recordings.
+        The same with the offset fitted to this recording, because the zero of a torque sensor drifts.
     offset : float
-        That offset [N m or N].
+        Offset fitted to this recording [N m or N].
     """
 
     relative: float
@@ -247,19 +247,19 @@ class PredictionError:
 def prediction_error(joint: JointParameters, samples: Samples) -> PredictionError:
     """Return the error of predicted torques on a recording.
 
-    Samples below the speed that counted as rest when the parameters were found, and saturated ones, are left out.
+    Saturated samples and samples within the dead band of the identification are excluded.
 
     Parameters
     ----------
     joint : JointParameters
-        With a friction.
+        Parameters with identified friction.
     samples : Samples
-        Another recording of the joint.
+        Samples of another recording of the joint.
 
     Raises
     ------
     ConfigurationError
-        If all samples are at rest, or accelerations are missing that the parameters need.
+        If all samples are at rest, or required accelerations are missing.
     """
     from calibration.friction import MODELS
 
@@ -283,5 +283,5 @@ def prediction_error(joint: JointParameters, samples: Samples) -> PredictionErro
 
 
 def relative_error(joint: JointParameters, samples: Samples) -> float:
-    """Return the error of `prediction_error` with the offset of the parameters."""
+    """Return the relative error of `prediction_error` with the offset of the parameters."""
     return prediction_error(joint, samples).relative

@@ -1,15 +1,15 @@
 """Convert the identified friction of a joint into a session that renders it on a haptic device.
 
 The friction is felt at a lever arm L from the axis, multiplied by a factor S: positions are L times angles, forces are
-S/L times torques. A joint that slides has L = 1. Rendered are the levels, their fall and viscosity, as a law of
-`haptics.friction`, and presliding, as an element: after a reversal a part P of the level builds up over the distance l.
+S/L times torques. A prismatic joint has L = 1. The levels, their fall and viscosity are rendered as a law of
+`haptics.friction`, and presliding as an element: after a reversal a part P of the level builds up over the distance l.
 On an impedance device `haptics.elements.classic.bristle.Iwan` has the same break-away deflections as the identified
-model; on an admittance device model D has one spring with the same dissipation. Offset, torques that depend on the
-position and inertia are not friction of the contact and are left out.
+model; on an admittance device model D has one spring with the same dissipation. Offset, position-dependent torques and
+inertia are not friction of the contact and are omitted.
 
-No law has both asymmetric levels and a Stribeck fall, and no element solves every fall (condition (15)). Then the law
-that comes closest over the recorded motion is chosen, and the session file states the difference. All means over the
-recorded motion are over distance, so that the work of the rendered friction is that of the joint.
+No law has both asymmetric levels and a Stribeck fall, and no element solves every fall (condition (15)). In these cases
+the closest law over the recorded motion is chosen, and the session file states the difference. All means over the
+recorded motion are over distance, so that the rendered friction does the same work as the friction of the joint.
 """
 
 from __future__ import annotations
@@ -46,25 +46,28 @@ COUPLING_STIFFNESS, COUPLING_DAMPING = 6000.0, 10.0
 """Virtual coupling of impedances without presliding [N/m], [N s/m]; Kikuuwe et al. 2006, section V."""
 
 LARGEST_STIFFNESS = 4000.0
-"""Largest presliding stiffness beside that coupling [N/m]: together they stay stable on a light handle."""
+"""Largest presliding stiffness parallel to that coupling [N/m], for stability on a light handle."""
 
 MASS, LARGEST_ADMITTANCE_STIFFNESS, DAMPING_RATIO = 2.0, 20_000.0, 0.3
-"""Model D: mass [kg], largest stiffness [N/m] and damping ratio. All are far inside a + 2 b < 4 of (63) at 1 kHz."""
+"""Model D: mass [kg], largest stiffness [N/m] and damping ratio.
+
+All are well inside a + 2 b < 4 of (63) at 1 kHz.
+"""
 
 PERIOD = 1e-3
 """Period for which the law is made solvable [s]; a session at a higher rate checks it again."""
 
 STRONG, WEAK, COMFORTABLE = 8.0, 0.3, 4.0
-"""Levels [N] above and below which another scale is proposed, and the level that it then has."""
+"""Break-away forces [N] above and below which another scale is proposed, and the force at that scale."""
 
 _SLOW = 0.01
-"""Speeds below this share of the highest are rest."""
+"""Speed below which the joint is at rest, as a fraction of the top speed."""
 
 _LEAST_FORCE = 1e-6
 """Smallest level of the law `asymmetric` [N]."""
 
 _SHARES = (0.0, 0.95)
-"""Range of the share of the level that Iwan's stiff element carries."""
+"""Range of the fraction of the level that Iwan's stiff element carries."""
 
 _LEFT_OUT = ("offset", "harmonic_1_cos", "harmonic_1_sin", "harmonic_2_cos", "harmonic_2_sin", "inertia")
 
@@ -76,19 +79,19 @@ _DIMENSIONS = {
     "presliding_distance": "distance",
     "inertia": "inertia",
 }
-"""Dimensions of the identified parameters; those not listed are levels."""
+"""Dimensions of the identified parameters; unlisted parameters are levels."""
 
 
 @dataclass(frozen=True)
 class Conversion:
-    """Units between a joint and the plane of a device.
+    """Unit conversion from a joint to the plane of a device.
 
     Attributes
     ----------
     rotary : bool
-        Whether the joint turns.
+        Whether the joint is rotary.
     lever_arm : float
-        Distance from the axis at which the friction is felt [m]; 1 for a joint that slides.
+        Distance from the axis at which the friction is felt [m]; 1 for a prismatic joint.
     scale : float
         Factor on all forces.
     """
@@ -99,12 +102,12 @@ class Conversion:
 
     @classmethod
     def of(cls, rotary: bool, lever_arm: float | None, scale: float = 1.0) -> Conversion:
-        """Validate a lever arm and a scale as they are given by a user.
+        """Validate a lever arm and a scale from user input.
 
         Raises
         ------
         ConfigurationError
-            If a joint that turns has no lever arm, one that slides has one, or a number is not greater than 0.
+            If a rotary joint has no lever arm, a prismatic joint has one, or a number is not greater than 0.
         """
         if rotary and lever_arm is None:
             raise ConfigurationError(
@@ -127,7 +130,7 @@ class Conversion:
         return self.scale / self.lever_arm
 
     def factor(self, dimension: str) -> float:
-        """Return the factor from a quantity of the joint, of a dimension of parameter keys, to one of the device."""
+        """Return the factor that converts a joint quantity of a given dimension to the device."""
         return {
             "force": self.force,
             "viscosity": self.force / self.lever_arm,
@@ -139,7 +142,7 @@ class Conversion:
 
 @dataclass(frozen=True)
 class SlidingFriction:
-    """Identified friction of steady sliding at the device: for v > 0 and v < 0, forces [N], viscosities [N s/m]."""
+    """Identified friction of steady sliding at the device; pairs for v > 0 and v < 0, in N and N s/m."""
 
     coulomb: tuple[float, float]
     static: tuple[float, float]
@@ -175,7 +178,7 @@ class SlidingFriction:
         return all(forward == backward for forward, backward in (self.coulomb, self.static, self.viscosity))
 
     def fall(self, speed: Array, stribeck_velocity: float) -> Array:
-        """Return the share of the fall that is left at each speed, (n,)."""
+        """Return the remaining fraction of the fall at each speed, (n,)."""
         ratio = speed / stribeck_velocity
         return np.exp(-(ratio**2) if self.gaussian else -ratio)
 
@@ -192,7 +195,7 @@ class SlidingFriction:
 
 @dataclass(frozen=True)
 class FeltFriction:
-    """The session tables that render the friction of a joint, and the statements that belong to them.
+    """Session tables that render the friction of a joint, with explanatory statements.
 
     Attributes
     ----------
@@ -228,18 +231,18 @@ def felt_friction(
     Parameters
     ----------
     joint : JointParameters
-        With a friction.
+        Joint with identified friction.
     conversion : Conversion
         Units of the joint and of the device.
     velocity : (n,) float array
         Velocities of the recorded motion [rad/s] or [m/s]; laws are compared over them.
     sources : sequence of Source, optional
-        The recordings, for the provenance.
+        Recordings, for the provenance.
 
     Raises
     ------
     ConfigurationError
-        If the friction of the joint is not known, or the recorded motion has no velocity but 0.
+        If the friction of the joint is unknown, or the recorded velocity is 0 throughout.
     """
     found = joint.known_friction()
     moved = np.asarray(velocity, float) * conversion.lever_arm
@@ -298,7 +301,7 @@ def _provenance(joint: JointParameters, conversion: Conversion, sources: Sequenc
 
 
 def read_provenance(tables: Mapping[str, Any], path: str | Path) -> tuple[str, Conversion, dict[str, float]]:
-    """Return joint, conversion and the identified parameters that are left out, from the tables of a session file.
+    """Return joint, conversion and the omitted identified parameters from the tables of a session file.
 
     Raises
     ------
@@ -336,7 +339,10 @@ def _left_out(values: Mapping[str, float], rotary: bool) -> tuple[str, ...]:
 
 
 def _elements(part: float, distance: float, level: float) -> tuple[Table, Table, tuple[str, ...]]:
-    """Return the tables of an impedance and an admittance that build up `part` [N] of a `level` [N] over a distance."""
+    """Return impedance and admittance tables that build up `part` of a `level` [N] over a distance [m].
+
+    The third value lists the approximations.
+    """
     if not (part > 1e-3 * level and distance > 0.0):
         coupling = {"stiffness": COUPLING_STIFFNESS, "damping": COUPLING_DAMPING}
         return {"model": "C", "element": coupling}, {"model": "A", "element": {"mass": MASS}}, ()
@@ -360,7 +366,8 @@ def _elements(part: float, distance: float, level: float) -> tuple[Table, Table,
             "stiff_stiffness": COUPLING_STIFFNESS,
         },
     }
-    # One spring K dissipates 2 level^2/K less than dry friction at a reversal, the identified law 2 part distance less.
+    # At a reversal, one spring K dissipates 2 level^2/K less than dry friction; the identified law 2 part distance
+    # less.
     equal = level**2 / (part * distance)
     stiffness = min(equal, LARGEST_ADMITTANCE_STIFFNESS)
     admittance = {
@@ -379,7 +386,7 @@ def _elements(part: float, distance: float, level: float) -> tuple[Table, Table,
 
 
 def _steepest_fall(form: Table, causality: Causality) -> float:
-    """Return the steepest fall of a law [N s/m] that the element of a table solves with a margin; condition (15)."""
+    """Return the steepest fall [N s/m] that satisfies condition (15) with a margin for an element."""
     law = {"name": "coulomb", "force": 1.0}
     mobility = make_element(form["model"], law, form["element"], PERIOD, causality).mobility
     return 1.0 / (SOLVABLE_MARGIN * mobility)
@@ -391,7 +398,7 @@ def _steepest_fall(form: Table, causality: Causality) -> float:
 def _closest_law(
     identified: SlidingFriction, velocity: Array, steepest: float, level: float
 ) -> tuple[Table, float, tuple[str, ...]]:
-    """Return the law that is closest over the recorded motion, its rms difference [N] and what was approximated."""
+    """Return the closest law over the recorded motion, its rms difference [N] and the approximations."""
     truth = identified.force(velocity)
 
     def error_of(table: Table) -> float:
@@ -432,7 +439,7 @@ def _closest_law(
 
 
 def _asymmetric_law(identified: SlidingFriction, velocity: Array) -> Table:
-    """Return the law with a constant level for each direction that is closest over the recorded motion."""
+    """Return the closest law over the recorded motion with a constant level for each direction."""
     viscosity = float(np.mean(identified.viscosity))
     levels = []
     for sign, coulomb in zip((1.0, -1.0), identified.coulomb, strict=True):
@@ -450,7 +457,7 @@ def _asymmetric_law(identified: SlidingFriction, velocity: Array) -> Table:
 
 
 def _symmetric_law(identified: SlidingFriction, velocity: Array, steepest: float) -> tuple[Table, tuple[str, ...]]:
-    """Return the law with the mean levels of both directions that falls at most as fast as `steepest` [N s/m]."""
+    """Return the law with the mean levels of both directions and a fall of at most `steepest` [N s/m]."""
     coulomb, static, viscosity = (
         float(np.mean(pair)) for pair in (identified.coulomb, identified.static, identified.viscosity)
     )
@@ -468,7 +475,7 @@ def _symmetric_law(identified: SlidingFriction, velocity: Array, steepest: float
     law: Law = make_law(table)
     if -law.slopes[0] <= steepest:
         return table, ()
-    # The steepest solvable fall is (steepest + viscosity) v_s / steepness: a wider one, or a smaller one, or both.
+    # The steepest solvable fall is (steepest + viscosity) v_s / steepness. Widen the fall, reduce it, or both.
     slope = (steepest + viscosity) / law.steepness  # type: ignore[attr-defined]
     measured, widest = identified.stribeck_velocity, (static - coulomb) / slope
     speed = np.abs(velocity)
@@ -543,13 +550,13 @@ def format_session(felt: FeltFriction, joint: JointParameters) -> str:
 
 
 def joint_position(recording: JointRecording) -> Array:
-    """Return the smoothed position of a joint, (n,) [rad] or [m]; from velocities it begins at 0."""
+    """Return the smoothed position of a joint, (n,) [rad] or [m]; starts at 0 without measured positions."""
     start = 0.0 if recording.position is None else float(recording.position[0])
     return np.asarray(start + recording.path)
 
 
 def format_hand(recording: JointRecording, conversion: Conversion) -> str:
-    """Return the recorded motion at the lever arm as the CSV file of a recorded hand, along the first axis."""
+    """Format the recorded motion at the lever arm as the CSV file of a recorded hand, along the x axis."""
     place = joint_position(recording) * conversion.lever_arm
     place = place - middle(place)
     rows = [f"{time:.6f},{x:.9f},0" for time, x in zip(recording.time - recording.time[0], place, strict=True)]
@@ -559,5 +566,5 @@ def format_hand(recording: JointRecording, conversion: Conversion) -> str:
 
 
 def middle(place: Array) -> float:
-    """Return the middle of the range of positions, which a recorded hand puts into the middle of the workspace."""
+    """Return the middle of the range of positions, which is mapped to the middle of the workspace."""
     return 0.5 * float(place.min() + place.max())

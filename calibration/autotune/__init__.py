@@ -1,4 +1,4 @@
-"""Tuning of a device that takes forces: what its handle is, what suits it, and where it really begins to swing."""
+"""Tuning of a force-controlled device: identified handle, suggested coupling, stability limit."""
 
 from calibration.autotune.boundary import Boundary
 from calibration.autotune.procedure import Tuned, TunedAxis, require_forces, tune

@@ -1,4 +1,4 @@
-"""What a handle does when it is pushed, computed from the commands alone, all pushes at once."""
+"""Simulated response of a handle to pushes from the commands alone, vectorized over pushes."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ Array = NDArray[np.float64]
 NAMES = ("mass", "damping", "friction", "offset", "delay")
 
 _STEP = 0.25e-3
-"""Longest step of the computed answer [s]."""
+"""Maximum time step of the simulation [s]."""
 
 
 @dataclass(frozen=True)
 class Push:
-    """What was recorded of one push along one axis.
+    """Recording of one push along one axis.
 
     Attributes
     ----------
     command : (h + n,) float array
-        The commands at its ticks, after those of the `history` ticks before it [N].
+        Commands at the ticks of the push, preceded by the commands at the `history` ticks before it [N].
     position : (n,) float array
-        Where the handle was at its ticks [m]; nan where that is not known.
+        Position of the handle at the ticks of the push [m]; nan if unknown.
     history : int
-        Ticks before it that the commands begin.
+        Number of ticks before the push that `command` includes.
     """
 
     command: Array
@@ -38,7 +38,7 @@ class Push:
 
 @dataclass(frozen=True)
 class Plant:
-    """What moves: `NAMES` say what the numbers are [kg, N s/m, N, N, s]."""
+    """Parameters of the handle in the order of `NAMES` [kg, N s/m, N, N, s]."""
 
     mass: float
     damping: float = 0.0
@@ -48,17 +48,17 @@ class Plant:
 
     @property
     def numbers(self) -> Array:
-        """The numbers in the order of `NAMES`."""
+        """Parameters in the order of `NAMES`."""
         return np.array([self.mass, self.damping, self.friction, self.offset, self.delay])
 
 
 class Answers:
-    """The pushes, arranged so that all are computed at once.
+    """Simulator of several pushes at once.
 
     Parameters
     ----------
     pushes : sequence of Push
-        At least one.
+        At least one push.
     period : float
         Time between two ticks [s].
     """
@@ -79,7 +79,7 @@ class Answers:
         self._before = before
 
     def forces(self, delay: float) -> Array:
-        """Return the mean force over each step of the computation, (steps, pushes) [N]."""
+        """Return the mean force over each step of the simulation, (steps, pushes) [N]."""
         count, step = (self.position.shape[1] - 1) * self.parts, self.period / self.parts
         time = self._before * self.period + step * np.arange(count + 1) - delay
         place = np.clip(time / self.period, 0.0, self._impulse.shape[1] - 1.001)
@@ -89,9 +89,10 @@ class Answers:
         return np.asarray(np.diff(impulse, axis=1).T / step)
 
     def simulate(self, plants: Sequence[Plant], velocity: Array) -> Array:
-        """Return the way of the handle (plants, pushes, ticks) [m] that begins with `velocity` (plants, pushes) [m/s].
+        """Return the displacement of the handle (plants, pushes, ticks) [m].
 
-        Exact for a force that is constant over a step, but for damping in a step in which the motion turns.
+        The initial `velocity` is (plants, pushes) [m/s]. The result is exact for a force that is constant over a step,
+        except for the damping in a step with a reversal.
         """
         m, b, c, g, _ = (column[:, None] for column in np.array([plant.numbers for plant in plants]).T)
         delays = [plant.delay for plant in plants]
@@ -105,12 +106,12 @@ class Answers:
         out = np.zeros((*velocity.shape, self.position.shape[1]))
         for k in range(len(force)):
             pull = force[k]
-            driven = pull - np.clip(pull, -c, c)  # of a handle that dry friction may hold
+            driven = pull - np.clip(pull, -c, c)  # for a handle that dry friction may hold
             net = np.where(v == 0.0, driven, pull - c * np.sign(v))
             after = kept * v + gain * net
             moved = way * v + push * net
             turned = v * after < 0.0
-            if turned.any():  # dry friction turns round with the motion, within the step
+            if turned.any():  # dry friction reverses with the motion, within the step
                 part = np.where(turned, v / np.where(turned, v - after, 1.0), 0.0)
                 again = gain * (1.0 - part) * driven
                 moved = np.where(turned, 0.5 * h * (part * v + (1.0 - part) * again), moved)

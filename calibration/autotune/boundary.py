@@ -1,9 +1,9 @@
-"""The stable boundary, measured: the device's own force pushes the handle against a spring and damper and lets go.
+"""Measurement of the stability limit: the device deflects its handle and releases it.
 
-A trial renders a contact that sticks (`haptics.rendering.motion.Motion.contact`). A force draws the handle off slowly,
-is taken away at once, and the handle rings. Stiffnesses rise from far below what the identified handle should stand;
-the first one that swings up ends the rise, and halving the distance (bisection) ends the search. Whatever goes farther
-than a ring of a stable contact can, lets go of the contact within that tick and is caught by soft gains.
+A trial renders a contact that sticks (`haptics.rendering.motion.Motion.contact`). A force deflects the handle slowly
+and is then removed at once, and the handle rings. The stiffness is raised from far below the predicted limit until a
+contact is unstable, and then bisected. If the handle moves farther than the ringing of a stable contact can reach, the
+contact is released within the same tick, and soft gains stop the handle.
 """
 
 from __future__ import annotations
@@ -27,30 +27,33 @@ from haptics.rendering.motion import Motion, reference
 Array = NDArray[np.float64]
 
 BEGIN = 0.3
-"""The first stiffness, in parts of what the identified handle should stand."""
+"""Initial stiffness as a fraction of the predicted limit."""
 BEYOND = 3.0
-"""No stiffness above so many times that is tried."""
+"""Maximum stiffness as a multiple of the predicted limit."""
 TRIP = 1.7
-"""How far a ring may go, in parts of the displacement that it was released from."""
+"""Maximum displacement of the ringing as a multiple of the initial deflection."""
 
 _STRENGTH = 0.35
 _FARTHEST, _FASTEST = 5e-3, 0.15
 _STOPPING = 8e-3
 _SLEW = 0.4
-"""Largest push: by force and slew rate in parts of the device's, displacement [m], speed [m/s], way to stop [m]."""
+"""Limits of the push.
+
+Force and slew rate as fractions of the device's limits, deflection [m], speed [m/s], stopping distance [m].
+"""
 _CLEARLY, _COUNTS = 2.0, 5.0
-"""A push must be stronger than dry friction by this factor, and displace by so many counts."""
+"""Minimum ratio of push to dry friction, and minimum deflection in encoder counts."""
 _CAUGHT = 0.25
-"""Time for the brake [s]."""
+"""Duration of the braking [s]."""
 _RAMP, _HOLD, _RINGS = 4.0, 3.0, 24.0
-"""Lengths of the push coming, staying, and of the ring, in periods."""
+"""Durations of the rise and the plateau of the push and of the ringing, in periods."""
 _SHORTEST, _LONGEST = 0.06, 1.5
-"""The ring is watched for so long [s]."""
+"""Minimum and maximum duration of the observed ringing [s]."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One stiffness, and what became of it."""
+    """Trial with one stiffness, and its result."""
 
     stiffness: float
     stable: bool
@@ -60,24 +63,24 @@ class Trial:
 
 @dataclass(frozen=True)
 class Boundary:
-    """The boundary of an axis at a damping.
+    """Stability limit of an axis at a given damping.
 
     Attributes
     ----------
     axis : str
-        Which one.
+        Name of the axis.
     damping : float
-        Of the contact [N s/m].
+        Damping of the contact [N s/m].
     stiffness : float or None
-        The boundary [N/m]; None where it was not found.
+        Stability limit [N/m]; None if it was not found.
     stable, unstable : float
-        The stiffest contact that held and the softest that did not [N/m]; 0 and infinity for none.
+        Highest stable and lowest unstable stiffness [N/m]; 0 and infinity if none.
     expected : float
-        What the identified handle should stand [N/m].
+        Limit predicted for the identified handle [N/m].
     doubt : str
-        Why it was not found, in words; empty where it was.
+        Reason why it was not found; empty if it was.
     trials : list of Trial
-        All of them in order.
+        All trials in order.
     """
 
     axis: str
@@ -93,7 +96,7 @@ class Boundary:
 def find_boundary(
     pusher: Pusher, plant: Plant, handle: Handle, axis: str, damping: float, before: Rows
 ) -> Generator[Motion, Rows, Boundary]:
-    """Measure the boundary of an axis at a damping of the contact [N s/m]."""
+    """Measure the stability limit of an axis at a damping of the contact [N s/m]."""
     gains = Gains.of(plant, handle.resolution, pusher.spec, pusher.period)
     search = _Search(pusher, plant, handle, axis, damping, gains)
     while (stiffness := search.next()) is not None:
@@ -106,7 +109,7 @@ def find_boundary(
 
 
 class _Search:
-    """Rises and then halves the distance."""
+    """Search for the stability limit: geometric rise, then bisection."""
 
     def __init__(self, pusher: Pusher, plant: Plant, handle: Handle, axis: str, damping: float, gains: Gains) -> None:
         self._pusher, self._plant, self._handle, self._gains = pusher, plant, handle, gains
@@ -125,7 +128,7 @@ class _Search:
         return min((one.stiffness for one in self._trials if not one.stable), default=math.inf)
 
     def next(self) -> float | None:
-        """Return the stiffness to try next, None at the end."""
+        """Return the next stiffness to try, None at the end of the search."""
         low, high, wish = self._stable, self._unstable, self._pusher.wish
         if not self._expected > 0.0:
             self._doubt = f"no stiffness should hold this axis at {self._damping:.4g} N s/m"
@@ -148,7 +151,7 @@ class _Search:
         return None if self._doubt else stiffness
 
     def _swing(self, stiffness: float) -> float:
-        """Return the frequency of the slowest-dying swing [rad/s]."""
+        """Return the frequency of the least damped oscillation [rad/s]."""
         period = self._pusher.period
         values = np.linalg.eigvals(stuck_matrix(Coupling(stiffness, self._damping, period), self._handle))
         swings = values[np.abs(np.angle(values)) > 1e-3]
@@ -157,7 +160,7 @@ class _Search:
         return float(abs(np.angle(swings[np.argmax(np.abs(swings))])) / period)
 
     def _push(self, stiffness: float) -> float:
-        """Return the force to be released from [N]."""
+        """Return the force that deflects the handle before the release [N]."""
         spec, mass = self._pusher.spec, self._plant.mass
         fastest = min(_FASTEST, _STOPPING * self._gains.brake / (TRIP * mass))
         return min(
@@ -168,7 +171,7 @@ class _Search:
         )
 
     def _unseen(self, stiffness: float) -> str:
-        """Say why nothing would be seen at a stiffness; empty if it would."""
+        """Return the reason why ringing would be unobservable at a stiffness; empty if it is observable."""
         push, step = self._push(stiffness), self._handle.resolution
         if push < _CLEARLY * self._plant.friction:
             friction = self._plant.friction
@@ -182,7 +185,7 @@ class _Search:
         return ""
 
     def trial(self, stiffness: float) -> tuple[Motion, int]:
-        """Return the motion of a trial, and the row at which it is released."""
+        """Return the motion of a trial, and the index of the release in its table."""
         period, force = self._pusher.period, self._push(stiffness)
         turn = 2.0 * math.pi / self._swing(stiffness)
         times = (EASED, max(_RAMP * turn, 0.05), max(_HOLD * turn, 0.03), min(max(_RINGS * turn, _SHORTEST), _LONGEST))
@@ -208,7 +211,7 @@ class _Search:
         return motion, rest + ramp + hold
 
     def take(self, stiffness: float, rows: Rows, release: int, length: int) -> None:
-        """Judge a trial by its rows."""
+        """Evaluate a trial from its recorded rows."""
         since = rows["tick"] - rows["tick"][0]
         first = int(since[np.argmax(rows["sticking"] != 0)])
         caught = max(round(_CAUGHT / self._pusher.period), 4)
@@ -222,13 +225,13 @@ class _Search:
         return ring_of(displacement, self._pusher.period, self._swing(stiffness), loss, self._handle.resolution)
 
     def result(self) -> Boundary:
-        """Return what was found."""
+        """Return the result of the search."""
         low, high = self._stable, self._unstable
         found = None if self._doubt or math.isinf(high) or low == 0.0 else self._between(low, high)
         return Boundary(self._axis, self._damping, found, low, high, self._expected, self._doubt, list(self._trials))
 
     def _between(self, low: float, high: float) -> float:
-        """Return where the rate crosses 0 between two stiffnesses, or their geometric mean where it is not known."""
+        """Return the stiffness of zero growth rate between two others, or their geometric mean if unknown."""
         rates = {one.stiffness: one.rate for one in self._trials}
         below, above = rates[low], rates[high]
         if math.isfinite(below) and math.isfinite(above) and below < 0.0 < above:

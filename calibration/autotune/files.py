@@ -1,4 +1,7 @@
-"""The parameter file of a tuned device, with units in the keys; `haptics.design.measured` reads what sessions need."""
+"""Parameter file of a tuned device, with units in the keys.
+
+Sessions read it with `haptics.design.measured`.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,7 @@ def axis_table(axis: TunedAxis, rate: float, velocity_lag: float) -> dict[str, A
 
 
 def boundary_table(boundary: Boundary, rate: float, velocity_lag: float) -> dict[str, Any]:
-    """Return the table of a boundary; what is not known is left out."""
+    """Return the table of a stability limit, without unknown values."""
     table: dict[str, Any] = {
         "rate_hz": rate,
         "damping_ns_per_m": boundary.damping,

@@ -1,11 +1,12 @@
-r"""A handle as it answers to pushes: mass, damping, dry friction, constant force and delay, fitted to its positions.
+r"""Identification of a handle from pushes: mass, damping, dry friction, constant force and delay.
 
-Between two ticks :math:`m \dot v = F(t - d) - g - b v - c\,\mathrm{sgn}(v)`; F is the command, which holds from tick to
-tick. The answer is computed from the commands alone and compared with the positions (output error), so that the steps
-of the encoder are noise of the positions and of nothing else. Each push begins with a place and a velocity of its own.
+Between two ticks :math:`m \dot v = F(t - d) - g - b v - c\,\mathrm{sgn}(v)`; F is the command, which is held from tick
+to tick. The response is simulated from the commands alone and compared with the positions (output error method), so
+that the quantization of the encoder affects the positions only. Each push has a separate initial position and velocity.
 
-Intervals come from how the pushes differ: the covariance is that of clusters, one push each, with which errors may
-resemble their neighbours as they like (Liang and Zeger 1986), and Student's t with as many degrees of freedom.
+Intervals are based on the differences between pushes: the covariance is cluster-robust with one push per cluster,
+within which errors may be correlated arbitrarily (Liang and Zeger 1986), with quantiles of Student's t for the
+corresponding degrees of freedom.
 """
 
 from __future__ import annotations
@@ -25,32 +26,32 @@ Array = NDArray[np.float64]
 
 CONFIDENCE = 0.95
 LONGEST_DELAY = 0.02
-"""A delay that is tried [s]."""
+"""Maximum delay [s]."""
 
 _TRIED = (0.0, 1e-3, 2e-3, 4e-3, 7e-3, 11e-3, 16e-3)
-"""Delays that a fit begins with [s]."""
+"""Initial values of the delay [s]."""
 _ROUNDS, _CONVERGED = 40, 1e-7
 _RELATIVE = {"mass": 3e-3, "damping": 0.01, "friction": 0.02, "delay": 0.01}
 _ABSOLUTE = {"damping": 0.01, "friction": 2e-3, "offset": 1e-3, "delay": 1e-5}
-"""No interval reaches less far: a real handle is this picture of it no more exactly, in parts or in its unit."""
+"""Minimum half widths of the intervals for model errors, as fractions of the value and in its unit."""
 _SEEN = 8
-"""A push of which fewer samples are known tells nothing: the machine stood still."""
+"""Minimum number of known samples of a push."""
 _DRIFT = 1e-3
-"""How fast a handle may still be when a push begins [m/s]: nothing else tells that of one which friction holds."""
+"""Prior standard deviation of the initial velocity [m/s], for pushes that friction blocks."""
 
 
 @dataclass(frozen=True)
 class PlantFit:
-    """What was found.
+    """Identified handle.
 
     Attributes
     ----------
     plant : Plant
-        The numbers.
+        Parameters.
     errors : mapping of str to float
-        Half the width of the interval of 95 % of each.
+        Half width of the 95 % interval of each parameter.
     residual : float
-        Root mean square of what is left of the positions [m].
+        Root mean square of the position residuals [m].
     """
 
     plant: Plant
@@ -58,14 +59,14 @@ class PlantFit:
     residual: float
 
     def interval(self, name: str) -> tuple[float, float]:
-        """Return the interval of 95 %; no quantity but the constant force is less than 0."""
+        """Return the 95 % interval; only the constant force may be negative."""
         value, error = getattr(self.plant, name), self.errors[name]
         low = value - error
         return (low if name == "offset" else max(low, 0.0)), value + error
 
 
 def whole(pushes: Sequence[Push], least: int = 1) -> list[Push]:
-    """Return the pushes that were seen; raise `ConfigurationError` if they are fewer than `least`."""
+    """Return the pushes with enough known samples; raise `ConfigurationError` if fewer than `least`."""
     seen = [push for push in pushes if np.isfinite(push.position).sum() >= _SEEN]
     if len(seen) < least:
         raise ConfigurationError(
@@ -78,20 +79,20 @@ def whole(pushes: Sequence[Push], least: int = 1) -> list[Push]:
 def fit_plant(
     pushes: Sequence[Push], period: float, mass: float, noise: float, tried: Sequence[float] = _TRIED
 ) -> PlantFit:
-    """Return the handle that answers like the recorded one.
+    """Fit the parameters of the handle to recorded pushes.
 
     Parameters
     ----------
     pushes : sequence of Push
-        From six on there are intervals that mean something.
+        Recorded pushes. The intervals are meaningful from six pushes on.
     period : float
         Time between two ticks [s].
     mass : float
-        What it may weigh, within a factor of some [kg].
+        Initial value of the mass [kg], correct within a small factor.
     noise : float
-        Of the positions, the step of the encoder [m].
+        Noise of the positions, the step of the encoder [m].
     tried : sequence of float
-        Delays to begin with [s].
+        Initial values of the delay [s].
     """
     answers = Answers(whole(pushes), period)
     weight = max(noise, 1e-7) / _DRIFT
@@ -104,7 +105,7 @@ def fit_plant(
 
 
 class _Search:
-    """Levenberg and Marquardt's search; places and velocities at the beginning of a push are eliminated."""
+    """Levenberg-Marquardt search; initial positions and velocities of the pushes are eliminated."""
 
     def __init__(self, answers: Answers, plant: Plant, weight: float) -> None:
         self._answers, self._plant, self._weight = answers, plant, weight
@@ -114,7 +115,7 @@ class _Search:
         self._look()
 
     def _look(self) -> None:
-        """Find the errors here and how they depend on the parameters."""
+        """Compute the residuals and their derivatives with respect to the parameters."""
         plant, answers = self._plant, self._answers
         numbers = plant.numbers
         self._steps = np.array([1e-4 * plant.mass, 1e-3 * plant.mass, 1e-3, 1e-3, 1e-5])
@@ -138,7 +139,7 @@ class _Search:
         )
 
     def go_on(self, rounds: int) -> None:
-        """Improve it, `rounds` times at most."""
+        """Iterate at most `rounds` times."""
         for _ in range(rounds):
             slopes = np.concatenate([one.slopes for one in self._clusters])
             left = np.concatenate([one.left for one in self._clusters])
@@ -147,7 +148,7 @@ class _Search:
             step = np.linalg.solve(normal + self._slowness * np.eye(len(scale)), side) / scale
             plant = _allowed(self._plant.numbers + step, self._plant)
             velocity = self._velocity + [one.velocity(step) for one in self._clusters]
-            with np.errstate(over="ignore", invalid="ignore"):  # too long a step: its cost is no number, and refused
+            with np.errstate(over="ignore", invalid="ignore"):  # too long a step has the cost nan and is rejected
                 ways = self._answers.simulate([plant], velocity[None])[0]
                 cost, before = self._cost_of(self._answers.position - ways, velocity), self.cost
             if not cost < before * (1.0 + 1e-9):
@@ -161,7 +162,7 @@ class _Search:
                 return
 
     def result(self) -> PlantFit:
-        """Return what was found, with intervals."""
+        """Return the fit with intervals."""
         normal = sum(one.slopes.T @ one.slopes for one in self._clusters)
         bread = np.linalg.pinv(normal, rcond=1e-14, hermitian=True)
         scores = np.array([one.slopes.T @ one.left for one in self._clusters])
@@ -179,7 +180,7 @@ class _Search:
 
 @dataclass(frozen=True)
 class _Cluster:
-    """One push: what is left and its slopes, without what place and velocity at its beginning explain."""
+    """Residuals and derivatives of one push after elimination of initial position and velocity."""
 
     left: Array
     slopes: Array
@@ -187,12 +188,15 @@ class _Cluster:
     shares: Array
 
     def velocity(self, step: Array) -> float:
-        """Return the change of the velocity at the beginning that goes with a step of the parameters."""
+        """Return the change of the initial velocity that belongs to a step of the parameters."""
         return float(self.own[1] - self.shares[1] @ step)
 
 
 def _eliminated(left: Array, slopes: Array, weight: float, drift: float) -> _Cluster:
-    """Eliminate place and velocity at the beginning; a `drift` in front of the `weight` of the velocity is expected."""
+    """Eliminate initial position and velocity.
+
+    The prior on the velocity adds a row with the coefficient `weight` and the residual ``-drift``.
+    """
     own = np.column_stack((np.append(np.ones(len(left)), 0.0), np.append(slopes[:, -1], weight)))
     left = np.append(left, -drift)
     rest = np.vstack((slopes[:, :-1], np.zeros(slopes.shape[1] - 1)))
@@ -202,7 +206,7 @@ def _eliminated(left: Array, slopes: Array, weight: float, drift: float) -> _Clu
 
 
 def _allowed(numbers: Array, before: Plant) -> Plant:
-    """Return the plant of these numbers, kept where it makes sense and near the one before."""
+    """Return the plant with these parameters, limited to valid values near the previous plant."""
     mass = float(np.clip(numbers[0], 0.3 * before.mass, 3.0 * before.mass))
     delay = float(np.clip(numbers[4], 0.0, LONGEST_DELAY))
     return Plant(mass, float(max(numbers[1], 0.0)), float(max(numbers[2], 0.0)), float(numbers[3]), delay)

@@ -1,7 +1,7 @@
-"""The whole of it as one procedure: identify each axis, suggest a coupling, measure where it begins to swing.
+"""Tuning procedure: identification of the axes, suggested coupling, measured stability limit.
 
-What limits the boundary is told by taking one thing away at a time from the identified handle: without its delay, the
-lag of the velocity or the sampling, how much stiffer could a contact be?
+The limiting effects are determined by removing one effect at a time from the identified handle (delay, lag of the
+velocity, sampling) and computing the gain in stable stiffness.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ from haptics.errors import ConfigurationError
 from haptics.rendering.motion import holding
 
 _UNCERTAIN = 0.25
-"""A mass or delay whose interval reaches farther than this part of it is doubtful."""
+"""Maximum relative half width of the interval of mass or delay without a doubt."""
 _MISFIT = 1.0
-"""Root mean square of what is left of the positions, in counts, above which the handle is not what it is taken for."""
+"""Maximum root mean square of the position residuals without a doubt, in encoder counts."""
 _LEAST_MISFIT = 2e-6
 _CONFIRMED = 0.8, 1.25
-"""A boundary within these parts of the expected one confirms the parameters."""
+"""Ratios of measured to predicted limit within which the parameters count as confirmed."""
 _SHORT_DELAY = 0.5
-"""A delay of less than this part of a period may be as uncertain as that."""
+"""Accepted uncertainty of the delay, as a fraction of a period."""
 _SLIGHTLY = 1.2
-"""What would gain less than this factor does not limit the boundary."""
+"""Minimum gain in stiffness for which an effect counts as limiting."""
 
 
 @dataclass(frozen=True)
 class TunedAxis:
-    """What was found of an axis.
+    """Result for one axis.
 
     Attributes
     ----------
     identified : Identified
-        Fit and encoder.
+        Fit and encoder resolution.
     boundary : Boundary or None
-        Where a contact begins to swing; None where that was not measured.
+        Measured stability limit; None if it was not measured.
     doubts : tuple of str
-        What makes the parameters doubtful, in words.
+        Reasons to doubt the parameters.
     """
 
     identified: Identified
@@ -55,22 +55,22 @@ class TunedAxis:
 
 @dataclass(frozen=True)
 class Tuned:
-    """What was found of a device.
+    """Result for a device.
 
     Attributes
     ----------
     axes : tuple of TunedAxis
-        Those that were measured.
+        Measured axes.
     handle : Handle
-        The worst axis, the one with the lowest limit at the suggested damping.
+        Worst axis, with the lowest limit at the suggested damping.
     suggestion : Suggestion
-        For that handle, from its parameters alone.
+        Suggestion for that handle, from its parameters alone.
     stiffness : float
-        What to begin with [N/m]: the suggested one, but no more than the measured boundary leaves with a margin.
+        Recommended initial stiffness [N/m]: the suggested one, limited to the measured limit with a margin.
     limited_by : tuple of str
-        What the boundary would gain by, in words.
+        Changes that would raise the limit.
     source : Source
-        The recording.
+        Recording.
     """
 
     axes: tuple[TunedAxis, ...]
@@ -82,7 +82,7 @@ class Tuned:
 
 
 def require_forces(spec: DeviceSpec) -> None:
-    """Raise `ConfigurationError` unless the device takes forces and works while nobody holds it."""
+    """Raise `ConfigurationError` unless the device accepts forces and operates without a hand on it."""
     if spec.causality is not Causality.IMPEDANCE:
         raise ConfigurationError(
             f"{spec.name} follows positions: haptics calibrate servo measures how, haptics calibrate arm the rest."
@@ -100,27 +100,27 @@ def tune(
     facts: Mapping[str, Any] | None = None,
     progress: Callable[[float], None] = lambda seconds: None,
 ) -> Tuned:
-    """Move a device by its own motors and return what suits it.
+    """Move a device with its motors and return its parameters and a suggested coupling.
 
     Parameters
     ----------
     mover : Mover
-        A device that takes forces, nobody's hand on it.
+        Device that accepts forces, with no hand on its handle.
     wish : Autotune
-        How.
+        Settings of the procedure.
     folder : Path
-        The recording, which does not exist yet.
+        Folder of the recording; must not exist.
     facts : mapping, optional
-        What the recording is to say besides.
+        Additional metadata of the recording.
     progress : callable
-        Gets the time that has gone by [s].
+        Callback with the elapsed time [s].
 
     Raises
     ------
     ConfigurationError
-        If the device takes no forces or does not answer to them.
+        If the device does not accept forces or does not respond to them.
     HapticError
-        As of `calibration.motions.drive`. What was recorded stays.
+        As in `calibration.motions.drive`. The recording is kept.
     """
     spec = mover.spec
     require_forces(spec)
@@ -130,7 +130,7 @@ def tune(
 
 
 class _Course:
-    """What is known so far."""
+    """Procedure with its intermediate results."""
 
     def __init__(self, spec: DeviceSpec, wish: Autotune, period: float) -> None:
         self._spec, self._wish, self._period = spec, wish, period
@@ -139,7 +139,7 @@ class _Course:
         self._boundaries: dict[str, Boundary] = {}
 
     def motions(self) -> Procedure:
-        """Give all motions, one after the other."""
+        """Yield all motions in sequence."""
         for axis in self._wish.measured_axes:
             self._found.append((yield from self._pusher.identify(axis)))
         if not self._wish.boundary:
@@ -151,7 +151,7 @@ class _Course:
             self._boundaries[one.axis] = yield from search
 
     def tuned(self, source: Source) -> Tuned:
-        """Return what was found."""
+        """Return the result of the procedure."""
         handle, suggestion = self._suggested()
         known = [one.stiffness for one in self._boundaries.values() if one.stiffness is not None]
         stiffness = min([suggestion.stiffness, *(one / MARGIN for one in known)])
@@ -164,12 +164,12 @@ class _Course:
         return Handle(plant.mass, plant.damping, plant.delay, one.resolution, self._spec.velocity_lag)
 
     def _suggested(self) -> tuple[Handle, Suggestion]:
-        """Return the suggestion for the axis for which it is the lowest, and that axis."""
+        """Return the axis with the lowest suggested stiffness, and its suggestion."""
         pairs = [(handle, suggest(handle, self._wish.force, self._period)) for handle in map(self._handle, self._found)]
         return min(pairs, key=lambda pair: pair[1].stiffness)
 
     def _doubts(self, one: Identified) -> tuple[str, ...]:
-        """Say what makes the parameters of an axis doubtful."""
+        """Return the reasons to doubt the parameters of an axis."""
         fit, plant = one.fit, one.fit.plant
         doubts = []
         if fit.errors["mass"] > _UNCERTAIN * plant.mass:
@@ -197,7 +197,7 @@ class _Course:
 
 
 def limits_of(handle: Handle, damping: float, period: float) -> tuple[str, ...]:
-    """Say what a contact of this damping would gain by: the largest part first."""
+    """Return the changes that would raise the stiffness limit at this damping, the most effective first."""
     limit = stiffness_limit(handle, damping, period)
     if limit <= 0.0:
         return ("damping: no stiffness is stable with it.",)

@@ -1,8 +1,8 @@
-"""Pushes: how a handle that nobody holds is moved, first by as little as it answers to, then as the fit needs it.
+"""Pushes for the identification of a free handle, from minimal forces up to those that the fit needs.
 
-A push is a force forwards, twice as long backwards, and forwards again: without friction the handle is then at rest
-where it began. Strengths and lengths differ, so that the handle goes fast and slow: that tells damping from dry
-friction. Where it drifts all the same, soft gains bring it back between the rounds.
+A push is a force forwards, twice as long backwards, and forwards again, so that without friction the handle returns to
+rest at its initial position. Strengths and durations vary, so that speeds vary, which separates damping from dry
+friction. Soft gains return a drifting handle to the middle between the rounds.
 """
 
 from __future__ import annotations
@@ -29,34 +29,38 @@ Array = NDArray[np.float64]
 Found = Generator[Motion, Rows, "Identified"]
 
 _TINY, _GROWTH = 0.004, 1.5
-"""The first push of all, in parts of the largest force, and how much stronger the next one is."""
+"""First push as a fraction of the maximum force, and growth factor of the following pushes."""
 _FIRST_TIME, _REST = 0.025, 0.06
-"""How long it pushes to either side, and how long the handle is left alone after any push [s]."""
+"""Duration of each half of the first pushes, and pause after every push [s]."""
 _ENOUGH, _COUNTS = 1.5e-3, 30.0
-"""The handle answers when it moved so far [m], and by so many counts of the encoder."""
+"""Minimum response of the handle in m and in encoder counts."""
 _SHORTEST, _LONGEST = 0.015, 0.06
 _SLOWEST = 0.08
-"""Lengths of the pieces of a push [s], and the slowest push in parts of the fastest."""
+"""Range of the duration of a push segment [s], and speed of the slowest push relative to the fastest."""
 _ROUNDS, _FEWEST = 4, 8
-"""Parts in which they are given, and how many there must be at least: of fewer no interval can be told."""
+"""Number of rounds, and minimum number of pushes for an interval."""
 _QUICKNESS, _CAREFUL = 0.2, 2e-3
-"""Natural frequency of the soft gains times the delay, to which something is added in case it was found too short."""
+"""Product of the natural frequency of the soft gains and the delay, and margin added to the delay [s]."""
 _BRAKE, _SURE = 0.3, 5e-4
-"""A damper that is late stops a mass soonest with about so much of the mass over its delay; added to the delay [s]."""
+"""Optimal brake damping as a fraction of mass over delay, and margin added to the delay [s]."""
 _BUZZ = 0.08
-"""What a count of the encoder may make of the soft gains' force, in parts of the largest force."""
+"""Maximum force per encoder count through the soft gains, as a fraction of the maximum force."""
 _SHORTLY = 3.0
-"""The brake may buzz so much more, for it is soon over."""
+"""Factor by which the brake may exceed that limit, because it acts only briefly."""
 EASED = 0.15
-"""Time in which a change of motions eases in, with a margin: a push that is not given whole leaves a velocity [s]."""
+"""Pause before a push [s], longer than the fade-in, because a partly applied push leaves a velocity."""
 _SHORTEST_WAYS, _LATTICE, _FINEST = 0.02, 0.05, 1e-9
-"""Quantile of the ways between samples that is a step; misfit of places to multiples of it [steps]; none at all [m]."""
+"""Criteria for the encoder step.
+
+Quantile of the distances between samples that estimates the step; maximum deviation from its multiples [steps]; minimum
+step [m].
+"""
 _ASTRAY = 0.5
 
 
 @dataclass(frozen=True)
 class Gains:
-    """A soft controller that a delay does not make swing: stiffness [N/m], damping [N s/m].
+    """Soft controller that is stable despite a delay: stiffness [N/m], damping [N s/m].
 
     ``brake`` is the damping that stops a handle soonest [N s/m], ``load`` the constant force that holds it [N].
     """
@@ -68,7 +72,7 @@ class Gains:
 
     @classmethod
     def of(cls, plant: Plant, resolution: float, spec: DeviceSpec, period: float) -> Gains:
-        """Return gains for what is known so far."""
+        """Return the gains for the parameters identified at this point."""
         late = plant.delay + spec.velocity_lag + 1.5 * period
         frequency = _QUICKNESS / (late + plant.delay + _CAREFUL)
         most = _BUZZ * spec.max_force * period / max(resolution, 1e-12)
@@ -80,7 +84,7 @@ class Gains:
 
 @dataclass(frozen=True)
 class Identified:
-    """What was found of an axis: the fit, the step of the encoder [m] and by how much it may be another."""
+    """Result for one axis: fit, encoder step [m] and its uncertainty [m]."""
 
     axis: str
     fit: PlantFit
@@ -89,14 +93,14 @@ class Identified:
 
 
 class Pusher:
-    """Moves the handle of a device by forces and finds out how it answers.
+    """Generator of motions that identify a handle by forces.
 
     Parameters
     ----------
     spec : DeviceSpec
-        The data sheet. What it says of mass, damping, delay and resolution is not looked at.
+        Data sheet. Its mass, damping, delay and resolution are ignored.
     wish : Autotune
-        How far and how hard.
+        Limits of the motions.
     period : float
         Time between two ticks [s].
     """
@@ -114,12 +118,12 @@ class Pusher:
         )
 
     def identify(self, axis: str) -> Found:
-        """Move along an axis and return what was found of it.
+        """Identify one axis; yields the motions and returns the result.
 
         Raises
         ------
         ConfigurationError
-            If the handle does not answer.
+            If the handle does not respond.
         """
         number = AXES.index(axis)
         held = yield self.move(holding(_REST, self.period), relative=True, label=f"rest {axis}")
@@ -150,7 +154,7 @@ class Pusher:
         return Identified(axis, fit, *step_of(every, number))
 
     def centre(self, gains: Gains, number: int, before: Rows) -> Generator[Motion, Rows, None]:
-        """Bring the handle to the middle, softly; of axis `number` the constant force is known."""
+        """Move the handle softly to the middle; the constant force of axis `number` is compensated."""
         way = approach(known_rows(before)["position"][-1], self.middle, self.period)
         rest = reference(np.tile(self.middle, (math.ceil(0.3 / self.period), 1)))
         table = np.concatenate((reference(*way), rest)) if len(way[0]) else rest
@@ -164,7 +168,7 @@ class Pusher:
         )
 
     def _first(self, number: int, axis: str) -> Generator[Motion, Rows, tuple[list[Push], Rows]]:
-        """Push harder and harder, to and fro, until the handle answers."""
+        """Push with increasing force in alternating directions until the handle responds."""
         pushes: list[Push] = []
         force, most = _TINY * self.spec.max_force, self.wish.strength * self.spec.max_force
         seen: list[Rows] = []
@@ -187,7 +191,7 @@ class Pusher:
         return whole(pushes)[-8:], every
 
     def _guess(self, pushes: list[Push]) -> float:
-        """Return the mass by what the last push moved."""
+        """Return an estimate of the mass from the displacement of the last push."""
         last = pushes[-1]
         moved = max(float(np.nanmax(last.position) - np.nanmin(last.position)), 1e-6)
         return float(np.clip(np.abs(last.command).max() * _FIRST_TIME**2 / moved, 1e-3, 50.0))
@@ -222,9 +226,9 @@ def _doublet(ticks: int, force: float) -> Array:
 
 
 def cut(rows: Rows, starts: list[int], length: int, number: int, period: float) -> list[Push]:
-    """Return the pushes of a motion that began at these rows of its table, (length).
+    """Return the pushes of a motion that began at the rows `starts` of its table, which has `length` rows.
 
-    Ticks that were missed, or whose sample could not be used, have no position.
+    Missed ticks and ticks with an invalid sample have the position nan.
     """
     first = int(rows["tick"][np.argmax(rows["sticking"] != 0)]) - length + 1
     tick, known = rows["tick"] - rows["tick"][0], usable_rows(rows)
@@ -244,17 +248,17 @@ def cut(rows: Rows, starts: list[int], length: int, number: int, period: float) 
 
 
 def span(rows: Rows, number: int) -> float:
-    """Return how far apart the places along an axis are that were seen [m]."""
+    """Return the range of the positions along an axis [m]."""
     places = usable_rows(rows)["position"][:, number]
     return float(np.ptp(places)) if len(places) else 0.0
 
 
 def step_of(rows: list[Rows], number: int) -> tuple[float, float]:
-    """Return the step of the encoder [m] and by how much it may be another.
+    """Return the step of the encoder and its uncertainty [m].
 
-    It is the shortest way between two samples. Where all places along the axis are multiples of about that, these tell
-    it exactly; behind a linkage or turned axes they are not, and it may be half as much or twice. (0, 0) where there is
-    no shortest way.
+    The step is the shortest distance between two samples. If all positions along the axis are multiples of
+    approximately that distance, they determine it precisely. Behind a linkage or with rotated axes they are not, and
+    the step is uncertain by a factor of two. Returns (0, 0) without a minimum distance.
     """
     known = [usable_rows(one)["position"] for one in rows]
     ways = np.concatenate([np.hypot(*np.diff(one, axis=0).T) for one in known])

@@ -1,7 +1,7 @@
-r"""How a released contact rings: the rate at which its swing grows or dies out, from what was seen of it.
+r"""Growth or decay rate of the oscillation of a released contact, estimated from its displacement.
 
-The swing is demodulated at its own frequency, window by window. Dry friction takes the same from every period,
-:math:`4 c / (m w^2)`, whatever the swing; what is left is the rate of the linear loop, which large swings have.
+The oscillation is demodulated at its frequency in consecutive windows. Dry friction reduces the amplitude by
+:math:`4 c / (m w^2)` per period, independent of the amplitude; the remaining change is the rate of the linear loop.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 FEW_COUNTS = 2.0
-"""A swing of fewer counts of the encoder than this tells nothing."""
+"""Minimum amplitude of a usable oscillation, in encoder counts."""
 
 _PERIODS, _SHORTEST = 2.0, 8
-"""Length of a window in periods of the swing, and in ticks at least."""
+"""Length of a window in periods of the oscillation, and its minimum in ticks."""
 
 _NYQUIST = 0.1
-"""A swing that is nearer to the Nyquist frequency is taken to be there [rad per tick]."""
+"""Minimum distance of the oscillation from the Nyquist frequency [rad per tick]."""
 
 
 @dataclass(frozen=True)
 class Ring:
-    """What was seen.
+    """Observed oscillation.
 
     Attributes
     ----------
     rate : float
-        At which the swing grows [1/s]; less than 0 where it dies out, nan where too little of it was seen.
+        Growth rate [1/s]; negative for decay, nan if too little was observed.
     frequency : float
-        Of the swing [rad/s].
+        Frequency of the oscillation [rad/s].
     windows : int
-        From so many windows.
+        Number of windows used.
     """
 
     rate: float
@@ -44,25 +44,25 @@ class Ring:
 
 
 def ring_of(displacement: Array, period: float, frequency: float, loss: float, step: float) -> Ring:
-    """Return the rate of a swing.
+    """Return the growth rate of an oscillation.
 
     Parameters
     ----------
     displacement : (n,) float array
-        At each tick after the release [m].
+        Displacement at each tick after the release [m].
     period : float
         Time between two ticks [s].
     frequency : float
-        What is expected [rad/s].
+        Expected frequency [rad/s].
     loss : float
-        What dry friction takes from the amplitude, times the square of the frequency [m/s^2 per period], 4 c/m.
+        Amplitude loss by dry friction times the square of the frequency, 4 c/m [m/s^2 per period].
     step : float
-        Of the encoder [m].
+        Step of the encoder [m].
     """
     if len(displacement) < 2 * _SHORTEST:
         return Ring(math.nan, frequency, 0)
     w = _frequency(displacement, period, frequency)
-    apart = min(w * period, max(math.pi - w * period, _NYQUIST))  # from its image about the Nyquist frequency, too
+    apart = min(w * period, max(math.pi - w * period, _NYQUIST))  # also from the image about Nyquist
     length = max(math.ceil(_PERIODS * 2.0 * math.pi / apart), _SHORTEST)
     hop = max(length // 2, 1)
     if len(displacement) < 2 * length:
@@ -82,7 +82,7 @@ def ring_of(displacement: Array, period: float, frequency: float, loss: float, s
 
 
 def _frequency(displacement: Array, period: float, expected: float) -> float:
-    """Return the frequency of the largest swing within a factor of 2 of what is expected [rad/s]."""
+    """Return the frequency of the largest spectral line within a factor of 2 of the expected one [rad/s]."""
     size = 8 * max(len(displacement), 16)
     early = displacement[: max(len(displacement) // 2, 16)]
     spectrum = np.abs(np.fft.rfft((early - early.mean()) * np.hanning(len(early)), size))
@@ -94,6 +94,6 @@ def _frequency(displacement: Array, period: float, expected: float) -> float:
 
 
 def _leading(good: NDArray[np.bool_]) -> int:
-    """Return how many of the first are good."""
+    """Return the number of leading True values."""
     bad = np.flatnonzero(~good)
     return int(bad[0]) if len(bad) else len(good)

@@ -1,4 +1,4 @@
-"""What a person can choose about the tuning of a device: how far and how hard it may be moved, and what is asked."""
+"""Settings of the tuning of a device: limits of the motion, and scope of the measurement."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from haptics.settings import bounded, check, choice, documented, flag
 
 AXES = ("x", "y")
 TABLE = "autotune"
-"""Name of the table of these settings."""
+"""Name of the settings table."""
 
 
 @documented
 @dataclass(frozen=True)
 class Autotune:
-    """How a device is tuned."""
+    """Settings of the tuning."""
 
     force: float = bounded(
         4.0, minimum=0.01, maximum=100.0, unit="N", doc="friction force that the suggestion is to render"
@@ -37,5 +37,5 @@ class Autotune:
 
     @property
     def measured_axes(self) -> tuple[str, ...]:
-        """Names of the axes that are measured."""
+        """Names of the measured axes."""
         return AXES if self.axes == "both" else (self.axes,)

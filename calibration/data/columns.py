@@ -1,6 +1,6 @@
-"""How columns of measurements are named: the quantity, then its unit, ``velocity_rad_per_s``.
+"""Names of measurement columns: quantity and unit, such as ``velocity_rad_per_s``.
 
-Before that may stand the joint, with a dot: ``knee.torque_nm``. Units are turned into SI here and nowhere else.
+The name of the joint may precede, separated by a dot: ``knee.torque_nm``. All unit conversions to SI are made here.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ UNITS: Mapping[str, Mapping[str, tuple[float, str]]] = {
     "current": {"a": (1.0, EITHER), "ma": (1e-3, EITHER)},
     "voltage": {"v": (1.0, EITHER), "mv": (1e-3, EITHER)},
 }
-"""Of every quantity: the units, what one of each is in SI, and whether a joint that has it turns or slides."""
+"""Units of every quantity, with the factor to SI and the kind of joint (rotary, prismatic or either)."""
 
 EFFORTS = ("torque", "force")
 DRIVES = ("pwm", "current", "voltage")
@@ -36,12 +36,12 @@ _SI = {"ma": "a", "mv": "v"}
 
 @dataclass(frozen=True)
 class Column:
-    """What the name of a column says.
+    """Parsed name of a column.
 
     Attributes
     ----------
     joint : str
-        Which joint, empty if the name does not say.
+        Name of the joint, empty if absent.
     quantity : str
         One of `UNITS`.
     unit : str
@@ -54,17 +54,17 @@ class Column:
 
     @property
     def factor(self) -> float:
-        """What one of its units is in SI."""
+        """Conversion factor to SI."""
         return UNITS[self.quantity][self.unit][0]
 
     @property
     def kind(self) -> str:
-        """Whether a joint that has it turns or slides, or may do either."""
+        """Kind of the joint: `TURNING`, `SLIDING` or `EITHER`."""
         return UNITS[self.quantity][self.unit][1]
 
     @property
     def si_unit(self) -> str:
-        """Its unit in SI, where there is a choice of them: that of what drives the motor."""
+        """Unit after conversion to SI; relevant for drive signals, which have several units."""
         return _SI.get(self.unit, self.unit)
 
     def __str__(self) -> str:
@@ -73,12 +73,12 @@ class Column:
 
 
 def parse_column(name: str) -> Column | None:
-    """Return what the name of a column says, None if it is no measurement of ours."""
+    """Parse the name of a column; return None if it is not a known measurement."""
     joint, _, rest = name.strip().rpartition(".")
     quantity, _, unit = rest.lower().partition("_")
     return Column(joint, quantity, unit) if unit in UNITS.get(quantity, {}) else None
 
 
 def names_of(quantities: Iterable[str]) -> str:
-    """Return the names that columns of these quantities may have, for messages."""
+    """Return the possible names of columns with these quantities, for messages."""
     return ", ".join(f"{quantity}_{unit}" for quantity in quantities for unit in UNITS[quantity])

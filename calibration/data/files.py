@@ -1,4 +1,4 @@
-"""Columns of numbers from the files that people have: CSV, NPZ, and our own recordings."""
+"""Numeric columns from CSV files, NPZ files and recordings of this project."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ Series = NDArray[np.float64]
 Columns = dict[str, Series]
 
 MOST_COLUMNS = 1000
-"""Columns that an array of joints may have; one with more is no such array."""
+"""Maximum number of columns of an array with one column per joint."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where a measurement comes from.
+    """Origin of a measurement.
 
     Attributes
     ----------
     path : str
         File or folder.
     sha256 : str
-        Of the bytes that were read.
+        Hash of the file content.
     device : str
-        What was measured, as far as the file says it.
+        Measured device, if the file states it.
     """
 
     path: str
@@ -44,16 +44,16 @@ class Source:
 
 @dataclass(frozen=True, eq=False)
 class RawColumns:
-    """The columns of a file as they are in it.
+    """Columns of a file before conversion.
 
     Attributes
     ----------
     source : Source
-        Where they come from.
+        Origin of the columns.
     columns : dict
         Names to values, (n,) float arrays.
     place : str
-        Which joint is being looked at, for messages.
+        Present joint, for messages.
     """
 
     source: Source
@@ -61,11 +61,11 @@ class RawColumns:
     place: str = ""
 
     def of_joint(self, joint: str) -> RawColumns:
-        """Return the same, with messages that name the joint."""
+        """Return a copy whose messages name the joint."""
         return replace(self, place=joint)
 
     def error(self, message: str) -> ConfigurationError:
-        """Return the error that says what is wrong with the file."""
+        """Return an error that names the file and the joint."""
         joint = f", joint {self.place}" if self.place else ""
         return ConfigurationError(f"{self.source.path}{joint}: {message}.")
 
@@ -78,12 +78,12 @@ def read_columns(path: str, names: Mapping[str, str]) -> RawColumns:
     path : str
         A CSV file, an NPZ file, or the folder of a recording.
     names : mapping
-        Names of ours to names in the file (``NAME``, or ``NAME:COLUMN`` for an array with several).
+        Standard names to names in the file (``NAME``, or ``NAME:COLUMN`` for an array with several columns).
 
     Raises
     ------
     ConfigurationError
-        If it cannot be read, or a name is not in it.
+        If the file cannot be read, or a name is missing.
     """
     file = Path(path)
     if file.is_dir():
@@ -114,7 +114,7 @@ def _csv(path: str) -> Columns:
 
 
 def _npz(path: str) -> Columns:
-    """Return the columns of an NPZ file; those of a two-dimensional array get the number of the joint before them."""
+    """Return the columns of an NPZ file; two-dimensional arrays give one column per joint."""
     columns: Columns = {}
     for name, array in read_npz(path).items():
         if array.dtype.kind not in "fiu":
@@ -127,14 +127,14 @@ def _npz(path: str) -> Columns:
 
 
 def _numbered(name: str, column: int) -> str:
-    """Return what a column of a two-dimensional array is called: ours by the number of its joint, others by theirs."""
+    """Return the name of an array column: joint number first for known names, index last for others."""
     return f"{column + 1}.{name}" if parse_column(name) is not None else f"{name}:{column}"
 
 
 def _recording(folder: Path) -> tuple[Columns, Path, str]:
-    """Return both axes of a recording, made on a device that takes forces and whose handle nobody held.
+    """Return both axes of a recording of a force-controlled device whose handle was free.
 
-    Only the columns that are needed are in memory. With them come the file of the ticks and the name of the device.
+    Only the required columns are loaded. Also returns the file of the ticks and the name of the device.
     """
     from haptics.device import Causality
     from haptics.recording.recording import Recording
@@ -153,7 +153,8 @@ def _recording(folder: Path) -> tuple[Columns, Path, str]:
         part = slice(place, place + len(rows))
         columns["time_s"][part] = rows["time"]
         for number, axis in enumerate("xy"):
-            # A joint gives minus what moves it: what reaches its mass is that less the friction.
+            # The effort of a joint is minus the driving force: the driving force less the friction accelerates the
+            # mass.
             columns[f"{axis}.force_n"][part] = -(rows["command"][:, number] + rows["force"][:, number])
             columns[f"{axis}.velocity_m_per_s"][part] = rows["velocity"][:, number]
             columns[f"{axis}.position_m"][part] = rows["position"][:, number]
@@ -163,7 +164,7 @@ def _recording(folder: Path) -> tuple[Columns, Path, str]:
 
 
 def _renamed(path: str, columns: Columns, names: Mapping[str, str]) -> Columns:
-    """Return the columns with the names that a person gave to some of them; the others keep theirs."""
+    """Return the columns with the user's assignments applied; other columns keep their names."""
     renamed = {name: values for name, values in columns.items() if name not in names.values()}
     for ours, theirs in names.items():
         if parse_column(ours) is None:

@@ -1,4 +1,4 @@
-"""A recording of one joint: what was measured, and the derived signals that friction models are fitted to."""
+"""Recording of one joint: measured signals, and derived signals that friction models are fitted to."""
 
 from __future__ import annotations
 
@@ -16,68 +16,68 @@ from haptics.errors import ConfigurationError
 Array = NDArray[np.float64]
 
 LEAST = 100
-"""Samples that are needed to choose terms."""
+"""Minimum number of samples for the selection of terms."""
 UNNAMED = "joint"
-"""What a joint is called that has no name in its file."""
+"""Name of a joint without a name in its file."""
 CUTOFF = 20.0
-"""Where half of the velocity's amplitude is taken for ripple and half for the motion [Hz]."""
+"""Cut-off frequency between motion and ripple of the velocity, at half amplitude [Hz]."""
 _SIGNALS = (
     *("time", "velocity", "effort", "position", "acceleration", "load", "published"),
     *("drive", "instrument", "reference"),
 )
 _AT_REST, _START = 0.02, 0.1
-"""At rest is slower than this share of the highest speed; the start is so long [s]."""
+"""Maximum speed at rest as a fraction of the top speed; duration of the start [s]."""
 _BOTH_WAYS = 0.02
-"""Share of the samples that has to move in a direction."""
+"""Minimum fraction of samples that move in each direction."""
 _GLIDE = 1e-3
 _GAP = 10.0
-"""Longest time between samples over which a velocity is integrated, in median times between samples."""
+"""Maximum time between samples for the integration of a velocity, in median sample intervals."""
 _MOVED_OFF, _NOT_YET = 0.3, 0.1
-"""Shares of a distance: by then the direction of the motion is clear; before that the joint still stood."""
+"""Fractions of a distance above which the direction is known, and below which the joint is at rest."""
 
 
 @dataclass(frozen=True, eq=False)
 class JointRecording:
-    """A recording of one joint, or slide, in SI units.
+    """Recording of one rotary or prismatic joint, in SI units.
 
     Attributes
     ----------
     joint : str
-        Its name.
+        Name of the joint.
     rotary : bool
-        Whether it turns (rad, N m) or slides (m, N).
+        Whether the joint is rotary (rad, N m) or prismatic (m, N).
     time : (n,) float array
-        When the samples were taken, increasing [s].
+        Times of the samples, increasing [s].
     velocity : (n,) float array
-        As measured [rad/s] or [m/s].
+        Measured velocity [rad/s] or [m/s].
     effort : (n,) float array
-        Torque [N m] or force [N] that the joint gives: minus the friction F where nothing drives it and it carries no
-        load (Guedelha et al. 2018, (19)).
+        Torque [N m] or force [N] that the joint exerts: minus the friction F if it is not driven and carries no load
+        (Guedelha et al. 2018, (19)).
     source : Source
-        Where it comes from.
+        Origin of the recording.
     acceleration, position : (n,) float array or None
-        As far as they were measured, or commanded.
+        Measured or commanded values, None if unknown.
     load : (n,) float array or None
-        The part of minus the effort that is known not to be friction: inertia, gravity and the like. None: nothing.
+        Known part of minus the effort that is not friction, such as inertia and gravity; None for zero.
     published : (n,) float array or None
-        The friction that others have identified, at this velocity, to compare with.
+        Friction at this velocity as identified by other authors, for comparison.
     drive : (n,) float array or None
         Command to the motor.
     drive_unit : str
-        Its unit: ``percent``, ``count``, ``duty``, ``a`` or ``v``.
+        Unit of the drive: ``percent``, ``count``, ``duty``, ``a`` or ``v``.
     instrument : (n,) float array or None
-        The acceleration without noise to speak of (`calibration.data.signals.Motion`).
+        Acceleration with negligible noise (`calibration.data.signals.Motion`).
     velocity_noise : float or None
-        Standard deviation of the error of the velocity, where it is known [rad/s] or [m/s].
+        Standard deviation of the velocity error, if known [rad/s] or [m/s].
     reference : (n,) float array or None
-        The position that a controller was to keep, where the motion was commanded.
+        Position reference of the controller, for commanded motion.
     cutoff : float or None
-        Of the filter that the effort went through, where it did [Hz].
+        Cut-off frequency of the filter of the effort, if any [Hz].
 
     Raises
     ------
     ConfigurationError
-        Where lengths differ, a number is not finite or times do not increase.
+        If lengths differ, a number is not finite or times do not increase.
     """
 
     joint: str
@@ -118,27 +118,28 @@ class JointRecording:
 
     @property
     def duration(self) -> float:
-        """From the first sample to the last [s]."""
+        """Time from the first to the last sample [s]."""
         return float(self.time[-1] - self.time[0])
 
     @property
     def where(self) -> str:
-        """The file and the joint, for messages."""
+        """File and joint, for messages."""
         return self.source.path if self.joint == UNNAMED else f"{self.source.path}, joint {self.joint}"
 
     def error(self, message: str) -> ConfigurationError:
-        """Return the error that says what is wrong with it."""
+        """Return an error that names the file and the joint."""
         return ConfigurationError(f"{self.where}: {message}.")
 
     def part(self, first: float, last: float) -> JointRecording:
-        """Return the samples between two shares of its length, 0 to 1."""
+        """Return the samples between two fractions of the length, 0 to 1."""
         cut = slice(*(round(share * len(self)) for share in (first, last)))
         return replace(self, **{name: getattr(self, name)[cut] for name in _SIGNALS if getattr(self, name) is not None})
 
     def require_terms(self) -> None:
-        """Raise a `ConfigurationError` where terms of friction cannot be told apart.
+        """Raise `ConfigurationError` if terms of friction are not identifiable.
 
-        There are too few samples, the velocity never changes, or nothing was measured that errors could be relative to.
+        This is the case with too few samples, a constant velocity, or zero effort, to which errors could not be
+        relative.
         """
         if len(self) < LEAST:
             raise self.error(f"{len(self)} samples are too few to choose terms; must be at least {LEAST}")
@@ -149,32 +150,32 @@ class JointRecording:
 
     @cached_property
     def friction(self) -> Array:
-        """What opposed the motion, with the direction of the velocity: minus the effort, without the load."""
+        """Opposing force or torque, with the sign of the velocity: minus the effort, without the load."""
         return -self.effort if self.load is None else -self.effort - self.load
 
     @cached_property
     def saturation(self) -> Saturation | None:
-        """The limits of the sensor that the effort reached, if any."""
+        """Limits of the sensor that the effort reached, None if none."""
         return find_saturation(self.effort)
 
     @property
     def _ripple_cutoff(self) -> float:
-        """The cut-off between motion and ripple, below half the sampling rate [Hz]."""
+        """Cut-off frequency between motion and ripple, below half the sampling rate [Hz]."""
         return min(CUTOFF, 0.4 / float(np.median(np.diff(self.time))))
 
     @cached_property
     def smooth_velocity(self) -> Array:
-        """The motion without ripple."""
+        """Velocity without ripple."""
         return smooth(self.time, self.velocity, self._ripple_cutoff)
 
     @cached_property
     def ripple(self) -> Array:
-        """What the velocity has above the cut-off."""
+        """Velocity component above the cut-off frequency."""
         return self.velocity - self.smooth_velocity
 
     @cached_property
     def path(self) -> Array:
-        """The position, smoothed, from 0 on."""
+        """Smoothed position, starting at 0."""
         if self.position is not None:
             place = smooth(self.time, self.position, self._ripple_cutoff)
             return np.asarray(place - place[0])
@@ -183,7 +184,7 @@ class JointRecording:
 
     @property
     def displacement(self) -> Array | None:
-        """The position as measured, or the integral of the velocity; None where that has gaps."""
+        """Measured position, or the integral of the velocity; None if the times have gaps."""
         if self.position is not None:
             return self.position
         steps = np.diff(self.time)
@@ -193,37 +194,37 @@ class JointRecording:
 
     @cached_property
     def travel(self) -> Array:
-        """How far it has gone, there and back, since the first sample."""
+        """Path length since the first sample, including reversals."""
         return np.concatenate(([0.0], np.cumsum(np.abs(np.diff(self.path)))))
 
     @cached_property
     def known_acceleration(self) -> Array:
-        """The acceleration, measured or derived."""
+        """Measured acceleration, or the derivative of the smoothed velocity."""
         return np.gradient(self.smooth_velocity, self.time) if self.acceleration is None else self.acceleration
 
     @property
     def top_speed(self) -> float:
-        """The highest speed."""
+        """Maximum speed."""
         return float(np.abs(self.smooth_velocity).max())
 
     @property
     def both_ways(self) -> bool:
-        """Whether it moves forward and backward: in one direction friction cannot be told from an offset."""
+        """Whether the joint moves in both directions; otherwise friction and offset are not separable."""
         slow = _AT_REST * self.top_speed
         return all(float(np.mean(sign * self.smooth_velocity > slow)) > _BOTH_WAYS for sign in (1.0, -1.0))
 
     @cached_property
     def starts_at_rest(self) -> bool:
-        """Whether it stood when the recording began."""
+        """Whether the joint is at rest at the start of the recording."""
         first = self.time <= self.time[0] + _START
         return bool(np.abs(self.smooth_velocity[first]).max() < _AT_REST * self.top_speed)
 
     def direction(self, width: float | None = None) -> Array:
-        """Return the sign of the velocity, with a smooth change over a width of velocity."""
+        """Return the sign of the velocity, with a smooth transition over a width of velocity."""
         return np.tanh(self.smooth_velocity / (_GLIDE * self.top_speed if width is None else width))
 
     def direction_from_rest(self, distance: float) -> Array:
-        """Return the direction, where it still stood that of the motion to come."""
+        """Return the direction of motion; during the initial rest, the direction of the motion that follows."""
         gone = np.abs(self.path) > _MOVED_OFF * distance
         began = int(np.argmax(gone)) if gone.any() else len(self) - 1
         before = self.travel < _NOT_YET * distance

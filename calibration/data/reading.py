@@ -1,4 +1,4 @@
-"""Recordings of joints from files of any kind."""
+"""Reader of joint recordings from all supported files."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ def read_joint_recordings(
     Parameters
     ----------
     path : str or Path
-        A table (`calibration.data.tables`): a CSV or NPZ file, or the folder of a recording. Or a serial robot's NPZ
-        file (`calibration.data.serial_robot`), of which the joints are called 1, 2, ...
+        Table (`calibration.data.tables`): a CSV or NPZ file, or the folder of a recording. Or an NPZ file of a serial
+        robot (`calibration.data.serial_robot`), whose joints are named 1, 2, ...
     columns : mapping, optional
-        Names of ours to names in the file, where a table has others: ``{"torque_nm": "motor_torque:0"}``, with a colon
-        and the number of the column for arrays that have several.
+        Standard names to names in the table, if they differ: ``{"torque_nm": "motor_torque:0"}``, with a colon and the
+        column number for arrays with several columns.
     joints : tuple of str, optional
-        Only these joints, in this order; all of them if not given.
+        Names of the joints to return, in this order; by default all.
 
     Raises
     ------
     ConfigurationError
-        If it cannot be used, naming the file.
+        If the file cannot be used; names the file.
     """
     if not _is_robot(path):
         return read_table(path, columns, joints)

@@ -1,4 +1,4 @@
-"""Limits of the range of a sensor, found in its measurements."""
+"""Detection of sensor saturation in measurements."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 _SHARE, _RUN = 0.005, 3
-"""Share of the samples at a value, and length of runs, from which on the value may be a limit of the sensor."""
+"""Minimum fraction of samples at a value, and minimum length of their runs, for a sensor limit."""
 _REPEATED = 0.2
-"""Share of other samples that repeat the value before them, relative to that at the limit, below which it is one."""
+"""Maximum rate of repeated values among other samples, relative to the rate at the limit."""
 _NEAR = 0.8
-"""Values from this share of the limit on are near it: a signal that is clipped also takes such values."""
+"""Fraction of the limit above which values are near it. A clipped signal also takes such values."""
 
 
 @dataclass(frozen=True)
 class Saturation:
-    """Limits of a sensor that were reached.
+    """Sensor limits that were reached.
 
     Attributes
     ----------
     low, high : float
-        Limits [N m or N]; infinite where none was reached.
+        Limits [N m or N]; infinite if not reached.
     share : float
-        Share of the samples at a limit.
+        Fraction of the samples at a limit.
     """
 
     low: float
@@ -35,28 +35,28 @@ class Saturation:
 
     @property
     def values(self) -> str:
-        """The limits, as messages state them."""
+        """Limits as text for messages."""
         return " and ".join(f"{value:g}" for value in (self.low, self.high) if np.isfinite(value))
 
 
 def find_saturation(effort: Array) -> Saturation | None:
-    """Find limits of a sensor: extreme values that are repeated in runs, as no other value is.
+    """Detect sensor limits: extreme values that repeat in runs, unlike all other values.
 
     Parameters
     ----------
     effort : (n,) float array
-        Measured torque or force, in the order of time [N m or N].
+        Measured torque or force in the order of time [N m or N].
 
     Returns
     -------
     Saturation or None
-        None where no limit was reached. Coarsely quantised signals, whose values all repeat, and signals that jump to
-        an extreme value do not count.
+        None if no limit was reached. Coarsely quantised signals, whose values all repeat, and signals that jump to an
+        extreme value are not reported.
     """
     low, high = (_limit(side * effort) for side in (-1.0, 1.0))
     if low is None and high is None:
         return None
-    # A sensor has a limit on both sides. Once one is known, the other need not have been approached slowly.
+    # A sensor has limits on both sides. Once one is known, the other may also be reached by a jump.
     low = _limit(-effort, high) if low is None else low
     high = _limit(effort, low) if high is None else high
     bottom, top = -np.inf if low is None else -low, np.inf if high is None else high
@@ -64,7 +64,7 @@ def find_saturation(effort: Array) -> Saturation | None:
 
 
 def _limit(values: Array, other: float | None = None) -> float | None:
-    """Return the greatest value if it is a limit; `other` is the limit on the other side, if it is known."""
+    """Return the maximum if it is a sensor limit; `other` is the limit on the other side, if known."""
     top = float(values.max())
     at_top = values == top
     if top <= 0.0 or float(at_top.mean()) < _SHARE or _longest_run(at_top) < _RUN:

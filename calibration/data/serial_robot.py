@@ -1,7 +1,7 @@
-"""Recordings of a serial robot's joints, for which the load along the motion is known.
+"""Recordings of the joints of a serial robot with known load.
 
-The format is that of the recordings that belong to Weigand et al. 2020: one NPZ file a run, arrays of shape (n, joints)
-in SI units, torques and angles of the motors on the motor's side of the gear unless their name says otherwise.
+The format is that used by the recordings of Weigand et al. 2020: one NPZ file per run, arrays of shape (n, joints) in
+SI units, motor torques and angles on the motor side of the gear unless their names state otherwise.
 """
 
 from __future__ import annotations
@@ -34,27 +34,27 @@ _NEEDED = (
 )
 
 _PUBLISHED = ("asymmetry", "viscous", "coulomb", "smoothness", "a", "b")
-"""Of the friction that the robot's owners identified, where a recording has it; prefixed by ``friction_``."""
+"""Friction parameters identified by the robot's owners, prefixed by ``friction_``; optional."""
 
 
 def is_serial_robot(names: Iterable[str]) -> bool:
-    """Tell whether arrays of these names are a robot's recording, complete or not."""
+    """Return True if the array names identify a recording of a robot, complete or not."""
     return _TELLING <= set(names)
 
 
 def read_serial_robot(path: str | Path) -> tuple[JointRecording, ...]:
-    """Read the recordings of every joint of a robot; they are called 1, 2, ...
+    """Read the recordings of all joints of a robot, named 1, 2, ...
 
-    Friction is, on the link's side, u tau_M - M q'' - tau_A - tau_CC - g - J u^2 q'' of Weigand et al. 2020, (1) and
-    (2), with the whole gravity torque g; the accelerations are those of the reference. Where the file has the friction
-    parameters of the robot's owners, `published` is that friction.
+    On the link side, friction is u tau_M - M q'' - tau_A - tau_CC - g - J u^2 q'' of Weigand et al. 2020, (1) and (2),
+    with the total gravity torque g and the accelerations of the reference. If the file has the friction parameters of
+    the robot's owners, `published` is the friction that they predict.
 
     Parameters
     ----------
     path : str or Path
-        An NPZ file with the arrays time, gear_ratio, motor_inertia, motor_torque, motor_velocity_link_side,
-        motor_angle_link_side, link_acceleration_ref, link_inertia, acceleration_torque, coriolis_torque,
-        gravity_torque (relative to that at home) and gravity_torque_home.
+        NPZ file with the arrays time, gear_ratio, motor_inertia, motor_torque, motor_velocity_link_side,
+        motor_angle_link_side, link_acceleration_ref, link_inertia, acceleration_torque, coriolis_torque, gravity_torque
+        (relative to the home pose) and gravity_torque_home.
 
     Raises
     ------
@@ -100,7 +100,7 @@ def _known() -> tuple[str, ...]:
 
 
 def _published(arrays: dict[str, Array], joint: int, velocity: Array) -> Array | None:
-    """Return the friction tau_F of Weigand et al. 2020 as identified there; None where the file does not have it."""
+    """Return the published friction tau_F of Weigand et al. 2020; None if the file lacks the parameters."""
     shape = arrays["gear_ratio"].shape
     if not all(name in arrays and arrays[name].shape == shape for name in _known()[len(_NEEDED) :]):
         return None

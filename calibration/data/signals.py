@@ -1,9 +1,9 @@
-"""Velocities and accelerations from measured positions, without delay, and how noisy they are.
+"""Zero-phase velocities and accelerations from measured positions, and their noise.
 
-A filter of gain 1/(1 + (f/fc)^4), that of a second-order Butterworth filter run forwards and backwards, is applied in
-the frequency domain together with the derivative. Phase is zero and the derivative exact, so nothing that moves slower
-than the cut-off fc is shifted or damped to speak of. What remains of white noise on the positions is known in closed
-form: its power is the mean of the squared gain over all frequencies.
+A filter of gain 1/(1 + (f/fc)^4), equal to a second-order Butterworth filter run forwards and backwards, is applied in
+the frequency domain together with the derivative. The phase is zero and the derivative exact, so that motion slower
+than the cut-off frequency fc is hardly shifted or attenuated. The remaining white noise has a closed form: its power is
+proportional to the mean of the squared gain over all frequencies.
 """
 
 from __future__ import annotations
@@ -21,36 +21,36 @@ Array = NDArray[np.float64]
 
 _ORDER = 4
 _PADDING, _EDGE = 3.0, 0.7
-"""Continuation beyond both ends, and what of the ends is not to be trusted, in periods of the cut-off."""
+"""Continuation beyond both ends, and length of the unreliable ends, in periods of the cut-off."""
 _JITTER = 1e-3
-"""Unevenness of the times, in periods, up to which they count as even."""
+"""Maximum jitter of evenly spaced times, in periods."""
 _ABOVE, _HIGHEST = 4.0, 0.3
-"""Where noise is looked for: from here on, in cut-offs, but at most at this part of the sampling rate."""
+"""Lower bound of the noise band in cut-offs, and its maximum as a fraction of the sampling rate."""
 _CANDIDATES = 40
 _QUIET = 0.005
-"""Noise of an acceleration that serves as an instrument, at most, in parts of the acceleration."""
+"""Maximum noise of an acceleration used as an instrument, as a fraction of the acceleration."""
 _SLOWER = np.geomspace(1.0, 0.03, 30)
 _DIFFERENCES = 4
 
 
 @dataclass(frozen=True)
 class Motion:
-    """What positions tell of a motion.
+    """Motion estimated from positions.
 
     Attributes
     ----------
     time, position, velocity, acceleration : array, (n,)
-        Smoothed, at the times of the positions.
+        Smoothed signals at the times of the positions.
     cutoff : float
-        Of the filter [Hz].
+        Cut-off frequency of the filter [Hz].
     position_noise, velocity_noise, acceleration_noise : float
-        Standard deviation of the noise on the measured positions, and of what is left of it after the filter.
+        Standard deviation of the noise on the measured positions, and of the noise remaining after the filter.
     edge : int
-        How many samples at both ends are not to be trusted, as the filter knows only one side of them.
+        Number of unreliable samples at both ends, where the filter has data on one side only.
     instrument : array, (n,)
-        The acceleration once more, without what is so fast that noise counts. A cut-off that suits positions leaves
-        so much noise on their second derivative that least squares finds the inertia too small; with this as an
-        instrumental variable it does not.
+        Acceleration with a lower cut-off and negligible noise. With a cut-off suited to positions, the noise on the
+        second derivative makes least squares underestimate the inertia; this signal as an instrumental variable removes
+        the bias.
     """
 
     time: Array
@@ -66,23 +66,23 @@ class Motion:
 
 
 def smooth(time: Array, values: Array, cutoff: float, derivative: int = 0) -> Array:
-    """Return a signal, or one of its derivatives, without what is faster than a cut-off and without delay.
+    """Return a signal or one of its derivatives after a zero-phase low-pass filter.
 
     Parameters
     ----------
     time : array, (n,)
-        Increasing [s]. Where it is uneven the signal is brought to even times and back, in straight lines.
+        Increasing times [s]. Unevenly sampled signals are interpolated linearly to even times and back.
     values : array, (n,) or (n, k)
-        The signal.
+        Signal.
     cutoff : float
-        Where half of the amplitude is left [Hz].
+        Frequency at which half of the amplitude remains [Hz].
     derivative : int
         0, 1 or 2.
 
     Raises
     ------
     ConfigurationError
-        Where times do not increase, a number is not finite, or the cut-off is not below half the sampling rate.
+        If times do not increase, a number is not finite, or the cut-off is not below half the sampling rate.
     """
     time, values = _checked(time, values)
     period = _period(time)
@@ -97,14 +97,14 @@ def smooth(time: Array, values: Array, cutoff: float, derivative: int = 0) -> Ar
 
 
 def motion(time: Array, position: Array, cutoff: float | None = None) -> Motion:
-    """Return velocity and acceleration of measured positions, with the noise they carry.
+    """Return velocity and acceleration of measured positions, with their noise.
 
     Parameters
     ----------
     time, position : array, (n,)
         Times [s] and positions [m or rad].
     cutoff : float, optional
-        Of the filter [Hz]; `best_cutoff` by default.
+        Cut-off frequency of the filter [Hz]; `best_cutoff` by default.
     """
     time, position = _checked(time, position)
     cutoff = best_cutoff(time, position) if cutoff is None else cutoff
@@ -118,16 +118,16 @@ def motion(time: Array, position: Array, cutoff: float | None = None) -> Motion:
 
 
 def quiet_cutoff(time: Array, rate: Array, cutoff: float, noise: Callable[[float], float]) -> float:
-    """Return the highest cut-off [Hz], at most that of a derivative, that leaves hardly any noise on it.
+    """Return the highest cut-off [Hz], at most `cutoff`, at which a derivative has negligible noise.
 
     Parameters
     ----------
     time, rate : array, (n,)
-        The derivative as it was found with `cutoff`.
+        Times, and the derivative computed with `cutoff`.
     cutoff : float
-        Of the filter it was found with [Hz].
+        Cut-off frequency with which `rate` was computed [Hz].
     noise : callable
-        Standard deviation of its noise for a cut-off.
+        Standard deviation of its noise as a function of the cut-off frequency.
     """
     lowest = min(4.0 / float(time[-1] - time[0]), cutoff)
     tried = np.maximum(cutoff * _SLOWER, lowest)
@@ -135,7 +135,7 @@ def quiet_cutoff(time: Array, rate: Array, cutoff: float, noise: Callable[[float
 
 
 def _position_noise(time: Array, position: Array, cutoff: float, edge: int) -> float:
-    """Return the standard deviation of white noise that explains what is much faster than the cut-off."""
+    """Return the standard deviation of white noise that explains the signal far above the cut-off."""
     period = _period(time)
     high = min(_ABOVE * cutoff, _HIGHEST / period)
     left = (position - smooth(time, position, high))[edge : len(time) - edge]
@@ -143,19 +143,19 @@ def _position_noise(time: Array, position: Array, cutoff: float, edge: int) -> f
 
 
 def noise_left(time: Array, cutoff: float, derivative: int = 0) -> float:
-    """Return by what `smooth` multiplies the standard deviation of white noise."""
+    """Return the factor by which `smooth` multiplies the standard deviation of white noise."""
     return math.sqrt(float(np.mean(_gain(len(time), _period(time), cutoff, derivative) ** 2)))
 
 
 def edge_of(time: Array, cutoff: float) -> int:
-    """Return how many samples at both ends of what `smooth` returns are not to be trusted."""
+    """Return the number of unreliable samples at both ends of the output of `smooth`."""
     return min(math.ceil(_EDGE / (cutoff * _period(time))), len(time) // 4)
 
 
 def best_cutoff(time: Array, values: Array) -> float:
-    """Return the cut-off [Hz] that leaves most of the signal and least of the noise.
+    """Return the cut-off frequency [Hz] with the best compromise between signal and noise.
 
-    It minimises the generalised cross-validation score of Craven and Wahba 1979, for which noise must be white.
+    It minimises the generalised cross-validation score of Craven and Wahba 1979, which assumes white noise.
     """
     time, values = _checked(time, values)
     period, count = _period(time), len(time)
@@ -170,10 +170,10 @@ def best_cutoff(time: Array, values: Array) -> float:
 
 
 def white_noise(values: Array) -> float:
-    """Return the standard deviation of white noise on a signal that is smooth from sample to sample.
+    """Return the standard deviation of white noise on a smooth signal.
 
-    Fourth differences leave of a smooth signal next to nothing, of white noise a known multiple. Their median is taken,
-    so a few jumps do not matter. Noise that was smoothed before is not seen.
+    Fourth differences nearly cancel a smooth signal and multiply white noise by a known factor. Their median is robust
+    against a few jumps. Noise that was smoothed before is not detected.
     """
     left = np.diff(np.asarray(values, float), _DIFFERENCES)
     return float(1.4826 * np.median(np.abs(left)) / math.sqrt(math.comb(2 * _DIFFERENCES, _DIFFERENCES)))
@@ -197,13 +197,13 @@ def _period(time: Array) -> float:
 
 
 def _gain(count: int, period: float, cutoff: float, derivative: int) -> Array:
-    """Return the magnitude of the filter over all frequencies up to half the sampling rate."""
+    """Return the gain of the filter at all frequencies up to half the sampling rate."""
     frequency = np.fft.rfftfreq(2 * count, period)
     return np.asarray((2.0 * np.pi * frequency) ** derivative / (1.0 + (frequency / cutoff) ** _ORDER))
 
 
 def _filtered(values: Array, period: float, cutoff: float, derivative: int) -> Array:
-    """Return the filtered signal; beyond its ends it is continued by its reflection in the end points."""
+    """Return the filtered signal; the signal is continued beyond its ends by point reflection."""
     count = len(values)
     reach = min(count - 1, math.ceil(_PADDING / (cutoff * period)))
     before = 2.0 * values[0] - values[reach:0:-1]

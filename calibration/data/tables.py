@@ -1,6 +1,6 @@
-"""Joint recordings from tables: the columns of a CSV file, an NPZ file or a recording, checked.
+"""Joint recordings from validated tables: CSV files, NPZ files or recordings.
 
-Whatever is wrong with them is one sentence that names the file and the column.
+Errors are reported in one sentence that names the file and the column.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from calibration.data.joint_recording import UNNAMED, JointRecording
 from haptics.settings import unknown
 
 FEWEST = 50
-"""Recordings with fewer samples are refused."""
+"""Minimum number of samples of a recording."""
 
 _SUSPECT_RATIOS = {"degrees and radians": 180.0 / np.pi, "millimetres and metres": 1000.0}
 _RATIO_TOLERANCE = 0.2
 _SMALLEST, _LARGEST = 1e-30, 1e30
-"""Between them lies the greatest magnitude of every column, in SI units."""
+"""Bounds of the maximum magnitude of every column, in SI units."""
 
 
 def read_table(
@@ -29,22 +29,22 @@ def read_table(
     columns: Mapping[str, str] | None = None,
     joints: tuple[str, ...] = (),
 ) -> tuple[JointRecording, ...]:
-    """Read what was measured of the joints in a file.
+    """Read the recordings of the joints in a table.
 
     Parameters
     ----------
     path : str or Path
-        A CSV or NPZ file whose columns are named as `calibration.data.columns` says, or the folder of a recording.
+        CSV or NPZ file with column names as in `calibration.data.columns`, or the folder of a recording.
     columns : mapping, optional
-        Names of ours to names in the file, where it has others: ``{"torque_nm": "motor_torque:0"}``, with a colon and
-        the number of the column for arrays that have several.
+        Standard names to names in the file, if they differ: ``{"torque_nm": "motor_torque:0"}``, with a colon and the
+        column number for arrays with several columns.
     joints : tuple of str, optional
-        Only these joints, in this order; all of them if not given.
+        Names of the joints to return, in this order; by default all.
 
     Raises
     ------
     ConfigurationError
-        If it cannot be read, or what is needed is missing, doubtful or not a finite number.
+        If the file cannot be read, or required data are missing, implausible or not finite.
     """
     raw = read_columns(str(path), dict(columns or {}))
     found = _by_joint(raw)
@@ -58,11 +58,11 @@ def read_table(
     return recordings
 
 
-# --- from columns to joints -------------------------------------------------------------------------------------------
+# --- columns to joints ------------------------------------------------------------------------------------------------
 
 
 def _by_joint(raw: RawColumns) -> dict[str, dict[str, tuple[Column, Series]]]:
-    """Return the columns of every joint by their quantity; what has no joint belongs to all."""
+    """Return the columns of every joint by quantity; columns without a joint belong to all joints."""
     common: dict[str, tuple[Column, Series]] = {}
     joints: dict[str, dict[str, tuple[Column, Series]]] = {}
     for name, values in raw.columns.items():
@@ -128,7 +128,7 @@ def _optional(found: dict[str, tuple[Column, Series]], quantity: str) -> Series 
 
 
 def _turns(raw: RawColumns, columns: list[Column]) -> bool:
-    """Tell whether the joint turns; units of both kinds are an error."""
+    """Return True for a rotary joint; units of both kinds are an error."""
     first = next(column for column in columns if column.kind != EITHER)
     other = next((column for column in columns if column.kind not in {EITHER, first.kind}), None)
     if other is not None:
@@ -136,7 +136,7 @@ def _turns(raw: RawColumns, columns: list[Column]) -> bool:
     return first.kind == TURNING
 
 
-# --- checks -----------------------------------------------------------------------------------------------------------
+# --- validation -------------------------------------------------------------------------------------------------------
 
 
 def _check_numbers(raw: RawColumns, found: dict[str, tuple[Column, Series]]) -> None:
@@ -162,7 +162,7 @@ def _check_time(raw: RawColumns, time: Series) -> None:
 
 
 def _check_units_of_motion(recording: JointRecording) -> None:
-    """Compare the position with the integral of the velocity: a factor between them is a wrong unit, or a sign."""
+    """Compare the position with the integral of the velocity, to detect a wrong unit or sign."""
     time, velocity, position = recording.time, recording.velocity, recording.position
     if position is None or not velocity.any():
         return

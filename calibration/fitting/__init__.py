@@ -1,1 +1,1 @@
-"""Least squares for calibration: weighted, robust, separable; intervals and errors of prediction."""
+"""Least squares for calibration: weighted, robust and separable fits, intervals and prediction errors."""

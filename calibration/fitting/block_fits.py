@@ -1,7 +1,7 @@
-"""Cross-validation on blocks: least squares on any of many columns, fast enough to compare hundreds of models.
+"""Cross-validation of linear least squares on blocks, fast enough to compare hundreds of models.
 
 The products of all columns are summed once for every block. A fit is then the solution of a small system. Such normal
-equations lose digits where columns are nearly the same; that is good enough to choose a model, the chosen one is to be
+equations lose precision if columns are nearly collinear. This suffices to choose a model, but the chosen one should be
 fitted by `calibration.fitting.regression.least_squares`.
 """
 
@@ -17,25 +17,25 @@ from calibration.fitting.regression import blocks
 Array = NDArray[np.float64]
 
 _PRESENT = 0.02
-"""A column is left out of a fit whose samples hold less than this share of its sum of squares: nothing holds it."""
+"""Minimum fraction of a column's sum of squares in the fitted samples, below which it is undetermined."""
 _RIDGE = 1e-10
 
 
 class BlockFits:
-    """Fits to some columns of a matrix, each time without one block.
+    """Least squares fits to subsets of columns, each leaving out one block.
 
     Parameters
     ----------
     matrix : array, (n, p)
-        Every column a model may have.
+        All candidate columns.
     target : array, (n,)
-        What is to be explained.
+        Dependent variable.
     lengths : sequence of int
-        Samples of each recording, in the order of the rows.
+        Number of samples of each recording, in the order of the rows.
     folds : int
         Blocks per recording.
     gap : float
-        Samples left out at both sides of a block that is judged, as a share of its length.
+        Samples omitted on both sides of a test block, as a fraction of its length.
     """
 
     def __init__(self, matrix: Array, target: Array, lengths: Sequence[int], folds: int, gap: float) -> None:
@@ -55,15 +55,15 @@ class BlockFits:
         self.fitted = self.products - np.array(unfitted)
 
     def coefficients(self, columns: Sequence[int]) -> Array:
-        """Return the coefficients (k,) of some columns, fitted to everything."""
+        """Return the coefficients (k,) of some columns, fitted to all samples."""
         return np.asarray(self._solve(self.products[None], list(columns))[0] / self.scales[list(columns)])
 
     def left_out(self, columns: Sequence[int]) -> Array:
-        """Return the coefficients (blocks, k) of some columns, each time fitted without one block."""
+        """Return the coefficients (blocks, k) of some columns, each fitted without one block."""
         return np.asarray(self._solve(self.fitted, list(columns)) / self.scales[list(columns)])
 
     def errors(self, columns: Sequence[int]) -> Array:
-        """Return the mean squared error (blocks,) on every block of the fit without it."""
+        """Return the mean squared test error (blocks,) on every block of the fit without it."""
         chosen = list(columns)
         solution = np.column_stack((self._solve(self.fitted, chosen), np.full(len(self.fitted), -1.0)))
         rows = [*chosen, -1]

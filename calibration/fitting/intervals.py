@@ -1,10 +1,10 @@
 """Confidence intervals of estimates whose errors are autocorrelated.
 
-Errors of a recording are seldom independent: a smoothed velocity errs for a while in one direction, a gear's ripple
-comes and goes. The covariance of a least squares estimate is then that of the sum of its scores (column times
-residual), and that is their spectral density at frequency zero. It is estimated from the scores' projections on the
-slowest cosines, and quantiles are those of Student's t with as many degrees of freedom as there are cosines
-(Lazarus, Lewis, Stock and Watson 2018).
+Errors of a recording are seldom independent: a smoothed velocity has the same error for some time, and the ripple of a
+gear recurs. The covariance of a least squares estimate then follows from the covariance of the sum of its scores
+(column times residual), which is their spectral density at frequency zero. It is estimated from the projections of the
+scores on the lowest-frequency cosines, and quantiles are taken from Student's t with as many degrees of freedom as
+cosines (Lazarus, Lewis, Stock and Watson 2018).
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ _LATER, _CHANCE = 10, 4.0
 
 
 def cosines(samples: int, memory: float = 0.0) -> int:
-    """Return how many cosines to use for so many samples: the rule of Lazarus et al. 2018, 0.4 n^(2/3).
+    """Return the number of cosines for a sample size: 0.4 n^(2/3), the rule of Lazarus et al. 2018.
 
-    Errors have to be forgotten within about n/(pi times as many) samples: what lasts longer is underestimated. So there
-    are fewer where the `memory` of the errors [samples] asks for it.
+    Correlations that last longer than about n/(pi times this number) samples are underestimated. A long `memory` of the
+    errors [samples] therefore reduces the number.
     """
     slow = samples / (2.0 * np.pi * memory) if memory > 0.0 else np.inf
     return min(max(_FEWEST, int(min(_SHARE * samples**_POWER, slow))), samples // 2)
 
 
 def memory_of(errors: Array) -> float:
-    """Return for how many samples errors resemble each other, by the autocorrelation some samples later."""
+    """Return the correlation time of errors [samples], from the autocorrelation at a fixed lag."""
     if len(errors) < 4 * _LATER:
         return 0.0
     centred = errors - errors.mean()
@@ -49,9 +49,9 @@ def covariance_of_sum(scores: Array, memory: float = 0.0) -> Array:
     Parameters
     ----------
     scores : array, (n, p)
-        In the order of time, evenly spaced, of mean zero.
+        Rows in the order of time, evenly spaced, with mean zero.
     memory : float
-        For how many samples errors resemble each other (`memory_of`).
+        Correlation time of the errors [samples] (`memory_of`).
     """
     degrees = cosines(len(scores), memory)
     projections = np.sqrt(2.0) * _cosine_sums(scores)[1 : degrees + 1]
@@ -59,18 +59,18 @@ def covariance_of_sum(scores: Array, memory: float = 0.0) -> Array:
 
 
 def degrees_of_freedom(influence: Array, memory: float = 0.0) -> Array:
-    """Return how many degrees of freedom the variance of each of several weighted sums of errors has (p,).
+    """Return the degrees of freedom (p,) of the variances of several weighted sums of errors.
 
-    Where only a few short stretches of a recording tell a parameter, `covariance_of_sum` knows its variance less well
-    than the number of cosines says. Satterthwaite's formula for independent errors: with A the matrix of what two
-    cosines share of the squared weights, (tr A)^2/tr(A A).
+    If only a few short parts of a recording determine a parameter, the variance from `covariance_of_sum` is less
+    certain than the number of cosines suggests. Satterthwaite's formula for independent errors is used: (tr A)^2/tr(A
+    A), with A the matrix of the products of two cosines summed with the squared weights.
 
     Parameters
     ----------
     influence : array, (n, p)
         Weights of the errors, in the order of time.
     memory : float
-        As of `covariance_of_sum`.
+        As in `covariance_of_sum`.
     """
     number = cosines(len(influence), memory)
     order = np.arange(1, number + 1)
@@ -81,10 +81,10 @@ def degrees_of_freedom(influence: Array, memory: float = 0.0) -> Array:
 
 
 def folded(rows: Array, rounds: tuple[int, ...]) -> Array:
-    """Return the sum (m, p) of the rounds of rows (n, p), of which the longest has m; without rounds, the rows.
+    """Return the sum over rounds of rows (n, p), with as many rows (m, p) as the longest round.
 
-    The steps of an encoder err alike each time the same motion is done: such errors add up, and only the sum of the
-    rounds shows that.
+    Without rounds, the rows are returned. Quantization errors of an encoder repeat in each round of the same motion.
+    Such errors accumulate, which only the sum over the rounds reveals.
     """
     if not rounds:
         return rows
@@ -95,14 +95,14 @@ def folded(rows: Array, rounds: tuple[int, ...]) -> Array:
 
 
 def _cosine_sums(rows: Array) -> Array:
-    """Return sum_i rows_i cos(pi j (i + 1/2)/n) for j = 0 ... n, by one Fourier transform of twice the length."""
+    """Return sum_i rows_i cos(pi j (i + 1/2)/n) for j = 0 ... n, by one FFT of twice the length."""
     count = len(rows)
     turn = np.exp(-0.5j * np.pi * np.arange(count + 1) / count)
     return np.asarray((np.fft.rfft(rows.T, 2 * count) * turn).real.T)
 
 
 def quantile(confidence: float, degrees: Array) -> Array:
-    """Return how many standard errors an interval reaches to either side (Student's t)."""
+    """Return the two-sided quantile of Student's t, the half width of an interval in standard errors."""
     from scipy.special import stdtrit
 
     return np.asarray(stdtrit(degrees, 0.5 + 0.5 * confidence))
@@ -113,22 +113,22 @@ def interval_with_bounds(
 ) -> tuple[float, float]:
     """Return the interval of a linear function of parameters that have lower bounds.
 
-    It consists of the values that the function takes where the parameters keep their bounds and
+    It contains the values of the function for all parameters x within their bounds for which
     ``(x - estimate)' inv(covariance) (x - estimate)`` is at most ``reach**2``. A parameter that is estimated at its
-    bound gets a one-sided interval. The other parameters get the uncertainty that it could move away from the bound.
+    bound gets a one-sided interval, whose width also enters the intervals of the other parameters.
 
     Parameters
     ----------
     estimate : (p,) float array
         Estimate within the bounds.
     covariance : (p, p) float array
-        Its covariance. Parameters of no variance do not change.
+        Covariance of the estimate. Parameters with zero variance are fixed.
     lower : (p,) float array
         Lower bounds; minus infinity for a free parameter.
     gradient : (p,) float array
         The function is ``gradient @ x``.
     reach : float
-        Standard errors to either side without bounds.
+        Half width of the interval without bounds, in standard errors.
     """
     size = np.sqrt(np.diag(covariance))
     varied = size > 0.0
@@ -143,7 +143,7 @@ def interval_with_bounds(
     direction = correlation @ slope
 
     def farthest(step: float) -> tuple[float, float]:
-        """Minimise the squared distance less twice `step` times the function; return the distance and the function."""
+        """Minimise the squared distance less twice `step` times the function; return distance and function."""
         place = bounded(root, root @ (centre + step * direction), bounds)
         return float(np.sum((root @ (place - centre)) ** 2)), float(slope @ place)
 
@@ -151,7 +151,7 @@ def interval_with_bounds(
     for side in (-1.0, 1.0):
         near, far = 0.0, reach / float(np.sqrt(slope @ direction))
         (cost, end), last = farthest(side * far), 0.0
-        while cost < most and cost - last > 1e-9 * reach**2:  # a bound may stop the function for good
+        while cost < most and cost - last > 1e-9 * reach**2:  # a bound may limit the function
             near, far, last = far, 2.0 * far, cost
             cost, end = farthest(side * far)
         while cost >= most and far - near > 1e-9 * far:

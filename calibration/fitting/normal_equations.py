@@ -1,7 +1,8 @@
-"""Sums of products of columns over many samples, in blocks so small that no linear algebra library starts threads.
+"""Sums of products of columns, in blocks too small for multi-threaded linear algebra.
 
-On a busy machine such threads wait for each other, which costs more than they save. A search may use these sums; what
-it ends with is solved by `calibration.fitting.regression.least_squares`, which does not square the condition number.
+On a busy machine the threads of the library wait for each other, which costs more than they save. Searches may use
+these sums. Their results are refined by `calibration.fitting.regression.least_squares`, which does not square the
+condition number.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _DISTINCT = 1e-12
 
 
 def stacked(columns: list[Array] | tuple[Array, ...]) -> Array:
-    """Return columns side by side (n, p), each of them contiguous in memory."""
+    """Return columns side by side (n, p), each contiguous in memory."""
     return np.asarray(np.array(columns, dtype=float).T)
 
 
@@ -36,7 +37,7 @@ def products(left: Array, right: Array) -> Array:
 
 
 def norm(values: Array) -> float:
-    """Return the Euclidean norm of many numbers."""
+    """Return the Euclidean norm of a long vector."""
     return math.sqrt(float(np.einsum("i,i->", values, values)))
 
 
@@ -56,7 +57,7 @@ def solve(matrix: Array, target: Array, weights: Array, lower: Array | None = No
     -------
     coefficients : (p,) float array
     share : float
-        Share of the weighted sum of squares of the target that remains.
+        Remaining fraction of the weighted sum of squares of the target.
     """
     whole = stacked((*matrix.T, target))
     sums = products(whole * weights[:, None], whole)

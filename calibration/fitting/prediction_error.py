@@ -1,4 +1,4 @@
-"""Prediction error of a torque, and its interval by a bootstrap over blocks."""
+"""Prediction error of a torque, with a block bootstrap interval."""
 
 from __future__ import annotations
 
@@ -15,20 +15,23 @@ Array = NDArray[np.float64]
 
 BLOCKS, CONFIDENCE = 20, 0.95
 PARTS = 5
-"""Long parts of a recording whose scatter says what another recording may show: neighbouring blocks err alike."""
+"""Number of long parts of a recording, whose scatter estimates the scatter between recordings.
+
+Shorter blocks are correlated with their neighbours.
+"""
 _RESAMPLED, _SEED = 2000, 20181
 
 
 @dataclass(frozen=True)
 class ErrorEstimate:
-    """How well torque is predicted.
+    """Prediction error of a torque.
 
     Attributes
     ----------
     value, low, high : float
-        The rms error relative to the rms of the measured torque, and its interval over blocks.
+        Rms error relative to the rms of the measured torque, and its bootstrap interval.
     rms : float
-        The rms error [N m or N].
+        Rms error [N m or N].
     """
 
     value: float
@@ -40,23 +43,24 @@ class ErrorEstimate:
 def relative_error(
     recording: JointRecording, predicted: Array, number: int = BLOCKS, confidence: float = CONFIDENCE
 ) -> ErrorEstimate:
-    """Return the rms error of a prediction of friction relative to the rms of the measured torque.
+    """Return the rms error of predicted friction relative to the rms of the measured torque.
 
     Parameters
     ----------
     recording : JointRecording
-        What was seen: its `friction` is compared, its `measured` torque is what the error is relative to.
+        Recording whose `friction` is compared and whose `effort` is the reference of the error.
     predicted : array, (n,)
-        Of the friction [N m or N].
+        Predicted friction [N m or N].
     number : int
-        Contiguous blocks that are drawn for the interval: neighbouring samples err alike, blocks hardly.
+        Number of contiguous blocks of the bootstrap. Errors of adjacent samples are correlated, those between blocks
+        hardly.
     confidence : float
-        Of the interval.
+        Confidence level of the interval.
 
     Raises
     ------
     ConfigurationError
-        Where the measured torque is 0 throughout.
+        If the measured torque is 0 throughout.
     """
     recording.require_terms()
     squares = block_means((recording.friction - predicted) ** 2, number)
@@ -69,7 +73,7 @@ def block_means(values: Array, number: int) -> Array:
 
 
 def estimate(errors: Array, torques: Array, confidence: float = CONFIDENCE) -> ErrorEstimate:
-    """Return the ratio of two rms values from their mean squares over blocks, with the interval of a bootstrap."""
+    """Return the ratio of two rms values from their mean squares over blocks, with a bootstrap interval."""
     drawn = np.random.default_rng(_SEED).integers(len(errors), size=(_RESAMPLED, len(errors)))
     ratios = np.sqrt(errors[drawn].mean(axis=1) / torques[drawn].mean(axis=1))
     low, high = np.quantile(ratios, [0.5 - 0.5 * confidence, 0.5 + 0.5 * confidence])
@@ -80,21 +84,21 @@ def estimate(errors: Array, torques: Array, confidence: float = CONFIDENCE) -> E
 def elsewhere(
     rms: float, torque: float, errors: Array, torques: Array, recordings: int, confidence: float = CONFIDENCE
 ) -> ErrorEstimate:
-    """Return a cross-validated error with the interval in which that of another, equally long recording lies.
+    """Return a cross-validated error with a prediction interval for another recording of the same length.
 
-    The other recording's error varies too, as that of the first did; with few parts, quantiles are those of Student's
-    t. Both hold for recordings of like motion only.
+    The interval includes the variation of the other recording's error. Because there are few parts, quantiles of
+    Student's t are used. The result holds for recordings of similar motion only.
 
     Parameters
     ----------
     rms, torque : float
-        Rms error and rms torque, cross-validated [N m or N].
+        Cross-validated rms error and rms torque [N m or N].
     errors, torques : array, (parts,)
-        Mean squared error and torque of each long part, the model fitted without it.
+        Mean squared error and torque of each long part, with the model fitted without it.
     recordings : int
-        That the parts are of, the same number each.
+        Number of recordings, each with the same number of parts.
     confidence : float
-        Of the interval.
+        Confidence level of the interval.
     """
     count, ratio = len(errors), errors.mean() / torques.mean()
     if rms == 0.0 or not errors.any():
@@ -106,7 +110,7 @@ def elsewhere(
 
 
 def paired(errors: Array, others: Array, confidence: float = CONFIDENCE) -> tuple[float, float, float]:
-    """Return the ratio of two rms errors on the same blocks, and the interval of a bootstrap of these blocks."""
+    """Return the ratio of two rms errors on the same blocks, with a bootstrap interval over these blocks."""
     drawn = np.random.default_rng(_SEED).integers(len(errors), size=(_RESAMPLED, len(errors)))
     ratios = np.sqrt(errors[drawn].mean(axis=1) / others[drawn].mean(axis=1))
     low, high = np.quantile(ratios, [0.5 - 0.5 * confidence, 0.5 + 0.5 * confidence])

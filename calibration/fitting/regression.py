@@ -1,7 +1,7 @@
-"""Least squares as calibration needs it: weighted, robust and bounded.
+"""Weighted, robust and bounded linear least squares.
 
-Systems are solved by QR and a singular value decomposition of the small triangle, never by normal equations, and their
-columns are scaled first: the condition number that is reported is that of the problem and not of its units.
+Systems are solved by QR and a singular value decomposition of the small triangle, never by normal equations. Columns
+are scaled first, so that the reported condition number does not depend on units.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from haptics.errors import ConfigurationError
 Array = NDArray[np.float64]
 
 _HUBER, _TUKEY = 1.345, 4.685
-"""Where the losses begin to doubt a residual, in standard deviations: 95 % efficient on normal errors."""
+"""Tuning constants of the losses [standard deviations], for 95 % efficiency with normal errors."""
 ROUNDS, SETTLED = 50, 1e-6
-"""How often samples are weighed anew at most, and the change of the unknowns, relative, at which that ends."""
+"""Maximum number of reweighting iterations, and relative change of the unknowns at which they end."""
 _BLOCK = 128
 
 
 @dataclass(frozen=True)
 class LinearFit:
-    """A weighted least squares solution.
+    """Weighted least squares solution.
 
     Attributes
     ----------
     coefficients : array, (p,)
-        One per column; the smallest ones that fit, where the columns do not tell them apart.
+        One per column; the minimum-norm solution if columns are collinear.
     residual : array, (n,)
-        What was measured without what is explained.
+        Target minus prediction.
     condition : float
-        Largest by smallest singular value of the weighted matrix, its columns scaled to the same length.
+        Ratio of the largest to the smallest singular value of the weighted matrix with columns of equal length.
     rank : int
-        How many combinations of the columns the data tell apart.
+        Numerical rank of the matrix.
     weights : array, (n,)
-        Of the squared residuals.
+        Weights of the squared residuals.
     """
 
     coefficients: Array
@@ -56,30 +56,30 @@ class LinearFit:
 def least_squares(
     matrix: Array, target: Array, *, weights: Array | None = None, lower: Array | None = None
 ) -> LinearFit:
-    """Return the coefficients that explain a target best.
+    """Solve a weighted linear least squares problem.
 
     Parameters
     ----------
     matrix : array, (n, p)
         Columns.
     target : array, (n,)
-        What they shall add up to.
+        Dependent variable.
     weights : array, (n,), optional
-        Of the squared residuals, at least 0.
+        Weights of the squared residuals, at least 0.
     lower : array, (p,), optional
-        The least each coefficient may be; minus infinity where it is free.
+        Lower bounds of the coefficients; minus infinity if free.
 
     Raises
     ------
     ConfigurationError
-        Where shapes do not fit, there are fewer rows than columns, or a number is not finite.
+        If shapes do not match, there are fewer rows than columns, or a number is not finite.
     """
     matrix, target, weights = _checked(matrix, target, weights)
     root = np.sqrt(weights)
     weighted = matrix * root[:, None]
     lengths = np.linalg.norm(weighted, axis=0)
     lengths[lengths == 0.0] = 1.0
-    # The triangle of the matrix with the target beside it holds the product of Q and the target: Q is never built.
+    # The triangle of the augmented matrix contains the product of Q and the target, so that Q is never formed.
     triangle = _triangle(np.column_stack((weighted / lengths, target * root)))
     r, right = triangle[: matrix.shape[1], :-1], triangle[: matrix.shape[1], -1]
     u, singular, vt = np.linalg.svd(r)
@@ -93,14 +93,14 @@ def least_squares(
 
 
 def times(matrix: Array, vector: Array) -> Array:
-    """Return the product of a tall matrix and a vector, without the threads of a linear algebra library."""
+    """Return the product of a tall matrix and a vector without threads of a linear algebra library."""
     return np.asarray(np.einsum("ij,j->i", matrix, vector))
 
 
 def _triangle(matrix: Array) -> Array:
     """Return the triangle R of the QR decomposition of a tall matrix, block by block (Demmel et al. 2012).
 
-    In blocks this small no linear algebra library starts threads, which cost more than they save here.
+    With blocks this small no linear algebra library starts threads, whose cost would exceed their benefit.
     """
     height, width = max(_BLOCK, 4 * matrix.shape[1]), matrix.shape[1]
     while len(matrix) > 2 * height:
@@ -129,10 +129,10 @@ def bounded(matrix: Array, target: Array, lower: Array) -> Array:
     Parameters
     ----------
     matrix : (m, p) float array
-        With independent columns, such as a triangular factor.
+        Matrix with independent columns, such as a triangular factor.
     target : (m,) float array
     lower : (p,) float array
-        Lower bounds; minus infinity where a coefficient is free.
+        Lower bounds; minus infinity for free coefficients.
 
     Returns
     -------
@@ -143,7 +143,7 @@ def bounded(matrix: Array, target: Array, lower: Array) -> Array:
 
     free = ~np.isfinite(lower)
     start = np.where(free, 0.0, lower)
-    # Free coefficients are eliminated: what remains is a problem with bounds at zero (Lawson and Hanson 1974).
+    # Eliminate the free coefficients, which leaves a problem with bounds at zero (Lawson and Hanson 1974).
     basis = np.linalg.qr(matrix[:, free])[0]
     rest = target - matrix @ start
     reduced, right = (part - basis @ (basis.T @ part) for part in (matrix[:, ~free], rest))
@@ -153,7 +153,7 @@ def bounded(matrix: Array, target: Array, lower: Array) -> Array:
     solution[free] = np.linalg.lstsq(matrix[:, free], rest - matrix[:, ~free] @ above, rcond=None)[0]
     inside = free.copy()
     inside[~free] = above > 0.0
-    if inside.any():  # to the last digits, on the columns that are not at a bound
+    if inside.any():  # full precision on the columns that are not at a bound
         fixed = np.where(inside, 0.0, start)
         solution = np.where(inside, 0.0, start)
         solution[inside] = np.linalg.lstsq(matrix[:, inside], target - matrix @ fixed, rcond=None)[0]
@@ -161,20 +161,20 @@ def bounded(matrix: Array, target: Array, lower: Array) -> Array:
 
 
 def spread(residual: Array) -> float:
-    """Return the standard deviation that normal errors would have with this median deviation."""
+    """Return the standard deviation of normal errors with the same median absolute deviation."""
     return float(1.4826 * np.median(np.abs(residual - np.median(residual))))
 
 
 def robust_weights(residual: Array, loss: str) -> Array:
-    """Return what each squared residual shall count for: 1 at the centre, less the further out.
+    """Return the weights of the squared residuals for a robust loss: 1 at the centre, less outside.
 
     Parameters
     ----------
     residual : array, (n,)
         Residuals of the last fit.
     loss : str
-        ``"square"`` (all count alike), ``"huber"`` (far ones count by their distance) or ``"tukey"`` (beyond 4.7
-        standard deviations they do not count at all).
+        ``"square"`` (equal weights), ``"huber"`` (weights decrease with distance) or ``"tukey"`` (zero weight beyond
+        4.7 standard deviations).
     """
     width = spread(residual)
     if _known(loss) == "square" or width == 0.0:
@@ -186,7 +186,7 @@ def robust_weights(residual: Array, loss: str) -> Array:
 
 
 def loss_slope(residual: Array, loss: str) -> float:
-    """Return the mean second derivative of a loss over the residuals, 1 for squares: how firmly they hold a fit."""
+    """Return the mean second derivative of a loss over the residuals, 1 for squares."""
     width = spread(residual)
     if loss == "square" or width == 0.0:
         return 1.0
@@ -200,9 +200,9 @@ def loss_slope(residual: Array, loss: str) -> float:
 def robust_least_squares(
     matrix: Array, target: Array, *, weights: Array | None = None, loss: str = "huber", lower: Array | None = None
 ) -> LinearFit:
-    """Return the coefficients that explain most of a target best, whatever a few samples say.
+    """Fit by iteratively reweighted least squares, robust against outliers.
 
-    As `least_squares`; each round weighs the samples by the residuals of the last (`robust_weights`).
+    As `least_squares`; each iteration weights the samples by the residuals of the last (`robust_weights`).
     """
     given = np.ones(len(target)) if weights is None else np.asarray(weights, float)
     fit = least_squares(matrix, target, weights=given, lower=lower)
@@ -216,7 +216,10 @@ def robust_least_squares(
 
 
 def stages(loss: str) -> tuple[str, ...]:
-    """Return the losses to go through: one that ignores far samples must not begin where they drew the fit to."""
+    """Return the sequence of losses of a robust fit.
+
+    A redescending loss must not start from a fit that outliers have biased.
+    """
     return {"square": (), "huber": ("huber",), "tukey": ("huber", "tukey")}[_known(loss)]
 
 
@@ -227,14 +230,14 @@ def _known(loss: str) -> str:
 
 
 def blocks(samples: int, number: int, gap: int = 0) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Return contiguous parts to judge a fit on, each with the samples it may be fitted to.
+    """Return contiguous test blocks, each with the training samples.
 
-    Neighbouring samples resemble each other; a part judged must lie apart from those fitted, by `gap` samples.
+    Adjacent samples are correlated, so that training samples are at least `gap` samples away from the test block.
 
     Returns
     -------
     list of (array, array)
-        Indices to fit to, indices to judge on; `number` of them.
+        Training indices and test indices; `number` pairs.
     """
     if not 2 <= number <= samples:
         raise ConfigurationError(f"{samples} samples cannot be cut into {number} blocks: at least 2, one sample each")

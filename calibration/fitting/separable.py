@@ -1,7 +1,7 @@
-"""Least squares for models that are linear in most of their unknowns, once a few others are known.
+"""Separable least squares: models that are linear in most of their unknowns.
 
-Of a model y = A(a) c the best c is a linear fit for every a, so only a is searched, along the sum of squares that this
-best c leaves (variable projection: Golub and Pereyra 1973, with the shortened derivative of Kaufman 1975). No start
+For a model y = A(a) c, the best c is a linear fit for every a. Only a is searched, on the sum of squares that remains
+for the best c (variable projection: Golub and Pereyra 1973, with the simplified derivative of Kaufman 1975). No start
 values are needed for c.
 """
 
@@ -22,36 +22,36 @@ Array = NDArray[np.float64]
 Columns = Callable[[Array], Array]
 
 _STEPS, _LONGEST, _SMALL = 60, 1.0, 1e-8
-"""Steps of a search at most; the longest one, and the one that is the last, in logarithms of the unknowns."""
+"""Maximum number of steps; maximum step and step of convergence, in logarithms of the unknowns."""
 _DIFFERENCE, _HALVINGS = 1e-5, 12
 _POLISH, _SHRINKS = 6, 0.5
-"""Last steps at most, without a look at the cost, and by what each of them must be smaller than the one before."""
+"""Maximum number of final steps, and factor by which each must be shorter than the last."""
 _EXACT = 1e-13
-"""Part of the target's sum of squares that is but rounding."""
+"""Fraction of the target's sum of squares that is rounding error."""
 _VALLEYS, _FAR = 3, 1.5
-"""Largest number of starts to descend from, and the distance between those of several unknowns, in logarithms."""
+"""Maximum number of descents, and minimum distance between starts of several unknowns, in logarithms."""
 _UNSEEN = 1e-6
-"""Less than this in the sum of squares, in variances of a residual, is nothing that data can tell: a search ends."""
+"""Change of the sum of squares, in variances of a residual, below which a search ends."""
 _SAME = 1e-3
-"""Minima that are no farther apart are the same, in logarithms of the unknowns."""
+"""Maximum distance between identical minima, in logarithms of the unknowns."""
 
 
 @dataclass(frozen=True)
 class SeparableFit:
-    """A solution of a model that is linear but for a few unknowns.
+    """Solution of a separable model.
 
     Attributes
     ----------
     nonlinear : array, (q,)
-        The unknowns the columns depend on.
+        Unknowns that the columns depend on.
     linear : LinearFit
-        All else, at these.
+        Linear fit for these.
     jacobian : array, (n, p + q)
-        Derivatives of the model with regard to the coefficients, then to `nonlinear`.
+        Derivatives of the model with respect to the coefficients, then to `nonlinear`.
     converged : bool
-        Whether the search came to rest.
+        Whether the search converged.
     others : tuple of SeparableFit
-        The other local minima that were found, weighted like this one; the best first.
+        Other local minima with the same weights, in increasing order of their cost.
     """
 
     nonlinear: Array
@@ -71,23 +71,23 @@ def separable_least_squares(
     lower: Array | None = None,
     limits: tuple[Array, Array] | None = None,
 ) -> SeparableFit:
-    """Return the best fit of a model that is linear but for a few positive unknowns.
+    """Fit a model that is linear except for a few positive unknowns.
 
     Parameters
     ----------
     columns : callable
-        From the nonlinear unknowns (q,) to the columns (n, p).
+        Maps the nonlinear unknowns (q,) to the columns (n, p).
     target : array, (n,)
-        What they shall add up to.
+        Dependent variable.
     starts : array, (m, q)
-        Values to try first, all greater than 0, in any order. The search descends from those that are better than their
+        Start values, all greater than 0, in any order. The search descends from those that are better than their
         neighbours, judged on all samples, and stays within their range.
     weights, loss
-        As of `robust_least_squares`.
+        As in `robust_least_squares`.
     lower : (p,) float array, optional
         Lower bounds of the linear coefficients, each 0 or minus infinity.
     limits : pair of (q,) float arrays, optional
-        Between which the nonlinear unknowns stay; by default the range of `starts`.
+        Bounds of the nonlinear unknowns; by default the range of `starts`.
     """
     starts = np.atleast_2d(np.asarray(starts, float))
     if not bool(np.all(starts > 0.0)):
@@ -112,7 +112,7 @@ def separable_least_squares(
 
 @dataclass(frozen=True)
 class _Search:
-    """The descent along what the best linear coefficients leave, in the logarithms of the other unknowns."""
+    """Descent on the variable projection functional, in the logarithms of the nonlinear unknowns."""
 
     columns: Columns
     target: Array
@@ -121,7 +121,7 @@ class _Search:
     most: Array
 
     def minima(self, starts: Array, weights: Array) -> list[SeparableFit]:
-        """Return the different minima that the starts lead to, the best first."""
+        """Return the distinct minima reached from the starts, in increasing order of their cost."""
         found: list[SeparableFit] = []
         for start in self.valleys(starts, weights):
             fit = self.descend(start, weights)
@@ -130,9 +130,9 @@ class _Search:
         return sorted(found, key=lambda fit: fit.linear.cost)
 
     def valleys(self, starts: Array, weights: Array) -> Array:
-        """Return the starts from which to descend, the best first.
+        """Return the starts for descents, in increasing order of their cost.
 
-        Of one unknown, those that are no worse than their neighbours; of several, the best that are far apart.
+        With one unknown, the local minima of the starts; with several, the best ones that are far apart.
         """
         if len(starts) <= _VALLEYS:
             return starts
@@ -145,18 +145,18 @@ class _Search:
             return np.array(chosen)
         starts = starts[np.argsort(starts[:, 0])]
         costs = np.array([self.cost(start, weights) for start in starts])
-        if float(costs.min()) <= _EXACT:  # an exact fit: rounding errors make minima everywhere
+        if float(costs.min()) <= _EXACT:  # an exact fit: rounding errors create many minima
             return np.asarray(starts[[int(np.argmin(costs))]])
         walls = np.concatenate(([np.inf], costs, [np.inf]))
         lowest = np.flatnonzero((costs <= walls[:-2]) & (costs <= walls[2:]))
         return np.asarray(starts[lowest[np.argsort(costs[lowest])][:_VALLEYS]])
 
     def cost(self, start: Array, weights: Array) -> float:
-        """Return the share of the target's sum of squares that the best linear coefficients leave at a start."""
+        """Return the fraction of the target's sum of squares that remains for the best linear coefficients."""
         return normal_equations.solve(self.columns(np.exp(start)), self.target, weights, self.lower)[1]
 
     def again(self, minima: Sequence[SeparableFit], best: SeparableFit) -> list[SeparableFit]:
-        """Return the minima with the weights that the best fit ended with, as far as they are others than that."""
+        """Return the minima for the final weights of the best fit, without those that coincide with it."""
         fits = [self.descend(np.log(one.nonlinear), best.linear.weights) for one in minima]
         return sorted((fit for fit in fits if _apart(fit, best)), key=lambda fit: fit.linear.cost)
 
@@ -164,13 +164,13 @@ class _Search:
         return least_squares(self.columns(np.exp(place)), self.target, weights=weights, lower=self.lower)
 
     def nearly_solved(self, place: Array, weights: Array) -> LinearFit:
-        """Return `solved` by normal equations, which is accurate enough during the descent."""
+        """Return the solution by normal equations, which is accurate enough during the descent."""
         matrix = self.columns(np.exp(place))
         found, _ = normal_equations.solve(matrix, self.target, weights, self.lower)
         return LinearFit(found, self.target - times(matrix, found), np.nan, len(found), weights)
 
     def descend(self, place: Array, weights: Array) -> SeparableFit:
-        """Return where Gauss-Newton steps with halving come to rest."""
+        """Descend by Gauss-Newton steps with step halving until convergence."""
         fit, converged, way = self.nearly_solved(place, weights), False, _Way()
         for _ in range(_STEPS):
             step, last, cost = way.onward(place, self._step(place, fit, nearly=True)), place, fit.cost
@@ -179,7 +179,7 @@ class _Search:
                 break
             place, fit = self._downhill(place, step, fit)
             if (cost - fit.cost) * len(fit.residual) <= _UNSEEN * fit.cost or np.array_equal(place, last):
-                # the descent leaves the range, or its gain is less than noise or rounding errors
+                # the descent leaves the range, or its gain is below noise or rounding errors
                 converged = True
                 break
         fit = self.solved(place, fit.weights)
@@ -200,7 +200,7 @@ class _Search:
         return np.asarray(np.clip(found[int(free.sum()) :], -_LONGEST, _LONGEST))
 
     def _polished(self, place: Array, fit: LinearFit) -> tuple[Array, LinearFit]:
-        """Go on where the cost tells no difference any more: Gauss-Newton steps as long as they become smaller."""
+        """Refine a solution by Gauss-Newton steps while they shrink, where rounding hides changes of the cost."""
         largest, way = np.inf, _Way()
         for _ in range(_POLISH):
             step = self._kept_within(place + way.onward(place, self._step(place, fit))) - place
@@ -224,7 +224,7 @@ class _Search:
         return np.asarray(np.clip(place, self.least, self.most))
 
     def _slopes(self, place: Array, fit: LinearFit) -> Array:
-        """Return the derivatives (n, q) of the model with regard to the logarithms, by central differences."""
+        """Return the derivatives (n, q) of the model with respect to the logarithms, by central differences."""
         slopes = [
             times(self.columns(np.exp(place + shift)) - self.columns(np.exp(place - shift)), fit.coefficients)
             for shift in _DIFFERENCE * np.eye(len(place))
@@ -233,16 +233,16 @@ class _Search:
 
 
 class _Way:
-    """The steps of a search, of which those along a single unknown are lengthened or shortened by the secant rule.
+    """Secant acceleration of the Gauss-Newton steps for a single unknown.
 
-    Gauss-Newton steps alone go to and fro, or creep, where residuals are large beside what the unknown explains.
+    Gauss-Newton steps alone oscillate or creep if residuals are large compared with the effect of the unknown.
     """
 
     def __init__(self) -> None:
         self._last: tuple[float, float] | None = None
 
     def onward(self, place: Array, step: Array) -> Array:
-        """Return the step to take instead of a Gauss-Newton step from a place."""
+        """Return the step that replaces a Gauss-Newton step."""
         if len(place) > 1 or abs(step[0]) >= _LONGEST:
             self._last = None
             return step

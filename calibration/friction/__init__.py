@@ -1,4 +1,4 @@
-"""Friction identification from recorded motion: models, fits, intervals, model selection (Guedelha et al. 2018)."""
+"""Friction identification from recorded motion: models, fits, selection (Guedelha et al. 2018)."""
 
 from calibration.friction.choice import Candidate, Choice, choose_model
 from calibration.friction.diagnostics import Diagnostics, Doubt

@@ -1,4 +1,4 @@
-"""What a friction fit does not see: friction that drifts while it is recorded, and motion inside the dead band."""
+"""Checks for effects that a friction fit ignores: drift, and motion inside the dead band."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from calibration.friction.result import FrictionFit
 Array = NDArray[np.float64]
 
 _CLEARLY = 4.5
-"""Standard errors that are more than chance."""
+"""Number of standard errors of a significant effect."""
 _DRIFTS, _HIDDEN = 0.01, 0.05
-"""Changes that matter, in parts of the friction (rms)."""
+"""Relevant changes as fractions of the friction (rms): drift, and excess inside the dead band."""
 _ENOUGH, _SURE = 30, 4.0
-"""Samples inside the dead band that tell something; how much faster than noise they are, in its standard deviations."""
+"""Minimum number of samples in the dead band, and minimum speed in standard deviations of the noise."""
 
 
 def changes(fit: FrictionFit, jacobian: Array, weights: Array) -> list[Doubt]:
-    """Return the doubts about the samples kept, with the derivatives of the fit, and about those in the dead band."""
+    """Return the doubts about drift and the dead band; `jacobian` belongs to the kept samples."""
     return [doubt for doubt in (_drift(fit, jacobian, weights), _hidden(fit)) if doubt is not None]
 
 
 def _drift(fit: FrictionFit, jacobian: Array, weights: Array) -> Doubt | None:
-    """Compare what both halves say of the parameters, and of all friction together, which shows less drift.
+    """Compare the parameters fitted to both halves, and a common factor, which is more sensitive.
 
-    The Stribeck velocity stays what it is: only what the fit is linear in may drift.
+    The Stribeck velocity is held constant: only linear parameters may drift.
     """
     columns = jacobian[:, : jacobian.shape[1] - len(fit.model.nonlinear_names)]
     whole = fit.evaluate(fit.samples.motion.part(fit.kept))[:, None]
@@ -45,7 +45,7 @@ def _drift(fit: FrictionFit, jacobian: Array, weights: Array) -> Doubt | None:
 
 
 def _apart(fit: FrictionFit, columns: Array, weights: Array) -> float:
-    """Fit columns to what is left in each half, and return the clear difference, relative to the friction; or 0."""
+    """Return the significant difference between both halves, relative to the friction; 0 if none."""
     size = math.sqrt(float(np.mean(fit.samples.friction[fit.kept] ** 2)))
     half, memory = len(fit.residual) // 2, memory_of(fit.residual)
     steps, errors = [], []
@@ -63,7 +63,7 @@ def _apart(fit: FrictionFit, columns: Array, weights: Array) -> float:
 
 
 def _hidden(fit: FrictionFit) -> Doubt | None:
-    """Compare the friction of motion inside the dead band with what the law says there."""
+    """Compare the friction inside the dead band with the law."""
     samples = fit.samples
     speed = np.abs(samples.velocity)
     slow = samples.inner & (speed <= fit.dead_band) & (speed > max(_SURE * samples.noise, 0.02 * fit.dead_band))

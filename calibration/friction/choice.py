@@ -1,4 +1,4 @@
-"""Model selection by cross-validation: the friction model that a joint needs, judged on data it was not fitted to."""
+"""Friction model selection by cross-validation."""
 
 from __future__ import annotations
 
@@ -21,42 +21,47 @@ from haptics.errors import ConfigurationError
 Array = NDArray[np.float64]
 
 _APART, _SLOW = 0.5, 0.01
-"""Between the samples that are fitted and those that are judged, within one recording [s]; speed up to which samples
-are not judged, as a share of the top speed."""
+"""Separation of training and test samples of one recording [s], and minimum speed of test samples.
+
+The speed is relative to the top speed.
+"""
 _FEWEST, _ERRORS = 2, 2.0
-"""Parts that a comparison needs, and standard errors that are attributed to chance."""
+"""Minimum number of parts for a comparison, and number of standard errors attributed to chance."""
 _COMPARED = 30_000
-"""Samples on which models are compared, evenly chosen of more; the chosen model is fitted to all."""
+"""Maximum number of samples for the comparison of models; the chosen model is fitted to all."""
 _EXACT = 1e-9
 """Errors below this share of the friction are rounding errors and do not distinguish models."""
 _NEAR = 1.05
-"""Factor on the least error up to which a simpler model is preferred."""
+"""Factor on the lowest error up to which a simpler model is preferred."""
 _MOST = 0.5
-"""A model is never chosen if another one leaves less than this share of its mean squared error."""
+"""A model is rejected if another one leaves less than this fraction of its mean squared error."""
 _TURN = np.pi / 2.0
 """Smallest range of the angle in which two harmonics and an offset are distinguishable [rad]."""
 _LEVEL, _LIMIT, _WORSE = 0.25, 0.125, 1.4
-"""Relative half width of the interval of a Coulomb level from which on the level is unknown; the Stribeck velocity that
-is then the largest one, as a share of the top speed, so that the fall is complete to 2 % at half the top speed; factor
-by which the cross-validated error may grow."""
+"""Criteria for a Coulomb level that is an extrapolation.
+
+Relative half width of its interval from which on the level is unknown; upper limit of the Stribeck velocity in that
+case, as a fraction of the top speed, so that the fall is complete to 2 % at half the top speed; factor by which the
+cross-validated error may grow.
+"""
 _DEFAULTS = FitSettings()
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A model that was compared.
+    """Compared model.
 
     Attributes
     ----------
     name : str
-        Its name in `MODELS`.
+        Name in `MODELS`.
     parameters : int
         Number of free parameters; without the offsets of several recordings and the inertia.
     score : float
-        Root mean square error on samples outside the fit, relative to the rms friction; the same samples for all
-        candidates. nan if no part can be fitted without another.
+        Root mean square test error relative to the rms friction; all candidates have the same test samples. nan if no
+        part can be fitted without another.
     reason : str
-        Why it was chosen or not.
+        Reason why it was chosen or not.
     """
 
     name: str
@@ -67,16 +72,16 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Choice:
-    """The model that was chosen.
+    """Chosen model.
 
     Attributes
     ----------
     name : str
-        Its name in `MODELS`.
+        Name in `MODELS`.
     fit : FrictionFit
-        To all recordings.
+        Fit to all recordings.
     candidates : tuple of Candidate
-        All models that were compared, in the order of comparison.
+        All compared models, in the order of comparison.
     score : float
         Cross-validated error of the fit.
     """
@@ -88,7 +93,7 @@ class Choice:
 
     @property
     def model(self) -> FrictionModel:
-        """The model."""
+        """Friction model of the fit."""
         return self.fit.model
 
     @property
@@ -103,25 +108,25 @@ def choose_model(
     settings: FitSettings = _DEFAULTS,
     folds: int = 5,
 ) -> Choice:
-    """Choose the simplest model that predicts samples it was not fitted to about as well as the best.
+    """Choose the simplest model whose cross-validated error is about as low as the lowest.
 
-    "About as well" means that the mean squared error exceeds the least one by at most two standard errors of
-    the difference (Diebold and Mariano 1995, with the standard error of `calibration.fitting.intervals`), and that its
-    errors, cross-validated and of the fit, are within 5 % of the least of such models. Where the Coulomb level is an
+    "About as low" means that the mean squared error exceeds the least one by at most two standard errors of the
+    difference (Diebold and Mariano 1995, with the standard error of `calibration.fitting.intervals`), and that its
+    errors, cross-validated and of the fit, are within 5 % of the lowest among these models. If the Coulomb level is an
     extrapolation because friction still falls at the top speed, the Stribeck velocity is limited so that the level is
-    one that was measured.
+    within the measured range.
 
     Parameters
     ----------
     recordings : sequence of Samples
-        Of the same joint. Each is predicted from the others; a single one is cut into blocks.
+        Recordings of the same joint. Each is predicted from the others; a single one is divided into blocks.
     models : sequence of str, optional
-        Names of `MODELS`. Of two with as many parameters the earlier counts as simpler. By default `STATIC_MODELS`, and
-        extensions of the best of them by presliding and harmonics where the recordings allow them. Unbounded fits are
-        not extended, and models with negative levels or viscosities are passed over.
+        Names of `MODELS`. Of two models with the same number of parameters the earlier one counts as simpler. By
+        default `STATIC_MODELS`, and extensions of the best of them by presliding and harmonics if the recordings permit
+        them. Unbounded fits are not extended, and models with negative levels or viscosities are skipped.
     settings : FitSettings
     folds : int
-        Blocks of a single recording.
+        Number of blocks of a single recording.
 
     Raises
     ------
@@ -147,7 +152,7 @@ def choose_model(
 
 
 def _automatic(whole: Samples, comparison: _Comparison, settings: FitSettings) -> Choice:
-    """Choose among the static models, which have been judged, and extensions of the best of them."""
+    """Choose among the static models, which have been compared, and extensions of the best of them."""
     for name in _with_presliding(whole, comparison, settings):
         comparison.judge(name)
     for name in _with_harmonics(whole, comparison):
@@ -155,7 +160,7 @@ def _automatic(whole: Samples, comparison: _Comparison, settings: FitSettings) -
     for name in comparison.good(list(comparison.squares)):
         if "presliding-unknown" in {doubt.code for doubt in comparison.fit(whole, name).doubts}:
             comparison.undetermined.add(name)
-    # An extension must not explain the samples worse than the model that would be chosen without extensions.
+    # An extension must not fit worse than the model that would be chosen without extensions.
     static = comparison.good(list(STATIC_MODELS))[0]
     most = comparison.fit(whole, static).diagnostics.rms
     candidates = [comparison.best(whole, list(comparison.squares)), *comparison.good(list(comparison.squares))]
@@ -171,9 +176,10 @@ def _automatic(whole: Samples, comparison: _Comparison, settings: FitSettings) -
 
 
 def _with_presliding(whole: Samples, comparison: _Comparison, settings: FitSettings) -> Iterator[str]:
-    """Yield extensions by presliding of the best models with and without a Stribeck velocity, then simpler ones.
+    """Yield presliding extensions of the best models with and without a Stribeck velocity.
 
-    Which static model is best says little of the directions and the offset where presliding is large.
+    Simpler extensions follow: if presliding is large, the ranking of the static models says little about asymmetry and
+    offset.
     """
     if whole.travel is None or whole.commanded is not None or settings.fit_inertia:
         return
@@ -217,7 +223,7 @@ def _extrapolates(fit: FrictionFit) -> bool:
 
 
 class _Comparison:
-    """Squared errors of models on parts of recordings that they were not fitted to."""
+    """Squared test errors of models in cross-validation."""
 
     def __init__(self, recordings: Sequence[Samples], settings: FitSettings, folds: int) -> None:
         self.settings = settings
@@ -237,7 +243,7 @@ class _Comparison:
         self._fits: dict[str, FrictionFit] = {}
 
     def judge(self, name: str) -> None:
-        """Add a model."""
+        """Fit and test a model."""
         self.squares[name] = self._errors(name, self.settings)
 
     def score(self, name: str, settings: FitSettings | None = None) -> float:
@@ -251,7 +257,7 @@ class _Comparison:
         )
 
     def _error(self, law: FrictionLaw, judged: Samples, part: NDArray[np.intp]) -> Array:
-        # noise on accelerations would favour fits whose inertia it has made too small
+        # noise of the acceleration would favour fits that underestimate the inertia
         quiet = judged if judged.instrument is None else replace(judged, acceleration=judged.instrument)
         error = law.error(quiet)[part]
         if self.own_offsets and (law.model.offset or law.model.asymmetric_coulomb):
@@ -259,7 +265,7 @@ class _Comparison:
         return error
 
     def excess(self, name: str, best: str) -> float:
-        """Return how far the mean squared error of a model exceeds the least one, in standard errors."""
+        """Return the excess of a model's mean squared error over the lowest one, in standard errors."""
         excess = self.squares[name] - self.squares[best]
         error = math.sqrt(float(covariance_of_sum(excess[:, None])[0, 0])) / len(excess)
         return float(excess.mean()) / error if error > 0.0 else 0.0
@@ -271,11 +277,11 @@ class _Comparison:
         return float(self.squares[name].mean()) <= _EXACT**2 * self.size
 
     def _explained(self, name: str, best: str) -> bool:
-        """Return whether the best model explains most of the residual of a model."""
+        """Return True if the best model explains most of the residual of a model."""
         return float(self.squares[best].mean()) < _MOST * float(self.squares[name].mean())
 
     def good(self, names: Sequence[str]) -> list[str]:
-        """Return which of some models are about as good as the best of them, the simplest first."""
+        """Return the models that are about as good as the best of them, the simplest first."""
         known = [name for name in names if name not in self.undetermined]
         best = self._best(known)
         good = [
@@ -287,12 +293,12 @@ class _Comparison:
         return sorted(good, key=lambda name: named_model(name).freedom)
 
     def best(self, whole: Samples, names: Sequence[str]) -> str:
-        """Return the simplest of the good models whose errors, cross-validated and of the fit, are near the least.
+        """Return the simplest of the good models whose test and fit errors are near the lowest.
 
-        Chance may hide a difference that matters, where a recording is short.
+        In a short recording, chance may hide a relevant difference.
         """
         good = self.good(names)
-        if self.settings.unbounded:  # not all of them are friction laws: pass over the others
+        if self.settings.unbounded:  # skip fits that are not physical friction laws
             others = sorted((name for name in names if name not in good), key=self.score)
             return next((name for name in (*good, *others) if not negative(self.fit(whole, name).values)), good[0])
         least = min(self.score(name) for name in good)
@@ -307,7 +313,7 @@ class _Comparison:
         return self._fits[name]
 
     def candidates(self, chosen: str, note: str = "") -> tuple[Candidate, ...]:
-        """Return all models with the reason why they were chosen or not, and a note on the one that was."""
+        """Return all models with the reason of their rank, and a note on the chosen one."""
         good = self.good(list(self.squares))
         best = self._best([name for name in self.squares if name not in self.undetermined])
 
@@ -331,7 +337,7 @@ class _Comparison:
 
 
 def _parts(recordings: Sequence[Samples], folds: int) -> Iterator[tuple[Samples, Samples, NDArray[np.intp]]]:
-    """Yield the samples to fit, a recording to judge on, and the indices of its samples that are judged."""
+    """Yield training samples, a test recording, and the indices of its test samples."""
     if len(recordings) == 1:
         (only,) = recordings
         moving = _moving(only)

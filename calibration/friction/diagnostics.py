@@ -15,21 +15,21 @@ Array = NDArray[np.float64]
 
 _GROUPS = 24
 _LAG, _CLEARLY = 2, 2.5
-"""Between residuals compared, in samples; standard errors that are taken for more than chance."""
+"""Lag of the compared residuals [samples]; number of standard errors of a significant effect."""
 
 
 @dataclass(frozen=True)
 class Doubt:
-    """A reason not to trust a result.
+    """Reason to doubt a result.
 
     Attributes
     ----------
     code : str
         Short name.
     message : str
-        One sentence: what was seen, and what to do about it.
+        Observation and remedy in one sentence.
     spoils_intervals : bool
-        Whether the intervals may not hold the truth as often as they claim.
+        Whether the coverage of the intervals may be too low.
     """
 
     code: str
@@ -39,27 +39,26 @@ class Doubt:
 
 @dataclass(frozen=True)
 class Diagnostics:
-    """What is left over after a fit.
+    """Diagnostics of the residuals of a fit.
 
     Attributes
     ----------
     rms, relative_rms : float
-        Root mean square of the residuals [N m or N], and by that of the friction.
+        Root mean square of the residuals [N m or N], and its ratio to the rms friction.
     slow_share : float
-        Share of the samples slower than the Stribeck velocity, which alone tell the static levels; nan without one.
+        Fraction of samples below the Stribeck velocity, which alone determine the static levels; nan without one.
     autocorrelation : float
-        Of neighbouring residuals.
+        Autocorrelation of adjacent residuals.
     effective_samples : float
-        How many independent samples would tell the mean as well.
+        Number of independent samples with the same variance of the mean.
     kurtosis : float
-        Excess over that of normal errors, 0.
+        Excess kurtosis; 0 for normal errors.
     outliers : float
-        Share of the samples beyond four robust standard deviations (of normal errors: 0.00006).
+        Fraction of the samples beyond four robust standard deviations (normal errors: 0.00006).
     misfit : float
-        Share of the residuals' power that a better law of the velocity would explain.
+        Fraction of the residuals' power that a better law of the velocity would explain.
     implied_velocity_noise : float
-        What noise on the velocity the residuals betray by their growth with the slope of the law, at most
-        [rad/s or m/s].
+        Upper estimate of the velocity noise, from the growth of the residuals with the slope of the law [rad/s or m/s].
     """
 
     rms: float
@@ -76,10 +75,10 @@ class Diagnostics:
 def diagnose(
     residual: Array, velocity: Array, friction: Array, slope: Array, slow_share: float, stated: bool = False
 ) -> Diagnostics:
-    """Return the diagnostics of residuals (n,), in the order of time, with the slope of the law at each sample.
+    """Return the diagnostics of residuals (n,) in the order of time.
 
-    Where the noise of the velocity is `stated`, residuals that resemble their neighbours at all speeds alike are errors
-    of the torque, and do not count as noise of the velocity.
+    `slope` is the slope of the law at each sample. If the noise of the velocity is `stated`, correlated residuals at
+    all speeds alike are attributed to errors of the torque and not to noise of the velocity.
     """
     rms = math.sqrt(float(np.mean(residual**2)))
     size = math.sqrt(float(np.mean(friction**2)))
@@ -102,18 +101,18 @@ def diagnose(
 
 
 def _misfit(residual: Array, velocity: Array) -> float:
-    """Return what the means of samples of about the same velocity explain, less what they explain by chance."""
+    """Return the variance explained by group means over velocity, less the part expected by chance."""
     groups = np.array_split(residual[np.argsort(velocity)], _GROUPS)
     within = sum(float(np.sum((group - group.mean()) ** 2)) for group in groups) / (len(residual) - _GROUPS)
     return max(0.0, 1.0 - within / float(np.mean(residual**2)))
 
 
 def _implied_noise(residual: Array, slope: Array, stated: bool) -> float:
-    """Return what noise on the velocity the residuals betray; 0 where that may be chance.
+    """Return the velocity noise implied by the residuals; 0 if it is not significant.
 
-    An error n of the velocity leaves a residual of slope times n. Independent errors make the squared residuals grow
-    with the squared slope, beside the errors of the torque; errors that resemble their neighbours show in the products
-    of neighbouring residuals, where independent errors of the torque do not.
+    An error n of the velocity causes a residual of slope times n. Independent errors make the squared residuals grow
+    with the squared slope, in addition to the errors of the torque. Correlated errors appear in the products of
+    neighbouring residuals, to which independent errors of the torque do not contribute.
     """
     steep = slope * slope
     varied = float(steep.std()) > 1e-6 * float(steep.mean())
@@ -125,7 +124,7 @@ def _implied_noise(residual: Array, slope: Array, stated: bool) -> float:
 
 
 def _growth(products: Array, slopes: Array) -> float:
-    """Return the factor between products of residuals and of slopes, 0 where it is not clearly positive."""
+    """Return the regression coefficient of products on slopes, 0 if not significantly positive."""
     sharpness = float(slopes @ slopes)
     if sharpness == 0.0:
         return 0.0

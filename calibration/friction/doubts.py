@@ -1,4 +1,4 @@
-"""Warnings about a friction fit: when not to trust it, in words."""
+"""Warnings about a friction fit: reasons to doubt the result."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from calibration.friction.model import DISTANCE, INERTIA, SCALE, SIDES, negative
 from calibration.friction.result import FrictionFit
 
 _LEAST_BAND = 3.0
-"""Dead band that keeps noise from turning the sign of a sample, in its standard deviations."""
+"""Minimum dead band in standard deviations of the noise, to keep the sign of the samples."""
 _FELT, _OVERWHELMING = 0.1, 0.5
-"""Noise that calls for a word, and that no correction undoes, in parts of the Stribeck velocity."""
+"""Noise that is reported, and noise that no correction removes, as fractions of the Stribeck velocity."""
 _UNEXPLAINED = 1.5
 _SLOW_SHARE, _CONDITION, _OUTLIERS, _MISFIT = 0.02, 300.0, 0.002, 0.1
 _AT_LIMIT = 1.001
 _CLEARLY = 3.0
-"""Standard errors of a fall that is no chance; more than two, since the place of the fall is searched too."""
+"""Standard errors of a significant fall; more than two, because its position is also fitted."""
 
 
 def doubts_about(fit: FrictionFit, settled: bool, limits: Mapping[str, tuple[float, float]]) -> tuple[Doubt, ...]:
-    """Return the reasons not to trust a fit.
+    """Return the reasons to doubt a fit.
 
     Parameters
     ----------
     fit : FrictionFit
-        Without doubts as yet.
+        Fit without doubts.
     settled : bool
-        Whether fit and correction came to rest.
+        Whether fit and correction converged.
     limits : mapping
-        Between which the parameters were searched that the model is not linear in.
+        Search ranges of the nonlinear parameters.
     """
     found = [] if settled else [Doubt("not-converged", "The fit did not converge: use a simpler model.", True)]
     if fit.samples.erratic and fit.velocity_noise == 0.0:
@@ -62,7 +62,7 @@ def _noise(fit: FrictionFit) -> list[Doubt]:
 
 
 def _least_scale(fit: FrictionFit) -> float:
-    """Return the Stribeck velocity at the lower end of its interval, at least a small part of its value."""
+    """Return the lower end of the interval of the Stribeck velocity, at least 5 % of its value."""
     return max(fit.intervals[SCALE][0], 0.05 * fit.values[SCALE])
 
 
@@ -109,7 +109,7 @@ def _scale(fit: FrictionFit, scales: tuple[float, float]) -> list[Doubt]:
 
 
 def _presliding(fit: FrictionFit, limits: tuple[float, float]) -> list[Doubt]:
-    """Return the doubts about the distance in which friction builds up after a reversal."""
+    """Return the doubts about the presliding distance."""
     low, high = limits
     distance = fit.uncorrected[DISTANCE]
     if fit.intervals["presliding"][0] <= 0.0:
@@ -125,7 +125,7 @@ def _presliding(fit: FrictionFit, limits: tuple[float, float]) -> list[Doubt]:
 
 
 def _falls(fit: FrictionFit) -> bool:
-    """Tell whether a static level exceeds Coulomb's by more than chance, in one direction at least."""
+    """Return True if a static level significantly exceeds the Coulomb level in at least one direction."""
     for side in SIDES:
         static = f"static_{side}"
         coulomb = "coulomb" if "coulomb" in fit.values else f"coulomb_{side}"

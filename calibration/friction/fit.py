@@ -1,4 +1,4 @@
-"""Friction identification: the fit of a friction model to a recording of a joint."""
+"""Fit of a friction model to a recording of a joint."""
 
 from __future__ import annotations
 
@@ -16,46 +16,46 @@ from calibration.friction.settings import FitSettings
 from haptics.errors import ConfigurationError
 
 _BAND, _NOISE_BAND = 0.01, 4.0
-"""Speed up to which samples are left out: in parts of the top speed, in standard deviations of the noise."""
+"""Speed of excluded samples: fraction of the top speed, and standard deviations of the noise."""
 _THINNED = 10_000
-"""Samples on which a grid of start values is searched."""
+"""Maximum number of samples for the search of a grid of start values."""
 _DEFAULTS = FitSettings()
 _Search = tuple[Problem, Samples, FitSettings, float, NDArray[np.bool_], SeparableFit]
 
 
 def fit_friction(samples: Samples, model: FrictionModel | str, settings: FitSettings = _DEFAULTS) -> FrictionFit:
-    """Return the parameters of a friction model that explain a recording best.
+    """Fit the parameters of a friction model to a recording.
 
-    The Stribeck velocity is found by variable projection, all else is linear (Guedelha et al. 2018, (20) to (22),
-    (29)); then what noise on the velocity does to the parameters is undone (`calibration.friction.noise`). Intervals
-    hold for errors that resemble their neighbours (`calibration.fitting.intervals`).
+    Nonlinear parameters such as the Stribeck velocity are found by variable projection, all others are linear (Guedelha
+    et al. 2018, (20) to (22), (29)). Then the bias due to velocity noise is corrected (`calibration.friction.noise`).
+    Intervals account for correlated errors (`calibration.fitting.intervals`).
 
     Parameters
     ----------
     samples : Samples
-        The recording.
+        Samples of the recording.
     model : FrictionModel or str
-        One of `MODELS` by name, or one's own.
+        Name in `MODELS`, or a custom model.
     settings : FitSettings, optional
 
     Raises
     ------
     ConfigurationError
-        Where the motion is constant, in one direction only or at one speed, too few samples are left, or accelerations
-        are missing.
+        If the motion is constant, in one direction only or at one speed, too few samples remain, or accelerations are
+        missing.
     """
     return judged(*_searched(samples, named_model(model), settings))
 
 
 def fit_law(samples: Samples, model: FrictionModel | str, settings: FitSettings = _DEFAULTS) -> FrictionLaw:
-    """Return the parameters that `fit_friction` finds, without what tells how far to trust them."""
+    """Fit a friction model as `fit_friction`, without its uncertainty."""
     search = _searched(samples, named_model(model), settings)
     _, _, better = without_bias(*search)
     return FrictionLaw(search[0].model, named(search[0], better.place))
 
 
 def _searched(samples: Samples, model: FrictionModel, settings: FitSettings) -> _Search:
-    """Return the least squares fit, and what it was fitted to."""
+    """Return the least squares fit with its problem and data."""
     samples.require_law()
     if settings.fit_inertia and samples.acceleration is None:
         raise ConfigurationError("fit_inertia needs the acceleration of every sample")
@@ -91,7 +91,7 @@ def _dead_band(samples: Samples, settings: FitSettings) -> float:
 
 
 def _solved(problem: Problem, samples: Samples, settings: FitSettings, kept: NDArray[np.bool_]) -> SeparableFit:
-    """Return the least squares fit to the samples kept."""
+    """Return the least squares fit to the kept samples."""
     part = problem.of(kept)
     velocity, target = samples.velocity[kept], samples.friction[kept]
     weights = None if samples.weights is None else samples.weights[kept]
@@ -103,7 +103,7 @@ def _solved(problem: Problem, samples: Samples, settings: FitSettings, kept: NDA
     grid = np.stack(np.meshgrid(*tried, indexing="ij"), axis=-1).reshape(-1, len(tried))
     limits = grid[0], grid[-1]
     every = -(-len(target) // _THINNED)
-    if len(tried) > 1 and every > 1:  # the grid of two unknowns is searched on some of many samples
+    if len(tried) > 1 and every > 1:  # search the grid of two unknowns on a subset of many samples
         thin = np.zeros(len(target), bool)
         thin[::every] = True
         few = part.of(thin)

@@ -1,4 +1,4 @@
-"""From a least squares fit to a result: correction for velocity noise, intervals, diagnostics, doubts."""
+"""Post-processing of a least squares fit: bias correction, intervals, diagnostics, doubts."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ from calibration.friction.settings import FitSettings
 Array = NDArray[np.float64]
 
 _SLOWEST = 3e-3
-"""Smallest Stribeck velocity that is searched, as a share of the top speed."""
+"""Minimum Stribeck velocity of the search, as a fraction of the top speed."""
 _STARTS, _FEWER = 12, 8
-"""Number of values tried first of a single parameter, and of each of two."""
+"""Number of start values of a single nonlinear parameter, and of each of two."""
 _SHORTEST, _LONGEST = 3e-4, 0.1
-"""Presliding distances between which is searched, as shares of the range of the motion."""
+"""Search range of the presliding distance, as fractions of the range of the motion."""
 _AT_LIMIT = 1.001
 """Factor from the limit of a range within which a parameter counts as being at the limit."""
 _ROOM = 2.0
-"""Share of the residuals that velocity noise may be the cause of; above 1, as a fit takes up some of it."""
+"""Maximum velocity noise relative to the residuals; above 1, because a fit absorbs part of the noise."""
 
 
 def starts(problem: Problem, samples: Samples, settings: FitSettings, kept: NDArray[np.bool_]) -> list[Array]:
-    """Return the values to try first of each parameter that the model is not linear in, increasing."""
+    """Return the start values of each nonlinear parameter, increasing."""
     found, count = [], _STARTS if len(problem.model.nonlinear_names) == 1 else _FEWER
     if problem.model.scaled:
         top = float(np.abs(samples.velocity[kept]).max())
@@ -114,7 +114,10 @@ def without_bias(
     kept: NDArray[np.bool_],
     found: SeparableFit,
 ) -> tuple[Array, NDArray[np.bool_], Corrected]:
-    """Return the result of a fit to the samples `kept`, which parameters are at no bound, and the corrected result."""
+    """Correct a fit to the samples `kept` for velocity noise.
+
+    Returns the parameters found, a mask of the parameters that are at no bound, and the corrected parameters.
+    """
     first = np.concatenate((found.linear.coefficients, found.nonlinear))
     free = np.ones(len(first), bool)
     if problem.lower is not None:
@@ -129,14 +132,14 @@ def without_bias(
 
 
 def _as_good(other: SeparableFit, best: SeparableFit, fit: FrictionFit) -> bool:
-    """Tell whether another minimum explains the samples so well that chance may have chosen (a likelihood ratio)."""
+    """Return True if another minimum fits about as well as the best, by a likelihood ratio."""
     excess = other.linear.cost / max(best.linear.cost, 1e-300) - 1.0
     reach = float(quantile(fit.settings.confidence, np.array([fit.diagnostics.effective_samples]))[0])
     return excess * fit.diagnostics.effective_samples <= reach**2
 
 
 def spanning(fit: FrictionFit, rivals: Sequence[FrictionFit]) -> FrictionFit:
-    """Return a fit whose intervals reach over those of others that explain the samples about as well."""
+    """Return a fit whose intervals also cover the intervals of other fits of about the same quality."""
     every = (fit, *rivals)
     intervals = {
         name: (min(one.intervals[name][0] for one in every), max(one.intervals[name][1] for one in every))
@@ -160,9 +163,9 @@ def spanning(fit: FrictionFit, rivals: Sequence[FrictionFit]) -> FrictionFit:
 def _harmful_noise(
     problem: Problem, samples: Samples, kept: NDArray[np.bool_], place: Array, found: SeparableFit
 ) -> float:
-    """Return the noise to correct for: not more than the residuals have room for.
+    """Return the noise to correct for, limited by the size of the residuals.
 
-    Fast motion looks like noise to `white_noise`; but noise leaves residuals, which motion does not.
+    Fast motion looks like noise to `white_noise`, but unlike noise it leaves no residuals.
     """
     slope = problem.model.slope(named(problem, place), samples.velocity[kept])
     room = _ROOM * norm(found.linear.residual)
@@ -171,7 +174,7 @@ def _harmful_noise(
 
 
 def named(problem: Problem, place: Array) -> dict[str, float]:
-    """Return parameters that were searched by their names."""
+    """Return the searched parameters by name."""
     return dict(zip(problem.names, map(float, problem.natural(place)), strict=True))
 
 
@@ -189,12 +192,12 @@ def _excluded(samples: Samples, band: float, kept: NDArray[np.bool_]) -> dict[st
 
 @dataclass(frozen=True)
 class _Uncertainty:
-    """How well the parameters searched are known.
+    """Uncertainty of the searched parameters.
 
     Attributes
     ----------
     covariance : array, (r, r)
-        Of the parameters searched.
+        Covariance of the searched parameters.
     degrees : array, (p,)
         Degrees of freedom of the variance of each parameter by name.
     """
@@ -213,7 +216,7 @@ def _uncertainty(
     left: Array,
     rounds: tuple[int, ...],
 ) -> _Uncertainty:
-    """Return how well the parameters are known; `left` (k,) are the residuals after the correction for noise."""
+    """Return the uncertainty of the parameters; `left` (k,) are the residuals after the bias correction."""
     jacobian, residual = found.jacobian, found.linear.residual
     if problem.instrument is not None or better.commanded is not None:
         jacobian, residual = jacobian.copy(), left
@@ -221,7 +224,7 @@ def _uncertainty(
         jacobian[:] = better.commanded
     elif problem.instrument is not None:
         jacobian[:, problem.inertial] = problem.instrument[kept]
-    # Linear parameters at a bound may still move away from it; others at a limit of their range stay.
+    # Linear parameters at a bound may move away from it; nonlinear parameters at a limit are fixed.
     varied = free.copy()
     varied[: len(found.linear.coefficients)] = True
     matrix = better.matrix[np.ix_(varied, varied)]
@@ -273,7 +276,7 @@ def _intervals(
                 found[name] = values[name], np.inf
             elif values[name] <= low * _AT_LIMIT:
                 found[name] = 0.0, values[name]
-            else:  # the force does not depend on it, as on the velocity of a fall of no height
+            else:  # the force does not depend on it, such as on the Stribeck velocity without a fall
                 found[name] = low, high
     return found
 

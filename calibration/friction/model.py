@@ -1,19 +1,20 @@
-"""Friction models that are linear in all parameters but two (Guedelha et al. 2018, sections 3.2.1 and 3.2.2).
+"""Friction models that are linear in all but two parameters.
 
-With e = exp(-|w|/ws) the friction of a joint turning at w is
+The models follow Guedelha et al. 2018, sections 3.2.1 and 3.2.2. With e = exp(-|w|/ws), the friction of a joint with
+velocity w is
 
     F(w) =  Kc (1 - e) + Kv w + e s+     for w > 0
     F(w) = -Kc (1 - e) + Kv w - e s-     for w < 0
 
 with Kc the Coulomb level, Kv the viscosity, s+ and s- the levels at vanishing speed. This is (29) to (31) with two
-signs put right: the factor of Kc is 1 - e (printed 1 + e), and the viscous column is w on both sides (printed as the
+signs corrected: the factor of Kc is 1 - e (printed 1 + e), and the viscous column is w on both sides (printed as the
 magnitude of w, by the ramp r- of (28)). The speed ws is 1 in the paper. F has the direction of w: the paper's friction
 torque is -F.
 
 Two extensions are not in the paper. With *presliding*, a part P of the level builds up with displacement after each
-reversal: P (z - sgn w) is added, z being the state of Iwan's model with the mean break-away deflection l
+reversal: P (z - sgn w) is added, with z the state of Iwan's model with mean break-away deflection l
 (`calibration.friction.motion.Travel.state`). With *harmonics*, a torque that depends on the angle q of the joint is
-added: a1 cos q + b1 sin q + a2 cos 2q + b2 sin 2q. The model is linear in all parameters but ws and l.
+added: a1 cos q + b1 sin q + a2 cos 2q + b2 sin 2q. The model is linear in all parameters except ws and l.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from haptics.settings import check, choice, documented, flag, unknown
 Array = NDArray[np.float64]
 
 SCALE, DISTANCE = "stribeck_velocity", "presliding_distance"
-"""The parameters that models are not linear in."""
+"""Names of the nonlinear parameters."""
 PRESLIDING = "presliding"
 HARMONICS = ("harmonic_1_cos", "harmonic_1_sin", "harmonic_2_cos", "harmonic_2_sin")
 INERTIA = "inertia"
@@ -55,13 +56,13 @@ DIMENSIONS = {
     DISTANCE: "distance",
     INERTIA: "inertia",
 }
-"""The dimension of each parameter, of a joint (N m, rad/s) or of a slide (N, m/s)."""
+"""Dimension of each parameter, for a rotary joint (N m, rad/s) or a prismatic joint (N, m/s)."""
 
 
 @documented
 @dataclass(frozen=True)
 class FrictionModel:
-    """The terms of a friction law.
+    """Terms of a friction law.
 
     Raises
     ------
@@ -104,22 +105,22 @@ class FrictionModel:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the parameters: those the model is linear in, then the others."""
+        """Names of the parameters: linear ones first, then nonlinear ones."""
         return (*self.linear_names, *self.nonlinear_names)
 
     @property
     def scaled(self) -> bool:
-        """Whether there is a Stribeck velocity."""
+        """Whether the model has a Stribeck velocity."""
         return self.stribeck != "none"
 
     @property
     def freedom(self) -> int:
-        """Number of parameters that are free."""
+        """Number of free parameters."""
         return len(self.names) - self.plateau
 
     @property
     def linear_names(self) -> tuple[str, ...]:
-        """Names of the parameters the model is linear in, in the order of the columns."""
+        """Names of the linear parameters, in the order of the columns."""
         names = ["coulomb_forward", "coulomb_backward"] if self.asymmetric_coulomb else ["coulomb"] * self.dry
         names += ["viscosity_forward", "viscosity_backward"] if self.asymmetric_viscosity else ["viscosity"]
         names += ["static_forward", "static_backward"] if self.scaled else []
@@ -128,13 +129,13 @@ class FrictionModel:
 
     @property
     def nonlinear_names(self) -> tuple[str, ...]:
-        """Names of the parameters the model is not linear in."""
+        """Names of the nonlinear parameters."""
         return (*((SCALE,) if self.scaled else ()), *((DISTANCE,) if self.presliding else ()))
 
     def columns(self, motion: Motion | Array, scale: float = 1.0, distance: float = 1.0) -> Array:
-        """Return the columns (n, p) that the linear parameters multiply.
+        """Return the regressor matrix (n, p) of the linear parameters.
 
-        At rest the columns of levels are zero: friction then balances the load.
+        At rest the columns of levels are zero, because friction then balances the load.
 
         Parameters
         ----------
@@ -177,10 +178,10 @@ class FrictionModel:
         Parameters
         ----------
         linear : array, (p,)
-            By `linear_names`.
+            Values in the order of `linear_names`.
         velocity : array, (n,)
         scale : float
-            The Stribeck velocity.
+            Stribeck velocity.
         """
         values = dict(zip(self.linear_names, linear, strict=True))
         excess = {side: values[f"static_{side}"] - values[self.sided("coulomb", side)] for side in SIDES}
@@ -190,10 +191,11 @@ class FrictionModel:
         return np.asarray(self._static_share(velocity, scale) * growth * (size / scale))
 
     def reduction(self, scale: float, bounded: bool) -> Array:
-        """Return the matrix (p, r) from the parameters that are searched to the linear parameters.
+        """Return the matrix (p, r) that maps the searched parameters to the linear parameters.
 
         If `bounded`, static levels are searched as their excess over the Coulomb levels, and Coulomb levels as their
-        excess over the presliding part, so that all bounds are zero. A plateau leaves ``static_forward`` no freedom.
+        excess over the presliding part, so that all bounds are zero. With a plateau, ``static_forward`` is not a free
+        parameter.
         """
         names = self.linear_names
         matrix = np.eye(len(names))
@@ -216,15 +218,15 @@ class FrictionModel:
         return kind if kind in self.linear_names else f"{kind}_{side}"
 
     def evaluate(self, values: Mapping[str, float], motion: Motion | Array) -> Array:
-        """Return the friction (n,) of a motion; at rest, the offset and harmonics only.
+        """Return the friction (n,) of a motion; at rest, only the offset and harmonics.
 
-        Of velocities alone it is the friction of sliding, presliding being complete.
+        For velocities alone it is the sliding friction, with complete presliding.
         """
         linear = np.array([values[name] for name in self.linear_names])
         return times(self.columns(motion, values.get(SCALE, 1.0), values.get(DISTANCE, 1.0)), linear)
 
     def slope(self, values: Mapping[str, float], velocity: Array) -> Array:
-        """Return the slope dF/dw (n,) of the friction of sliding, where the velocity is not 0."""
+        """Return the slope dF/dw (n,) of the sliding friction; defined for nonzero velocity."""
         velocity = np.asarray(velocity, float)
         forward = velocity >= 0.0
 
@@ -253,7 +255,7 @@ STATIC_MODELS = {
     "stribeck-plateau": FrictionModel("exponential", plateau=True),
     "stribeck-gaussian": FrictionModel("gaussian"),
 }
-"""Models whose friction is a function of the velocity alone, by name."""
+"""Models whose friction is a function of velocity alone, by name."""
 
 MODELS = {
     **STATIC_MODELS,
@@ -269,11 +271,11 @@ MODELS = {
         for suffix in ("", "-presliding")
     },
 }
-"""All models by name; a name ends with its extensions, as in ``stribeck-offset-presliding-harmonics``."""
+"""All models by name. A name ends with its extensions, as in ``stribeck-offset-presliding-harmonics``."""
 
 
 def negative(values: Mapping[str, float]) -> tuple[str, ...]:
-    """Return the names of negative levels and viscosities, which no friction law has."""
+    """Return the names of negative levels and viscosities, which are not physical."""
     free = {"offset", INERTIA, *HARMONICS}
     return tuple(name for name, value in values.items() if name not in free and value < 0.0)
 

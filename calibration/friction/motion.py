@@ -1,4 +1,4 @@
-"""Motion of a joint as friction models see it: velocity, displacement, angle and recording of each sample."""
+"""Motion of a joint for friction models: velocity, displacement, angle and recording of each sample."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 _ELEMENTS, _SPREAD = 6, 0.8
-"""Number of elastic-plastic elements of the presliding state, and the spread of their break-away deflections. They are
-the defaults of `haptics.elements.classic.bristle.Iwan`, which therefore renders the identified law."""
+"""Number of elastic-plastic elements of the presliding state, and spread of their deflections.
+
+They equal the defaults of `haptics.elements.classic.bristle.Iwan`, which therefore renders the identified law.
+"""
 _IGNORED = 1e-5
-"""Reversals smaller than this share of the range of the path are treated as noise."""
+"""Reversals smaller than this fraction of the range of the path are treated as noise."""
 _REMEMBERED = 16
 
 
@@ -25,7 +27,7 @@ class Travel:
     Attributes
     ----------
     path : (m,) float array
-        Position of the joint, the recordings one after the other [rad or m].
+        Position of the joint, with the recordings concatenated [rad or m].
     starts : tuple of int
         Index of the first sample of each recording.
     chosen : (n,) int array
@@ -38,7 +40,7 @@ class Travel:
     _turns: Index = field(init=False, repr=False)
     """Indices in `path` at which recordings start or the direction changes, increasing."""
     _states: dict[float, Array] = field(default_factory=dict, init=False, repr=False)
-    """The states computed last, by distance: a search asks for the same ones again and again."""
+    """Cache of the latest states by distance, because searches request the same ones repeatedly."""
 
     def __post_init__(self) -> None:
         bounds = zip(self.starts, (*self.starts[1:], len(self.path)), strict=True)
@@ -56,15 +58,15 @@ class Travel:
         return max(float(np.ptp(part)) for part in np.split(self.path, self.starts[1:]))
 
     def at(self, chosen: NDArray[np.bool_] | Index) -> Travel:
-        """Return the travel of some of the samples; their state still depends on the complete path."""
-        part = object.__new__(Travel)  # not through __post_init__: the reversals are the same
+        """Return the travel of selected samples; their state still depends on the complete path."""
+        part = object.__new__(Travel)  # bypasses __post_init__: the reversals are the same
         for name, value in (vars(self) | {"chosen": self.chosen[chosen], "_states": {}}).items():
             object.__setattr__(part, name, value)
         return part
 
     @staticmethod
     def joined(parts: tuple[Travel, ...]) -> Travel:
-        """Return the travel of several recordings as one."""
+        """Concatenate the travels of several recordings."""
         offsets = np.cumsum([0, *(len(part.path) for part in parts[:-1])])
         return Travel(
             np.concatenate([part.path for part in parts]),
@@ -75,7 +77,7 @@ class Travel:
     def state(self, distance: float) -> Array:
         r"""Return the presliding state z (n,), from -1 to 1, of Iwan's model (Iwan 1966).
 
-        It is the mean of elastic-plastic elements in parallel, :math:`z = \sum_i e_i / (n l)` with deflections
+        The state is the mean of elastic-plastic elements in parallel, :math:`z = \sum_i e_i / (n l)` with deflections
         :math:`|e_i| \le c_i l` and c_i spaced evenly from 0.2 to 1.8: z = 1 while sliding forward, -1 while sliding
         backward. Each recording starts without deflection.
 
@@ -108,7 +110,7 @@ def _reversals(path: Array) -> Index:
     """Return the indices of the first sample and of all reversals larger than noise, increasing."""
     least = _IGNORED * float(np.ptp(path))
     steps = np.diff(path)
-    # Only local extremes can be reversals; of these, those are kept between which the path moves far enough.
+    # Only local extremes can be reversals. Those with sufficient motion in between are kept.
     extremes = 1 + np.flatnonzero(np.signbit(steps[1:]) != np.signbit(steps[:-1]))
     found, last, direction = [0], 0, 0.0
     for index in extremes.tolist():
@@ -125,14 +127,14 @@ def _reversals(path: Array) -> Index:
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """What the columns of a friction model are made of.
+    """Input of the columns of a friction model.
 
     Attributes
     ----------
     velocity : (n,) float array
-        [rad/s] or [m/s].
+        Velocity [rad/s] or [m/s].
     travel : Travel, optional
-        For presliding. Without it presliding is complete: z is the sign of the velocity.
+        Displacement for presliding. Without it presliding is complete: z is the sign of the velocity.
     angle : (n,) float array, optional
         Angle of the joint, for harmonics [rad]. Without it the harmonics are zero.
     recording : (n,) int array, optional
@@ -146,7 +148,7 @@ class Motion:
 
     @classmethod
     def of(cls, motion: Motion | Array) -> Motion:
-        """Return a motion, from velocities alone where nothing else is known."""
+        """Convert velocities to a motion; a motion is returned unchanged."""
         return motion if isinstance(motion, Motion) else cls(np.asarray(motion, float))
 
     def at_velocity(self, velocity: Array) -> Motion:
@@ -154,7 +156,7 @@ class Motion:
         return replace(self, velocity=velocity)
 
     def part(self, chosen: NDArray[np.bool_] | Index) -> Motion:
-        """Return the motion of some of the samples."""
+        """Return the motion of selected samples."""
         return Motion(
             self.velocity[chosen],
             None if self.travel is None else self.travel.at(chosen),

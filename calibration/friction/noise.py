@@ -1,22 +1,22 @@
-"""Errors in variables: what noise on the velocity does to a friction fit, and the fit corrected for it.
+"""Errors in variables: correction of a friction fit for velocity noise.
 
-Friction falls so steeply from its static levels that little noise on the velocity flattens it: the fit then finds
-levels that are too low, by many of its own standard errors. With the size of the noise known this can be undone. The
-velocities w_i of the samples are taken for the true ones and noise n is put on top; the parameters t are sought whose
-law, seen through that noise, would have led to the fit f that was found:
+Friction falls so steeply from its static levels that little noise on the velocity flattens it: the fit then yields
+levels that are too low by many standard errors. If the size of the noise is known, this can be corrected. The measured
+velocities w_i are treated as true values, and noise n is added. The parameters t are sought whose law, seen through
+that noise, would lead to the fit f that was found:
 
     sum_i  E[ J(w_i + n; f) 1(|w_i + n| > band) (F(w_i; t) - F(w_i + n; f)) ] = 0
 
-where J is the derivative of the law F and the band is that around rest in which samples are left out. That w_i are
-noisy themselves matters in second order only. The expectation is a sum over a few points (Gauss and Hermite's rule);
-without noise the answer is the fit itself. The derivative of the left side with regard to t takes the place of the
-matrix of normal equations when the covariance of t is asked.
+where J is the derivative of the law F, and the band is the interval around rest in which samples are excluded. The
+noise in w_i itself has an effect of second order only. The expectation is a sum over a few points (Gauss-Hermite
+quadrature); without noise the result is the fit itself. For the covariance of t, the derivative of the left side with
+respect to t replaces the matrix of the normal equations.
 
-Noise on the acceleration makes the inertia too small in the same way. Where there is an instrument for it, which has
-hardly any noise (`calibration.data.signals.Motion`), that stands in J in its place, and f in the sum is what was
-measured: the method of instrumental variables (Soederstroem and Stoica 1989, section 8; for robots Janot et al. 2014).
-Where the motion was commanded (`calibration.friction.commanded`), J is that of the commanded motion z_i throughout, and
-only what noise makes of the law itself is left to undo:
+Noise on the acceleration biases the inertia towards zero in the same way. If an instrument with negligible noise exists
+(`calibration.data.signals.Motion`), it replaces the acceleration in J, and the measured friction replaces f in the sum:
+the method of instrumental variables (Soederstroem and Stoica 1989, section 8; for robots Janot et al. 2014). For
+commanded motion (`calibration.friction.commanded`), J is evaluated at the commanded motion z_i throughout, and only the
+effect of noise on the law itself remains to be corrected:
 
     sum_i  J(z_i; f) (F(w_i; t) - E[F(w_i + n; f)] + F(w_i; f) - measured_i) = 0
 """
@@ -42,18 +42,18 @@ _STEPS, _SETTLED = 12, 1e-9
 
 @dataclass(frozen=True)
 class Corrected:
-    """The fit without the bias of velocity noise.
+    """Fit without the bias of velocity noise.
 
     Attributes
     ----------
     place : array, (r,)
-        Parameters searched (`Problem`).
+        Searched parameters (`Problem`).
     matrix : array, (r, r)
         Derivative of the estimating equations with respect to all parameters.
     settled : bool
         Whether the search converged; otherwise the uncorrected parameters are returned.
     commanded : array, (k, r), optional
-        Factors of the residuals of the samples kept, where the motion was commanded.
+        Factors of the residuals of the kept samples, for commanded motion.
     """
 
     place: Array
@@ -72,24 +72,24 @@ def corrected(
     kept: NDArray[np.bool_],
     residual: Array,
 ) -> Corrected:
-    """Return the parameters that would have led to a fit.
+    """Correct the parameters of a fit for velocity noise.
 
     Parameters
     ----------
     problem : Problem
     samples : Samples
     place : array, (r,)
-        What the fit found.
+        Parameters of the fit.
     free : array of bool, (r,)
-        Which of it may change; the others lie at a bound.
+        Parameters that may change; the others are at a bound.
     noise : float
-        Standard deviation of the error of the velocity.
+        Standard deviation of the velocity error.
     band : float
-        Speed up to which samples were left out of the fit.
+        Speed up to which samples were excluded from the fit.
     kept : array of bool, (n,)
-        Which samples were fitted.
+        Fitted samples.
     residual : array, (n,)
-        What the fit left of each sample, weighted; 0 of those left out.
+        Weighted residuals of the fit; 0 for excluded samples.
     """
     if problem.commanded is not None:
         return _by_command(problem, samples, place, free, noise, kept, residual)
@@ -112,7 +112,7 @@ def _by_command(
     kept: NDArray[np.bool_],
     residual: Array,
 ) -> Corrected:
-    """Return the parameters whose residuals have nothing to do with the motion that was commanded."""
+    """Return the parameters whose residuals are uncorrelated with the commanded motion."""
     problem, velocity, residual = problem.of(kept), samples.velocity[kept], residual[kept]
     weights = np.ones(len(velocity)) if samples.weights is None else samples.weights[kept]
     assert problem.commanded is not None
@@ -135,9 +135,9 @@ def _searched(
     seen: Array,
     smallest: float,
 ) -> Corrected:
-    """Return the parameters whose law has the products `seen` (r,) with instruments (n, r), starting from `place`.
+    """Solve for the parameters whose law has the products `seen` (r,) with instruments (n, r).
 
-    Parameters that are not `free` stay.
+    The search starts from `place`. Parameters that are not `free` are fixed.
     """
     found = place
     for _ in range(_STEPS):
@@ -157,7 +157,7 @@ def _searched(
 def _expectations(
     problem: Problem, measured: Array, weights: Array, place: Array, noise: float, band: float
 ) -> tuple[Array, Array]:
-    """Return the mean derivative of each sample (n, r), and the sum of its products with the law (r,)."""
+    """Return the expected derivative of each sample (n, r), and the sum of its products with the law (r,)."""
     instruments, seen = np.zeros((len(place), len(measured))).T, np.zeros(len(place))
     for node, weight in zip(_NODES if noise else (0.0,), _WEIGHTS if noise else (1.0,), strict=True):
         velocity = measured + node * noise

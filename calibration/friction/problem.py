@@ -1,4 +1,4 @@
-"""A friction model as a fit sees it: the parameters that are searched, columns, derivatives and bounds."""
+"""Parametrization of a friction fit: searched parameters, columns, derivatives and bounds."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ _DIFFERENCE = 1e-5
 
 @dataclass(frozen=True)
 class Problem:
-    """The parameters that a fit searches, in one array `place`.
+    """Parametrization with the searched parameters in one array `place`.
 
     They are the free linear parameters of the model (`FrictionModel.reduction`), the deviations of the offsets of all
-    recordings but the last from their mean, the inertia, and the parameters that the model is not linear in.
+    recordings but the last from their mean, the inertia, and the nonlinear parameters.
 
     Attributes
     ----------
     model : FrictionModel
     bounded : bool
-        Whether levels and viscosities are at least 0, static levels at least the Coulomb levels and these at least the
-        presliding part.
+        Whether levels and viscosities are at least 0, static levels at least the Coulomb levels, and Coulomb levels at
+        least the presliding part.
     motion : Motion
-        Of the samples. Methods take other velocities of the same motion.
+        Motion of the samples. Methods evaluate it at other velocities.
     acceleration : array, (n,), optional
-        Of the samples, where their inertia is estimated.
+        Acceleration of the samples, if the inertia is estimated.
     instrument : array, (n,), optional
         Replaces the acceleration in the estimating equations (`calibration.friction.noise`).
     commanded : Commanded, optional
-        Replaces velocity and acceleration there.
+        Replaces velocity and acceleration in the estimating equations.
     deviations : int
         Number of offsets that deviate freely from their mean: one less than the number of recordings, or 0.
     """
@@ -52,7 +52,7 @@ class Problem:
     deviations: int = 0
 
     def of(self, chosen: NDArray[np.bool_]) -> Problem:
-        """Return the problem of some of the samples."""
+        """Return the problem for selected samples."""
         return replace(
             self,
             motion=self.motion.part(chosen),
@@ -63,13 +63,13 @@ class Problem:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the parameters of the model and the inertia, by which results are reported."""
+        """Names of the parameters of the model and the inertia, for the report of results."""
         inertia = () if self.acceleration is None else (INERTIA,)
         return (*self.model.linear_names, *inertia, *self.model.nonlinear_names)
 
     @property
     def lower(self) -> Array | None:
-        """Lower bounds of the linear parameters that are searched, 0 or minus infinity; None without bounds."""
+        """Lower bounds of the searched linear parameters, 0 or minus infinity; None without bounds."""
         if not self.bounded:
             return None
         names = [name for name in self.model.linear_names if not (self.model.plateau and name == "static_forward")]
@@ -77,7 +77,7 @@ class Problem:
         return np.array(least + [-np.inf] * self.deviations + [0.0] * (self.acceleration is not None))
 
     def columns(self, velocity: Array, nonlinear: Array) -> Array:
-        """Return the columns (n, r) of the linear parameters that are searched, at velocities of the same motion."""
+        """Return the columns (n, r) of the searched linear parameters, at given velocities of the motion."""
         scale, distance = self._scale_and_distance(nonlinear)
         columns = self.model.columns(self.motion.at_velocity(velocity), scale, distance)
         if self.model.plateau or self.bounded:
@@ -93,7 +93,7 @@ class Problem:
         return [(recording == number) - last for number in range(self.deviations)]
 
     def evaluate(self, velocity: Array, place: Array) -> Array:
-        """Return the force (n,) that the model predicts at velocities of the same motion."""
+        """Return the force (n,) that the model predicts at given velocities of the motion."""
         linear, nonlinear = self.split(place)
         return times(self.columns(velocity, nonlinear), linear)
 
@@ -129,14 +129,14 @@ class Problem:
         return found
 
     def instrumental(self, jacobian: Array) -> Array:
-        """Return the factors of the residuals: the derivatives, with the instrument in place of the acceleration."""
+        """Return the derivatives with the instrument in place of the acceleration."""
         if self.acceleration is not None and self.instrument is not None:
             jacobian = jacobian.copy(order="K")
             jacobian[:, self.inertial] = self.instrument
         return jacobian
 
     def commanded_instruments(self, commanded: Commanded, place: Array, weights: Array) -> Array:
-        """Return the derivatives (n, r) at the commanded motion, without the effect of an error of the delay."""
+        """Return the derivatives (n, r) at the commanded motion, made insensitive to an error of the delay."""
         acceleration = None if self.acceleration is None else commanded.acceleration
         derivatives = replace(self, acceleration=acceleration).jacobian(commanded.velocity, place)
         return commanded.without_delay(derivatives, weights)
@@ -147,7 +147,7 @@ class Problem:
         return -1 - len(self.model.nonlinear_names)
 
     def split(self, place: Array) -> tuple[Array, Array]:
-        """Return the linear parameters and the others."""
+        """Return the linear and the nonlinear parameters."""
         count = len(place) - len(self.model.nonlinear_names)
         return place[:count], place[count:]
 
@@ -156,7 +156,7 @@ class Problem:
         return scale, float(nonlinear[-1]) if self.model.presliding else 1.0
 
     def within_bounds(self, place: Array) -> Array:
-        """Return parameters with those beyond their bounds moved there."""
+        """Return the parameters clipped to their bounds."""
         if self.lower is None:
             return place
         return np.concatenate((np.maximum(place[: len(self.lower)], self.lower), place[len(self.lower) :]))

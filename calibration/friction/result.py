@@ -1,4 +1,4 @@
-"""The result of a friction fit: parameters, intervals and doubts."""
+"""Result of a friction fit: parameters, intervals and doubts."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class FrictionLaw:
-    """A friction model with its parameters.
+    """Friction model with parameter values.
 
     Attributes
     ----------
     model : FrictionModel
     values : dict
-        The parameters.
+        Parameters by name.
     """
 
     model: FrictionModel
     values: dict[str, float]
 
     def evaluate(self, motion: Motion | Array) -> Array:
-        """Return the friction of a motion, or of velocities; at rest, only the offset and harmonics."""
+        """Return the friction of a motion or of velocities; at rest, only the offset and harmonics."""
         return self.model.evaluate(self.values, motion)
 
     def error(self, samples: Samples, deviations: Sequence[float] = ()) -> Array:
-        """Return the friction of a recording (n,) less the prediction.
+        """Return the measured friction (n,) minus the prediction.
 
         Parameters
         ----------
@@ -55,7 +55,7 @@ class FrictionLaw:
 
 @dataclass(frozen=True)
 class FrictionFit(FrictionLaw):
-    """A friction law found in measured data.
+    """Friction law fitted to measured data.
 
     Attributes
     ----------
@@ -65,28 +65,28 @@ class FrictionFit(FrictionLaw):
     names : tuple of str
         Names of the parameters, in the order of `covariance`.
     values : dict
-        The parameters; without the bias of velocity noise, unless that was switched off.
+        Parameters, corrected for the bias of velocity noise unless that was disabled.
     uncorrected : dict
-        What least squares found at first.
+        Parameters before the correction.
     standard_errors, intervals : dict
-        How far off each may be: standard errors, and intervals ``(low, high)`` of the confidence asked for.
+        Standard errors, and intervals ``(low, high)`` at the requested confidence level.
     offset_deviations : tuple of float
         Deviation of the offset of each recording from their mean, which is the value of ``offset``.
     covariance : array, (p, p)
-        Of the parameters.
+        Covariance of the parameters.
     condition : float
-        Of the scaled matrix of derivatives: beyond some 1000 the data hardly tell the parameters apart.
+        Condition number of the scaled Jacobian; above some 1000 the parameters are hardly identifiable.
     dead_band, velocity_noise : float
-        Used: speed up to which samples were left out, standard deviation of the velocity's error.
+        Values used: speed up to which samples were excluded, standard deviation of the velocity error.
     kept : array of bool, (n,)
-        Which samples were fitted.
+        Mask of the fitted samples.
     excluded : dict
-        Why the others were not, and how many.
+        Number of excluded samples by reason.
     residual : array
-        Of the samples kept.
+        Residuals of the kept samples.
     diagnostics : Diagnostics
     doubts : tuple of Doubt
-        Reasons not to trust the result.
+        Reasons to doubt the result.
     """
 
     samples: Samples
@@ -107,7 +107,7 @@ class FrictionFit(FrictionLaw):
     doubts: tuple[Doubt, ...]
 
     def relative_error(self, samples: Samples) -> float:
-        """Return the root mean square error on a recording by that of its friction; samples near rest do not count."""
+        """Return the rms error on a recording relative to its rms friction, without samples near rest."""
         moving = samples.faster_than(self.dead_band)
         if not bool(moving.any()):
             raise ConfigurationError(f"no sample of the recording is faster than the dead band of {self.dead_band:g}")

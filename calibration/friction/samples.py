@@ -1,4 +1,4 @@
-"""Samples of one joint as a friction fit takes them, checked once."""
+"""Validated samples of one joint as input of a friction fit."""
 
 from __future__ import annotations
 
@@ -18,62 +18,64 @@ from haptics.errors import ConfigurationError
 Array = NDArray[np.float64]
 
 LEAST = 50
-"""Samples that a fit needs."""
+"""Minimum number of samples of a fit."""
 _FEWEST = 8
 _ONE_SIDED, _STEADY = 0.02, 1e-6
 _RESTING, _FARTHER = 0.01, 1.5
-"""Of a handle that a controller moves: speed that counts as rest, in parts of the top speed, and how much farther from
-rest and turns samples are left out."""
+"""Criteria for a controlled handle.
+
+Maximum speed at rest as a fraction of the top speed, and factor on the excluded time around rest and reversals.
+"""
 _ERRATIC = 0.3
-"""Change from sample to sample, in standard deviations of the velocity, that cannot all be noise."""
+"""Minimum sample-to-sample change that cannot be noise alone, in standard deviations of the velocity."""
 
 
 @dataclass(frozen=True)
 class Samples:
-    """Samples of velocity and friction that a law is fitted to, with their noise and weights.
+    """Samples of velocity and friction for the fit of a law, with their noise and weights.
 
-    They come of a recording of a joint (`calibration.data.joint_recording`), smoothed as is wished, or of several.
+    They come from one or several recordings of a joint (`calibration.data.joint_recording`), optionally smoothed.
 
     Attributes
     ----------
     time : array, (n,)
-        Increasing [s].
+        Increasing times [s].
     velocity : array, (n,)
-        Of the joint [rad/s] or slide [m/s].
+        Velocity of the joint [rad/s or m/s].
     friction : array, (n,)
-        What opposed it [N m or N], with the direction of the velocity: minus the measured torque.
+        Opposing torque or force [N m or N], with the sign of the velocity: minus the measured torque.
     acceleration : array, (n,), optional
-        Needed where the inertia is to be found too [rad/s² or m/s²].
+        Acceleration [rad/s² or m/s²], required for the fit of the inertia.
     velocity_noise : float, optional
-        Standard deviation of the error of `velocity`. By default that of white noise, which `white_noise` sees, or 0
-        where the velocity is `erratic`; noise that was smoothed has to be stated.
+        Standard deviation of the error of `velocity`. By default it is estimated by `white_noise`, or 0 if the velocity
+        is `erratic`; noise that was smoothed has to be stated.
     edge : int
-        Samples at both ends that are not to be used.
+        Number of unused samples at both ends.
     weights : array, (n,), optional
-        What each squared residual counts for.
+        Weights of the squared residuals.
     instrument : array, (n,), optional
-        An acceleration without noise to speak of (`calibration.data.signals.Motion`): the inertia is then found with it
-        as an instrumental variable, so noise on `acceleration` does not make it too small.
+        Acceleration with negligible noise (`calibration.data.signals.Motion`). It serves as an instrumental variable
+        for the inertia, which noise on `acceleration` would bias towards zero.
     turning : array, (n,), optional
-        Not 0 where the filter that made velocity and acceleration saw the motion turn back: the acceleration jumps
-        there, and a filter smears that. Left out where the inertia is found too.
+        Nonzero near reversals, within the support of the filter: the acceleration jumps there, which the filter smears.
+        These samples are excluded from fits of the inertia.
     commanded : Commanded, optional
-        The motion that was commanded, where a controller made the forces: delay, viscosity and inertia are then found
-        with it as instrumental variables.
+        Commanded motion, if a controller generated the forces. It serves as instrumental variables for delay, viscosity
+        and inertia.
     travel : Travel, optional
-        Displacement over the complete recording. Needed for presliding.
+        Displacement over the complete recording, required for presliding.
     angle : array, (n,), optional
-        Angle of a joint that turns [rad]. Needed for harmonics.
+        Angle of a rotary joint [rad], required for harmonics.
     recording : int array, (n,), optional
-        Number of the recording of each sample, where several are joined.
+        Number of the recording of each sample, if several are joined.
     saturated : bool array, (n,), optional
-        Samples that are left out because the sensor was at a limit of its range, or is expected there
+        Samples that are excluded because the sensor was at a limit of its range, or is expected there
         (`calibration.friction.saturation`).
 
     Raises
     ------
     ConfigurationError
-        Where a number is not finite, lengths differ, times do not increase or samples are fewer than 8.
+        If a number is not finite, lengths differ, times do not increase or there are fewer than 8 samples.
     """
 
     time: Array
@@ -86,16 +88,16 @@ class Samples:
     instrument: Array | None = None
     turning: Array | None = None
     guessed: bool = False
-    """Whether a `velocity_noise` that is given was only seen, in a recording that this is a part of."""
+    """Whether the given `velocity_noise` was estimated, from the recording that these samples are part of."""
     commanded: Commanded | None = None
     rounds: tuple[int, ...] = ()
-    """Lengths of the rounds in which the same motion was commanded again and again."""
+    """Lengths of the rounds in which the same motion was commanded repeatedly."""
     travel: Travel | None = None
     angle: Array | None = None
     recording: NDArray[np.intp] | None = None
     saturated: NDArray[np.bool_] | None = None
     noise: float = field(init=False)
-    """Standard deviation of the error of the velocity, stated or seen."""
+    """Standard deviation of the velocity error, stated or estimated."""
 
     def __post_init__(self) -> None:
         for name in ("time", "velocity", "friction", "acceleration", "weights", "instrument", "turning", "angle"):
@@ -130,21 +132,21 @@ class Samples:
 
     @property
     def noise_is_guessed(self) -> bool:
-        """Whether nobody stated the noise: noise that was smoothed may then hide."""
+        """Whether the noise was estimated instead of stated; smoothed noise is then not detected."""
         return self.guessed or self.velocity_noise is None
 
     @property
     def erratic(self) -> bool:
-        """Whether neighbouring velocities have so little to do with each other that noise cannot be told from motion.
+        """Whether adjacent velocities are so unrelated that noise and motion cannot be separated.
 
-        So are samples that are not in the order of time.
+        This also holds for samples that are not in the order of time.
         """
         return white_noise(self.velocity) > _ERRATIC * float(self.velocity.std())
 
     def require_law(self) -> None:
-        """Raise a `ConfigurationError` where samples show no friction law.
+        """Raise `ConfigurationError` if the samples do not determine a friction law.
 
-        The velocity is constant or in one direction only, or nothing opposed it.
+        This is the case if the velocity is constant or in one direction only, or nothing opposed the motion.
         """
         if not self.friction.any():
             raise ConfigurationError("the torque or force is 0 in every sample: there is nothing to explain")
@@ -158,7 +160,7 @@ class Samples:
 
     @property
     def shows_law(self) -> bool:
-        """Whether the velocity of the samples that are not saturated changes and takes both directions."""
+        """Whether the velocity of the unsaturated samples varies and takes both directions."""
         least = 0.01 * float(np.abs(self.velocity).max())
         usable = np.ones(len(self.velocity), bool) if self.saturated is None else ~self.saturated
         shares = (float(np.mean((sign * self.velocity > least) & usable)) for sign in (1.0, -1.0))
@@ -177,18 +179,18 @@ class Samples:
         inertia: float = 0.0,
         **others: object,
     ) -> Samples:
-        """Return samples of a joint that its motor does not drive (Guedelha et al. 2018, (19), (21)).
+        """Return samples of an undriven joint (Guedelha et al. 2018, (19), (21)).
 
         Parameters
         ----------
         time, velocity, torque : array, (n,)
-            Torque with the sign of a measured joint torque: minus the friction where nothing accelerates.
+            Torque with the sign of a measured joint torque: minus the friction without acceleration.
         acceleration : array, (n,), optional
-            Of the joint.
+            Acceleration of the joint.
         inertia : float
-            Of what moves on the joint's side of the sensor [kg m² or kg].
+            Inertia of the moving parts on the joint side of the sensor [kg m² or kg].
         **others
-            As of the class.
+            Further arguments of the class.
         """
         if inertia != 0.0 and acceleration is None:
             raise ConfigurationError(f"inertia {inertia:g} without accelerations: both are needed, or neither")
@@ -205,9 +207,9 @@ class Samples:
         cutoff: float | None = None,
         reference: Array | None = None,
     ) -> Samples:
-        """Return samples with velocity, acceleration and their noise from positions (`calibration.data.signals`).
+        """Return samples with velocity, acceleration and their noise from positions.
 
-        A `reference` is the position that a controller was to keep.
+        See `calibration.data.signals`. `reference` is the position reference of a controller.
         """
         found = motion(time, position, cutoff)
         return cls.from_torque(
@@ -227,9 +229,9 @@ class Samples:
     def from_noisy_velocity(
         cls, time: Array, velocity: Array, torque: Array, inertia: float = 0.0, cutoff: float | None = None
     ) -> Samples:
-        """Return samples with the velocity smoothed, its noise, and the acceleration that follows from it.
+        """Return samples with the velocity smoothed, its noise, and the resulting acceleration.
 
-        For recordings without positions, of velocities whose noise is white (`calibration.data.signals.smooth`).
+        For recordings without positions, with white noise on the velocity (`calibration.data.signals.smooth`).
         """
         cutoff = best_cutoff(time, velocity) if cutoff is None else cutoff
         speed, rise = smooth(time, velocity, cutoff), smooth(time, velocity, cutoff, derivative=1)
@@ -249,19 +251,19 @@ class Samples:
 
     @property
     def inner(self) -> NDArray[np.bool_]:
-        """Which samples do not lie at the edges."""
+        """Mask of the samples that are not at the edges."""
         mask = np.zeros(len(self.time), bool)
         mask[self.edge : len(self.time) - self.edge] = True
         return mask
 
     def faster_than(self, band: float) -> NDArray[np.bool_]:
-        """Return which samples are not at the edges, not saturated and faster than a band around rest."""
+        """Return a mask of the unsaturated samples away from the edges, faster than a band around rest."""
         moving = self.inner & (np.abs(self.velocity) > band)
         return moving if self.saturated is None else moving & ~self.saturated
 
     @property
     def motion(self) -> Motion:
-        """The motion, as friction models take it."""
+        """Motion for friction models."""
         return Motion(self.velocity, self.travel, self.angle, self.recording)
 
     @property
@@ -270,7 +272,7 @@ class Samples:
         return 1 if self.recording is None else int(self.recording.max()) + 1
 
     def part(self, chosen: NDArray[np.intp]) -> Samples:
-        """Return some of the samples, with the noise of all."""
+        """Return selected samples, with the noise of all."""
         chosen = chosen[self.inner[chosen]]
 
         def of(values: NDArray[Any] | None) -> Any:
@@ -298,10 +300,10 @@ class Samples:
 
 
 def turning(velocity: Array, reach: int, resting: bool = False) -> Array:
-    """Return 1 for samples that are at most `reach` from where the velocity changes its sign, 0 for the others.
+    """Return 1 for samples at most `reach` from a change of sign of the velocity, 0 for others.
 
-    With `resting`, also near where there is hardly any motion, and half as far again: a handle that is moved by a
-    controller comes to rest and breaks away, and the acceleration jumps then too.
+    With `resting`, also for samples near rest, and with a reach half as large again: a controlled handle stops and
+    breaks away, and the acceleration jumps then, too.
     """
     near = np.zeros(len(velocity))
     turns = np.flatnonzero(np.diff(np.signbit(velocity)))
@@ -316,9 +318,9 @@ def turning(velocity: Array, reach: int, resting: bool = False) -> Array:
 
 
 def joined(recordings: Sequence[Samples]) -> Samples:
-    """Return several recordings of one joint as one, in the order given; their edges are left out.
+    """Concatenate several recordings of one joint in the given order, without their edges.
 
-    Accelerations, weights, instruments, turns, displacements and angles are kept where all recordings have them.
+    Accelerations, weights, instruments, turns, displacements and angles are kept if all recordings have them.
     """
     if len(recordings) == 1:
         return recordings[0]

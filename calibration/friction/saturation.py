@@ -1,8 +1,8 @@
-"""Samples at a limit of the sensor are found and left out of fits.
+"""Detection of samples at a limit of the sensor, and their exclusion from fits.
 
-A clipped torque is too small, and fits that ignore it find too little friction. Leaving out the clipped samples alone
-would keep those whose noise happens to be small. So all samples are left out at which the limit is expected within the
-noise, judged by a fit to the others, which does not depend on the noise of the sample itself.
+A clipped torque is too small, and fits that ignore it underestimate friction. If only the clipped samples were
+excluded, samples with small noise would be favoured. Therefore all samples are excluded at which the limit is expected
+within the noise, by a fit to the others. This criterion does not depend on the noise of the sample itself.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ from haptics.errors import ConfigurationError
 Array = NDArray[np.float64]
 
 _ROUNDS, _NOISE = 4, 3.0
-"""Fits to the samples that are not expected at the limit; standard deviations around it that are left out."""
+"""Maximum number of fits; half width of the excluded interval in standard deviations."""
 _MODEL = "stribeck-asymmetric"
 
 
 def without_saturated(samples: Samples, effort: Array, limits: Saturation, settings: FitSettings) -> Samples:
-    """Return samples of which those at a limit of the sensor, or expected there, are marked as saturated.
+    """Mark samples at a limit of the sensor, or expected there, as saturated.
 
     Parameters
     ----------
     samples : Samples
-        Of one recording.
+        Samples of one recording.
     effort : (n,) float array
         Measured torque or force.
     limits : Saturation
-        Of `effort`.
+        Limits of `effort`.
     settings : FitSettings
 
     Raises
     ------
     ConfigurationError
-        If too few samples are left in either direction.
+        If too few samples remain in either direction.
     """
     at_limit = (effort <= limits.low) | (effort >= limits.high)
-    other = samples.friction + effort  # inertia and load, which were taken off with their sign
+    other = samples.friction + effort  # inertia and load, subtracted with their sign
     message = (
         f"the torque or force is clipped at {limits.values} in {100.0 * limits.share:.0f} % of the samples, and beyond "
         "the noise around that limit too few are left in one direction: use a sensor of a larger range, or move more "

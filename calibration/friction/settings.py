@@ -1,4 +1,4 @@
-"""How to fit a friction model."""
+"""Settings of a friction fit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from haptics.settings import bounded, check, choice, documented, flag, free
 @documented
 @dataclass(frozen=True)
 class FitSettings:
-    """How to fit."""
+    """Settings of a friction fit."""
 
     dead_band: float | None = free(
         None,

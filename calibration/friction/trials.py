@@ -1,4 +1,4 @@
-"""Simulated recordings of a joint of known friction: how often intervals hold it, and how often there is a warning.
+"""Simulated recordings of a joint with known friction: coverage of intervals, rate of warnings.
 
 ``python -m calibration.friction.trials`` prints the table.
 """
@@ -30,7 +30,7 @@ TRUTH = {
     "static_backward": 1.95,
     "stribeck_velocity": 0.0175,
 }
-"""A knee (Guedelha et al. 2018, Table 1 and Fig. 10); SI units."""
+"""Friction of a knee joint (Guedelha et al. 2018, Table 1 and Fig. 10); SI units."""
 TRIALS = 100
 _PERIOD, _DURATION, _NOISE = 0.01, 60.0, 0.1
 _GROUPS = {
@@ -49,23 +49,23 @@ class Scenario:
     Attributes
     ----------
     name : str
-        In words.
+        Description.
     truth : mapping
-        Parameters that differ from `TRUTH`; None for one that does not exist.
+        Parameters that differ from `TRUTH`; None for a parameter that does not exist.
     memory : float
-        Correlation of an error of the torque with the next.
+        Correlation of consecutive torque errors.
     step : float
-        Of the encoder [rad], whose positions are differentiated; 0 for exact velocities.
+        Step of the encoder whose positions are differentiated [rad]; 0 for exact velocities.
     drift : float
-        Share of the levels and of the viscosity that is lost from the first sample to the last.
+        Relative loss of levels and viscosity from the first to the last sample.
     recordings : int
-        Recordings in which the time is divided.
+        Number of recordings into which the time is divided.
     offsets : float
         Standard deviation of the offsets of the recordings [N m].
     clip : float
         Limit of the torque sensor [N m].
     made_by, model : str
-        Model that makes the data, and model that is fitted (or ``auto``).
+        Model that generates the data, and model that is fitted (or ``auto``).
     """
 
     name: str
@@ -81,7 +81,7 @@ class Scenario:
 
     @property
     def parameters(self) -> dict[str, float]:
-        """The true parameters."""
+        """True parameters."""
         return {name: value for name, value in (TRUTH | dict(self.truth)).items() if value is not None}
 
 
@@ -150,7 +150,7 @@ SCENARIOS = (
 
 
 def recorded(scenario: Scenario, seed: int) -> list[JointRecording]:
-    """Return the recordings of a joint that a hand moves to and fro, never twice in the same way."""
+    """Return the recordings of a joint that a hand moves back and forth, with random variations."""
     rng = np.random.default_rng(seed)
     time = np.arange(0.0, _DURATION, _PERIOD)
     speeds = np.radians((12.0, 4.0, 8.0)) * rng.uniform(0.8, 1.2, 3)
@@ -173,7 +173,7 @@ def recorded(scenario: Scenario, seed: int) -> list[JointRecording]:
         if scenario.step:
             position = np.round(position / scenario.step) * scenario.step
         source = Source(f"knee{len(found) + 1}.csv", "0" * 64)
-        # Where nothing needs positions, none were measured.
+        # Positions are recorded only if the scenario needs them.
         needed = scenario.step or "presliding" in scenario.made_by
         found.append(
             JointRecording(
@@ -204,9 +204,9 @@ class Coverage:
     ----------
     scenario : Scenario
     held : tuple of dict
-        For each trial, which intervals hold the truth.
+        For each trial, the intervals that contain the true value.
     doubted : tuple of bool
-        For each trial, whether there was a warning that intervals may not hold, or a refusal.
+        For each trial, whether the fit failed or warned that intervals may be too narrow.
     """
 
     scenario: Scenario
@@ -214,7 +214,7 @@ class Coverage:
     doubted: tuple[bool, ...]
 
     def row(self) -> str:
-        """Return the line of the table."""
+        """Return the row of the table."""
         count = len(self.held)
 
         def share(names: Iterable[str]) -> str:
@@ -247,7 +247,7 @@ def coverage(scenario: Scenario, trials: int = TRIALS) -> Coverage:
 
 
 def table(scenarios: Iterable[Scenario] = SCENARIOS, trials: int = TRIALS) -> Iterator[str]:
-    """Yield the lines of the table of all scenarios, as Markdown."""
+    """Yield the lines of the table of all scenarios as Markdown."""
     yield f"| recording | {' | '.join(_GROUPS)} | warned | missed in silence |"
     yield "|---" * (len(_GROUPS) + 3) + "|"
     for scenario in scenarios:

@@ -1,15 +1,15 @@
-"""Calibrating a force-feedback stick: what its counts are in metres and its levels in newtons.
+"""Calibration of a force-feedback stick: conversion of counts to metres and of newtons to levels.
 
-A person moves the handle, watches it and says what happened; the program watches counts. Nothing is assumed about how
-the axes of the stick lie in the plane in which its handle moves, nor about how its motors pull.
+A person moves the handle, observes it and answers questions, while the program reads the counts. No assumption is made
+about the orientation of the axes in the plane of the handle's motion or about the directions of the motors' forces.
 
-- `calibration.joystick.person`: what a person is asked to do.
-- `calibration.joystick.request`: what is known beforehand.
-- `calibration.joystick.stick`: the stick in its own units.
-- `calibration.joystick.looking`, `axes`: from places of the handle to metres per count.
-- `calibration.joystick.pushes`, `response`: small pushes, and what the motions that follow tell of the motors.
-- `calibration.joystick.release`: how long a force lasts that nobody renews.
-- `calibration.joystick.balance`: the scale, by a weight that the stick carries.
-- `calibration.joystick.procedure`: all of it in order, up to the parameters.
-- `calibration.joystick.emulated`: a person for emulated sticks.
+- `calibration.joystick.person`: interface of the person.
+- `calibration.joystick.request`: known properties of the stick.
+- `calibration.joystick.stick`: access to the stick in counts and levels.
+- `calibration.joystick.looking`, `axes`: metres per count from known positions of the handle.
+- `calibration.joystick.pushes`, `response`: small pushes, and identification of the motors from the motions.
+- `calibration.joystick.release`: duration of a force that is not renewed.
+- `calibration.joystick.balance`: scale of the force, from a weight that the stick carries.
+- `calibration.joystick.procedure`: complete procedure, from the first step to the parameters.
+- `calibration.joystick.emulated`: simulated person for emulated sticks.
 """

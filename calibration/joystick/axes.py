@@ -1,4 +1,4 @@
-"""From places of the handle that a person has found to metres per count."""
+"""Fit of metres per count to known positions of the handle."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from devices.joystick.parameters import Axes
 from haptics.errors import ConfigurationError
 
 LEAST_TRAVEL = 20
-"""Across the whole travel there must be so many different counts."""
+"""Minimum number of distinct counts over the whole travel."""
 
 LARGEST_MISFIT = 0.06
-"""The places must fit together so well, in parts of the smaller travel."""
+"""Maximum misfit of the positions as a fraction of the smaller travel."""
 
 _STEEPEST = 0.5
-"""The two axes must point in directions this different: sine of the angle between them."""
+"""Minimum sine of the angle between the two axes."""
 
 Ranges = tuple[tuple[int, int], ...]
 
 
 def counts_of(axes: Axes, positions: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the counts at positions, (2,) or (n, 2) [m]; of a wheel the second is its centre's."""
+    """Return the counts at positions, (2,) or (n, 2) [m]; the second count of a wheel is constant."""
     matrix = np.array(axes.counts_to_m)
     if axes.rim_radius_m:
         per_metre = np.array(((1.0 / matrix[0, 0], 0.0), (0.0, 0.0)))
@@ -36,20 +36,20 @@ def counts_of(axes: Axes, positions: NDArray[np.float64]) -> NDArray[np.float64]
 def fit_rim(
     places: Sequence[Place], counts: NDArray[np.float64], radius: float, turn: float, ranges: Ranges
 ) -> tuple[Axes, float]:
-    """Return the axes of a wheel, along its rim, and how badly the places fit together.
+    """Fit the axis of a wheel along its rim; return the axes and the misfit of the positions.
 
     Parameters
     ----------
     places : sequence of Place
-        Where the wheel was, in parts of the turn.
+        Positions of the wheel as fractions of `turn`.
     counts : array, (n,)
-        The counts there.
+        Counts at these positions.
     radius : float
-        Of the rim [m].
+        Radius of the rim [m].
     turn : float
-        The angle of a whole turn [rad].
+        Angle of the wheel at a position of 1 [rad].
     ranges : tuple of (int, int)
-        Least and greatest count of the axis.
+        Minimum and maximum count of the axis.
 
     Raises
     ------
@@ -76,30 +76,30 @@ def fit_rim(
 
 
 def fit_axes(places: Sequence[Place], counts: NDArray[np.float64], travel: Pair, ranges: Ranges) -> tuple[Axes, float]:
-    """Return the axes and how badly the places fit together.
+    """Fit the axes of a stick; return the axes and the misfit of the positions.
 
-    Counts are taken for linear in the place of the handle; the map is fitted by least squares.
+    Counts are modelled as a linear function of the position of the handle, fitted by least squares.
 
     Parameters
     ----------
     places : sequence of Place
-        Where the handle was.
+        Positions of the handle.
     counts : array, (n, 2)
-        The counts there.
+        Counts at these positions.
     travel : (float, float)
-        Whole travel along x and y [m].
+        Total travel along x and y [m].
     ranges : tuple of (int, int)
-        Least and greatest count of each axis.
+        Minimum and maximum count of each axis.
 
     Returns
     -------
     (Axes, float)
-        And the largest distance of a place from where the axes put it [m].
+        Axes, and the largest distance between a position and its prediction [m].
 
     Raises
     ------
     ConfigurationError
-        If nobody moved the handle, it was brought to other places, or an axis has too small a range.
+        If the handle was not moved or was moved to wrong positions, or an axis has too small a range.
     """
     half = 0.5 * np.array(travel)
     points = np.array([(place.x, place.y) for place in places]) * half
@@ -143,7 +143,7 @@ def _require_motion(places: Sequence[Place], counts: NDArray[np.float64]) -> Non
 
 
 def _require_range(places: Sequence[Place], counts: NDArray[np.float64], ranges: Ranges) -> None:
-    """Make sure that no converter is at its end: beyond it the handle moves unseen."""
+    """Validate that no converter saturates, because motion beyond its range is not detected."""
     for place, pair in zip(places, counts, strict=True):
         for axis, count, (low, high) in zip("XY"[: len(ranges)], pair, ranges, strict=True):
             if low < high and not low < count < high:

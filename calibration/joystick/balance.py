@@ -1,9 +1,9 @@
-"""The scale of the forces, by a known weight: the levels at which the stick carries it.
+"""Scale of the forces from a known weight: levels at which the stick carries it.
 
-The weight pulls the handle towards the person. The stick takes it up, slowly, and moves it up and down a little, at the
-same speed both ways: over a whole number of such strokes its own friction cancels. All of that are motions
-(`haptics.rendering.motion`), whose forces are in newtons for a handle of `UNIT_MASS`: its response to the pushes is
-known by now.
+The weight pulls the handle towards the person. The stick lifts it slowly and moves it up and down, at the same speed in
+both directions, so that over a whole number of strokes its friction cancels. All of these are motions
+(`haptics.rendering.motion`), with forces in newtons for a handle of `UNIT_MASS`, because its response to pushes is
+already known.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ GRAVITY = 9.80665
 """Standard acceleration of gravity [m/s²]."""
 
 UNIT_MASS = 1.0
-"""Moving mass that the forces are meant for [kg]."""
+"""Moving mass that the forces refer to [kg]."""
 
 MOST = 0.9
-"""Part of the stick's force that may be needed at most."""
+"""Maximum fraction of the stick's force that may be used."""
 TOO_FAST = 0.4
-"""The handle is let go if it moves faster [m/s]."""
+"""Speed above which the handle is released [m/s]."""
 
 _BANDWIDTH = 10.0
 _RISE, _STROKE_SPEED, _STROKE = 0.05, 0.01, 0.006
@@ -48,28 +48,28 @@ Vector = NDArray[np.float64]
 
 @dataclass
 class Balance:
-    """Carries a weight and finds the force that takes.
+    """Motion that carries a weight and measures the required force.
 
-    The gains are those of a regulator with an integral part for a handle of `UNIT_MASS`. A weight on the handle lowers
-    them all by the same factor; they are chosen so that the loop is stable down to an eighth.
+    The gains define a PID controller for a handle of `UNIT_MASS`. A weight on the handle lowers them all by the same
+    factor. They are chosen so that the loop is stable down to an eighth.
 
     Parameters
     ----------
     person : Person
-        Hangs the weight on, and takes it off.
+        Person who attaches and removes the weight.
     weight : float
-        Its mass [kg].
+        Mass of the weight [kg].
     strongest : float
-        Largest force, for a handle of `UNIT_MASS` [N].
+        Maximum force for a handle of `UNIT_MASS` [N].
     look : callable
-        Tells the counts now, for the person.
+        Returns the present counts, for the person.
     period : float
-        Of a tick [s].
+        Time between two ticks [s].
 
     Attributes
     ----------
     force : (2,) float array
-        The force that carries the weight, for a handle of `UNIT_MASS` [N]; zeros before.
+        Force that carries the weight, for a handle of `UNIT_MASS` [N]; initially zero.
     """
 
     person: Person
@@ -80,12 +80,12 @@ class Balance:
     force: Vector = field(default_factory=lambda: np.zeros(2))
 
     def carry(self) -> Procedure:
-        """Take the weight up, move it up and down, and let it down again.
+        """Lift the weight, move it up and down, and lower it.
 
         Raises
         ------
         ConfigurationError
-            If the stick cannot carry it, or what it carries does not pull towards the person.
+            If the stick cannot carry it, or the load does not pull towards the person.
         """
         period = self.period
         hold = functools.partial(
@@ -116,15 +116,15 @@ class Balance:
         self.person.take_off(self.weight, self.look)
 
     def _require_strong(self, rows: Rows) -> None:
-        """Raise `ConfigurationError` if the greatest force was given for too long."""
+        """Raise `ConfigurationError` if the force was saturated for too long."""
         limited = np.hypot(*rows["command"].T) > 0.999 * MOST * self.strongest
-        edges = np.flatnonzero(np.diff(limited.astype(int), prepend=0, append=0))  # where it begins and ends, in turn
+        edges = np.flatnonzero(np.diff(limited.astype(int), prepend=0, append=0))  # alternating begins and ends
         if np.any(np.diff(edges)[::2] * self.period > _SATURATED):
             raise ConfigurationError("the stick is too weak to carry this weight: take a lighter one.")
 
 
 def _strokes(period: float) -> Vector:
-    """Return where the handle is to be, (n, 2) [m], for a stroke and a quarter: the first quarter does not count."""
+    """Return the set-points of the handle, (n, 2) [m], for 1.25 strokes; the first quarter is not used."""
     whole = 4.0 * _STROKE / _STROKE_SPEED
     part = np.arange(round(1.25 * whole / period)) * period / whole
     height = _STROKE * (2.0 / math.pi) * np.arcsin(np.sin(2.0 * math.pi * part))
@@ -132,7 +132,7 @@ def _strokes(period: float) -> Vector:
 
 
 def _require_direction(pull: Vector) -> None:
-    """Make sure that what the stick carries with pulls away from the person, as the weight pulls towards them."""
+    """Validate that the carrying force points away from the person, opposite to the weight."""
     angle = math.degrees(math.atan2(pull[0], pull[1]))
     if abs(angle) > _LARGEST_ANGLE:
         raise ConfigurationError(

@@ -1,6 +1,7 @@
-"""A person for emulated sticks: does with the handle what a real one would be asked to, and has eyes of their own.
+"""Simulated person for emulated sticks, who moves and observes the handle independently of counts.
 
-The stick may be emulated in another process: its hand is told what to do, and tells where the handle is, by a file.
+The stick may be emulated in another process. Commands to its hand and the position of the handle are exchanged through
+a file.
 """
 
 from __future__ import annotations
@@ -28,13 +29,15 @@ _SIGHT = 0.5e-3
 _ALIKE = 0.7
 
 OPERATION = np.dtype([("wanted", "<f8", (2,)), ("load", "<f8", (2,)), ("holds", "<i8"), ("handle", "<f8", (2,))])
-"""Where a hand is to bring the handle [m], what force pulls at that besides [N], whether the hand has hold of it; and
-where it really is [m]."""
+"""Shared record of a simulated hand.
+
+Commanded position [m], additional load [N], whether the hand holds the handle, and true position of the handle [m].
+"""
 
 
 @dataclass(frozen=True)
 class OperatedHandSettings(HandSettings):
-    """Settings of a hand that a person moves.
+    """Settings of an operated hand.
 
     Attributes
     ----------
@@ -45,19 +48,19 @@ class OperatedHandSettings(HandSettings):
     operation: str
 
     def build(self, seed: int, workspace: Workspace) -> OperatedHand:
-        """Make the hand; nothing about it is random."""
+        """Create the hand; it has no random properties."""
         return OperatedHand(Lane(Path(self.operation), OPERATION), workspace)
 
 
 class OperatedHand(Hand):
-    """A hand that a person moves while the device runs, at a moderate speed.
+    """Hand that is operated while the device runs, at a moderate speed.
 
     Parameters
     ----------
     lane : Lane
-        Tells what it is to do.
+        Source of the commands.
     workspace : Workspace
-        Of the device.
+        Workspace of the device.
     """
 
     def __init__(self, lane: Lane, workspace: Workspace) -> None:
@@ -67,11 +70,11 @@ class OperatedHand(Hand):
         self.restart()
 
     def restart(self) -> None:
-        """Begin anew at time zero in the middle."""
+        """Reset the hand to the middle at time zero."""
         self._target, self._time = self.start, 0.0
 
     def sample(self, time: float, handle: Vector) -> HandSample:
-        """Return the hand at `time` [s]; while it does not hold the handle, (2,) [m], it is beside it."""
+        """Return the hand at `time` [s]; a hand that does not hold the handle follows its position, (2,) [m]."""
         elapsed, self._time = time - self._time, time
         told = self._lane.record[0]
         told["handle"][:] = handle
@@ -87,18 +90,18 @@ class OperatedHand(Hand):
 
 
 class EmulatedPerson:
-    """Who calibrates an emulated stick.
+    """Simulated person who calibrates an emulated stick.
 
-    What they see is the true motion of the handle, so a direction is confirmed only if it is right.
+    The person observes the true motion of the handle, so that a direction is confirmed only if it is correct.
 
     Parameters
     ----------
     lane : Lane
-        Of the hand; writable here.
+        Writable lane of the hand.
     reach : (x, y)
         Half the travel [m].
     wait : callable
-        Lets so many seconds go by.
+        Function that waits for a time [s].
     """
 
     def __init__(self, lane: Lane, reach: Point, wait: Callable[[float], None] = time.sleep) -> None:
@@ -108,44 +111,44 @@ class EmulatedPerson:
         self._before = np.array(self.hand["handle"])
 
     def tell(self, words: str) -> None:
-        """Take notice."""
+        """Ignore the message."""
 
     def bring(self, place: Place, look: Look) -> None:
-        """Bring the handle to a place and hold it there."""
+        """Move the handle to a place and hold it there."""
         right, away = self._reach
         self.hand["wanted"][:] = place.x * right, place.y * away
         self.hand["holds"] = 1
         self._wait(math.dist(self.hand["handle"], self.hand["wanted"]) / _SPEED + _STILL)
 
     def let_go(self, look: Look) -> None:
-        """Let go of the handle."""
+        """Release the handle."""
         self.hand["holds"] = 0
         self._wait(0.05)
 
     def watch(self, words: str) -> None:
-        """Look where the handle is."""
+        """Record the present position of the handle."""
         self._before = np.array(self.hand["handle"])
 
     def saw(self, motion: Pair) -> bool:
-        """Tell whether the handle has moved that way."""
+        """Return True if the handle has moved in that direction."""
         x, y = self.hand["handle"] - self._before
         seen, said = math.hypot(x, y), math.hypot(*motion)
         return seen > _SIGHT and (x * motion[0] + y * motion[1]) > _ALIKE * seen * said
 
     def hang(self, mass: float, look: Look) -> None:
-        """Hang the weight on and step back."""
+        """Attach the weight and release the handle."""
         self.hand["load"][:] = 0.0, -mass * GRAVITY
         self.hand["holds"] = 0
         self._wait(0.5)
 
     def take_off(self, mass: float, look: Look) -> None:
-        """Take the weight off."""
+        """Remove the weight."""
         self.hand["load"][:] = 0.0
 
 
 @contextlib.contextmanager
 def operated() -> Iterator[tuple[OperatedHandSettings, Lane]]:
-    """Give the settings of a hand, for a stick in whatever process, and the lane that moves it."""
+    """Yield the settings of a hand, for a stick in any process, and the lane that moves it."""
     shared = SharedFile("hand")
     try:
         lane = Lane(shared.path, OPERATION, create=True)

@@ -1,4 +1,4 @@
-"""The first part of a calibration: a person brings the handle to places, and its counts are looked at."""
+"""First step of a calibration: the person moves the handle to known places, where counts are read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from devices.joystick.settings import StickSettings
 from haptics.errors import ConfigurationError
 
 LOOK = 0.2
-"""A place is looked at for so long [s]."""
+"""Duration of the measurement at a place [s]."""
 
 _RESTLESS, _FLICKER = 0.02, 4.0
 _TRIES = 3
@@ -29,18 +29,18 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Seen:
-    """What was found by looking.
+    """Result of the first step.
 
     Attributes
     ----------
     device : DeviceIdentity
-        Which stick it is.
+        Identity of the stick.
     axes : Axes
-        From counts to metres.
+        Conversion from counts to metres.
     misfit : float
-        How badly the places fit together [m].
+        Misfit of the places [m].
     quantum : int
-        The largest number of which all steps of the counts were multiples.
+        Greatest common divisor of all steps of the counts.
     full_scale : int
         Number of steps of a level between 0 and 1.
     """
@@ -57,21 +57,21 @@ class Seen:
         return (round(x), round(y)) if math.isfinite(x + y) else (0, 0)
 
     def steps(self, positions: Array) -> int:
-        """Return the largest number of which all steps of the counts are multiples."""
+        """Return the greatest common divisor of all steps of the counts."""
         whole = positions[np.isfinite(positions).all(axis=1)]
         counts = np.rint(counts_of(self.axes, whole))
         return int(np.gcd.reduce(np.unique(np.abs(counts - counts[0]).astype(int)), initial=0)) if len(counts) else 0
 
 
 def look(settings: StickSettings, backend: Any, person: Person, request: Request) -> Seen:
-    """Have the handle brought to its places, and fit its axes to the counts there.
+    """Ask the person to move the handle to its places, and fit the axes to the counts there.
 
     Raises
     ------
     ConfigurationError
-        If it was not held still, or what was seen makes no sense.
+        If it was not held still, or the measurements are inconsistent.
     HapticError
-        As of `RawStick`.
+        As in `RawStick`.
     """
     places = TURNS if request.rim_radius else GATES[request.gate]
     with RawStick(settings, backend, wheel=bool(request.rim_radius)) as stick:

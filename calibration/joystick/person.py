@@ -1,6 +1,6 @@
-"""What a person is asked to do while a stick is calibrated.
+"""Interface of the person who calibrates a stick.
 
-The plane is that of a person in front of the stick: x to the right, y away.
+Directions refer to the person in front of the stick: x to the right, y away.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ Pair = tuple[float, float]
 
 
 class Place(NamedTuple):
-    """A place of the handle: in words, and in parts of half the travel along x and y."""
+    """Place of the handle: description, and position as a fraction of half the travel along x and y."""
 
     words: str
     x: float
@@ -36,14 +36,14 @@ GATES: dict[str, tuple[Place, ...]] = {
         Place("the stop straight towards you", 0.0, -1.0),
     ),
 }
-"""By the shape of what bounds the handle: places that can be found without measuring."""
+"""Places that can be found without measuring, by the shape of the gate that bounds the handle."""
 
 TURNS = (
     Place("the angle to the right, clockwise", 1.0, 0.0),
     Place("the angle to the left, anticlockwise", -1.0, 0.0),
     Place("the middle, straight ahead", 0.0, 0.0),
 )
-"""Where a wheel is turned to; its handle is the top of the rim."""
+"""Angles of a wheel; the top of its rim serves as handle."""
 
 _SECTORS = (
     "to the right",
@@ -58,42 +58,45 @@ _SECTORS = (
 
 
 def in_words(motion: Pair) -> str:
-    """Return the direction of a motion, to the eighth of a circle."""
+    """Return the verbal direction of a motion, rounded to an eighth of a circle."""
     eighth = round(math.atan2(motion[1], motion[0]) / (0.25 * math.pi)) % len(_SECTORS)
     return _SECTORS[eighth]
 
 
 Look = Callable[[], tuple[int, int]]
-"""Tells the counts of the axes now."""
+"""Function that returns the present counts of the axes."""
 
 
 class Person(Protocol):
-    """Who moves the handle, watches it, and answers; any method may end the calibration by an exception."""
+    """Person who moves the handle, observes it, and answers.
+
+    Any method may abort the calibration by an exception.
+    """
 
     def tell(self, words: str) -> None:
-        """Take notice of something."""
+        """Show a message."""
         ...
 
     def bring(self, place: Place, look: Look) -> None:
-        """Bring the handle to `place` and hold it there."""
+        """Move the handle to `place` and hold it there."""
         ...
 
     def let_go(self, look: Look) -> None:
-        """Leave the handle where it is, free to move."""
+        """Release the handle at its present position."""
         ...
 
     def watch(self, words: str) -> None:
-        """Watch the handle: it is about to be pushed."""
+        """Observe the handle, which is about to be pushed."""
         ...
 
     def saw(self, motion: Pair) -> bool:
-        """Tell whether the handle has just moved as said, (x, y) [m]."""
+        """Return True if the handle has just moved by the given displacement, (x, y) [m]."""
         ...
 
     def hang(self, mass: float, look: Look) -> None:
-        """Let a weight of `mass` [kg] pull the handle towards yourself, and keep your hands off."""
+        """Attach a weight of `mass` [kg] that pulls the handle towards the person, and release the handle."""
         ...
 
     def take_off(self, mass: float, look: Look) -> None:
-        """Take the weight off again; the stick does not carry it any more."""
+        """Remove the weight, which the stick has ceased to carry."""
         ...

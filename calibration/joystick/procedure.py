@@ -1,4 +1,4 @@
-"""The whole calibration of a stick, in order, from a person's first touch to the parameters."""
+"""Complete calibration procedure of a stick."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Calibration:
-    """What came of it: the parameters, and how well everything fits."""
+    """Result of a calibration: parameters, and measures of consistency."""
 
     parameters: StickParameters
     facts: dict[str, Any]
@@ -44,16 +44,16 @@ class Calibration:
 
 @dataclass(frozen=True)
 class Bench:
-    """The stick: how it is looked at, and how it is moved once something is known of it.
+    """Access to the stick.
 
     Attributes
     ----------
     settings : StickSettings
-        Which one, and how to reach it.
+        Settings that select the stick and its transport.
     mover : callable
-        Gives what moves it, by the file of what is known of it.
+        Creates the mover of the stick from a parameter file.
     backend : usb.backend.IBackend or None
-        What to reach USB by while it is looked at, instead of libusb.
+        USB backend to use instead of libusb while counts are read.
     """
 
     settings: StickSettings
@@ -62,27 +62,28 @@ class Bench:
 
 
 def calibrate(bench: Bench, person: Person, request: Request, place: Path, facts: dict[str, Any]) -> Calibration:
-    """Calibrate a stick: where it is brought to, how it answers pushes, and what it carries.
+    """Calibrate a stick from known places, its response to pushes, and a weight.
 
     Parameters
     ----------
     bench : Bench
-        The stick, not open.
+        Stick, not open.
     person : Person
-        Who moves and watches it.
+        Person who moves and observes it.
     request : Request
-        What is known beforehand.
+        Known properties of the stick.
     place : Path
-        What the recordings begin with: ``_pushes`` and ``_weight`` are added, beside files of what is known by then.
+        Prefix of the recordings' names; ``_pushes`` and ``_weight`` are appended, as well as files of the parameters
+        known at that time.
     facts : dict
-        What the recordings are to say besides.
+        Additional metadata of the recordings.
 
     Raises
     ------
     ConfigurationError
-        If what was measured makes no sense; says what to do.
+        If measurements are inconsistent; states the remedy.
     HapticError
-        As of `calibration.motions.drive`. What was recorded stays.
+        As in `calibration.motions.drive`. Recordings are kept.
     """
     seen = look(bench.settings, bench.backend, person, request)
     person.tell("Now the motors.")
@@ -92,7 +93,7 @@ def calibrate(bench: Bench, person: Person, request: Request, place: Path, facts
     force, mass = _scale(bench, seen, response, effects, person, request, place, facts)
     parameters = StickParameters(
         device=seen.device,
-        axes=replace(seen.axes, count_quantum=max(quantum, 1)),  # all counts that were seen have a say in it
+        axes=replace(seen.axes, count_quantum=max(quantum, 1)),  # includes all counts of all steps
         force=replace(force, release_s=_rounded(lasting), full_scale=seen.full_scale),
         handle=Handle(moving_mass_kg=_rounded(mass), damping_ns_per_m=_rounded(max(mass * response.drag, 0.0))),
         provenance=Provenance(date=datetime.date.today().isoformat(), method=_method(request, level)),
@@ -113,7 +114,7 @@ def calibrate(bench: Bench, person: Person, request: Request, place: Path, facts
 
 @dataclass(frozen=True)
 class _Pushed:
-    """How the handle answered pushes: the pushes, what they tell, and the steps of all counts so far."""
+    """Response of the handle: pushes, step of the counts, level and identified response."""
 
     pushes: list[Push]
     quantum: int
@@ -124,10 +125,10 @@ class _Pushed:
 def _pushes(
     bench: Bench, seen: Seen, person: Person, request: Request, place: Path, facts: dict[str, Any]
 ) -> tuple[_Pushed, int]:
-    """Return how the handle answers pushes, and how many effects the stick adds up.
+    """Return the response of the handle to pushes, and the number of effects that the stick adds.
 
-    Firmware that cannot add effects up shows when both play, one of them with no force: the handle is pushed less than
-    by one effect alone, or not at all.
+    Firmware that cannot add effects is detected with two running effects, one of them with zero force: the handle is
+    pushed less than by one effect alone, or not at all.
     """
     tools = bench, seen, person, request, place, facts
     if len(seen.axes.usages) == 1:
@@ -159,9 +160,10 @@ def _push(
     what: str,
     before: Sequence[Push] = (),
 ) -> _Pushed:
-    """Explore how the handle answers pushes, or repeat the pushes of `before`, with so many effects.
+    """Explore the response of the handle to pushes, or repeat the pushes of `before`.
 
-    What is known is that a newton is a level of its own effect; nothing pushes where the handle is too far out.
+    The stick plays `effects` effects. At this stage one newton is defined as the full level of an effect. No push is
+    applied if the handle is too far out.
     """
     far = TOO_FAR * 0.5 * smaller_travel(seen.axes)
     known = StickParameters(
@@ -182,7 +184,7 @@ def _push(
 
 
 def _known(bench: Bench, known: StickParameters, folder: Path, facts: dict[str, Any]) -> tuple[Mover, dict[str, Any]]:
-    """Write down what is known so far; return what moves the stick by that, and the facts of its recording."""
+    """Write the present parameters to a file; return the mover that uses them, and metadata."""
     file = folder.with_name(f"{folder.name}.toml")
     write_parameters(file, known)
     return bench.mover(file), {**facts, "parameter_file_hash": sha256_of(file)}
@@ -193,7 +195,7 @@ def _looker(seen: Seen, present: Present) -> Look:
 
 
 def _time_release(bench: Bench, seen: Seen, response: Response, person: Person, request: Request) -> float:
-    """Return after what time the stick ends by itself a force that nobody renews [s]."""
+    """Return the time after which the stick ends a force that is not renewed [s]."""
     with RawStick(bench.settings, bench.backend, wheel=bool(request.rim_radius)) as stick:
         lasting = time_release(stick, seen.axes, response, person, request.push_level)
     person.tell(f"It ended a force that nobody renewed after {lasting:.3f} s.")
@@ -213,7 +215,7 @@ def _scale(
     place: Path,
     facts: dict[str, Any],
 ) -> tuple[Force, float]:
-    """Return the forces, and the moving mass that goes with them [kg]."""
+    """Return the force table, and the corresponding moving mass [kg]."""
     if request.weight is not None:
         known, present = _force(UNIT_MASS, response, None, effects), Present()
         folder = place.with_name(f"{place.name}_weight")
@@ -229,7 +231,7 @@ def _scale(
 
 
 def _force(mass: float, response: Response, stated: float | None, effects: int = 2) -> Force:
-    """Return the forces on a handle of this mass [kg]; the largest one is as `stated` [N], or else worked out."""
+    """Return the force table for a handle of this mass [kg]; `stated` is the maximum force [N], if known."""
     level = _inverse(response.acceleration) / mass
     (a, b), (c, d) = level.tolist()
     return Force(
@@ -241,14 +243,14 @@ def _force(mass: float, response: Response, stated: float | None, effects: int =
 
 
 def _inverse(matrix: Array) -> Array:
-    """Return the inverse; of a wheel, where only the first number is not zero, that of the number."""
+    """Return the inverse; for a wheel, where only the first number is nonzero, its reciprocal."""
     if not matrix[1].any():
         return np.array(((1.0 / matrix[0, 0], 0.0), (0.0, 0.0)))
     return np.linalg.inv(matrix).astype(np.float64)
 
 
 def _most(matrix: Array, effects: int) -> float:
-    """Return the largest level, for a force of 1 N in whatever direction; that of one effect is of its whole force."""
+    """Return the largest level for a force of 1 N in any direction; one effect plays the total force."""
     return float(np.hypot(*matrix.T).max()) if effects > 1 else float(np.linalg.norm(matrix, 2))
 
 
@@ -262,5 +264,5 @@ def _method(request: Request, level: float) -> str:
 
 
 def _rounded(value: float) -> float:
-    """Return three significant digits: more was not measured."""
+    """Round to three significant digits, the precision of the measurement."""
     return float(f"{value:.3g}") if math.isfinite(value) else value

@@ -1,7 +1,7 @@
-"""Small pushes: one effect at a time, gentle at first, ramped, over in a fifth of a second.
+"""Small pushes by one effect at a time, initially weak, with ramps, lasting a fifth of a second.
 
-Every push is a motion (`haptics.rendering.motion`) that follows nothing and only gives its force, in levels: what a
-newton is is not known yet. So is every rest between them, which gives none.
+Every push is a motion (`haptics.rendering.motion`) without a controller that only applies a force, in levels, because
+the scale to newtons is unknown at this stage. The rests between them are motions with zero force.
 """
 
 from __future__ import annotations
@@ -26,15 +26,18 @@ from haptics.rendering.motion import Motion, holding, reference
 START = 0.02
 """Level of the first push."""
 RAMP, HOLD, AFTER = 0.06, 0.06, 0.2
-"""A push grows, stays and falls for so long; then the handle is watched [s]."""
+"""Durations of rise and fall, of the plateau, and of the observation after the push [s]."""
 ENOUGH = 0.25
-"""A push is strong enough that moves the handle this far, in parts of half the smaller travel."""
+"""Displacement of a sufficiently strong push, as a fraction of half the smaller travel."""
 PAIRS = 2
-"""Then each effect pushes so often to either side."""
+"""Number of pushes of each effect in each direction."""
 TOO_FAR = 0.6
-"""No push goes on where the handle comes this far from the middle, in parts of half the smaller travel."""
+"""Maximum distance from the middle during a push, as a fraction of half the smaller travel."""
 NEAR = 0.3
-"""From farther than this the handle is brought back to the middle before it is pushed."""
+"""Distance from the middle above which the handle is centred before a push.
+
+A fraction of half the smaller travel.
+"""
 
 _BEFORE = 0.02
 _STILL = 0.1
@@ -47,39 +50,39 @@ _ALIKE = 0.3
 
 
 def rest(duration: float, period: float) -> Motion:
-    """Return a motion that gives no force for `duration` [s]."""
+    """Return a motion without force for `duration` [s]."""
     return Motion(Causality.IMPEDANCE, holding(duration, period), 1e-9, relative=True, period=period, label="rest")
 
 
 class NoAnswer(ConfigurationError):
-    """The handle does not answer pushes as a free one does: of the motors, or of what holds it."""
+    """The handle does not respond to pushes like a free one, because of the motors or an obstruction."""
 
 
 @dataclass
 class Pusher:
-    """Pushes a stick and watches what comes of it.
+    """Generator of pushes that identifies the response of a stick.
 
     Parameters
     ----------
     axes : Axes
-        The stick's axes.
+        Axes of the stick.
     person : Person
-        Who watches, too.
+        Person who also observes the handle.
     most : float
-        The greatest level that may be used, above 0 and at most 1.
+        Maximum level, above 0 and at most 1.
     full_scale : int
         Number of steps of a level between 0 and 1.
     look : callable
-        Tells the counts now, for the person.
+        Returns the present counts, for the person.
     period : float
-        Of a tick [s].
+        Time between two ticks [s].
 
     Attributes
     ----------
     pushes : list of Push
-        What came of them.
+        Recorded pushes.
     response : Response or None
-        How the handle answers, in the end.
+        Identified response, None before the end.
     """
 
     axes: Axes
@@ -92,12 +95,12 @@ class Pusher:
     response: Response | None = None
 
     def explore(self) -> Procedure:
-        """Push with each effect, both ways, and find how the handle answers.
+        """Push with each effect in both directions, and identify the response.
 
         Raises
         ------
         ConfigurationError
-            If it does not move, moves elsewhere than the person sees, or not as a free handle does.
+            If it does not move, moves in another direction than the person observes, or not as a free handle does.
         """
         yield rest(_STILL, self.period)
         self.person.let_go(self.look)
@@ -113,7 +116,7 @@ class Pusher:
         self.response = response
 
     def repeat(self, before: Sequence[Push]) -> Procedure:
-        """Push with each effect once more, both ways, as strongly as `before`; find how the handle answers."""
+        """Repeat the pushes of `before` with each effect in both directions, and identify the response."""
         yield rest(_STILL, self.period)
         self.person.let_go(self.look)
         for effect in sorted({push.effect for push in before}):
@@ -124,11 +127,11 @@ class Pusher:
 
     @property
     def level(self) -> float:
-        """The greatest level that was used."""
+        """Largest level that was used."""
         return max(push.peak for push in self.pushes)
 
     def _find_level(self, effect: int) -> Generator[Motion, Rows, float]:
-        """Return a level that moves the handle far enough; it is doubled until it does."""
+        """Return a level that moves the handle far enough, found by doubling."""
         enough, level, sign = ENOUGH * 0.5 * smaller_travel(self.axes), min(START, self.most), 1.0
         while True:
             push = yield from self._push(effect, sign * level)
@@ -159,7 +162,7 @@ class Pusher:
         return Push(effect, rows["time"] + rows["period_error"], given, rows["position"] - rows["position"][0])
 
     def _come_to_rest(self) -> Generator[Motion, Rows, None]:
-        """Wait until the handle is slow; have it brought to the middle where it is not near that."""
+        """Wait until the handle is slow; if it is far from the middle, ask the person to centre it."""
         here = yield from self._drift()
         if np.hypot(*here) > NEAR * 0.5 * smaller_travel(self.axes):
             self.person.bring(MIDDLE, self.look)
@@ -167,7 +170,7 @@ class Pusher:
             yield from self._drift()
 
     def _drift(self) -> Generator[Motion, Rows, NDArray[np.float64]]:
-        """Return where the handle is once it has become slow, or patience has an end."""
+        """Return the position of the handle once it is slow, or after a timeout."""
         for _ in range(math.ceil(_PATIENCE / _STILL)):
             places = known_rows((yield rest(_STILL, self.period)))["position"]
             if np.hypot(*(places[-1] - places[0])) < _SLOW * _STILL:
@@ -183,13 +186,13 @@ class Pusher:
 
 
 def agree(some: Response, others: Response) -> bool:
-    """Tell whether each effect accelerates the handle alike in both."""
+    """Return True if each effect accelerates the handle similarly in both responses."""
     off = np.hypot(*(some.acceleration - others.acceleration))
     return bool(np.all(off < _ALIKE * np.hypot(*others.acceleration)))
 
 
 def smaller_travel(axes: Axes) -> float:
-    """Return the smaller one of the two travels [m]; of a wheel, which may have many turns, the width of its rim."""
+    """Return the smaller travel [m]; for a wheel, which may have many turns, the width of its rim."""
     if axes.rim_radius_m:
         return min(2.0 * axes.rim_radius_m, axes.workspace_max_m[0] - axes.workspace_min_m[0])
     low, high = axes.workspace_min_m, axes.workspace_max_m
@@ -197,7 +200,7 @@ def smaller_travel(axes: Axes) -> float:
 
 
 def _shape(elapsed: float) -> float:
-    """Return the level of a push, in parts of its peak, after so long [s]."""
+    """Return the level of a push as a fraction of its peak at the time `elapsed` [s]."""
     return max(0.0, min(1.0, elapsed / RAMP, (2.0 * RAMP + HOLD - elapsed) / RAMP))
 
 

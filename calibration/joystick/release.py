@@ -1,14 +1,13 @@
-"""Timing the release: how long a stick goes on pushing when nobody renews the force.
+"""Measurement of the time after which a stick ends a force that is not renewed.
 
-That the stick itself ends a force is the last safety net, for a host that has died. Here the host falls silent: it
-sends one force, starts it once, and then nothing more. The handle is accelerated until the stick lets go, and coasts
-from then on. When that was is found by least squares, with what the pushes have told of the handle
-(`calibration.joystick.response`):
+This time-out is the last safety net if the host dies. Here the host sends one force, starts it once, and then sends
+nothing more. The handle accelerates until the force ends, and coasts from then on. The time of the end is found by
+least squares, with the response identified from pushes (`calibration.joystick.response`):
 
     x(t) = x0 + v0 t + g UU(t; t0, t1) - d X(t) - c EE(t) - s XX(t)
 
 where UU is the double integral of a force from t0 to t1, and d, c and s are viscous friction, dry friction and
-stiffness by the mass. Everything but t0 and t1 is linear; those are tried out.
+stiffness divided by the mass. All parameters except t0 and t1 are linear; these two are found by grid search.
 """
 
 from __future__ import annotations
@@ -26,18 +25,18 @@ from devices.joystick.parameters import Axes
 from haptics.errors import ConfigurationError
 
 WAY = 0.15
-"""The handle is to go so far while it is pushed, in parts of half the smaller travel."""
+"""Intended displacement during the push, as a fraction of half the smaller travel."""
 
 WATCHED = 2.5
-"""The handle is watched for so many times what the force should last."""
+"""Duration of the observation, as a multiple of the nominal duration of the force."""
 
 LONGEST = 1.5
-"""A force may last for so many times what it should, and `ROUNDING` more."""
+"""Accepted duration of a force as a multiple of the nominal one, plus `ROUNDING`."""
 ROUNDING = 0.03
-"""[s]"""
+"""Accepted additional duration [s]."""
 
 _MOVING = 0.1
-"""Speed that counts as motion, in parts of the largest."""
+"""Minimum speed of motion as a fraction of the largest."""
 _COARSE, _FINE = 4e-3, 1e-3
 _PATIENCE, _LOOK, _SLOW = 3.0, 0.1, 2e-3
 
@@ -45,25 +44,25 @@ Array = NDArray[np.float64]
 
 
 def time_release(stick: RawStick, axes: Axes, response: Response, person: Person, most: float) -> float:
-    """Return how long the stick pushes after its force was started last [s].
+    """Return the time from the start of a force to its end by the stick [s].
 
     Parameters
     ----------
     stick : RawStick
-        Open, and renewing no force by itself.
+        Open stick, which does not renew forces.
     axes : Axes
-        Its axes.
+        Axes of the stick.
     response : Response
-        How its handle answers.
+        Response of its handle.
     person : Person
-        Who lets go of it.
+        Person who releases the handle.
     most : float
-        The greatest level that may be used.
+        Maximum level.
 
     Raises
     ------
     ConfigurationError
-        If it goes on pushing.
+        If the force does not end.
     """
     duration = stick.settings.force_duration
     person.bring(MIDDLE, stick.counts)
@@ -86,7 +85,10 @@ def time_release(stick: RawStick, axes: Axes, response: Response, person: Person
 
 
 def _watch(stick: RawStick, axes: Axes, level: float, duration: float, farthest: float) -> tuple[Array, Array]:
-    """Start a force once and return when the handle was where, (n,) [s] and (n, 2) [m]; end it if that is too far."""
+    """Start a force once and return times and positions of the handle, (n,) [s] and (n, 2) [m].
+
+    The force is ended if the handle moves farther than `farthest`.
+    """
     _settle(stick, axes)
     stick.start_once(level)
     begin, seen = time.perf_counter(), []
@@ -108,7 +110,7 @@ def _position(stick: RawStick, axes: Axes) -> Array:
 
 
 def _settle(stick: RawStick, axes: Axes) -> None:
-    """Wait until the handle is as good as at rest, for a while at most."""
+    """Wait until the handle is nearly at rest, or a timeout."""
     end, before = time.perf_counter() + _PATIENCE, _position(stick, axes)
     while time.perf_counter() < end:
         time.sleep(_LOOK)
@@ -119,7 +121,7 @@ def _settle(stick: RawStick, axes: Axes) -> None:
 
 
 def _fit(clock: Array, way: Array, response: Response) -> tuple[float, float]:
-    """Return when the force began and when it ended [s]."""
+    """Return the start and the end of the force [s]."""
     last = float(clock[-1])
     begins = np.arange(0.0, LONGEST_DELAY, _COARSE)
     ends = np.arange(_COARSE, last + _COARSE, _COARSE)
@@ -132,7 +134,7 @@ def _fit(clock: Array, way: Array, response: Response) -> tuple[float, float]:
 
 
 def _known(clock: Array, way: Array, response: Response) -> Array:
-    """Return the way together with what friction and spring have taken of it, (n,) [m]."""
+    """Return the displacement plus the contributions that friction and spring removed, (n,) [m]."""
     once = integral(clock, way[:, None])
     speed = np.gradient(way, clock)
     sense = np.where(np.abs(speed) > _MOVING * np.abs(speed).max(), np.sign(speed), 0.0)
@@ -142,7 +144,7 @@ def _known(clock: Array, way: Array, response: Response) -> Array:
 
 
 def _misfit(clock: Array, known: Array, begin: float, end: float) -> float:
-    """Return what a force from `begin` to `end` [s] leaves unexplained of the way, sum of squares."""
+    """Return the sum of squared residuals for a force from `begin` to `end` [s]."""
     pushed = 0.5 * (np.maximum(clock - begin, 0.0) ** 2 - np.maximum(clock - end, 0.0) ** 2)
     design = np.column_stack((pushed, clock, np.ones(len(clock))))
     left = known - design @ np.linalg.solve(design.T @ design + 1e-18 * np.eye(3), design.T @ known)

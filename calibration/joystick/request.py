@@ -1,4 +1,4 @@
-"""What a person knows of a stick before it is calibrated, checked."""
+"""Validated user input about a stick before its calibration."""
 
 from __future__ import annotations
 
@@ -22,31 +22,30 @@ _ALLOWED = {
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What is known beforehand.
+    """Known properties of the stick.
 
     Attributes
     ----------
     travel_x, travel_y : float or None
-        Whole travel of the handle of a stick, from stop to stop, to the right and away from the person [m].
+        Total travel of a stick's handle between its stops, to the right and away from the person [m].
     rim_radius : float or None
         Radius of the rim of a wheel [m].
     turn : float
-        Angle by which a wheel is turned to either side to be measured [degrees].
+        Angle by which a wheel is turned to either side during the measurement [degrees].
     gate : str
-        What bounds the handle of a stick: a key of `calibration.joystick.person.GATES`.
+        Shape that bounds the handle of a stick: a key of `calibration.joystick.person.GATES`.
     weight : float or None
-        Mass of a weight that the stick is to carry [kg].
+        Mass of the weight that the stick will carry [kg].
     stated_max_force : float or None
-        The largest force that the stick can give in every direction, or a wheel along its rim, as its maker states it
-        [N].
+        Manufacturer's largest force of the stick in every direction, or of a wheel along its rim [N].
     push_level : float
-        The greatest level of a push.
+        Maximum level of a push.
 
     Raises
     ------
     ConfigurationError
-        If a value is not allowed, or not exactly one of weight and stated force is given, or neither a stick nor a
-        wheel is described, or both.
+        If a value is not allowed, not exactly one of weight and stated force is given, or not exactly one of stick and
+        wheel is described.
     """
 
     travel_x: float | None = None
@@ -90,18 +89,18 @@ class Request:
 
     @property
     def travel(self) -> Pair:
-        """Whole travel of a stick along x and y [m]."""
+        """Total travel of a stick along x and y [m]."""
         return self.travel_x or 0.0, self.travel_y or 0.0
 
     def reach(self, half_width: float, half_height: float) -> Pair:
-        """Return how far from the middle the places are [m]: at the stops of a stick with half these travels."""
+        """Return the distance of the places from the middle [m]; for a stick, the given half travels."""
         if self.rim_radius is not None:
             return self.rim_radius * math.radians(self.turn), 0.0
         return half_width, half_height
 
     @property
     def size(self) -> str:
-        """In words: the travel of a stick, or the rim of a wheel."""
+        """Description of the size: travel of a stick, or rim of a wheel."""
         if self.rim_radius is not None:
             return f"a rim of {self.rim_radius:g} m radius, turned by {self.turn:g} degrees"
         return f"{self.gate} travel of {self.travel_x:g} m by {self.travel_y:g} m"

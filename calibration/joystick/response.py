@@ -1,15 +1,15 @@
 """Identification of a handle from its response to pushes: motors, mass, friction and delay.
 
-Near the middle the free handle is taken for a mass m that viscous friction b, dry friction c and a spring k hold back,
-pushed by the two effects. With the level l of effect i, the force g_i of its full level, the direction e of the motion
-and the delay d from a command to the count that follows it, m x'' + b x' + c e + k x = g_i l(t - d). Integrated twice,
-nothing but the direction has to be differentiated:
+Near the middle the free handle is modelled as a mass m with viscous friction b, dry friction c and a spring k, pushed
+by the two effects. With the level l of effect i, the force g_i of its full level, the direction e of the motion and the
+delay d from a command to the corresponding count, m x'' + b x' + c e + k x = g_i l(t - d). After double integration
+only the direction needs a derivative:
 
     x(t) = x0 + v0 t + (g_i/m) UU(t - d) - (b/m) X(t) - (c/m) EE(t) - (k/m) XX(t)
 
-where UU and EE are double integrals of level and direction, X and XX those of the displacement. All but the delay is
-linear and found by least squares over all pushes at once; the delay is tried out. A push that the system interrupted
-(another program had the processor meanwhile) does not fit with the others and is left out.
+where UU and EE are double integrals of level and direction, X and XX the integral and double integral of the
+displacement. All parameters except the delay are linear and found by least squares over all pushes; the delay is found
+by grid search. A push that the operating system interrupted does not agree with the others and is excluded.
 """
 
 from __future__ import annotations
@@ -23,31 +23,31 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 LONGEST_DELAY = 0.04
-"""Between a command and the count that follows it [s]."""
+"""Maximum delay from a command to the corresponding count [s]."""
 _COARSE, _FINE = 5e-3, 1e-3
 
 _SHARED = 7
-"""Unknowns that all pushes have in common."""
+"""Number of unknowns that all pushes share."""
 _WINDOW, _MOVING = 0.01, 0.1
-"""Time to either side over which a direction is taken [s]; speed that counts as motion, in parts of the largest."""
+"""Half width of the window for the direction [s]; minimum speed of motion relative to the largest."""
 
 _OUTLIER = 2.0
 
 
 @dataclass(frozen=True)
 class Push:
-    """What was recorded while one effect pushed.
+    """Recording of a push by one effect.
 
     Attributes
     ----------
     effect : int
-        Which one, 0 or 1.
+        Index of the effect, 0 or 1.
     time : array, (n,)
-        When the handle was looked at [s].
+        Times of the samples [s].
     level : array, (n,)
-        Level of the effect from then on.
+        Level of the effect from each time on.
     displacement : array, (n, 2)
-        Of the handle, from where it was at first [m].
+        Displacement of the handle from its initial position [m].
     """
 
     effect: int
@@ -57,37 +57,37 @@ class Push:
 
     @property
     def peak(self) -> float:
-        """The largest level, without sign."""
+        """Largest absolute level."""
         return float(np.abs(self.level).max())
 
     @property
     def moved(self) -> tuple[float, float]:
-        """Where the handle was in the end, from where it was at first [m]."""
+        """Final displacement [m]."""
         x, y = self.displacement[-1]
         return float(x), float(y)
 
     @property
     def distance(self) -> float:
-        """How far that is [m]."""
+        """Magnitude of the final displacement [m]."""
         return float(np.hypot(*self.moved))
 
 
 @dataclass(frozen=True)
 class Response:
-    """How the handle answers.
+    """Identified response of the handle.
 
     Attributes
     ----------
     acceleration : array, (2, 2)
-        Column i: what the full level of effect i accelerates the handle by [m/s²].
+        Column i: acceleration of the handle by the full level of effect i [m/s²].
     drag, rub, spring : float
-        Viscous friction, dry friction and stiffness, each by the mass [1/s, m/s², 1/s²].
+        Viscous friction, dry friction and stiffness, each divided by the mass [1/s, m/s², 1/s²].
     delay : float
-        From a command to the count that follows it [s].
+        Delay from a command to the corresponding count [s].
     misfit : float
-        Root mean square of what is left over, relative to that of the displacements.
+        Root mean square of the residuals divided by the root mean square of the displacements.
     misfits : tuple of float
-        The same for each of the pushes.
+        Misfit of each push.
     """
 
     acceleration: Array
@@ -100,7 +100,7 @@ class Response:
 
 
 def identify(pushes: Sequence[Push]) -> Response:
-    """Return what the pushes tell; each effect must have pushed at least once. A wheel has only the first."""
+    """Identify the response; each effect must have pushed at least once. A wheel has only the first."""
     found = _fit(pushes)
     usual = _OUTLIER * float(np.median(found.misfits))
     good = [push for push, misfit in zip(pushes, found.misfits, strict=True) if misfit <= usual]
@@ -110,7 +110,7 @@ def identify(pushes: Sequence[Push]) -> Response:
 
 
 def _fit(pushes: Sequence[Push]) -> Response:
-    """Return the response with the delay that fits best, to a millisecond."""
+    """Return the response with the best delay, to a millisecond."""
     coarse = _best(pushes, np.arange(0.0, LONGEST_DELAY + 0.5 * _COARSE, _COARSE))
     return _best(pushes, np.maximum(coarse.delay + _FINE * np.arange(-4, 5), 0.0))
 
@@ -120,9 +120,9 @@ def _best(pushes: Sequence[Push], delays: Array) -> Response:
 
 
 def _at_delay(pushes: Sequence[Push], delay: float) -> Response:
-    """Return the response under the assumption of a delay.
+    """Return the response for a given delay.
 
-    The unknowns are the four accelerations, drag, rub, spring, and for each push the velocity and place it began with.
+    The unknowns are the four accelerations, drag, rub, spring, and the initial velocity and position of each push.
     """
     columns = _SHARED + 4 * len(pushes)
     design, target = [], []
@@ -141,7 +141,7 @@ def _at_delay(pushes: Sequence[Push], delay: float) -> Response:
             target.append(push.displacement[:, axis])
     matrix, values = np.concatenate(design), np.concatenate(target)
     norms = np.linalg.norm(matrix, axis=0)
-    scale = np.where(norms > 0.0, norms, np.inf)  # what never acted, such as the second effect of a wheel, is 0
+    scale = np.where(norms > 0.0, norms, np.inf)  # unused columns, such as the second effect of a wheel, get 0
     solution = np.linalg.lstsq(matrix / scale, values, rcond=None)[0] / scale
     left, ends = matrix @ solution - values, np.cumsum([2 * len(push.time) for push in pushes])[:-1]
     misfits = tuple(map(_relative, np.split(left, ends), np.split(values, ends)))
@@ -157,7 +157,7 @@ def _relative(left: Array, size: Array) -> float:
 
 
 def _drive(push: Push, delay: float) -> Array:
-    """Return the double integral of the level, `delay` [s] ago; a level holds until the next one comes."""
+    """Return the double integral of the level delayed by `delay` [s]; the level is held between its times."""
     elapsed = push.time - push.time[0]
     steps = np.diff(elapsed)
     once = np.concatenate(([0.0], np.cumsum(push.level[:-1] * steps)))
@@ -169,7 +169,7 @@ def _drive(push: Push, delay: float) -> Array:
 
 
 def _direction(push: Push) -> Array:
-    """Return the unit vector of the motion at each time, (n, 2); zero while the handle is as good as at rest."""
+    """Return the unit vector of the motion at each time, (n, 2); zero while the handle is nearly at rest."""
     after, before = (
         np.column_stack([np.interp(push.time + shift, push.time, axis) for axis in push.displacement.T])
         for shift in (_WINDOW, -_WINDOW)
@@ -181,6 +181,6 @@ def _direction(push: Push) -> Array:
 
 
 def integral(time: Array, values: Array) -> Array:
-    """Return the running integral, (n, m), by the trapezoidal rule."""
+    """Return the cumulative integral, (n, m), by the trapezoidal rule."""
     pieces = 0.5 * (values[1:] + values[:-1]) * np.diff(time)[:, None]
     return np.concatenate((np.zeros_like(pieces[:1]), np.cumsum(pieces, axis=0)))

@@ -1,4 +1,4 @@
-"""A force-feedback stick in its own units, to look at: counts of its axes."""
+"""Access to a force-feedback stick in counts."""
 
 from __future__ import annotations
 
@@ -19,39 +19,39 @@ from haptics.errors import DeviceFault, DeviceOpenError
 Pair = tuple[float, float]
 
 SILENCE = 0.25
-"""A stick that was not heard of for so long has failed [s]."""
+"""Time without a report after which a stick has failed [s]."""
 
 PAUSE = 1e-3
-"""Time between two looks at the stick [s]."""
+"""Time between two polls of the stick [s]."""
 
 
 class RawStick:
-    """A stick that is open, with its effects playing at level zero, which nobody changes; use it as a context.
+    """Open stick with its effects running at level zero; a context manager.
 
-    However the context is left, there is no force afterwards and the stick belongs to the operating system again. If
-    this process dies inside, the stick ends its effects by itself after ``settings.force_duration``.
+    However the context is left, the force is zero afterwards and the stick is returned to the operating system. If this
+    process dies inside, the stick ends its effects by itself after ``settings.force_duration``.
 
     Parameters
     ----------
     settings : StickSettings
-        Which stick, how to reach it, and how long a force lasts by itself.
+        Settings that select the stick, its transport, and the duration of its effects.
     backend : usb.backend.IBackend, optional
-        What to reach USB by, instead of libusb.
+        USB backend to use instead of libusb.
     wheel : bool
         Whether it has one axis.
 
     Attributes
     ----------
     link : Link
-        What the stick says of itself.
+        Properties of the stick.
     ranges : tuple of (int, int)
-        Least and greatest count of each axis.
+        Minimum and maximum count of each axis.
     usages : tuple of int
-        The axes.
+        Usages of the axes.
     full_scale : int
         Number of steps of a level between 0 and 1.
     quantum : int
-        Largest number of which all steps of the counts seen so far are multiples, 0 as long as there were none.
+        Greatest common divisor of all observed steps of the counts, 0 without steps.
     """
 
     link: Link
@@ -68,7 +68,7 @@ class RawStick:
         self._first: tuple[int, int] | None = None
 
     def __enter__(self) -> Self:
-        """Take the stick and set it up.
+        """Open the stick and set it up.
 
         Raises
         ------
@@ -88,19 +88,19 @@ class RawStick:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Take the force away and give the stick back."""
+        """Set the force to zero and release the stick."""
         self._streaming = None
         self._undo.close()
 
-    # --- in use ------------------------------------------------------------------------------------------------------
+    # --- measurement --------------------------------------------------------------------------------------------------
 
     def counts(self) -> tuple[int, int]:
-        """Return the counts of both axes now; of a wheel the second is 0.
+        """Return the present counts of both axes; for a wheel the second is 0.
 
         Raises
         ------
         DeviceFault
-            If the stick is gone or silent.
+            If the stick was removed or does not report.
         """
         sample = self._alive().sample
         assert sample is not None
@@ -110,12 +110,12 @@ class RawStick:
         return now
 
     def start_once(self, level: float) -> None:
-        """Start a force along the first axis, by its level, that nobody renews.
+        """Start a force along the first axis with the given level, which is not renewed.
 
         Raises
         ------
         DeviceFault
-            If the stick is gone or silent.
+            If the stick was removed or does not report.
         """
         try:
             self._alive().start_once(level)

@@ -1,8 +1,8 @@
-"""Excitation of a device for identification: motions one after the other, behind the envelope, all recorded.
+"""Excitation of a device for identification: recorded motions within the safety envelope.
 
-A *procedure* is a generator: it gives a motion, gets the rows that were recorded while that was in force, and decides
-what comes next. `drive` runs one on a `Mover`: by the wall's clock in a servo process, or, on a virtual device, as fast
-as the machine can in this one. However it ends, the device has its safe output and what was recorded is kept.
+A *procedure* is a generator: it yields a motion, receives the rows that were recorded during it, and decides on the
+next motion. `drive` runs a procedure on a `Mover`: in real time in a servo process, or, on a virtual device, as fast as
+possible in this process. At every end the device has its safe output and the recording is kept.
 """
 
 from calibration.motions.course import Procedure

@@ -1,7 +1,7 @@
-"""From the recording of an excitation to what was measured of each axis.
+"""Joint recordings of each axis from the recording of an excitation.
 
-A force acts later than it is commanded, and holds for a period. How much later is found from the recording itself: it
-is the delay at which mass and friction explain the forces best.
+A force acts later than it is commanded, and is held for a period. The delay is estimated from the recording: it is the
+delay for which mass and friction explain the forces best.
 """
 
 from __future__ import annotations
@@ -25,40 +25,42 @@ from haptics.rendering.envelope import UNUSABLE
 Array = NDArray[np.float64]
 
 PARTS = "excited_ticks"
-"""Key of ``recording.json`` with which older versions told the rounds."""
+"""Key of ``recording.json`` in which older versions stored the rounds."""
 
 _LATEST = 0.02
-"""Longest delay that is looked for [s]."""
+"""Maximum delay of the search [s]."""
 
 _STEP = 0.25e-3
-"""Delays are tried in such steps [s]."""
+"""Step of the delay in the search [s]."""
 
 _SAME = 1e-4
-"""Samples that were taken so shortly after each other are the same [s]."""
+"""Samples closer together in time than this are the same sample [s]."""
 
 _MOVING = 0.1
-"""Motion slower than this part of the top speed tells little of delays: there friction depends on more than speed."""
+"""Minimum speed of samples used for the delay, as a fraction of the top speed.
+
+At lower speeds friction depends on more than speed.
+"""
 
 _LOOK = 60.0
-"""Forces and motions are compared without what is faster than this [Hz]: the noise of the position is in both."""
+"""Cut-off for the comparison of forces and motions [Hz]; above it, both contain position noise."""
 
 _STEPS = 3
-"""Steps by which the delay is made free of that noise."""
+"""Number of secant steps that remove the bias of the delay due to that noise."""
 
 
 def recorded_axes(folder: Path) -> dict[str, list[JointRecording]]:
-    """Return what was measured of x and of y, round by round: motions without delay, and the forces at that time.
+    """Return the rounds of x and of y: motions without delay, with the forces at the same time.
 
     Parameters
     ----------
     folder : Path
-        A recording of `calibration.motions.handle_motion.excite`; of one that was interrupted, the rounds that are
-        whole.
+        Recording of `calibration.motions.handle_motion.excite`; of an interrupted one, the complete rounds are used.
 
     Raises
     ------
     RecordingError, ConfigurationError
-        If it is none.
+        If it is not such a recording.
     """
     recording = Recording(folder)
     if not is_excitation(recording):
@@ -70,12 +72,12 @@ def recorded_axes(folder: Path) -> dict[str, list[JointRecording]]:
 
 
 def is_excitation(recording: Recording) -> bool:
-    """Tell whether it is the recording of a device that was moved to be measured, and not of a session."""
+    """Return True if the recording contains an excitation and not a session."""
     return PARTS in recording.metadata or any(label.startswith(AXES) for label, _ in rows_of(recording))
 
 
 def _whole_rounds(recording: Recording) -> list[list[Rows]]:
-    """Return the rows of every round that came to its end, of x and of y."""
+    """Return the rows of every complete round, of x and of y."""
     parts = recording.metadata.get(PARTS)
     if parts is not None:
         return _rounds_by_tick(recording, parts)
@@ -88,7 +90,7 @@ def _whole_rounds(recording: Recording) -> list[list[Rows]]:
 
 
 def _rounds_by_tick(recording: Recording, parts: Any) -> list[list[Rows]]:
-    """Return the rounds of a recording that has their first ticks and those after them, as older versions wrote it."""
+    """Return the rounds of a recording with tick ranges, as written by older versions."""
     rows = recording.read()
     ticks = rows["tick"]
     try:
@@ -125,10 +127,10 @@ def _round(rows: Rows, axis: int, source: Source) -> JointRecording:
 
 
 def _smooth_force(given: Array, command: Array, delay: float, moved: Motion) -> Array:
-    """Return the force, as smooth as the motion [N].
+    """Return the force filtered like the motion [N].
 
-    A force holds for a period. Straight lines between the commands are its mean over a period, of which fast changes
-    have a little less than the force has: what is missing is put back, to second order.
+    A force is held for a period. Linear interpolation between the commands is its mean over a period, which attenuates
+    fast changes slightly. The attenuation is corrected to second order.
     """
     force = _at_its_time(given, command, moved.time, delay)
     period = float(np.median(np.diff(given)))
@@ -137,16 +139,16 @@ def _smooth_force(given: Array, command: Array, delay: float, moved: Motion) -> 
 
 
 def _at_its_time(given: Array, command: Array, time: Array, delay: float) -> Array:
-    """Return the force at each time [N], if commands act so much later than they were given."""
+    """Return the force at each time [N] for a given delay of the commands."""
     return np.interp(time, given + delay, command)
 
 
 def _delay(given: Array, command: Array, slow: Motion, reference: Array) -> float:
-    """Return the delay [s] at which a mass, Coulomb's and viscous friction and a constant explain the forces.
+    """Return the delay [s] at which mass, Coulomb and viscous friction and a constant explain the forces.
 
-    The controller makes forces out of the noise of the position, so least squares finds in part that noise's own delay.
-    Its answer is where the search begins for the delay at which what is left of the forces has nothing to do with the
-    motion that was commanded, nor with its jerk (instrumental variables).
+    The controller converts the noise of the position into forces, which biases least squares. Its result is the start
+    of the search for the delay at which the residual forces are uncorrelated with the commanded motion and its jerk
+    (instrumental variables).
     """
     time, cutoff = slow.time, slow.cutoff
     moving = np.abs(slow.velocity) > _MOVING * np.abs(slow.velocity).max()
@@ -155,7 +157,7 @@ def _delay(given: Array, command: Array, slow: Motion, reference: Array) -> floa
     speed, rise = (smooth(time, reference, cutoff, order) for order in (1, 2))
     instruments = np.column_stack((rise, speed, *sides))[moving]
     jerk = smooth(time, rise, cutoff, 1)[moving]
-    # the jerk, made orthogonal to the columns
+    # make the jerk orthogonal to the columns
     jerk = jerk - instruments @ np.linalg.lstsq(columns.T @ instruments, columns.T @ jerk, rcond=None)[0]
 
     def left(delay: float) -> float:
@@ -173,7 +175,7 @@ def _delay(given: Array, command: Array, slow: Motion, reference: Array) -> floa
 
 
 def _least_squares_delay(given: Array, command: Array, slow: Motion) -> float:
-    """Return the delay [s] at which the least of the forces is left unexplained."""
+    """Return the delay [s] that minimises the residual of the forces."""
     time, velocity = slow.time, slow.velocity
     moving = np.abs(velocity) > _MOVING * np.abs(velocity).max()
     columns = np.column_stack((slow.acceleration, velocity, velocity > 0.0, velocity < 0.0))[moving]
@@ -187,6 +189,6 @@ def _least_squares_delay(given: Array, command: Array, slow: Motion) -> float:
     costs = [left(float(delay)) for delay in delays]
     k = min(max(int(np.argmin(costs)), 1), len(delays) - 2)
     before, here, after = costs[k - 1 : k + 2]
-    bend = before - 2.0 * here + after  # the cost is a parabola about its minimum
+    bend = before - 2.0 * here + after  # parabolic interpolation of the minimum
     between = 0.5 * (before - after) / bend if bend > 0.0 else 0.0
     return float(delays[k] + _STEP * min(max(between, -1.0), 1.0))

@@ -1,4 +1,4 @@
-"""A procedure under way: the program in force, what was recorded of it, and what comes next."""
+"""State of a running procedure: present motion, its recorded rows, and the next motion."""
 
 from __future__ import annotations
 
@@ -16,27 +16,30 @@ from haptics.rendering.motion import Motion
 from haptics.rendering.programs import keep_motion
 
 Procedure = Generator[Motion, Rows, None]
-"""Gives motions; gets for each of them the rows that were recorded while it was in force, in order."""
+"""Generator that yields motions and receives, for each of them, the rows recorded during it, in order."""
 
 
 PATIENCE = 10.0
-"""A motion that has had to wait for so long in all, with the dead-man held, will not come to its end [s]."""
+"""Time after which an unfinished motion raises an error, beyond its duration [s].
+
+Only time with the dead-man's switch held counts.
+"""
 
 
 class Course:
-    """Takes a procedure from one motion to the next, and writes each down before it comes into force.
+    """Executor of a procedure that writes each motion to the recording before it becomes active.
 
     Parameters
     ----------
     procedure : Procedure
-        Not yet begun.
+        Generator that has not been started.
 
     Attributes
     ----------
     motion : Motion
-        The one in force, or on its way there.
+        Present motion, active or about to be.
     number : int
-        Its number in the run, which is the version of the settings, too: nothing else changes in such a run.
+        Index of the motion in the run, which equals the version of the settings, because nothing else changes them.
     """
 
     def __init__(self, procedure: Procedure) -> None:
@@ -46,13 +49,13 @@ class Course:
         self._watched, self._begun = -1, 0
 
     def note(self, recorder: Recorder) -> dict[str, Any]:
-        """Write the motion into a recording; return its line of the journal."""
+        """Write the motion to a recording; return its journal entry."""
         entry = keep_motion(recorder.folder, self.motion, self.number)
         recorder.journal_settings(self.number, entry)
         return {"version": self.number, **entry}
 
     def go_on(self, rows: Rows) -> bool:
-        """Ask the procedure for the next motion, given all rows that were recorded; tell whether there is one."""
+        """Send all recorded rows to the procedure; return True if it yields another motion."""
         try:
             self.motion = self._procedure.send(own_rows(rows, self.number))
         except StopIteration:
@@ -61,7 +64,7 @@ class Course:
         return True
 
     def require_progress(self, tick: int, permission: int) -> None:
-        """Raise `DeviceFault` if the motion in force should have come to its end long ago by `tick`."""
+        """Raise `DeviceFault` if the present motion should have finished long before `tick`."""
         if self._watched != self.number or permission & Permission.RELEASED:
             self._watched, self._begun = self.number, tick
         if (tick - self._begun) * self.motion.period > self.motion.duration + PATIENCE:
@@ -71,19 +74,19 @@ class Course:
             )
 
     def close(self) -> None:
-        """Let the procedure go, unless a thread of its own is still in it."""
+        """Close the procedure, unless a thread is still executing it."""
         with contextlib.suppress(ValueError):
             self._procedure.close()
 
 
 def own_rows(rows: Rows, number: int) -> Rows:
-    """Return the rows that were recorded while the program `number` was in force."""
+    """Return the rows that were recorded while the motion `number` was active."""
     versions = rows["settings_version"]
     return np.array(rows[np.searchsorted(versions, number) : np.searchsorted(versions, number, side="right")])
 
 
 def usable_rows(rows: Rows) -> Rows:
-    """Return the rows whose samples the envelope could use: the others may hold anything, also what is no number."""
+    """Return the rows with valid samples; others may hold arbitrary values including nan."""
     usable: Rows = rows[(rows["status"] & UNUSABLE) == 0]
     return usable
 
@@ -94,7 +97,7 @@ def known_rows(rows: Rows) -> Rows:
     Raises
     ------
     DeviceFault
-        If there is none.
+        If there are no valid rows.
     """
     known = usable_rows(rows)
     if not len(known):

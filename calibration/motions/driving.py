@@ -1,4 +1,4 @@
-"""Running a procedure on a device, with envelope, dead-man, certificate and recording."""
+"""Execution of a procedure on a device, with envelope, dead-man's switch, certificate and recording."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from haptics.rendering.envelope import Limits
 from haptics.rendering.motion import Motion
 
 Progress = Callable[[float], None]
-"""Gets the time that has gone by [s], now and then."""
+"""Callback with the elapsed time [s]."""
 
 
 def drive(
@@ -43,30 +43,30 @@ def drive(
     Parameters
     ----------
     mover : Mover
-        What is moved.
+        Device to move.
     procedure : Procedure
-        What it does, not yet begun.
+        Procedure that has not been started.
     folder : Path
-        The recording, which does not exist yet.
+        Folder of the recording; must not exist.
     facts : mapping, optional
-        What the recording is to say besides; its table ``configuration`` is completed.
+        Additional metadata of the recording; its table ``configuration`` is completed.
     progress : callable, optional
-        Gets the time that has gone by [s].
+        Callback with the elapsed time [s].
     warn : callable, optional
-        Takes what went wrong besides, in words.
+        Callback for warnings.
     present : Present, optional
-        Is to look at the run.
+        Observer of the run.
     settings : mapping, optional
-        What the procedure goes by, dataclasses by the names of their tables in ``configuration``.
+        Settings of the procedure, dataclasses by the names of their tables in ``configuration``.
 
     Raises
     ------
     ConfigurationError
-        If the device cannot be used so. Whatever the procedure raises comes out as it is.
+        If the device cannot be used in this way. Exceptions of the procedure are passed through.
     DeviceNotFoundError, DeviceOpenError
-        If it cannot be opened; then there is no recording.
+        If the device cannot be opened; no recording is created.
     DeviceFault, ServoLost
-        If it fails, or a motion is not followed. What was recorded stays.
+        If the device fails, or a motion is not followed. The recording is kept.
     """
     spec = mover.spec
     limits = _limits(spec)
@@ -85,7 +85,7 @@ def drive(
 def _facts(
     mover: Mover, spec: DeviceSpec, limits: Limits, more: Mapping[str, Any], tables: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return what a recording says before its first tick."""
+    """Return the metadata of a recording before its first tick."""
     configuration = {
         "session": {"model": Motion.model, "rate": mover.rate},
         "device": dict(mover.device),
@@ -104,7 +104,7 @@ def _facts(
 
 
 def _limits(spec: DeviceSpec) -> Limits:
-    """Return the envelope: that of the device."""
+    """Return the safety envelope of the device."""
     if spec.dead_man == "key":
         raise ConfigurationError(
             f"{spec.name} gives force only while a key of the live view is held, which a calibration does not have."

@@ -1,9 +1,9 @@
-"""Excitation: motions that show a handle's own friction and its moving mass, within the limits of a device.
+"""Excitation motions that identify a handle's friction and moving mass, within the limits of a device.
 
-Each axis goes to and fro, a few strokes at each of several speeds from very slow to fast. The slow ones show the
-friction below the Stribeck velocity, the fast ones the viscosity, and all of them cross zero: what differs between the
-directions shows, and what does not depend on them (an offset) cannot be taken for friction. At the ends of the strokes
-the mass shows. All of that is done in several equal rounds: a model must predict each round from the others.
+Each axis moves back and forth, a few strokes at each of several speeds. Slow strokes identify the friction below the
+Stribeck velocity, fast ones the viscosity. All of them cross zero velocity, so that asymmetry is observable and an
+offset is separable from friction. The ends of the strokes identify the mass. The sequence is repeated in equal rounds
+for cross-validation between rounds.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ from haptics.settings import bounded, check, documented
 Array = NDArray[np.float64]
 
 _ROOM = 0.8
-"""Part of the travel that is used."""
+"""Fraction of the travel that is used."""
 
 _STRENGTH = 0.4
-"""Part of the largest force that may go into accelerating."""
+"""Fraction of the maximum force that may be used for acceleration."""
 
 _REST = 0.1
-"""Between two speeds [s]."""
+"""Pause between two speeds [s]."""
 
 _APPROACH = 0.05
-"""Speed at which the handle is brought to the middle at first [m/s]."""
+"""Speed of the initial motion to the middle [m/s]."""
 
 _HOLD = 0.05
-"""A device is held where it is for so long before it moves [s]."""
+"""Duration of the initial hold before the device moves [s]."""
 
 _UNKNOWN_MASS = 0.3
-"""Moving mass where the data sheet has none [kg]."""
+"""Moving mass assumed if the data sheet states none [kg]."""
 
 
 @documented
 @dataclass(frozen=True)
 class Excitation:
-    """What motions are asked for."""
+    """Settings of the excitation."""
 
     slowest: float = bounded(1e-3, minimum=1e-5, maximum=1.0, unit="m/s", doc="speed of the slowest strokes")
     fastest: float = bounded(0.12, minimum=1e-4, maximum=2.0, unit="m/s", doc="speed of the fastest strokes")
@@ -72,14 +72,14 @@ class Excitation:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Where the handle is to be, tick by tick, from the middle of the workspace and back there.
+    """Reference of the handle at each tick, starting and ending in the middle of the workspace.
 
     Attributes
     ----------
     position, velocity : (n, 2) float array
-        The reference [m], [m/s].
+        Reference [m], [m/s].
     parts : tuple of tuples of slice
-        Which ticks belong to the rounds of x, and which to those of y.
+        Ticks of the rounds of x, and of the rounds of y.
     """
 
     position: Array
@@ -91,12 +91,12 @@ class Plan:
 
 
 def plan(excitation: Excitation, spec: DeviceSpec, period: float) -> Plan:
-    """Return the motion of both axes, one after the other, within the limits of a device.
+    """Return the motion of both axes in sequence, within the limits of a device.
 
     Raises
     ------
     ConfigurationError
-        If the device leaves no room for the speeds that are asked for.
+        If the limits of the device do not permit the requested speeds.
     """
     lower, upper = np.array(spec.workspace_min), np.array(spec.workspace_max)
     middle, travel = (lower + upper) / 2.0, _ROOM * (upper - lower)
@@ -117,20 +117,20 @@ def plan(excitation: Excitation, spec: DeviceSpec, period: float) -> Plan:
 
 
 def hold_still(move: Callable[..., Motion], period: float) -> Generator[Motion, Rows, Array]:
-    """Hold a device where it is; return where that was, (2,) [m]."""
+    """Hold a device at its present position and return that position, (2,) [m]."""
     held = yield move(holding(_HOLD, period), relative=True, label="hold")
     return np.array(held["proxy"][-1])
 
 
 def go_to(move: Callable[..., Motion], start: Array, end: Array, period: float) -> Generator[Motion, Rows, None]:
-    """Bring a device slowly from one place to another, (2,) each [m]; it is not moved if it is there."""
+    """Move a device slowly between two positions, (2,) each [m]; no motion if they are equal."""
     way = approach(start, end, period)
     if len(way[0]):
         yield move(reference(*way), label="approach")
 
 
 def approach(start: Array, end: Array, period: float, speed: float = _APPROACH) -> tuple[Array, Array]:
-    """Return position [m] and velocity [m/s], (n, 2) each, of a slow way from one place to another."""
+    """Return position [m] and velocity [m/s], (n, 2) each, of a slow motion between two positions."""
     way = float(np.hypot(*(end - start)))
     if way == 0.0:
         return np.empty((0, 2)), np.empty((0, 2))
@@ -144,7 +144,7 @@ def _rate(position: Array, start: Array, period: float) -> Array:
 
 
 def to_and_fro(excitation: Excitation, travel: float, acceleration: float, max_speed: float, period: float) -> Array:
-    """Return the way from the middle [m], tick by tick, through the strokes at all speeds."""
+    """Return the displacement from the middle [m] at each tick, through the strokes at all speeds."""
     rest = np.zeros(math.ceil(_REST / period))
     ways = [rest]
     for asked in np.geomspace(excitation.slowest, excitation.fastest, excitation.speeds):
@@ -163,7 +163,7 @@ def to_and_fro(excitation: Excitation, travel: float, acceleration: float, max_s
 
 
 def _strokes(length: float, speed: float, acceleration: float, count: int, period: float) -> list[Array]:
-    """Return the pieces of `count` strokes about the middle, with the ways from there and back."""
+    """Return the segments of `count` strokes about the middle, including the motions from there and back."""
     half, whole = (_stroke(way, speed, acceleration, period) for way in (length / 2.0, length))
     pieces, side = [half], 1.0
     for _ in range(count):
@@ -173,7 +173,7 @@ def _strokes(length: float, speed: float, acceleration: float, count: int, perio
 
 
 def _stroke(way: float, speed: float, acceleration: float, period: float) -> Array:
-    """Return the way [m] done at each tick of a stroke that begins and ends at rest."""
+    """Return the displacement [m] at each tick of a stroke that begins and ends at rest."""
     speed = min(speed, math.sqrt(acceleration * way))
     ramp = speed / acceleration
     duration = way / speed + ramp

@@ -1,8 +1,8 @@
-"""Moving the handle of an impedance device by its own motors, and recording it.
+"""Motion of the handle of an impedance device by its motors, with recording.
 
-Nobody holds the handle: a position controller follows the reference of `calibration.motions.excitation`, and its forces
-are what moves the handle against its friction. Every round is a motion of its own (`haptics.rendering.motion`), which
-the envelope bounds; whoever reads the recording finds it by its label.
+The handle must be free: a position controller follows the reference of `calibration.motions.excitation`, and its forces
+move the handle against its friction. Every round is a separate motion (`haptics.rendering.motion`), bounded by the
+safety envelope and identified in the recording by its label.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ from haptics.rendering.motion import Motion, reference
 AXES = ("x", "y")
 
 _QUICKNESS = 0.25
-"""Natural frequency of the controller times its delay: far from where the delay would make it swing."""
+"""Product of the controller's natural frequency and its delay, far below the stability limit."""
 
 _DAMPING_RATIO, _MEMORY = 0.7, 0.1
-"""Of the controller: damping relative to critical, and how slow its integrator is."""
+"""Damping ratio of the controller, and relative speed of its integrator."""
 
 _STRENGTH = 0.8
-"""Part of the device's force that is used at most."""
+"""Maximum fraction of the device's force that is used."""
 
 _ASTRAY = 0.02
-"""A handle farther from where it should be does not follow [m]."""
+"""Maximum following error [m]."""
 
 _RACING = 0.3
-"""A handle that is so much faster than any stroke runs away [m/s]."""
+"""Margin of the speed limit above the fastest stroke [m/s]."""
 
 _UNKNOWN_MASS, _UNKNOWN_DELAY = 0.3, 2e-3
 
 
 @dataclass(frozen=True)
 class Gains:
-    """PID gains of a position controller for a mass, with as much stiffness as its delay allows.
+    """PID gains of a position controller for a mass, with the stiffness that its delay permits.
 
     Attributes
     ----------
     stiffness, damping, memory : float
-        Force per error [N/m], per error of the velocity [N s/m], and rate at which an error adds up [N/(m s)].
+        Proportional [N/m], derivative [N s/m] and integral gain [N/(m s)].
     """
 
     stiffness: float
@@ -55,7 +55,7 @@ class Gains:
 
     @classmethod
     def of(cls, spec: DeviceSpec, period: float) -> Gains:
-        """Return the gains for a device that is looked at once per `period` [s]."""
+        """Return the gains for a device that is sampled once per `period` [s]."""
         mass = spec.mass or _UNKNOWN_MASS
         delay = (_UNKNOWN_DELAY if spec.delay is None else spec.delay) + period
         natural_frequency = _QUICKNESS / delay
@@ -75,27 +75,27 @@ def excite(
     Parameters
     ----------
     mover : Mover
-        A device of the impedance kind, nobody's hand on it.
+        Impedance device, with no hand on its handle.
     excitation : Excitation
-        The motions.
+        Settings of the motions.
     folder : Path
-        The recording, which does not exist yet.
+        Folder of the recording; must not exist.
     facts : dict, optional
-        What the recording is to say besides.
+        Additional metadata of the recording.
     progress : callable
-        Gets the time that has gone by [s].
+        Callback with the elapsed time [s].
 
     Returns
     -------
     Path
-        The recording.
+        Folder of the recording.
 
     Raises
     ------
     ConfigurationError
-        If the device takes no forces, or cannot do the motions.
+        If the device accepts no forces, or cannot perform the motions.
     HapticError
-        As of `calibration.motions.drive`; also if the handle does not follow or runs away. What was recorded stays.
+        As in `calibration.motions.drive`; also if the handle does not follow or runs away. The recording is kept.
     """
     spec = mover.spec
     require_free(spec)
@@ -104,17 +104,17 @@ def excite(
 
 
 def round_label(axis: str, number: int) -> str:
-    """Return what the motion of a round of an axis is called, the first one being number 1."""
+    """Return the label of the motion of a round of an axis, numbered from 1."""
     return f"{axis} {number}"
 
 
 def rounds(excitation: Excitation, spec: DeviceSpec, period: float) -> Procedure:
-    """Give the motions of an excitation: hold, go to the middle, and each round of each axis.
+    """Yield the motions of an excitation: hold, motion to the middle, and each round of each axis.
 
     Raises
     ------
     ConfigurationError
-        If the device leaves no room for the speeds that are asked for.
+        If the limits of the device do not permit the requested speeds.
     """
     whole, gains = plan(excitation, spec, period), Gains.of(spec, period)
     motion = functools.partial(
@@ -136,7 +136,7 @@ def rounds(excitation: Excitation, spec: DeviceSpec, period: float) -> Procedure
 
 
 def require_free(spec: DeviceSpec) -> None:
-    """Raise `ConfigurationError` if a device takes no forces, or none while nobody holds it."""
+    """Raise `ConfigurationError` unless the device accepts forces and operates without a hand on it."""
     if spec.causality is not Causality.IMPEDANCE:
         raise ConfigurationError(
             f"{spec.name} is an admittance device and does not report its motor forces: record its joints and give "

@@ -1,11 +1,12 @@
-"""Moving the joints of an arm by its own servo, one after the other, and recording what its motors do.
+"""Motion of the joints of an arm by its servo, one at a time, with recording of motor torques.
 
-An arm goes where it is told, so its reference is the motion, and the torques of its motors are what moves it against
-friction. What the links' weight and the motion of the other joint take is known from the model of the arm; inertia is
-found with the friction. Every round of a joint is a motion of its own (`haptics.rendering.motion`), found by its label.
+An arm is position-controlled, so that its reference defines the motion, and its motor torques move it against friction.
+The torques for gravity and for the motion of the other joint follow from the model of the arm; inertia is identified
+together with friction. Every round of a joint is a separate motion (`haptics.rendering.motion`), identified by its
+label.
 
-Where a joint turns back, its gear is first wound up the other way: the motor moves, and the friction of the joint is
-still turning over. What was measured on that way is left out.
+After a reversal of a joint, its gear first winds up in the other direction: the motor moves while the friction of the
+joint still reverses. These samples are excluded.
 """
 
 from __future__ import annotations
@@ -36,23 +37,25 @@ Array = NDArray[np.float64]
 
 JOINTS = ("1", "2")
 DEFAULT = Excitation(slowest=5e-3, fastest=0.5, stroke_time=1.5, strokes=1)
-"""Speeds of joints [rad/s] and their acceleration [rad/s^2]."""
+"""Default excitation: joint speeds [rad/s] and acceleration [rad/s^2]."""
 
 ANGLES, TORQUES = "joint_angles", "motor_torques"
-"""Channels that an arm must have: of both joints [rad], and of both motors at their shafts [N m]."""
+"""Required channels of an arm: angles of both joints [rad], and torques at both motor shafts [N m]."""
 
 _WOUND_UP = 3.0
-"""A gear has turned over, and what that set swinging has died down, after so many times the way that its model takes
-to turn over."""
+"""Excluded travel after a reversal, as a multiple of the travel in which the modelled gear winds up.
+
+It includes the decay of the oscillation that the reversal excites.
+"""
 
 _ROOM = 0.9
-"""Part of the way to the edge of the workspace that is used."""
+"""Fraction of the distance to the edge of the workspace that is used."""
 
 _ASTRAY = 0.02
-"""An end effector farther from where it should be does not follow [m]."""
+"""Maximum following error of the end effector [m]."""
 
 _CATCHING_UP = 1.5
-"""The reference may be so much faster than it was planned, where it has fallen behind."""
+"""Maximum speed of a lagging reference relative to the planned speed."""
 
 
 def excite_arm(
@@ -62,27 +65,27 @@ def excite_arm(
     facts: dict[str, Any] | None = None,
     progress: Callable[[float], None] = lambda seconds: None,
 ) -> dict[str, list[JointRecording]]:
-    """Move the joints of an arm and return what was measured of each, round by round.
+    """Move the joints of an arm and return the recordings of each joint by round.
 
     Parameters
     ----------
     mover : Mover
-        An arm that shows its joints, nobody's hand on it.
+        Arm that reports its joints, with no hand on its handle.
     excitation : Excitation
-        The motions of each joint: speeds in rad/s, acceleration in rad/s^2.
+        Motions of each joint: speeds in rad/s, acceleration in rad/s^2.
     folder : Path
-        The recording, which does not exist yet.
+        Folder of the recording; must not exist.
     facts : dict, optional
-        What the recording is to say besides.
+        Additional metadata of the recording.
     progress : callable
-        Gets the time that has gone by [s].
+        Callback with the elapsed time [s].
 
     Raises
     ------
     ConfigurationError
-        If the device is no arm that shows its joints, or cannot do the motions.
+        If the device is not an arm that reports its joints, or cannot perform the motions.
     HapticError
-        As of `calibration.motions.drive`; also if it does not follow. What was recorded stays.
+        As in `calibration.motions.drive`; also if it does not follow. The recording is kept.
     """
     body = body_of(mover)
     procedure = rounds(body, excitation, mover.spec, mover.period)
@@ -91,7 +94,10 @@ def excite_arm(
 
 
 def body_of(mover: Mover) -> ArmBody:
-    """Return the model of an arm; raise `ConfigurationError` unless it shows its joints and what its motors do."""
+    """Return the model of an arm.
+
+    Raises `ConfigurationError` unless the arm reports its joint angles and motor torques.
+    """
     spec, body = mover.spec, getattr(mover.make(), "body", None)
     shown = {name for name, *_ in spec.channels}
     if spec.causality is not Causality.ADMITTANCE or not {ANGLES, TORQUES} <= shown or not isinstance(body, ArmBody):
@@ -103,19 +109,19 @@ def body_of(mover: Mover) -> ArmBody:
 
 
 def is_of_joints(recording: Recording) -> bool:
-    """Tell whether it is the recording of an arm whose joints were moved to be measured."""
+    """Return True if the recording contains an excitation of the joints of an arm."""
     return any(label.partition(" ")[0] in JOINTS for label, _ in rows_of(recording))
 
 
 def recorded_joints(recording: Recording) -> dict[str, list[JointRecording]]:
-    """Return what `joint_recordings` does, for the arm that the recording says it was made on."""
+    """Return `joint_recordings` for the arm in the metadata of the recording."""
     table = dict(recording.metadata.get("configuration", {}).get("device", {}))
     mover = Mover.of(str(table.pop("name", "")), table)
     return joint_recordings(recording, body_of(mover))
 
 
 def rounds(body: ArmBody, excitation: Excitation, spec: DeviceSpec, period: float) -> Procedure:
-    """Give the motions of an excitation: hold, go to the home of the joints, and each round of each joint."""
+    """Yield the motions of an excitation: hold, motion to the home pose, and each round of each joint."""
     angles, parts = plan_joints(body, excitation, spec, period)
     places = body.linkage.positions(angles)
     fastest = float(np.hypot(*np.diff(places, axis=0).T).max()) / period
@@ -131,7 +137,7 @@ def rounds(body: ArmBody, excitation: Excitation, spec: DeviceSpec, period: floa
 def plan_joints(
     body: ArmBody, excitation: Excitation, spec: DeviceSpec, period: float
 ) -> tuple[Array, list[list[slice]]]:
-    """Return the joint angles [rad] at each tick, (n, 2), and the ticks that belong to the rounds of each joint."""
+    """Return the joint angles [rad] at each tick, (n, 2), and the ticks of the rounds of each joint."""
     home, ways, count = np.array(body.linkage.home), [], 0
     parts: list[list[slice]] = [[], []]
     for joint in range(2):
@@ -144,7 +150,7 @@ def plan_joints(
 
 
 def _reach(body: ArmBody, joint: int, spec: DeviceSpec) -> float:
-    """Return how far a joint can turn from home, in both directions, within the workspace [rad]."""
+    """Return the angle by which a joint can turn from home in both directions within the workspace [rad]."""
     turns = np.linspace(0.0, 1.0, 201)
     sides = np.concatenate((turns, -turns))
     places = body.linkage.positions(np.array(body.linkage.home) + np.outer(sides, np.eye(2)[joint]))
@@ -154,7 +160,7 @@ def _reach(body: ArmBody, joint: int, spec: DeviceSpec) -> float:
 
 
 def joint_recordings(recording: Recording, body: ArmBody) -> dict[str, list[JointRecording]]:
-    """Return what was measured of each joint, round by round; of an interrupted recording, the rounds that are whole.
+    """Return the recordings of each joint by round; only complete rounds are used.
 
     Raises
     ------
@@ -184,7 +190,7 @@ def _measured(rows: Rows, joint: int, body: ArmBody, source: Source) -> JointRec
         rotary=True,
         time=time[kept] - time[kept][0],
         velocity=moved.velocity[kept],
-        effort=smooth(time, effort, moved.cutoff)[kept],  # as smooth as the acceleration
+        effort=smooth(time, effort, moved.cutoff)[kept],  # the same filter as the acceleration
         source=source,
         acceleration=moved.acceleration[kept],
         instrument=moved.instrument[kept],
@@ -193,14 +199,14 @@ def _measured(rows: Rows, joint: int, body: ArmBody, source: Source) -> JointRec
 
 
 def _load(body: ArmBody, time: Array, angles: Array) -> Array:
-    """Return what the links take for their weight and for their motion, (n, 2) [N m]."""
+    """Return the torques of the links for gravity and velocity effects, (n, 2) [N m]."""
     speeds = np.diff(angles, axis=0, prepend=angles[:1]) / np.diff(time, prepend=time[0] - 1.0)[:, None]
     terms = body.model_links.terms(angles, speeds)
     return np.asarray(terms["gravity"] + np.einsum("nij,nj->ni", terms["coriolis"], speeds))
 
 
 def _since_turning(position: Array, velocity: Array) -> Array:
-    """Return how far a joint has come since it turned back last [rad]."""
+    """Return the travel of a joint since its last reversal [rad]."""
     turns = np.flatnonzero(np.diff(np.signbit(velocity))) + 1
     last = np.concatenate(([0], turns))[np.searchsorted(turns, np.arange(len(position)), side="right")]
     return np.asarray(np.abs(position - position[last]))

@@ -1,7 +1,7 @@
-"""Running a procedure by the wall's clock in a servo process, from this one.
+"""Real-time execution of a procedure in a servo process.
 
-The procedure has a thread of its own, so that it may take its time, or wait for a person, while the servo gets its
-signs of life. Until it says what comes next the motion in force holds where it has come to.
+The procedure runs in a separate thread, so that it may compute or wait for user input while the servo receives its
+heartbeats. Until the procedure yields the next motion, the present motion holds its final position.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from haptics.servo.loop import End
 from haptics.servo.run import HEARTBEAT_EVERY, Listen, Run
 
 PROCEDURE = "haptics procedure"
-"""Name of the thread in which a procedure thinks."""
+"""Name of the thread in which a procedure runs."""
 
 
 class Live(Run):
-    """A procedure in a servo process.
+    """Procedure in a servo process.
 
     Parameters
     ----------
     stage : Stage
-        The procedure, what it moves and where that is recorded.
+        Procedure, device and recording.
     """
 
     def __init__(self, stage: Stage) -> None:
@@ -56,12 +56,12 @@ class Live(Run):
         self._saying, self._over = threading.Lock(), False
 
     def run(self) -> None:
-        """Run to the end, whatever that is; raise what went wrong."""
+        """Run to the end and raise errors."""
         self.follow()
         self._stage.certify(self.ending, used=self.servo.used, granted=self.granted)
 
     def look(self, watch: FrozenWatch, listen: Listen) -> End | None:
-        """Look once; Ctrl-C ends the run in order."""
+        """Poll once; Ctrl-C ends the run in order."""
         try:
             return super().look(watch, listen)
         except KeyboardInterrupt as interrupt:
@@ -70,11 +70,11 @@ class Live(Run):
             return None
 
     def reason(self, end: End) -> str:
-        """Return why the procedure ended: by itself, or not."""
+        """Return the reason for the end of the procedure."""
         return self._stage.reason
 
     def attend(self) -> None:
-        """Tell how far it is; when the motion in force has come to its end, ask what comes next."""
+        """Report the progress; when the present motion has finished, request the next one."""
         if self.opened:
             self._stage.progress(max(self.servo.newest_tick, 0) * self._stage.mover.period)
             self._go_on()
@@ -94,7 +94,7 @@ class Live(Run):
             stage.course.require_progress(int(row["tick"]), int(row["permission"]))
 
     def _think(self, tick: int) -> None:
-        """Give the procedure all rows up to that of `tick`, and the servo what it says to them."""
+        """Send the procedure all rows up to `tick`, and the servo the resulting motion."""
         stage, more = self._stage, False
         error: BaseException | None = None
         try:
@@ -102,7 +102,7 @@ class Live(Run):
         except BaseException as raised:  # an error of the procedure, not of the device
             error = raised
         with self._saying:
-            if self._over or self.stopping:  # what it says now comes too late
+            if self._over or self.stopping:  # the result is too late
                 return
             if more:
                 self._say()
@@ -111,19 +111,19 @@ class Live(Run):
             self.stop()
 
     def _say(self) -> None:
-        """Write down the next motion, and give it to the servo."""
+        """Record the next motion, and send it to the servo."""
         with self.writing():
             line = self._stage.course.note(self._stage.recorder)
             self._published = time.monotonic()
             self.servo.go_on_with(line)
 
     def quieten(self) -> None:
-        """Let the procedure, which may still be thinking, say nothing any more: the run is over."""
+        """Mark the run as over, so that a procedure that is still computing has no effect."""
         with self._saying:
             self._over = True
 
     def _rows_until(self, tick: int) -> Rows:
-        """Return all rows, once that of `tick` is among them, or the run is over."""
+        """Return all rows as soon as they include `tick`, or the run is over."""
         while True:
             rows = self._stage.recorder.rows()
             if self._over or (len(rows) and rows["tick"][-1] >= tick):
@@ -132,5 +132,5 @@ class Live(Run):
 
 
 def _make(factory: Callable[[Mapping[str, Any], Clock], Device], more: dict[str, Any], clock: Clock) -> Device:
-    """Make the device inside the servo process."""
+    """Create the device inside the servo process."""
     return factory(more, clock)

@@ -1,4 +1,4 @@
-"""What a procedure moves: a device that can be made anew, here or in a servo process."""
+"""Factory of the device that a procedure moves, in this process or in a servo process."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from haptics.device import Device, DeviceSpec
 from haptics.servo.realtime import RealTimeSettings
 
 RATE = 1000.0
-"""Ticks per second of a calibration."""
+"""Default tick rate of a calibration [Hz]."""
 
 
 @dataclass(frozen=True)
 class Mover:
-    """A device that is to be moved, not yet made.
+    """Device to be moved, not yet created.
 
     Attributes
     ----------
     factory : callable
-        Makes the device, given the settings that only a recording decides (``log``) and a clock; picklable.
+        Creates the device from settings that depend on the recording (``log``) and a clock; picklable.
     live : bool
-        Whether by the wall's clock, in a servo process, or as fast as the machine can.
+        Whether to run in real time in a servo process, or as fast as possible in this process.
     rate : float
         Ticks per second [Hz].
     device : dict
         Name and settings of the device, for the recording.
     logs : bool
-        Whether it can keep a log of its commands.
+        Whether it can write a log of its commands.
     real_time : RealTimeSettings
-        What to ask the operating system for.
+        Requests to the operating system.
     clock_of : callable or None
-        Returns the clock of a device that lives by one of its own, as one that is emulated in this process may.
+        Returns the clock of a device that has a separate one, such as a device emulated in this process.
     """
 
     factory: Callable[[Mapping[str, Any], Clock], Device]
@@ -51,7 +51,7 @@ class Mover:
     def of(
         cls, name: str, settings: Mapping[str, Any], faults: Sequence[Fault] = (), *, live: bool | None = None
     ) -> Mover:
-        """Return the mover of the device `name` with its `settings`; by the wall's clock unless it is virtual."""
+        """Return the mover of the device `name` with its `settings`; in real time unless it is virtual."""
         return cls(
             functools.partial(_make, name, dict(settings), tuple(faults)),
             live=not is_virtual(name) if live is None else live,
@@ -65,17 +65,17 @@ class Mover:
         return 1.0 / self.rate
 
     def make(self) -> Device:
-        """Return a device of the kind, to look at: not open, and not the one that will be moved."""
+        """Return a new device for inspection, not open, and separate from the device that will be moved."""
         return self.factory({}, Clock(self.period))
 
     @property
     def spec(self) -> DeviceSpec:
-        """The data sheet; nothing is opened."""
+        """Data sheet of the device, without opening it."""
         return self.make().spec
 
 
 def _is_made(value: Any) -> bool:
-    """Tell whether a setting is an object, as a hand may be, and not what a file could hold."""
+    """Return True if a setting is an object, such as a hand, which a file cannot contain."""
     return not isinstance(value, Mapping | Sequence | bool | int | float | None)
 
 

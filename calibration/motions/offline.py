@@ -1,4 +1,4 @@
-"""Running a procedure on a virtual device as fast as the machine can, in this process."""
+"""Execution of a procedure on a virtual device as fast as possible, in this process."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from haptics.shared import SharedFile
 from haptics.trace import Reader, Trace
 
 _DRAIN = 100
-"""Ticks after which they are written to the disk."""
+"""Number of ticks after which the recorder writes to the disk."""
 
 
 def run_offline(stage: Stage) -> None:
-    """Run to the end, whatever that is; raise what went wrong. The next motion follows in the very next tick."""
+    """Run to the end and raise errors. The next motion begins without a gap in ticks."""
     shared = SharedFile("trace")
     try:
         trace = Trace.create(shared.path)
@@ -38,7 +38,7 @@ def run_offline(stage: Stage) -> None:
 
 
 def _run(stage: Stage, trace: Trace, ending: Ending) -> bool:
-    """Run to the end; tell whether the device has been opened."""
+    """Run to the end; return True if the device was opened."""
     opened = False
     mover, clock = stage.mover, Clock(stage.mover.period)
     device = mover.factory({}, clock)

@@ -1,8 +1,8 @@
-"""Bringing an arm to several poses and recording what its force sensor shows there, with nobody at the handle.
+"""Motion of an arm to several poses with recording of its force sensor, with no hand at the handle.
 
-The poses are a grid in the workspace, so that the flange turns as far as it can, there and back again, so that a bias
-that wanders is not taken for weight. The way to a pose and the rest there are motions (`haptics.rendering.motion`),
-found by their labels.
+The poses are a grid in the workspace with the largest possible rotation of the flange, traversed in both directions so
+that a drifting bias is separable from the weight. The motion to a pose and the rest there are motions
+(`haptics.rendering.motion`), identified by their labels.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ from haptics.settings import bounded, check, documented
 Array = NDArray[np.float64]
 
 WRENCH, GRAVITY = "raw_wrench", "sensor_gravity"
-"""Channels that an arm must have: what its sensor shows in its own axes [N], [N m]; gravity in them [m/s^2]."""
+"""Required channels of an arm: wrench [N], [N m] and gravity [m/s^2] in the axes of the sensor."""
 
 _POSE = "pose"
 
 _ROOM = 0.9
-"""Part of the workspace that is used."""
+"""Fraction of the workspace that is used."""
 
 _USABLE = 0.5
-"""At least this part of what the sensor showed in a pose must be usable."""
+"""Minimum fraction of valid sensor samples in a pose."""
 
 _ASTRAY = 0.02
-"""An end effector farther from where it should be does not follow [m]."""
+"""Maximum following error of the end effector [m]."""
 
 
 @documented
 @dataclass(frozen=True)
 class Poses:
-    """Where the arm rests, and how it gets there."""
+    """Settings of the poses and the motions between them."""
 
     columns: int = bounded(4, minimum=1, maximum=12, doc="columns of the grid of poses")
     rows: int = bounded(3, minimum=1, maximum=12, doc="rows of the grid of poses")
@@ -69,7 +69,7 @@ class Poses:
 
 
 def require_wrench(spec: DeviceSpec) -> None:
-    """Raise `ConfigurationError` unless the device is an arm that shows what its force sensor shows."""
+    """Raise `ConfigurationError` unless the device is an arm that reports its force sensor."""
     if not {WRENCH, GRAVITY} <= {name for name, *_ in spec.channels}:
         raise ConfigurationError(f"{spec.name}: has no force sensor that carries a handle; choose virtual-arm or arm.")
 
@@ -81,28 +81,28 @@ def measure_wrenches(
     facts: dict[str, Any] | None = None,
     progress: Callable[[float], None] = lambda seconds: None,
 ) -> tuple[RestingWrenches, Source]:
-    """Bring an arm to the poses; return what its sensor showed there, and the recording.
+    """Move an arm to the poses; return the wrenches of its sensor, and the recording.
 
     Parameters
     ----------
     mover : Mover
-        An arm with a force sensor, nobody's hand on it.
+        Arm with a force sensor, with no hand on its handle.
     poses : Poses
-        Where to go.
+        Settings of the poses.
     folder : Path
-        The recording, which does not exist yet.
+        Folder of the recording; must not exist.
     facts : dict, optional
-        What the recording is to say besides.
+        Additional metadata of the recording.
     progress : callable
-        Gets the time that has gone by [s].
+        Callback with the elapsed time [s].
 
     Raises
     ------
     ConfigurationError
-        If the device is no such arm.
+        If the device is not such an arm.
     HapticError
-        As of `calibration.motions.drive`; also if it does not follow, or its sensor shows nothing usable. What was
-        recorded stays.
+        As in `calibration.motions.drive`; also if it does not follow, or its sensor has no valid samples. The recording
+        is kept.
     """
     spec = mover.spec
     require_wrench(spec)
@@ -112,7 +112,7 @@ def measure_wrenches(
 
 
 def visits(poses: Poses, spec: DeviceSpec, period: float) -> Procedure:
-    """Give the motions: hold, go to the first pose, and from each to the next, with a rest in each."""
+    """Yield the motions: hold, motion to the first pose, rest there, and the same for the other poses."""
     places, holds = plan_poses(poses, spec, period)
     move = functools.partial(Motion, Causality.ADMITTANCE, bound=spec.max_speed, max_error=_ASTRAY, period=period)
     held = yield from hold_still(move, period)
@@ -126,7 +126,7 @@ def visits(poses: Poses, spec: DeviceSpec, period: float) -> Procedure:
 
 
 def plan_poses(poses: Poses, spec: DeviceSpec, period: float) -> tuple[Array, list[slice]]:
-    """Return where the end effector is to be at each tick, (n, 2) [m], and the ticks of each pose that count."""
+    """Return the reference of the end effector at each tick, (n, 2) [m], and measured ticks by pose."""
     lower, upper = np.array(spec.workspace_min), np.array(spec.workspace_max)
     middle, half = 0.5 * (lower + upper), 0.5 * _ROOM * (upper - lower)
     across, along = _spread(poses.columns), _spread(poses.rows)
@@ -143,12 +143,12 @@ def plan_poses(poses: Poses, spec: DeviceSpec, period: float) -> tuple[Array, li
 
 
 def wrenches_of(recording: Recording) -> tuple[RestingWrenches, Source]:
-    """Return the mean position, gravity and wrench of every pose of a recording, and where they come from.
+    """Return mean time, gravity and wrench of every pose of a recording, and their source.
 
     Raises
     ------
     DeviceFault
-        If the sensor showed nothing usable in a pose.
+        If the sensor has too few valid samples in a pose.
     """
     poses = [rows for label, rows in rows_of(recording) if label.startswith(_POSE)]
     means = np.array([_mean(rows, recording.metadata["device"]["name"]) for rows in poses])

@@ -1,4 +1,4 @@
-"""What a device showed last, for a procedure that asks a person to move it."""
+"""Latest state of a device, for a procedure in which the handle is moved by hand."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from haptics.trace import Trace
 
 
 class Present:
-    """Looks at a run from outside.
+    """Observer of a run.
 
     Attributes
     ----------
     trace : Trace or None
-        Of the run that is under way, or was last.
+        Trace of the present or latest run.
     """
 
     def __init__(self) -> None:
@@ -22,7 +22,7 @@ class Present:
 
     @property
     def position(self) -> Vector:
-        """Where the end effector was at the latest tick, (2,) [m]; nan before the first."""
+        """Position of the end effector at the latest tick, (2,) [m]; nan before the first."""
         if self.trace is None or not self.trace.count:
             return np.full(2, np.nan)
         return np.array(self.trace.since(self.trace.count - 1)["position"][-1])

@@ -1,4 +1,4 @@
-"""What a recording of a procedure holds of each of its motions."""
+"""Rows of each motion in the recording of a procedure."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from haptics.rendering.motion import Motion
 
 
 def source_of(recording: Recording) -> Source:
-    """Return where measurements from a recording come from."""
+    """Return the source of measurements in a recording."""
     device = recording.metadata.get("device", {})
     name = f"{device.get('name', '')} {device.get('identity', '')}".strip()
     return Source(str(recording.folder), digest_of(recording.ticks), name)
 
 
 def rows_of(recording: Recording) -> Iterator[tuple[str, Rows]]:
-    """Yield the label of every motion of a recording and its rows, as far as it came; nothing of other programs.
+    """Yield the label and the rows of every motion in a recording.
 
-    Of a motion that came to its end, the last row says so (``sticking``).
+    Rows of other programs are skipped. The last row of a finished motion has ``sticking`` set.
     """
     stretches = _stretches(recording)
     for entry in recording.settings:
@@ -35,7 +35,7 @@ def rows_of(recording: Recording) -> Iterator[tuple[str, Rows]]:
 
 
 def _stretches(recording: Recording) -> dict[int, tuple[int, int]]:
-    """Return from which row and to which each version of the settings was in force."""
+    """Return the range of rows of each version of the settings."""
     found: dict[int, tuple[int, int]] = {}
     place = 0
     for rows in recording.chunks(("settings_version",)):

@@ -1,4 +1,4 @@
-"""What both ways to run a procedure have in common: its parts, its end, and how that is told."""
+"""Common parts of the two ways to run a procedure: its state, its end, and error reporting."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ COMPLETED, STOPPED, INTERRUPTED = "completed", "stopped", "interrupted"
 
 @dataclass
 class Stage:
-    """A procedure, what it moves and where it is recorded.
+    """Procedure with its device and recording.
 
     Attributes
     ----------
     mover, course, spec, limits, recorder
-        What is moved, by what, within which limits, and where that is written down.
+        Device factory, procedure, data sheet, safety envelope, and recorder.
     progress : callable
-        Gets the time that has gone by [s].
+        Callback with the elapsed time [s].
     warn : callable
-        Takes what went wrong besides, in words.
+        Callback for warnings.
     present : Present
-        Looks at the run.
+        Observer of the run.
     error : BaseException or None
-        What ended the run but is no fault of the device: the procedure's own, or an interrupt.
+        Exception that ended the run without a device fault: from the procedure, or an interrupt.
     """
 
     mover: Mover
@@ -47,7 +47,7 @@ class Stage:
 
     @property
     def reason(self) -> str:
-        """Why the run ended, if not by a fault."""
+        """Reason for the end of the run, if not a device fault."""
         if self.error is None:
             return COMPLETED
         return INTERRUPTED if isinstance(self.error, KeyboardInterrupt) else STOPPED
@@ -58,7 +58,7 @@ class Stage:
         used: Mapping[str, Any] | None = None,
         granted: Mapping[str, Any] | None = None,
     ) -> None:
-        """Add the certificate to the recording (`haptics.recording.ending.Ending.certify`); raise what went wrong."""
+        """Add the certificate to the recording (`haptics.recording.ending.Ending.certify`) and raise errors."""
         ending.certify(self.spec.causality, used=used, granted=granted)
         error = ending.fault or self.error
         if error is not None:

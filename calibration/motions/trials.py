@@ -1,7 +1,7 @@
-"""Handles of known friction that are moved by their own motors: how often intervals hold it.
+"""Coverage of the intervals for simulated handles of known friction, moved by their motors.
 
-``python -m calibration.motions.trials`` prints the table. The noise is that of the encoder's steps; it differs from
-trial to trial, as the motions do.
+``python -m calibration.motions.trials`` prints the table. The noise is the quantization of the encoder; it differs
+between trials, as the motions do.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from calibration.motions.handle_motion import excite
 
 TRIALS = 30
 TRUTH = {"inertia": 0.2, "viscosity": 1.0}
-"""Of the virtual joystick."""
+"""True parameters of the virtual joystick."""
 
 _USUAL = Excitation()
 _NOBODY = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
@@ -32,16 +32,16 @@ _WISHES = Wishes(smooth=AUTOMATIC, settings=FitSettings(fit_inertia=True))
 
 @dataclass(frozen=True)
 class Handle:
-    """A handle, and what is fitted to it.
+    """Handle, and the model fitted to it.
 
     Attributes
     ----------
     name : str
-        In words.
+        Description.
     coulomb : float
-        Its dry friction [N].
+        Dry friction [N].
     model : str
-        That is fitted.
+        Fitted model.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Handle:
 
     @property
     def truth(self) -> dict[str, float]:
-        """What is to be found."""
+        """True parameters."""
         return TRUTH | ({"coulomb": self.coulomb} if self.coulomb else {})
 
 
@@ -58,7 +58,7 @@ HANDLES = (Handle("no dry friction", 0.0, "viscous"), Handle("0.3 N of dry frict
 
 
 def varied(excitation: Excitation, seed: int) -> Excitation:
-    """Return motions that differ by up to a fifth."""
+    """Return an excitation with settings varied by up to a fifth."""
     slowest, fastest, time, acceleration = np.random.default_rng(seed).uniform(0.8, 1.2, 4).tolist()
     return replace(
         excitation,
@@ -70,7 +70,7 @@ def varied(excitation: Excitation, seed: int) -> Excitation:
 
 
 def fits_of(handle: Handle, seed: int, excitation: Excitation = _USUAL) -> list[FrictionFit]:
-    """Move a handle and return what is found of its axes."""
+    """Move a handle and return the fits of its axes."""
     level = {"coulomb_forward": handle.coulomb, "coulomb_backward": handle.coulomb}
     friction = {"friction": {"x": level, "y": level}} if handle.coulomb else {}
     mover = Mover.of("virtual-joystick", {"hand": _NOBODY, **friction})
@@ -84,7 +84,7 @@ def fits_of(handle: Handle, seed: int, excitation: Excitation = _USUAL) -> list[
 
 
 def held(handle: Handle, fits: Iterable[FrictionFit]) -> dict[str, float]:
-    """Return how often the interval of each parameter holds the truth."""
+    """Return the coverage of the interval of each parameter."""
     every = list(fits)
     return {
         name: float(np.mean([fit.intervals[name][0] <= truth <= fit.intervals[name][1] for fit in every]))
@@ -93,7 +93,7 @@ def held(handle: Handle, fits: Iterable[FrictionFit]) -> dict[str, float]:
 
 
 def table(handles: Iterable[Handle] = HANDLES, trials: int = TRIALS) -> str:
-    """Return the table of all handles, as Markdown."""
+    """Return the table of all handles as Markdown."""
     lines = ["| handle | parameter | interval holds it | mean error | half the interval |", "|---|---|---|---|---|"]
     for handle in handles:
         fits = [fit for seed in range(trials) for fit in fits_of(handle, seed)]

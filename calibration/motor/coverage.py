@@ -1,6 +1,6 @@
-"""How often the interval of a motor's gain holds the truth, and how often there is a warning: a table for the manual.
+"""Coverage of the interval of a motor's gain, and frequency of warnings: a table for the manual.
 
-Run as ``python -m calibration.motor.coverage``; the recordings are simulated, and the same each time.
+Run as ``python -m calibration.motor.coverage``. The recordings are simulated with fixed seeds.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ TRIALS = 20
 
 @dataclass(frozen=True)
 class Coverage:
-    """What came of the trials of one scenario.
+    """Results of the trials of one scenario.
 
     Attributes
     ----------
     scenario : Scenario
-        What the recordings were like.
+        Conditions of the recordings.
     errors : tuple of float
         Error of the gain in each trial, relative to the true gain.
     held : tuple of bool
-        Whether the interval held the true gain.
+        Whether the interval contained the true gain.
     warned : tuple of bool
         Whether there was a warning.
     """
@@ -39,11 +39,11 @@ class Coverage:
 
     @property
     def silent_misses(self) -> int:
-        """Trials in which the interval missed the truth and nothing was said."""
+        """Number of trials in which the interval missed the true gain without a warning."""
         return sum(not held and not warned for held, warned in zip(self.held, self.warned, strict=True))
 
     def row(self) -> str:
-        """Return the line of the table."""
+        """Return the row of the table."""
         count, sizes = len(self.errors), np.abs(self.errors)
         return (
             f"| {self.scenario.name} | {np.median(self.errors):+.1%} | {self.errors[int(np.argmax(sizes))]:+.1%} "
@@ -52,7 +52,7 @@ class Coverage:
 
 
 def coverage(scenario: Scenario, trials: int = TRIALS) -> Coverage:
-    """Return what came of the trials of a scenario."""
+    """Run the trials of a scenario."""
     fits = [fitted(scenario, seed) for seed in range(trials)]
     intervals = [fit.intervals["gain"] for fit in fits]
     return Coverage(
@@ -64,7 +64,7 @@ def coverage(scenario: Scenario, trials: int = TRIALS) -> Coverage:
 
 
 def table(scenarios: Iterable[Scenario] = SCENARIOS, trials: int = TRIALS) -> str:
-    """Return the table of all scenarios, as Markdown."""
+    """Return the table of all scenarios as Markdown."""
     rows = [coverage(scenario, trials).row() for scenario in scenarios]
     head = "| recording | gain: median error | worst | interval holds it | warned | missed in silence |"
     return "\n".join([head, "|---|---|---|---|---|---|", *rows])

@@ -1,4 +1,4 @@
-"""Warnings about an identified motor: when not to trust it, in words."""
+"""Warnings about an identified motor: reasons to doubt the result."""
 
 from __future__ import annotations
 
@@ -13,28 +13,31 @@ from calibration.parameters.spread import CHANGE
 Array = NDArray[np.float64]
 
 FOLLOWS = 0.9
-"""Multiple correlation of the drive with the friction above which they are hardly told apart."""
+"""Multiple correlation of the drive with the friction above which they are hardly separable."""
 _SURE = 4.0
-"""Standard deviations that are no chance, though several figures are looked at."""
+"""Standard deviations of a significant difference, with a margin for multiple comparisons."""
 _NOTABLE = 0.05
-"""Change of the friction that is worth a word, in parts of it."""
+"""Relative change of the friction that is reported."""
 _SLOW = 5.0
-"""A recording whose median speed is less than this many dead bands is slow."""
+"""Median speed, in dead bands, below which a recording is slow."""
 _EXACT = 1e-6
-"""Differences smaller than this part of the torque are those of arithmetic."""
+"""Differences smaller than this fraction of the torque are rounding errors."""
 _CHUNK, _CREEP, _FEWEST_CHUNKS = 20, 0.1, 10
-"""Samples to a mean velocity, and the part of the dead band it must reach to be a motion."""
+"""Criteria for creeping.
+
+Number of samples of a mean velocity, minimum mean as a fraction of the dead band, and minimum number of means.
+"""
 
 
 def doubts_about(problem: MotorProblem, found: Estimated, held: bool) -> list[str]:
-    """Return the reasons not to trust what was found of a motor.
+    """Return the reasons to doubt an identified motor.
 
     Parameters
     ----------
     problem : MotorProblem
-        Of the samples that were fitted.
+        Problem of the fitted samples.
     found : Estimated
-        What was found; the first coefficient is the gain.
+        Estimate, whose first coefficient is the gain.
     held : bool
         Whether the joint was at rest nearly all the time.
     """
@@ -45,16 +48,16 @@ def doubts_about(problem: MotorProblem, found: Estimated, held: bool) -> list[st
 
 
 def doubts_about_speed(velocity: Array, rest: float, held: bool) -> list[str]:
-    """Return whether the joint moved so slowly that its friction is hardly known.
+    """Return a warning if the joint moved so slowly that its friction is hardly known.
 
     Parameters
     ----------
     velocity : (n,) float array
-        Of all samples.
+        Velocity of all samples.
     rest : float
-        Samples below this speed counted as rest, when the friction was found and here.
+        Speed below which samples counted as rest, both here and in the identification of the friction.
     held : bool
-        Whether it is said to be at rest nearly all the time.
+        Whether the joint is assumed to be at rest nearly all the time.
     """
     if held:
         return (
@@ -72,16 +75,16 @@ def doubts_about_speed(velocity: Array, rest: float, held: bool) -> list[str]:
 
 
 def doubts_about_halves(matrix: Array, target: Array, names: tuple[str, ...]) -> list[str]:
-    """Return what is not the same in the first half of a recording and in the second.
+    """Return warnings about differences between the first and the second half of a recording.
 
     Parameters
     ----------
     matrix : (n, p) float array
         Columns, in the order of time.
     target : (n,) float array
-        What they shall add up to.
+        Dependent variable.
     names : tuple of str
-        Of the columns.
+        Names of the columns.
     """
     half = len(target) // 2
     if half < FEWEST:
@@ -114,7 +117,7 @@ def _follows(problem: MotorProblem) -> list[str]:
 
 
 def _halves(problem: MotorProblem, found: Estimated) -> list[str]:
-    """Compare the halves, with the friction as it was found and with one that each half may scale."""
+    """Compare the halves, with the identified friction and with a friction scaled separately in each half."""
     if problem.friction is None:
         return doubts_about_halves(problem.columns, problem.target, problem.names)
     plain = doubts_about_halves(problem.columns, problem.net(found), problem.names)
@@ -125,7 +128,7 @@ def _halves(problem: MotorProblem, found: Estimated) -> list[str]:
 
 
 def _changed(problem: MotorProblem, friction: Array) -> list[str]:
-    """Tell whether the friction is another than that of its file."""
+    """Return a warning if the friction differs from that in its file."""
     columns = np.column_stack((problem.columns, friction))
     found = estimated(columns, problem.target, problem.spread)
     change, deviation = float(found.coefficients[-1]), float(found.deviations[-1])
@@ -139,7 +142,7 @@ def _changed(problem: MotorProblem, friction: Array) -> list[str]:
 
 
 def _speed_dependent(problem: MotorProblem) -> list[str]:
-    """Tell whether a hysteresis of constant width leaves friction that depends on the speed in the gain."""
+    """Return a warning if the constant hysteresis leaves speed-dependent friction in the gain."""
     columns = np.column_stack((problem.columns, -problem.velocity))
     found = estimated(columns, problem.target)
     if found.rank < columns.shape[1] or abs(found.coefficients[-1]) < _SURE * found.deviations[-1]:
@@ -151,7 +154,7 @@ def _speed_dependent(problem: MotorProblem) -> list[str]:
 
 
 def _creeps(velocity: Array, rest: float) -> bool:
-    """Tell whether a velocity below the dead band is a motion and no noise: its mean over some samples stays large."""
+    """Return True if velocities below the dead band are motion and not noise, from means over samples."""
     count = len(velocity) // _CHUNK
     if count < _FEWEST_CHUNKS:
         return False

@@ -1,9 +1,9 @@
-"""Least squares for a motor: errors that resemble their neighbours, and a friction known only up to a change.
+"""Least squares for a motor: correlated errors, and a friction that may have changed.
 
-The friction of a joint is not the same on two days: levels and viscosity of a gear that has gone warm may be tens of
-percent lower. Each such change is a column whose coefficient is unknown, but expected to be 0 with a standard deviation
-of 1. Where drive and motion differ, the recording itself tells the change; where they go together, it cannot, and the
-interval of the gain grows (a mixed model; Robinson 1991).
+The friction of a joint is not constant: in a warm gear, levels and viscosity may be tens of percent lower. Each
+possible change is a column whose unknown coefficient has mean 0 and standard deviation 1. If drive and motion are
+independent, the recording determines the change; if they are correlated, it cannot, and the interval of the gain widens
+(a mixed model; Robinson 1991).
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from calibration.fitting.regression import least_squares, times
 Array = NDArray[np.float64]
 
 _EXACT = 1e-6
-"""Errors are taken for at least this part of the target's rms, so that a recording without noise can be solved."""
+"""Minimum error as a fraction of the target's rms, so that a recording without noise can be solved."""
 
 
 @dataclass(frozen=True, eq=False)
 class Estimated:
-    """Coefficients and how sure they are.
+    """Estimated coefficients with their uncertainty.
 
     Attributes
     ----------
     coefficients, deviations : (p,) float array
-        Of the columns, and their standard deviations.
+        Coefficients of the columns, and their standard deviations.
     residual : (n,) float array
-        What columns and changes leave.
+        Residual after columns and changes.
     changes : (k,) float array
         Coefficients of the changes, in their standard deviations.
     condition : float
         Condition number of the columns alone.
     rank : int
-        How many combinations of the columns the recording tells apart.
+        Numerical rank of the columns.
     """
 
     coefficients: Array
@@ -51,19 +51,19 @@ class Estimated:
 def estimated(
     matrix: Array, target: Array, spread: tuple[Array, ...] = (), change: tuple[Array, ...] = ()
 ) -> Estimated:
-    """Return the coefficients of columns.
+    """Estimate the coefficients of columns.
 
     Parameters
     ----------
     matrix : (n, p) float array
         Columns, in the order of time.
     target : (n,) float array
-        What they shall add up to.
+        Dependent variable.
     spread : tuple of (n,) float array
-        What the target would change by if each of its parameters were one standard deviation larger: it widens the
-        deviations.
+        Change of the target for one standard deviation of each of its parameters; widens the intervals.
     change : tuple of (n,) float array
-        What the target may have changed by since, one standard deviation each: estimated with the columns.
+        Possible changes of the target since its identification, one standard deviation each; estimated with the
+        columns.
     """
     count = matrix.shape[1]
     plain = least_squares(matrix, target)
@@ -97,14 +97,14 @@ def _inverse(matrix: Array) -> Array:
 
 
 def memory(residual: Array) -> int:
-    """Return after how many samples the residual is uncorrelated with itself, at most a tenth of them."""
+    """Return the lag [samples] at which the residual is uncorrelated, at most a tenth of the samples."""
     correlation = _correlation(residual)
     below = np.flatnonzero(correlation < 2.0 / np.sqrt(len(residual)) * correlation[0])
     return int(min(below[0] if len(below) else len(residual), len(residual) // 10))
 
 
 def multiple_correlation(column: Array, others: Array) -> float:
-    """Return how far others and a constant explain a column, 0 to 1: the multiple correlation coefficient."""
+    """Return the multiple correlation coefficient of a column with others and a constant, 0 to 1."""
     centred = column - column.mean()
     left = least_squares(np.column_stack((np.ones(len(column)), others)), column).residual
     unexplained = float(left @ left) / max(float(centred @ centred), float(np.finfo(float).tiny))
@@ -112,7 +112,10 @@ def multiple_correlation(column: Array, others: Array) -> float:
 
 
 def _correlated(scores: Array, lags: int) -> Array:
-    """Return the variance of sums of correlated numbers (Newey and West 1987), no less than of uncorrelated ones."""
+    """Return the variance of sums of correlated numbers, at least the variance without correlation.
+
+    Newey and West 1987.
+    """
     count = scores.shape[1]
     spectrum = np.abs(np.fft.rfft(scores, 2 * count, axis=1)) ** 2
     products = np.fft.irfft(spectrum, axis=1)[:, : lags + 1]
@@ -122,14 +125,17 @@ def _correlated(scores: Array, lags: int) -> Array:
 
 
 def _lost(residual: Array, unknowns: int) -> float:
-    """Return by how much the unknowns make the errors look smaller, of as many as there are independent ones."""
+    """Return the correction of the residual variance for the number of unknowns.
+
+    It is based on the effective sample size.
+    """
     summed = float(_correlated(residual[None, :], memory(residual))[0])
     independent = float(residual @ residual) / summed * len(residual) if summed > 0.0 else float(len(residual))
     return independent / max(independent - unknowns, 1.0)
 
 
 def _noise(residual: Array, target: Array) -> float:
-    """Return the standard deviation of independent errors that would say as little as those of the residual."""
+    """Return the standard deviation of independent errors with the same information as the residual."""
     lags = memory(residual)
     summed = float(_correlated(residual[None, :], lags)[0]) / len(residual)
     return float(np.sqrt(max(summed, _EXACT**2 * float(np.mean(target**2)))))

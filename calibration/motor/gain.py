@@ -1,12 +1,13 @@
 r"""Motor identification: gain, offset, hysteresis, back-EMF (Guedelha et al. 2018, section 3.3).
 
-The second phase of the identification: the friction of the joint is known from recordings in which nothing drove it, so
-that :math:`\tau_j + I \dot\omega + F(\omega) = \tau_0 + K u` holds for what the motor is told, u: its PWM, its current
-or its voltage (32). Printed there is minus the static friction; it has to be plus, for F opposes the motion as a whole.
+This is the second phase of the identification. The friction of the joint is known from recordings without drive, so
+that :math:`\tau_j + I \dot\omega + F(\omega) = \tau_0 + K u` holds for the drive signal u of the motor: its PWM,
+current or voltage (32). The paper has minus the static friction there; the sign must be plus, because F opposes the
+motion as a whole.
 
-At rest the friction may be anything up to its static level. A joint that is held while its motor is driven up and down
-shows it as hysteresis, half of whose width is the static friction (Fig. 11). Its gain is the slope of both branches,
-each from the middle of its stroke on: before that, the friction may still be turning over.
+At rest the friction may have any value up to its static level. If a joint is held while its motor is driven up and
+down, friction appears as hysteresis, and half of its width is the static friction (Fig. 11). The gain is the slope of
+both branches, each from the middle of its stroke on: before that, the friction may still be reversing.
 """
 
 from __future__ import annotations
@@ -33,41 +34,41 @@ from haptics.errors import ConfigurationError
 Array = NDArray[np.float64]
 
 _REST = 0.01
-"""A joint is at rest below this part of its top speed, where nothing else is said."""
+"""Default speed below which a joint is at rest, as a fraction of its top speed."""
 
 
 @dataclass(frozen=True, eq=False)
 class MotorFit:
-    """A motor's parameters and what they were found from.
+    """Identified motor parameters, with their data.
 
     Attributes
     ----------
     recording : JointRecording
-        What was measured.
+        Recording of the driven joint.
     drive : (n,) float array
-        What the motor was told.
+        Drive signal of the motor.
     values : mapping
-        ``gain`` per unit of the drive, ``offset`` and, if the friction is not known or the joint is held,
-        ``hysteresis``: half its width.
+        ``gain`` per unit of the drive, ``offset`` and, if the friction is unknown or the joint is held, ``hysteresis``:
+        half its width.
     intervals : mapping
         95 % intervals of `values`.
     condition : float
         Condition number of the columns of gain, offset and hysteresis.
     correlation : float
-        How far motion and friction explain the drive, 0 to 1 (multiple correlation).
+        Multiple correlation of the drive with motion and friction, 0 to 1.
     used : (n,) bool array
-        Samples that were fitted.
+        Mask of the fitted samples.
     branch : (n,) float array
-        1 where the joint moved forward, or was at rest while its drive rose; -1 the other way.
+        1 if the joint moved forward, or was at rest with a rising drive; -1 otherwise.
     gross, net : (n,) float array
-        Torque that came out, inertia included, before and after the friction was added [N m] or [N]; the friction as
-        it was found to be while the motor was driven.
+        Output torque including inertia, before and after adding the friction [N m] or [N]. The friction includes the
+        change estimated from the recording.
     held : bool
         Whether the joint was at rest nearly all the time.
     residual : (used,) float array
-        What the fit leaves.
+        Residual of the fit.
     doubts : tuple of str
-        Reasons not to trust it.
+        Reasons to doubt the result.
     """
 
     recording: JointRecording
@@ -86,17 +87,17 @@ class MotorFit:
 
     @property
     def rms(self) -> float:
-        """Root mean square of what the fit leaves [N m] or [N]."""
+        """Root mean square of the residual [N m] or [N]."""
         return float(np.sqrt(np.mean(self.residual**2)))
 
     @property
     def zero_drive(self) -> float | None:
-        """What the motor must be told to give nothing, in the unit of the drive; None if it never gives anything."""
+        """Drive signal for zero output, in the unit of the drive; None if the gain is zero."""
         gain = self.values["gain"]
         return -self.values["offset"] / gain if gain != 0.0 else None
 
     def found(self) -> Found:
-        """Return what goes into a parameter file."""
+        """Return the parameters for a parameter file."""
         facts: dict[str, Any] = {
             "samples": len(self.used),
             "samples_used": int(self.used.sum()),
@@ -125,30 +126,30 @@ def identify_motor(
     friction_spread: tuple[Array, ...] = (),
     friction_change: tuple[Array, ...] = (),
 ) -> MotorFit:
-    """Return what a motor gives for what it is told.
+    """Identify the output of a motor as a function of its drive signal.
 
     Parameters
     ----------
     recording : JointRecording
-        Of a joint while its motor is driven.
+        Recording of a joint while its motor is driven.
     friction : callable, optional
-        Friction F of the joint from velocities [rad/s] to torques [N m], in their direction, and the constant of the
-        sensor if there is one. Without it the friction is taken for a hysteresis of constant width.
+        Friction F of the joint from velocities [rad/s] to torques [N m], with the sign of the velocity, including the
+        constant of the sensor if any. Without it the friction is modelled as a hysteresis of constant width.
     inertia : float
-        Inertia of motor and gear as the joint feels it [kg m^2] or [kg]; needs accelerations.
+        Inertia of motor and gear seen at the joint [kg m^2] or [kg]; requires accelerations.
     rest : float, optional
-        Samples below this speed are at rest [rad/s] or [m/s]; by default 1 % of the top speed.
+        Speed below which samples are at rest [rad/s] or [m/s]; by default 1 % of the top speed.
     friction_spread : tuple of (n,) float array
-        How much the friction at each sample would change if each of its parameters were one standard deviation larger;
-        the intervals account for it, the parameters taken for independent.
+        Change of the friction at each sample for one standard deviation of each of its parameters, assumed independent;
+        the intervals account for it.
     friction_change : tuple of (n,) float array
-        How much the friction at each sample may have changed since it was measured, one standard deviation for each
-        parameter (it gets warm): found together with the gain, as far as the recording tells it.
+        Possible change of the friction at each sample since its identification, such as by warming: one standard
+        deviation for each parameter. Estimated together with the gain, as far as the recording determines it.
 
     Raises
     ------
     ConfigurationError
-        If there is no column for the drive, or it does not change, or accelerations are missing.
+        If the drive signal is missing or constant, or accelerations are missing.
     """
     drive = _required_drive(recording)
     speed = np.abs(recording.velocity)
@@ -203,25 +204,25 @@ def _fit(
 
 
 def back_emf(closed: Found, opened: Found) -> tuple[float, Interval]:
-    """Return the viscosity that the currents in the windings make, and its 95 % interval.
+    """Return the viscosity due to currents in the windings (back-EMF), and its 95 % interval.
 
-    The joint is moved from outside twice: at PWM 0, when currents can flow, and with the windings open. The rest of the
+    The joint is moved externally twice: at PWM 0, when currents can flow, and with the windings open. The remaining
     friction is the same (Guedelha et al. 2018, sections 2.3, 3.2.1).
 
     Parameters
     ----------
     closed, opened : Found
-        Friction with currents and without, models with one viscosity.
+        Friction with currents and without, from models with one viscosity.
 
     Returns
     -------
     (float, (float, float))
-        [N m s/rad] or [N s/m], as the joint feels it.
+        Viscosity at the joint [N m s/rad] or [N s/m], and its interval.
 
     Raises
     ------
     ConfigurationError
-        If a friction has no viscosity that is the same both ways.
+        If a friction does not have one viscosity for both directions.
     """
     both = (closed, opened)
     for found in both:
@@ -257,19 +258,19 @@ def _inertial(recording: JointRecording, inertia: float) -> Array | float:
 
 
 def _branch(velocity: Array, drive: Array, moving: NDArray[np.bool_]) -> Array:
-    """Return the way of the motion, at rest that of the drive."""
+    """Return the direction of the motion; at rest, the direction of the drive's change."""
     return np.where(moving, np.sign(velocity), _way(drive))
 
 
 def _way(drive: Array) -> Array:
-    """Return at every sample which way the drive went last, 1 or -1."""
+    """Return the direction of the last change of the drive at every sample, 1 or -1."""
     change = np.sign(np.diff(drive, prepend=drive[0]))
     told = np.where(change != 0.0, np.arange(len(drive)), np.flatnonzero(change)[0])
     return np.asarray(change[np.maximum.accumulate(told)])
 
 
 def _past_reversal(drive: Array) -> NDArray[np.bool_]:
-    """Return where the drive is past the middle of its stroke: before, the static friction may still turn over."""
+    """Return a mask of samples past the middle of a drive stroke, where static friction has reversed."""
     turns = np.flatnonzero(np.diff(_way(drive)))
     past = np.zeros(len(drive), dtype=bool)
     for first, last in itertools.pairwise([0, *turns.tolist(), len(drive) - 1]):

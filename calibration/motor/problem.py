@@ -1,4 +1,4 @@
-"""The least squares problem of a motor: its drive, its friction and the torque that came out."""
+"""Least squares problem of a motor: drive, friction and output torque."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class MotorProblem:
-    """What a motor is found from.
+    """Data of a motor identification.
 
     Attributes
     ----------
     drive, velocity, branch : (n,) float array
-        What the motor was told, the velocity, and the way of the motion (1 or -1).
+        Drive signal, velocity, and direction of the motion (1 or -1).
     gross : (n,) float array
-        Torque that came out, inertia included [N m] or [N].
+        Output torque including inertia [N m] or [N].
     friction : (n,) float array or None
-        Friction of the file; None where it is taken for a hysteresis of constant width.
+        Friction from the file; None if it is modelled as a hysteresis of constant width.
     spread, change : tuple of (n,) float array
-        As for `calibration.motor.estimate.estimated`.
+        As in `calibration.motor.estimate.estimated`.
     """
 
     drive: Array
@@ -38,7 +38,7 @@ class MotorProblem:
     change: tuple[Array, ...] = ()
 
     def of(self, part: NDArray[np.bool_]) -> MotorProblem:
-        """Return the problem of some samples."""
+        """Return the problem for selected samples."""
         return MotorProblem(
             self.drive[part],
             self.velocity[part],
@@ -51,23 +51,23 @@ class MotorProblem:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the columns stand for."""
+        """Names of the columns."""
         return ("gain", "offset", "hysteresis") if self.friction is None else ("gain", "offset")
 
     @property
     def columns(self) -> Array:
-        """The columns of gain and offset, and of the hysteresis where the friction is not known."""
+        """Columns of gain and offset, and of the hysteresis if the friction is unknown."""
         own = [self.drive, np.ones_like(self.drive)]
         return np.column_stack([*own, -self.branch] if self.friction is None else own)
 
     @property
     def target(self) -> Array:
-        """What the columns shall add up to: torque that came out, with the friction of the file added."""
+        """Dependent variable: output torque plus the friction from the file."""
         return self.gross if self.friction is None else self.gross + self.friction
 
     @property
     def correlation(self) -> float:
-        """Multiple correlation of motion and friction with the drive, 0 to 1."""
+        """Multiple correlation of the drive with motion and friction, 0 to 1."""
         others = (self.branch, self.velocity) if self.friction is None else (self.friction, *self.change)
         return multiple_correlation(self.drive, np.column_stack(others))
 
@@ -76,5 +76,5 @@ class MotorProblem:
         return estimated(self.columns, self.target, self.spread, self.change)
 
     def net(self, found: Estimated) -> Array:
-        """Return the torque of the motor itself, with the friction as it was found to have changed."""
+        """Return the torque of the motor, with the friction corrected for its estimated change."""
         return self.target - times(np.column_stack(self.change), found.changes) if self.change else self.target

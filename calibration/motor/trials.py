@@ -1,7 +1,7 @@
-"""Simulated recordings of a joint and its motor, with all that is true of them known.
+"""Simulated recordings of a joint and its motor with known parameters.
 
-They show how often an interval of `calibration.motor.gain` holds the truth, and how often there is a warning: where the
-friction is that of its file, and where it is not. ``python -m calibration.motor.coverage`` prints the table.
+They measure the coverage of the intervals of `calibration.motor.gain` and the frequency of warnings, with the friction
+from the file and with a changed friction. ``python -m calibration.motor.coverage`` prints the table.
 """
 
 from __future__ import annotations
@@ -24,33 +24,33 @@ from calibration.parameters.spread import friction_change, friction_spread
 Array = NDArray[np.float64]
 
 GAIN, OFFSET = 0.2, 0.8
-"""Truth: torque per percent of PWM, and without any [N m]."""
+"""True torque per percent of PWM, and true offset [N m]."""
 _RATE, _NOISE, _PWM = 100.0, 0.1, 60.0
-"""Samples a second, standard deviation of the torque's noise [N m], greatest drive [percent]."""
+"""Sampling rate [Hz], standard deviation of the torque noise [N m], maximum drive [percent]."""
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """What a recording of a driven motor is like.
+    """Conditions of a recording of a driven motor.
 
     Attributes
     ----------
     name : str
-        In words.
+        Description.
     warm : float
-        Levels and viscosity in the recording, relative to those of the file of frictions.
+        Levels and viscosity in the recording, relative to those in the friction file.
     warming : float
-        How much of them is lost from the first sample to the last.
+        Relative loss of levels and viscosity from the first to the last sample.
     in_phase : float
-        Part of the drive that follows the velocity, 0 to 1; the rest is independent of it.
+        Fraction of the drive that follows the velocity, 0 to 1; the rest is independent of it.
     speed : float
-        Top speed relative to that of the recording of the friction.
+        Top speed relative to the friction recording.
     memory : float
-        Correlation of an error of the torque with the next.
+        Correlation of consecutive torque errors.
     with_file : bool
-        Whether the friction is read from a file; else it is taken for a hysteresis.
+        Whether the friction is read from a file; otherwise it is modelled as a hysteresis.
     model : str
-        Of the friction in the file.
+        Model of the friction in the file.
     """
 
     name: str
@@ -84,7 +84,7 @@ SCENARIOS = (
 
 @functools.cache
 def joint_of(seed: int, model: str = "stribeck") -> JointParameters:
-    """Return the friction of the joint as `identify` finds it in 60 s of motion by hand."""
+    """Return the friction of the joint as identified from 60 s of motion by hand."""
     rng = np.random.default_rng([seed, 1])
     time, velocity = _by_hand(rng, 60.0)
     torque = -MODELS["stribeck"].evaluate(TRUTH, velocity) + _noise(rng, len(time), 0.0)
@@ -92,7 +92,7 @@ def joint_of(seed: int, model: str = "stribeck") -> JointParameters:
 
 
 def driven(scenario: Scenario, seed: int, duration: float = 40.0) -> JointRecording:
-    """Return a recording of the joint while its motor is driven."""
+    """Return a simulated recording of the joint while its motor is driven."""
     rng = np.random.default_rng([seed, 2])
     time, velocity = _by_hand(rng, duration)
     velocity = scenario.speed * velocity
@@ -107,7 +107,7 @@ def driven(scenario: Scenario, seed: int, duration: float = 40.0) -> JointRecord
 
 
 def fitted(scenario: Scenario, seed: int) -> MotorFit:
-    """Return what `identify_motor` finds in a recording, as the command calls it."""
+    """Return the result of `identify_motor`, with the arguments of the command line tool."""
     recording = driven(scenario, seed)
     if not scenario.with_file:
         return identify_motor(recording)
@@ -122,7 +122,7 @@ def fitted(scenario: Scenario, seed: int) -> MotorFit:
 
 
 def _by_hand(rng: np.random.Generator, duration: float) -> tuple[Array, Array]:
-    """Return times and velocities of a joint that somebody moves to and fro."""
+    """Return times and velocities of a joint that is moved back and forth by hand."""
     time = np.arange(0.0, duration, 1.0 / _RATE)
     speeds = np.radians((12.0, 4.0, 8.0)) * rng.uniform(0.8, 1.2, 3)
     rates = 2.0 * np.pi * np.array((0.31, 0.53, 0.12)) * rng.uniform(0.9, 1.1, 3)
@@ -131,7 +131,7 @@ def _by_hand(rng: np.random.Generator, duration: float) -> tuple[Array, Array]:
 
 
 def _noise(rng: np.random.Generator, samples: int, memory: float) -> Array:
-    """Return errors of the torque, each resembling the last, all of the same size."""
+    """Return autocorrelated errors of the torque with constant variance."""
     white = rng.standard_normal(samples)
     errors = np.empty(samples)
     error = white[0]

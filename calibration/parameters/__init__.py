@@ -1,1 +1,1 @@
-"""What a calibration has found, and its file: one grammar of keys, one reader, one writer."""
+"""Identified parameters and their file format: keys, reader and writer."""

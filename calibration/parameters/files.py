@@ -1,4 +1,4 @@
-"""Parameter files: results of an identification as TOML, a table for each joint, units in the names of the keys.
+"""Parameter files: identification results as TOML, with a table for each joint and units in the keys.
 
 ::
 
@@ -50,8 +50,8 @@
     [handle.fit]
     poses = 24
 
-A joint that slides has forces: ``coulomb_force_n``, ``viscosity_ns_per_m``. Levels are positive; the friction F has the
-direction of the velocity, and a joint that nothing drives gives the torque -F.
+A prismatic joint has forces: ``coulomb_force_n``, ``viscosity_ns_per_m``. Levels are positive. The friction F has the
+sign of the velocity, and an undriven joint exerts the torque -F.
 """
 
 from __future__ import annotations
@@ -81,18 +81,18 @@ _RESTING = "resting_wrench_n_nm"
 
 
 def write_parameter_file(path: str | Path, file: ParameterFile) -> None:
-    """Write a parameter file, all of it or nothing.
+    """Write a parameter file atomically.
 
     Raises
     ------
     ConfigurationError
-        If it cannot be written, or holds a negative level or viscosity.
+        If it cannot be written, or contains a negative level or viscosity.
     """
     write_whole(path, format_parameter_file(file))
 
 
 def format_parameter_file(file: ParameterFile) -> str:
-    """Return a parameter file as TOML; `parse_parameter_file` reads the same numbers back."""
+    """Format a parameter file as TOML. `parse_parameter_file` restores the same numbers."""
     tables: dict[str, Any] = {"provenance": _shown(file.provenance)}
     if file.coupling is not None:
         tables["coupling"] = _shown(file.coupling) | {"matrix": file.coupling.matrix.tolist()}
@@ -107,7 +107,7 @@ def _shown(instance: Any) -> dict[str, Any]:
 
 
 def joint_table(joint: JointParameters) -> dict[str, Any]:
-    """Return what is known of a joint as its table has it, with units in the keys."""
+    """Return the table of a joint, with units in the keys."""
     table: dict[str, Any] = {"rotary": joint.rotary}
     if joint.friction is not None:
         keys = friction_keys(joint.friction.model, joint.rotary)
@@ -120,7 +120,7 @@ def joint_table(joint: JointParameters) -> dict[str, Any]:
 
 
 def handle_table(handle: Handle) -> dict[str, Any]:
-    """Return what was found of a handle as its table has it."""
+    """Return the table of a handle."""
     return {
         **handle.values,
         "unknown": list(handle.unknown),
@@ -146,18 +146,18 @@ def read_parameter_file(path: str | Path) -> ParameterFile:
     Raises
     ------
     ConfigurationError
-        If it cannot be read, naming the file, the table and the key that is wrong, and what is allowed.
+        If it cannot be read; names the file, the table, the wrong key and the allowed values.
     """
     return _parsed(read_toml(path, remedy="haptics calibrate friction makes such a file"), str(path))
 
 
 def parse_parameter_file(text: str, where: str) -> ParameterFile:
-    """Return what the TOML `text` holds; `where` names it in messages.
+    """Parse the TOML `text` of a parameter file; `where` names it in messages.
 
     Raises
     ------
     ConfigurationError
-        As `read_parameter_file`.
+        As in `read_parameter_file`.
     """
     return _parsed(parse_toml(text, where), where)
 
@@ -187,12 +187,12 @@ def _file(content: dict[str, Any]) -> ParameterFile:
 
 
 def read_coupling(table: Any) -> Coupling:
-    """Return the coupling that a table ``[coupling]`` with ``joints``, ``motors`` and ``matrix`` describes.
+    """Return the coupling from a table ``[coupling]`` with ``joints``, ``motors`` and ``matrix``.
 
     Raises
     ------
     ConfigurationError
-        If it is none.
+        If the table is invalid.
     """
     if not isinstance(table, Mapping):
         raise ConfigurationError(f"coupling = {table!r}: must be a table.")
@@ -273,7 +273,7 @@ def _require_complete(found: Found, keys: Mapping[str, str], kind: str, where: s
 
 
 def _require_friction(found: Found, keys: Mapping[str, str], where: str) -> None:
-    """Raise `ConfigurationError` where a level or a viscosity is negative."""
+    """Raise `ConfigurationError` if a level or a viscosity is negative."""
     from calibration.friction import negative
 
     for name in negative(found.values):

@@ -8,7 +8,7 @@ from haptics.settings import unknown
 DRIVE_UNITS = ("percent", "count", "duty", "a", "v")
 
 MOTOR_DIMENSIONS = {"offset": "force", "hysteresis": "force", "back_emf_viscosity": "viscosity"}
-"""Of a motor, besides ``gain``: what each parameter is."""
+"""Dimensions of the parameters of a motor besides ``gain``."""
 
 
 def friction_keys(model: str, rotary: bool) -> dict[str, str]:
@@ -17,7 +17,7 @@ def friction_keys(model: str, rotary: bool) -> dict[str, str]:
     Raises
     ------
     ConfigurationError
-        If there is no such model.
+        If the model is unknown.
     """
     from calibration.friction import DIMENSIONS, MODELS
 
@@ -32,7 +32,7 @@ def motor_keys(drive_unit: str, rotary: bool) -> dict[str, str]:
     Raises
     ------
     ConfigurationError
-        If nothing is driven in that unit.
+        If the drive unit is unknown.
     """
     if drive_unit not in DRIVE_UNITS:
         raise unknown("drive unit", drive_unit, DRIVE_UNITS)
@@ -41,7 +41,7 @@ def motor_keys(drive_unit: str, rotary: bool) -> dict[str, str]:
 
 
 def parameter_unit(name: str, rotary: bool, drive_unit: str = "") -> str:
-    """Return the unit of a friction's or a motor's parameter as people write it."""
+    """Return the unit of a friction or motor parameter in conventional notation."""
     from calibration.friction import DIMENSIONS
 
     if name == "gain":

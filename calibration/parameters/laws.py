@@ -1,4 +1,4 @@
-"""From friction that was found to a law that an element can render or compensate."""
+"""Conversion of identified friction to a law that an element can render or compensate."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def law_of(found: Found, lever_arm: float) -> Law:
     Parameters
     ----------
     found : Found
-        What was found of a joint's friction.
+        Identified friction of a joint.
     lever_arm : float
-        Distance from the axis at which it is felt [m]; 1 for a joint that slides.
+        Distance from the axis at which it is felt [m]; 1 for a prismatic joint.
 
     Raises
     ------
     ConfigurationError
-        If the lever arm is not greater than 0, or the levels are none that a law of ours allows.
+        If the lever arm is not greater than 0, or no supported law permits the levels.
     """
     from calibration.friction import MODELS
     from haptics.friction.laws import CoulombViscous, GaussianStribeck, Stribeck

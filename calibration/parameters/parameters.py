@@ -1,4 +1,4 @@
-"""Identified parameters of joints and handle; `calibration.parameters.files` keeps them in TOML."""
+"""Identified parameters of joints and handle; `calibration.parameters.files` stores them as TOML."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True)
 class Found:
-    """Parameters that were found together, and how well.
+    """Parameters from one identification, with their quality.
 
     Attributes
     ----------
     model : str
-        Of a friction: its name in `calibration.friction.MODELS`. Of a motor: the unit of what drives it.
+        Name of the friction model in `calibration.friction.MODELS`, or unit of the motor's drive signal.
     values : mapping
-        The parameters by their names, SI units.
+        Parameters by name, SI units.
     intervals : mapping
-        95 % intervals of those that have one.
+        95 % intervals of the parameters that have one.
     facts : mapping
-        What there is to say about the fit: samples, what was excluded, condition number, what is left over.
+        Properties of the fit: samples, exclusions, condition number, residuals.
     warnings : tuple of str
-        What makes them doubtful.
+        Reasons to doubt the parameters.
     """
 
     model: str
@@ -48,16 +48,16 @@ class Found:
 
 @dataclass(frozen=True)
 class JointParameters:
-    """What is known of a joint.
+    """Parameters of a joint.
 
     Attributes
     ----------
     name : str
-        Its name.
+        Name of the joint.
     rotary : bool
-        Whether it turns (rad, N m) or slides (m, N).
+        Whether the joint is rotary (rad, N m) or prismatic (m, N).
     friction, motor : Found or None
-        What was found.
+        Identified parameters.
     """
 
     name: str
@@ -66,22 +66,22 @@ class JointParameters:
     motor: Found | None = None
 
     def friction_at(self, velocity: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the friction F at velocities of the joint, in their direction, and the constant that came with it.
+        """Return the friction F at velocities of the joint, with their sign, including the identified offset.
 
         Parameters
         ----------
         velocity : (n,) float array
-            [rad/s] or [m/s].
+            Velocity [rad/s] or [m/s].
 
         Returns
         -------
         (n,) float array
-            [N m] or [N].
+            Friction [N m] or [N].
 
         Raises
         ------
         ConfigurationError
-            If the friction of the joint is not known.
+            If the friction of the joint is unknown.
         """
         from calibration.friction import MODELS
 
@@ -90,25 +90,25 @@ class JointParameters:
 
     @property
     def dead_band(self) -> float | None:
-        """Speed below which samples counted as rest when the friction was found [rad/s] or [m/s], if that is known."""
+        """Dead band of the friction identification [rad/s] or [m/s], None if unknown."""
         facts = self.known_friction().facts
         return facts.get(key("dead_band", "velocity", self.rotary))
 
     def law(self, lever_arm: float = 1.0) -> Law:
         """Return the friction as a law that an element can render.
 
-        Such laws have the same levels in both directions: it is the mean of both, without the constant that may have
-        come with them. `friction_at` keeps both apart.
+        Such laws have the same levels in both directions: the mean of both, without the offset. `friction_at`
+        distinguishes the directions.
 
         Parameters
         ----------
         lever_arm : float
-            For a joint that turns: the distance from its axis at which the friction is felt [m].
+            For a rotary joint: distance from its axis at which the friction is felt [m].
 
         Raises
         ------
         ConfigurationError
-            If the friction is not known, or is none that a law of ours describes.
+            If the friction is unknown, or no supported law describes it.
         """
         from calibration.parameters.laws import law_of
 
@@ -120,7 +120,7 @@ class JointParameters:
         Raises
         ------
         ConfigurationError
-            If it is not known.
+            If it is unknown.
         """
         if self.friction is None:
             raise ConfigurationError(
@@ -131,16 +131,16 @@ class JointParameters:
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where the numbers come from.
+    """Origin of the numbers.
 
     Attributes
     ----------
     date, method, device : str
-        When, how, and of what.
+        Date, method, and device.
     data_files, data_sha256 : tuple of str
-        What was read, and what it hashes to.
+        Input files and their hashes.
     versions : mapping
-        Of the software.
+        Versions of the software.
     """
 
     date: str = ""
@@ -153,18 +153,18 @@ class Provenance:
 
 @dataclass(frozen=True)
 class ParameterFile:
-    """The whole file.
+    """Content of a parameter file.
 
     Attributes
     ----------
     provenance : Provenance
-        Where it comes from.
+        Origin of the numbers.
     joints : tuple of JointParameters
-        What was found of them; of the motors, where there is a coupling.
+        Parameters of the joints, or of the motors of a coupling.
     coupling : Coupling or None
-        How the joints are driven, where they are coupled.
+        Coupling of the joints and motors, if any.
     handle : Handle or None
-        What the force sensor carries, and what it shows without load.
+        Handle on the force sensor, and bias of the sensor.
     """
 
     provenance: Provenance
@@ -173,12 +173,12 @@ class ParameterFile:
     handle: Handle | None = None
 
     def joint(self, name: str) -> JointParameters:
-        """Return the joint of that name.
+        """Return the joint with this name.
 
         Raises
         ------
         ConfigurationError
-            If there is none.
+            If there is no such joint.
         """
         for joint in self.joints:
             if joint.name == name:

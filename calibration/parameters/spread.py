@@ -13,21 +13,23 @@ from calibration.parameters.parameters import Found, JointParameters
 Array = NDArray[np.float64]
 
 NORMAL_95 = 1.959963984540054
-"""A normal error is smaller than this many standard deviations in 95 of 100 cases."""
+"""Half width of the central 95 % interval of the normal distribution, in standard deviations."""
 
 CHANGE = 0.2
-"""Part of itself by which a parameter of the friction may have changed since it was measured (standard deviation)."""
+"""Relative change of a friction parameter since its identification (standard deviation)."""
 
 
 def friction_spread(joint: JointParameters, velocity: Array) -> tuple[Array, ...]:
-    """Return what `identify_motor` asks for: how the friction moves with one standard deviation of each parameter.
+    """Return the change of the friction for one standard deviation of each parameter.
+
+    The result is an argument of `identify_motor`.
 
     Parameters
     ----------
     joint : JointParameters
-        With a friction and its intervals.
+        Joint with a friction and its intervals.
     velocity : (n,) float array
-        [rad/s] or [m/s].
+        Velocity [rad/s] or [m/s].
     """
     intervals = joint.known_friction().intervals
     sizes = {name: (interval[1] - interval[0]) / (2.0 * NORMAL_95) for name, interval in intervals.items()}
@@ -35,24 +37,23 @@ def friction_spread(joint: JointParameters, velocity: Array) -> tuple[Array, ...
 
 
 def friction_change(joint: JointParameters, velocity: Array) -> tuple[Array, ...]:
-    """Return what `identify_motor` asks for: how the friction may have changed since it was measured.
+    """Return the possible change of the friction since its identification, for `identify_motor`.
 
-    Each level, viscosity and Stribeck velocity may by now be another by 20 % (one standard deviation): that of a gear
-    that has gone warm is.
+    Each level, viscosity and Stribeck velocity may have changed by 20 % (one standard deviation), as in a warm gear.
 
     Parameters
     ----------
     joint : JointParameters
-        With a friction.
+        Joint with a friction.
     velocity : (n,) float array
-        [rad/s] or [m/s].
+        Velocity [rad/s] or [m/s].
     """
     values = joint.known_friction().values
     return _moved(joint, velocity, {name: CHANGE * abs(value) for name, value in values.items() if name != "offset"})
 
 
 def _moved(joint: JointParameters, velocity: Array, sizes: Mapping[str, float]) -> tuple[Array, ...]:
-    """Return by how much the friction moves with each of its parameters."""
+    """Return the change of the friction for a step of each of its parameters."""
     found, here = joint.known_friction(), joint.friction_at(velocity)
     moved = [
         Found(found.model, {**found.values, name: found.values[name] + size})

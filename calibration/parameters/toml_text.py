@@ -1,4 +1,4 @@
-"""Tables of numbers and words as TOML."""
+"""Formatting of tables of numbers and texts as TOML."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 
 def format_toml(tables: Mapping[str, Any], prefix: str = "") -> str:
-    """Return nested tables as TOML: numbers, words, flags, lists of them, and tables by their names.
+    """Format nested tables as TOML: numbers, texts, flags, lists of them, and tables by name.
 
-    What is None is left out. Numbers come back to the last digit.
+    Values of None are omitted. Numbers are written with full precision.
     """
     values = {key: value for key, value in tables.items() if value is not None and not isinstance(value, Mapping)}
     lines = [f"{_key(key)} = {_value(value)}" for key, value in values.items()]

@@ -1,10 +1,10 @@
-"""Psychometrics: from answers to thresholds, Weber fractions, d' and exponents, each with its interval.
+"""Psychometrics: thresholds, Weber fractions, d' and exponents from responses, with intervals.
 
-- `calibration.psychometric.shapes`: the psychometric functions; `priors`: what is assumed beforehand.
-- `calibration.psychometric.fit`: fits of answers; `tables`: the same levels fitted many times.
+- `calibration.psychometric.shapes`: psychometric functions; `priors`: prior distributions.
+- `calibration.psychometric.fit`: fit of responses; `tables`: repeated fits at the same levels.
 - `calibration.psychometric.discrimination`: differences, equality, Weber fractions, impedances, order bias.
-- `calibration.psychometric.signal_detection`: d' and criterion. `karber`: a check without a model.
-- `calibration.psychometric.magnitude`: Stevens' exponent. `group`: over participants.
+- `calibration.psychometric.signal_detection`: d' and criterion. `karber`: model-free check.
+- `calibration.psychometric.magnitude`: Stevens' exponent. `group`: estimates over participants.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Answers by level: checked, and gathered where a level occurs several times."""
+"""Validated responses by level, optionally merged by level."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Answers:
-    """Right and all answers at levels, in rising order of level.
+    """Correct and total responses by level, in increasing order of level.
 
     Attributes
     ----------
     levels, correct, total : (n,) float arrays
-        Level, right answers there, answers there (whole numbers, at least 1).
+        Level, number of correct responses, number of responses (integers, at least 1).
     """
 
     levels: Array
@@ -29,28 +29,28 @@ class Answers:
 
     @property
     def wrong(self) -> Array:
-        """Wrong answers (n,)."""
+        """Number of wrong responses (n,)."""
         return self.total - self.correct
 
     @property
     def trials(self) -> int:
-        """All of them."""
+        """Total number of trials."""
         return int(self.total.sum())
 
     def gathered(self) -> Answers:
-        """Return them with one row a level."""
+        """Merge rows with the same level."""
         levels, place = np.unique(self.levels, return_inverse=True)
         correct, total = (np.bincount(place, one).astype(float) for one in (self.correct, self.total))
         return Answers(levels, correct, total)
 
 
 def make_answers(levels: ArrayLike, correct: ArrayLike, total: ArrayLike) -> Answers:
-    """Check answers and put them in order; rows without trials are left out.
+    """Validate responses and sort them by level; rows without trials are dropped.
 
     Raises
     ------
     ConfigurationError
-        If there are none, or a row cannot be.
+        If there are no trials, or a row is invalid.
     """
     columns = [_column(name, values) for name, values in (("levels", levels), ("correct", correct), ("total", total))]
     if len({len(column) for column in columns}) != 1:
@@ -88,12 +88,12 @@ def _column(name: str, values: ArrayLike) -> Array:
 
 
 def positive(name: str, values: Sequence[float] | Array) -> Array:
-    """Return numbers, checked that each is greater than 0.
+    """Return numbers after validating that each is greater than 0.
 
     Raises
     ------
     ConfigurationError
-        If one is not.
+        If a number is not greater than 0.
     """
     column = _column(name, values)
     if (column <= 0.0).any():

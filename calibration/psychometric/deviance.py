@@ -1,7 +1,8 @@
-"""How well a fitted function describes the answers: its deviance, against that of answers which it draws itself.
+"""Goodness of fit of a psychometric function: deviance compared with simulated responses.
 
-Answers are too few a level for the chi-squared distribution, so the p value is that of a simulation in which every
-drawn set is fitted anew (Wichmann and Hill 2001, Percept. Psychophys. 63, 1293-1313).
+The number of responses per level is too small for the chi-squared distribution. The p value is therefore based on a
+simulation in which every simulated data set is fitted again (Wichmann and Hill 2001, Percept. Psychophys. 63,
+1293-1313).
 """
 
 from __future__ import annotations
@@ -18,23 +19,26 @@ Array = NDArray[np.float64]
 
 SIMULATED = 1000
 SEED = 20061
-"""Drawn sets, and the seed of the draws: the same answers have the same p value."""
+"""Number of simulated data sets, and seed of the simulation, which makes p values reproducible."""
 
 _RATES = 6
-"""How many lapses are tried."""
+"""Number of lapse rates in the grid."""
 
 _LEAST = 1e-6
-"""Thresholds and widths that are less likely than this are not tried: the best one of a drawn set is near."""
+"""Relative density below which thresholds and widths are not tried.
+
+Fits of simulated data are close to the original one.
+"""
 
 
 def deviance_of(posterior: Posterior, answers: Answers) -> float:
-    """Return the deviance of gathered answers from the best function of the grid on which p values are found."""
+    """Return the deviance of the responses from the best function on the grid used for p values."""
     gathered = answers.gathered()
     return float(_deviances(posterior, gathered, gathered.correct[None])[0])
 
 
 def deviance_p_of(posterior: Posterior, answers: Answers) -> float:
-    """Return how often drawn answers deviate at least as much: (1 + that many)/(1 + drawn sets)."""
+    """Return the p value of the deviance, (1 + number of larger deviances)/(1 + number of simulations)."""
     gathered = answers.gathered()
     threshold, width, (lapse, guess, _) = posterior.best
     positions = posterior.shape.position(gathered.levels)
@@ -46,7 +50,7 @@ def deviance_p_of(posterior: Posterior, answers: Answers) -> float:
 
 
 def _deviances(posterior: Posterior, answers: Answers, correct: Array) -> Array:
-    """Return the deviances of several sets of right answers (sets, levels) at the same levels."""
+    """Return the deviances of several sets of correct responses (sets, levels) at the same levels."""
     shape, prior, box = posterior.shape, posterior.prior, posterior.box
     tables = make_tables(shape, answers.levels, prior, box, posterior.thresholds, posterior.widths, _RATES)
     likely = posterior.plane > _LEAST * posterior.plane.max()

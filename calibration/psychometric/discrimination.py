@@ -1,7 +1,7 @@
-"""What discrimination experiments report: just noticeable differences, points of subjective equality, Weber fractions.
+"""Results of discrimination experiments: JND, PSE, Weber fraction, order bias.
 
-A just noticeable difference means little without the proportion at which it was read off: 0.95 to 1.47 times that at
-75 % are usual. Each function therefore asks for it.
+A just noticeable difference (JND) is meaningful only with the proportion at which it is defined: values between 0.95
+and 1.47 times that at 75 % are common. Therefore each function requires the proportion.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from haptics.errors import ConfigurationError
 
 
 def pse(fit: PsychometricFit, probability: float = USUAL_PROBABILITY, kind: Kind = "median") -> Estimate:
-    """Return the point of subjective equality: where the comparison is called more in half of the trials.
+    """Return the point of subjective equality, where half of the responses are "the comparison is more".
 
     Parameters
     ----------
     fit : PsychometricFit
-        Of answers "the comparison is more" at levels with sign or at values, with guess ``lapse``, ``free`` or 0.
+        Fit of responses "the comparison is more" at signed levels or at values, with guess ``lapse``, ``free`` or 0.
     probability, kind
-        As of `PsychometricFit.threshold`.
+        As in `PsychometricFit.threshold`.
     """
     _needs_both_sides(fit, "A point of subjective equality")
     return fit.threshold(0.5, probability, kind)
@@ -36,18 +36,19 @@ def pse(fit: PsychometricFit, probability: float = USUAL_PROBABILITY, kind: Kind
 def jnd(
     fit: PsychometricFit, proportion: float, probability: float = USUAL_PROBABILITY, kind: Kind = "median"
 ) -> Estimate:
-    """Return the just noticeable difference at a stated proportion of correct answers.
+    """Return the just noticeable difference at a given proportion of correct responses.
 
-    With a known guess (levels are increments): the level at which so many are correct. With answers "the comparison is
-    more" (guess ``lapse``, ``free`` or 0): how far from the point of subjective equality so many answers are that.
+    With a known guess rate (levels are increments), it is the level at which this proportion is correct. With responses
+    "the comparison is more" (guess ``lapse``, ``free`` or 0), it is the distance from the point of subjective equality
+    at which this proportion of responses is "more".
 
     Parameters
     ----------
     fit : PsychometricFit
     proportion : float
-        Such as 0.75; between 1/2 and 1 for answers "the comparison is more".
+        Proportion such as 0.75; between 1/2 and 1 for responses "the comparison is more".
     probability, kind
-        As of `PsychometricFit.threshold`.
+        As in `PsychometricFit.threshold`.
     """
     if fit.posterior.prior.floor > 0.0:
         return fit.threshold(proportion, probability, kind)
@@ -67,16 +68,16 @@ def weber_fraction(
     probability: float = USUAL_PROBABILITY,
     kind: Kind = "median",
 ) -> Estimate:
-    """Return the just noticeable difference at a stated proportion over the reference.
+    """Return the just noticeable difference at a given proportion, divided by the reference.
 
     Parameters
     ----------
     fit : PsychometricFit
-        Whose levels have the unit of the reference.
+        Fit with levels in the unit of the reference.
     reference : float or Estimate
-        Greater than 0. The interval of an estimate, such as of a reference as it was felt, is propagated.
+        Reference, greater than 0. The interval of an estimate, such as a perceived reference, is propagated.
     proportion, probability, kind
-        As of `jnd`.
+        As in `jnd`.
     """
     if isinstance(reference, Estimate):
         return jnd(fit, proportion, probability, kind).over(reference)
@@ -87,17 +88,18 @@ def weber_fraction(
 
 @dataclass(frozen=True)
 class OrderBias:
-    """What the order of two intervals does to the answers.
+    """Effect of the order of two intervals on the responses.
 
     Attributes
     ----------
     level : Estimate
-        How much more the stimulus of the second interval seems than the same one in the first, in units of the level.
+        Perceived excess of a stimulus in the second interval over the same stimulus in the first, in units of the
+        level.
     preference : Estimate
-        Share of the answers "second" with as many comparisons first as second, less 1/2.
+        Proportion of responses "second" minus 1/2, for equally frequent orders of the comparison.
     fit : PsychometricFit
-        Of the answers "second is more" at the increments of the second over the first: its differences are without
-        this bias.
+        Fit of the responses "second is more" to the increment of the second interval over the first. Its differences
+        are free of this bias.
     """
 
     level: Estimate
@@ -113,10 +115,10 @@ def order_bias(
     lapse_prior: RatePrior | float = LAPSES,
     probability: float = USUAL_PROBABILITY,
 ) -> OrderBias:
-    """Return the order bias of trials with two intervals, from answers by which interval the comparison was in.
+    """Estimate the order bias of two-interval trials from responses and comparison intervals.
 
-    The increment of the second interval over the first is the level where the comparison is second, and minus the level
-    where it is first; the point of subjective equality of "second is more" is then minus the bias (Garcia-Perez and
+    The increment of the second interval over the first is the level if the comparison is second, and minus the level if
+    it is first; the point of subjective equality of "second is more" is then minus the bias (Garcia-Perez and
     Alcala-Quintana 2011, Front. Psychol. 2:96; difference model without a guessing region).
 
     Parameters
@@ -126,9 +128,9 @@ def order_bias(
     comparison_interval : (n,) array-like of 1 and 2
     correct : (n,) array-like of bool
     lapse_prior
-        As of `fit_psychometric`.
+        As in `fit_psychometric`.
     probability : float
-        Of the intervals.
+        Probability of the intervals.
 
     Raises
     ------
@@ -149,7 +151,7 @@ def order_bias(
 
 
 def _preference(second: np.ndarray, said_second: np.ndarray, probability: float) -> Estimate:
-    """Return the mean of the shares of "second" in the two orders, less 1/2: levels weigh alike in both."""
+    """Return the mean proportion of "second" over the two orders minus 1/2, with equal levels in both."""
     from calibration.psychometric.signal_detection import rate_grid
 
     shares = [rate_grid(int(said_second[which].sum()), int(which.sum())) for which in (second, ~second)]
@@ -167,15 +169,15 @@ def _needs_both_sides(fit: PsychometricFit, what: str) -> None:
 
 @dataclass(frozen=True)
 class ImpedanceDifferences:
-    """What is just told of an impedance that is moved to and fro.
+    """Just noticeable differences of an impedance in oscillating motion.
 
-    Fu and others (TU Delft 2018) found that a change of the frequency response H = K - M w^2 + i B w is told by its
-    size against that of H, whichever part it is in: where |dH| = c |H|.
+    Fu et al. (TU Delft 2018) found that a change dH of the frequency response H = K - M w^2 + i B w is just noticeable
+    if |dH| = c |H|, whichever part of H changes.
 
     Attributes
     ----------
     stiffness, damping, mass : float
-        Each alone being changed [N/m], [N s/m], [kg].
+        Just noticeable change of each parameter alone [N/m], [N s/m], [kg].
     """
 
     stiffness: float
@@ -186,21 +188,21 @@ class ImpedanceDifferences:
 def impedance_differences(
     stiffness: float, damping: float, mass: float, frequency: float, fraction: float
 ) -> ImpedanceDifferences:
-    """Return the differences that are just told.
+    """Return the just noticeable differences of an impedance.
 
     Parameters
     ----------
     stiffness, damping, mass : float
-        The reference [N/m], [N s/m], [kg], at least 0 and not all of them 0.
+        Reference [N/m], [N s/m], [kg], at least 0 and not all of them 0.
     frequency : float
-        Of the motion [Hz], greater than 0.
+        Frequency of the motion [Hz], greater than 0.
     fraction : float
-        Of |H|, the Weber fraction of the force of a motion that is prescribed, greater than 0.
+        Just noticeable fraction of |H|, greater than 0: the Weber fraction of force for a prescribed motion.
 
     Raises
     ------
     ConfigurationError
-        If a value cannot be.
+        If a value is out of range.
     """
     values = {"stiffness": stiffness, "damping": damping, "mass": mass}
     for name, value in values.items():

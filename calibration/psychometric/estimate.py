@@ -1,4 +1,4 @@
-"""An estimate: a number with its credible interval, or a bound where the data do not hold a number."""
+"""Estimate with a credible interval, or a bound if the data do not determine a value."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ Bound = Literal["", "above", "below"]
 Kind = Literal["median", "mean", "map"]
 
 USUAL_PROBABILITY = 0.95
-"""Of an interval, where nothing else is asked for."""
+"""Default probability of intervals."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number with its interval: ``low <= value <= high`` always holds.
+    """Estimate with its interval; ``low <= value <= high`` always holds.
 
     Attributes
     ----------
     value : float
-        The estimate; where `bound` is not empty, the value that it lies above or below.
+        Estimate; the bound itself if `bound` is not empty.
     low, high : float
-        Ends of the interval; infinite where the data do not limit it on that side.
+        Ends of the interval; infinite if the data do not limit it on that side.
     probability : float
-        Of the interval.
+        Probability of the interval.
     bound : str
-        ``above`` or ``below`` where the data say no more than that it lies above or below `value`; otherwise empty.
+        ``above`` or ``below`` if the data only show that the quantity is above or below `value`; otherwise empty.
     """
 
     value: float
@@ -43,20 +43,20 @@ class Estimate:
     bound: Bound = ""
 
     def scaled(self, factor: float) -> Estimate:
-        """Return `factor` times this, for a factor greater than 0."""
+        """Return the estimate multiplied by `factor`, which must be greater than 0."""
         return replace(self, value=self.value * factor, low=self.low * factor, high=self.high * factor)
 
     def negated(self) -> Estimate:
-        """Return minus this."""
+        """Return the negated estimate."""
         opposite: dict[Bound, Bound] = {"": "", "above": "below", "below": "above"}
         return Estimate(-self.value, -self.high, -self.low, self.probability, opposite[self.bound])
 
     def transformed(self, function: Any) -> Estimate:
-        """Return an increasing function of this, such as ``math.exp``."""
+        """Return an increasing function of the estimate, such as ``math.exp``."""
         return replace(self, value=function(self.value), low=function(self.low), high=function(self.high))
 
     def over(self, divisor: Estimate) -> Estimate:
-        """Return the ratio of this to an independent positive estimate, with both intervals propagated.
+        """Return the ratio to an independent positive estimate, with both intervals propagated.
 
         The distances of the ends on a logarithmic scale are added in quadrature (first-order propagation of errors).
         """
@@ -67,13 +67,13 @@ class Estimate:
         return replace(self, value=value, low=value * math.exp(-down), high=high)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it for JSON: infinite ends become None."""
+        """Return the estimate for JSON; infinite ends become None."""
         numbers = {name: getattr(self, name) for name in ("value", "low", "high")}
         finite = {name: number if math.isfinite(number) else None for name, number in numbers.items()}
         return {**finite, "probability": self.probability, "bound": self.bound}
 
     def text(self, form: str = ".3g", scale: float = 1.0) -> str:
-        """Return it in words, ``0.12 (0.09 to 0.16)``; a bound as ``more than 0.4 (0.3 to inf)``."""
+        """Format the estimate as ``0.12 (0.09 to 0.16)``; a bound as ``more than 0.4 (0.3 to inf)``."""
         value, low, high = (format(number * scale, form) for number in (self.value, self.low, self.high))
         prefix = {"": "", "above": "more than ", "below": "less than "}[self.bound]
         return f"{prefix}{value} ({low} to {high})"
@@ -84,12 +84,12 @@ def _log_ratio(larger: float, smaller: float) -> float:
 
 
 def checked_probability(value: float, name: str = "probability") -> float:
-    """Return a probability strictly between 0 and 1.
+    """Validate a probability strictly between 0 and 1 and return it.
 
     Raises
     ------
     ConfigurationError
-        If it is not.
+        If it is out of range.
     """
     if not 0.0 < value < 1.0:
         raise ConfigurationError(f"{name} = {value!r}: must be greater than 0 and less than 1, such as 0.75.")
@@ -97,9 +97,9 @@ def checked_probability(value: float, name: str = "probability") -> float:
 
 
 def weighted_quantiles(values: Array, mass: Array, probabilities: Iterable[float]) -> Array:
-    """Return quantiles of weighted values; equal values count as one, and in between is interpolated.
+    """Return interpolated quantiles of weighted values; equal values are merged.
 
-    The distribution is taken as spread evenly about each value, so that half of a value's own mass lies below it.
+    The mass of each value is spread evenly about it, so that half of it is below the value.
     """
     distinct, place = np.unique(values.ravel(), return_inverse=True)
     masses = np.bincount(place.ravel(), mass.ravel())
@@ -108,14 +108,14 @@ def weighted_quantiles(values: Array, mass: Array, probabilities: Iterable[float
 
 
 def interval_of(values: Array, mass: Array, probability: float, kind: Kind = "median") -> Estimate:
-    """Return the estimate of a weighted quantity with its equal-tailed interval, widened to hold the estimate.
+    """Return the estimate of a weighted quantity with an equal-tailed interval that includes it.
 
     Parameters
     ----------
     values, mass : arrays
-        The quantity in each cell of a posterior, and the mass of the cell.
+        Quantity in each cell of a posterior, and mass of the cell.
     probability : float
-        Of the interval.
+        Probability of the interval.
     kind : str
         ``median``, ``mean``, or ``map``: the value in the cell of largest mass.
     """
@@ -130,9 +130,10 @@ def interval_of(values: Array, mass: Array, probability: float, kind: Kind = "me
 
 
 def proportion(count: int, total: int, probability: float = USUAL_PROBABILITY) -> Estimate:
-    """Return a proportion with its interval from Jeffreys' prior, Beta(1/2, 1/2) (Brown, Cai and DasGupta 2001).
+    """Return a proportion with the interval of Jeffreys' prior, Beta(1/2, 1/2).
 
-    As recommended there, the interval reaches 0 when nothing was counted, and 1 when everything was.
+    Brown, Cai and DasGupta 2001. As recommended there, the interval includes 0 for a count of 0, and 1 for a count of
+    `total`.
     """
     from scipy.special import betaincinv
 

@@ -1,4 +1,4 @@
-"""Fit psychometric functions: thresholds at any stated proportion, slope, lapses, goodness of fit, the curve."""
+"""Fit of psychometric functions: thresholds, slope, lapses, goodness of fit, curve."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ CURVE_LEVELS = 121
 
 @dataclass(frozen=True)
 class Curve:
-    """A fitted function with its credible band.
+    """Fitted function with its credible band.
 
     Attributes
     ----------
     levels, middle, low, high : (n,) float arrays
-        Level, posterior mean of the proportion, and the ends of its equal-tailed interval.
+        Level, posterior mean of the proportion, and ends of its equal-tailed interval.
     """
 
     levels: Array
@@ -41,19 +41,19 @@ class Curve:
 
 @dataclass(frozen=True)
 class PsychometricFit:
-    """A fitted psychometric function.
+    """Fitted psychometric function.
 
-    Estimates are medians of the posterior unless another kind is asked for: ``mean``, or ``map``, the largest joint
-    density. On a logarithmic scale the mean is that of the logarithm.
+    Estimates are posterior medians unless another kind is requested: ``mean``, or ``map``, the largest joint density.
+    On a logarithmic scale the mean is the mean of the logarithm.
 
     Attributes
     ----------
     answers : Answers
-        What was fitted.
+        Fitted responses.
     posterior : Posterior
-        On its grid.
+        Posterior on its grid.
     notes : tuple of str
-        Where the data do not limit a parameter, in sentences.
+        Warnings about parameters that the data do not limit, in sentences.
     """
 
     answers: Answers
@@ -61,17 +61,17 @@ class PsychometricFit:
     notes: tuple[str, ...]
 
     def threshold(self, proportion: float, probability: float = USUAL_PROBABILITY, kind: Kind = "median") -> Estimate:
-        """Return the level at which a stated proportion is reached by an observer who does not lapse.
+        """Return the level at which an observer without lapses reaches a given proportion.
 
-        It is where guess + (1 - guess) F is `proportion`; where the guess is not known beforehand (``lapse``,
-        ``free``), where F is. Outside the tested levels it is a bound, not a number.
+        It is the level where guess + (1 - guess) F equals `proportion`, or where F does if the guess rate is not known
+        in advance (``lapse``, ``free``). Outside the tested levels the result is a bound.
 
         Parameters
         ----------
         proportion : float
-            Such as 0.75, greater than the guess.
+            Proportion such as 0.75, greater than the guess rate.
         probability : float
-            Of the interval.
+            Probability of the interval.
         kind : str
             ``median``, ``mean`` or ``map``.
         """
@@ -80,12 +80,12 @@ class PsychometricFit:
         return self._bounded(found).transformed(self.posterior.shape.level)
 
     def share(self, proportion: float) -> float:
-        """Return F at a stated proportion.
+        """Return F at a given proportion.
 
         Raises
         ------
         ConfigurationError
-            If it is not reached: it must be greater than what is guessed.
+            If the proportion is not greater than the guess rate.
         """
         floor = self.posterior.prior.floor
         if not floor < proportion < 1.0:
@@ -95,7 +95,7 @@ class PsychometricFit:
         return (proportion - floor) / (1.0 - floor)
 
     def _bounded(self, found: Estimate) -> Estimate:
-        """Return an estimate of u that says so where it is outside the tested levels, or without an end."""
+        """Return an estimate of u, converted to a bound or an open interval outside the tested levels."""
         box = self.posterior.box
         low = -math.inf if found.low <= box.flat[0] else found.low
         high = math.inf if found.high >= box.flat[1] else found.high
@@ -107,20 +107,20 @@ class PsychometricFit:
 
     @cached_property
     def width(self) -> Estimate:
-        """From F = 5 % to 95 %, in units of the level, or of its natural logarithm."""
+        """Width from F = 5 % to 95 %, in units of the level or of its natural logarithm."""
         values = np.broadcast_to(self.posterior.widths, self.posterior.plane.shape)
         return self.posterior.of_plane(values, USUAL_PROBABILITY, "median")
 
     @cached_property
     def slope(self) -> Estimate:
-        """dF/du where F = 1/2: per unit of the level, or of its natural logarithm."""
+        """Slope dF/du at F = 1/2, per unit of the level or of its natural logarithm."""
         steep = self.posterior.shape.steepness
         values = np.broadcast_to(steep / self.posterior.widths, self.posterior.plane.shape)
         return self.posterior.of_plane(values, USUAL_PROBABILITY, "median")
 
     @cached_property
     def exponent(self) -> Estimate | None:
-        """Exponent b of ``weibull`` and ``dprime``; None for the others."""
+        """Exponent b of ``weibull`` and ``dprime``; None for other shapes."""
         shape = self.posterior.shape
         if shape.name not in {"weibull", "dprime"}:
             return None
@@ -129,31 +129,31 @@ class PsychometricFit:
 
     @cached_property
     def lapse(self) -> Estimate:
-        """Share of trials answered without regard to the stimulus: 1 minus the upper asymptote."""
+        """Lapse rate, the proportion of responses independent of the stimulus: 1 minus the upper asymptote."""
         return self.posterior.of_rate(0, USUAL_PROBABILITY, "mean")
 
     @cached_property
     def guess(self) -> Estimate:
-        """Proportion without any stimulus: the lower asymptote."""
+        """Guess rate, the proportion without a stimulus: the lower asymptote."""
         return self.posterior.of_rate(1, USUAL_PROBABILITY, "mean")
 
     @cached_property
     def overdispersion(self) -> Estimate:
-        """eta: 0 where answers are binomial, towards 1 where proportions vary freely between rows."""
+        """Overdispersion eta: 0 for binomial responses, towards 1 if proportions vary freely between rows."""
         return self.posterior.of_rate(2, USUAL_PROBABILITY, "mean")
 
     @cached_property
     def deviance(self) -> float:
-        """Twice the log likelihood ratio of the proportions themselves to the best function."""
+        """Twice the log likelihood ratio of the saturated model to the best function."""
         return deviance_of(self.posterior, self.answers)
 
     @cached_property
     def deviance_p(self) -> float:
-        """How often answers of the fitted function itself have a deviance at least as large, of 1000 drawn sets."""
+        """Return the p value of the deviance, from 1000 data sets simulated with the fitted function."""
         return deviance_p_of(self.posterior, self.answers)
 
     def curve(self, levels: ArrayLike | None = None, probability: float = USUAL_PROBABILITY) -> Curve:
-        """Return the function with its band, by default over the tested levels and a little beyond."""
+        """Return the function with its band, by default over a range slightly wider than the tested levels."""
         shown = self._usual_levels() if levels is None else np.atleast_1d(np.asarray(levels, dtype=float))
         below, mean = self.posterior.predictions(self.posterior.shape.position(shown))
         tail, centres = 0.5 * (1.0 - checked_probability(probability)), np.arange(below.shape[1]) + 0.5
@@ -168,7 +168,7 @@ class PsychometricFit:
         return np.array([self.posterior.shape.level(u) for u in np.linspace(*ends, CURVE_LEVELS)])
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what was found, for JSON."""
+        """Return the results for JSON."""
         shape, prior = self.posterior.shape, self.posterior.prior
         exponent = {} if self.exponent is None else {"exponent": self.exponent.as_dict()}
         return {
@@ -199,31 +199,32 @@ def fit_psychometric(
     width_prior: WidthPrior | None = None,
     overdispersion: bool = False,
 ) -> PsychometricFit:
-    """Fit a psychometric function to numbers of right answers, by its posterior on a grid.
+    """Fit a psychometric function to numbers of correct responses by its posterior on a grid.
 
     Parameters
     ----------
     levels, correct, total : (n,) array-likes
-        Level, right answers (or "yes", or "the comparison is more"), answers. A level may occur in several rows; with
-        `overdispersion` each row is a block. On a logarithmic scale levels must not be negative; 0 is no stimulus.
+        Level, number of correct responses (or "yes", or "the comparison is more"), number of responses. A level may
+        occur in several rows; with `overdispersion` each row is a block. On a logarithmic scale levels must not be
+        negative; 0 means no stimulus.
     guess : float, ``lapse`` or ``free``
-        Proportion without any stimulus: 1/2 in two intervals. ``lapse``: the lower asymptote is as far from 0 as the
-        upper one from 1 (levels with sign). ``free``: it is found (yes or no).
+        Proportion without a stimulus: 1/2 in two intervals. ``lapse``: the lower asymptote equals the lapse rate
+        (signed levels). ``free``: it is estimated (yes or no).
     shape : str
         ``phi``, ``logistic``, ``weibull`` or ``dprime`` (`calibration.psychometric.shapes`).
     scale : str
         ``linear`` or ``log``; ``weibull`` and ``dprime`` are always sigmoids of the logarithm.
     lapse_prior : RatePrior or float
-        What is assumed of the lapses, or the rate that they have.
+        Prior of the lapse rate, or its fixed value.
     width_prior : WidthPrior, optional
-        What is assumed of the width; by default by the scale and the range of the levels.
+        Prior of the width; by default derived from the scale and the range of the levels.
     overdispersion : bool
         Whether proportions may vary between rows (beta-binomial).
 
     Raises
     ------
     ConfigurationError
-        If the answers cannot be, or something is asked for that there is not.
+        If the responses are invalid, or an option is unknown.
     """
     sigmoid = make_shape(shape, scale)
     answers = make_answers(levels, correct, total)

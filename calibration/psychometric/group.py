@@ -1,4 +1,4 @@
-"""Estimates over participants: the geometric mean with its interval, and how much people differ."""
+"""Estimates over participants: geometric mean with its interval, and variation between participants."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from haptics.errors import ConfigurationError
 
 @dataclass(frozen=True)
 class Group:
-    """An estimate over participants.
+    """Estimate over participants.
 
     Attributes
     ----------
     mean : Estimate
         Geometric mean, with the interval of Student's t on the logarithms.
     cv : float
-        Coefficient of variation of the participants' estimates, sqrt(exp(s^2) - 1) of the logarithms' deviation s; not
-        a number for one participant.
+        Coefficient of variation of the participants' estimates, sqrt(exp(s^2) - 1) with the standard deviation s of the
+        logarithms; nan for one participant.
     cv_between : float
-        The same without what the estimates themselves vary, which their intervals tell; 0 where these explain it all.
+        The same without the variance of the estimates themselves, as given by their intervals; 0 if that explains all.
     count : int
-        Participants whose estimate is a number.
+        Number of participants with a value.
     bounds : int
-        Participants of whom only a bound is known, who are left out.
+        Number of participants with only a bound, who are excluded.
     """
 
     mean: Estimate
@@ -46,14 +46,14 @@ def group_estimate(estimates: Sequence[Estimate], probability: float = USUAL_PRO
     Parameters
     ----------
     estimates : sequence of Estimate
-        One a participant. Bounds are left out and counted.
+        One per participant. Bounds are excluded and counted.
     probability : float
-        Of the interval.
+        Probability of the interval.
 
     Raises
     ------
     ConfigurationError
-        If no participant has a number.
+        If no participant has a value.
     """
     known = [one for one in estimates if not one.bound]
     if not known:
@@ -66,7 +66,7 @@ def group_estimate(estimates: Sequence[Estimate], probability: float = USUAL_PRO
 
 
 def mean_and_spread(values: Sequence[float], probability: float = USUAL_PROBABILITY) -> tuple[Estimate, Estimate]:
-    """Return the mean of normal values and their standard deviation, with the intervals of t and of chi squared.
+    """Return mean and standard deviation of normal values, with t and chi-squared intervals.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def _exp(x: float) -> float:
 
 
 def _own_variance(one: Estimate) -> float:
-    """Return the variance of the logarithm of an estimate that its interval tells, as if normal; 0 for an open one."""
+    """Return the variance of the logarithm of an estimate from its interval, assumed normal; 0 if open."""
     from scipy.special import ndtri
 
     if one.low <= 0.0 or math.isinf(one.high):

@@ -1,4 +1,4 @@
-"""The Spearman-Karber mean: a threshold without a model, as a check of the fitted one."""
+"""Spearman-Karber mean: a model-free threshold, to check the fitted one."""
 
 from __future__ import annotations
 
@@ -25,27 +25,28 @@ def spearman_karber(
     scale: str = "linear",
     probability: float = USUAL_PROBABILITY,
 ) -> Estimate:
-    """Return the mean of the distribution that the proportions sketch: for a symmetric function, where F = 1/2.
+    """Return the mean of the distribution that the proportions define.
 
-    Proportions are corrected for guessing, made to rise (pooling adjacent violators) and, where they do not run from 0
-    to 1, completed by one more level at either end (Miller and Ulrich 2001, Percept. Psychophys. 63, 1399-1420). The
-    interval is that of 1000 sets drawn from the rising proportions, with a fixed seed. Lapses pull the mean upwards.
+    For a symmetric function, F = 1/2 there. Proportions are corrected for guessing, made monotonic (pooling adjacent
+    violators) and, if they do not span 0 to 1, completed by one more level at either end (Miller and Ulrich 2001,
+    Percept. Psychophys. 63, 1399-1420). The interval is based on 1000 data sets simulated from the monotonic
+    proportions with a fixed seed. Lapses bias the mean upwards.
 
     Parameters
     ----------
     levels, correct, total
-        As of `fit_psychometric`; at least two levels.
+        As in `fit_psychometric`; at least two levels.
     guess : float
         Proportion without a stimulus.
     scale : str
         ``log``: the geometric mean.
     probability : float
-        Of the interval.
+        Probability of the interval.
 
     Raises
     ------
     ConfigurationError
-        If the answers cannot be, or are at fewer than two levels.
+        If the responses are invalid, or at fewer than two levels.
     """
     answers = make_answers(levels, correct, total).gathered()
     if scale == "log":
@@ -75,7 +76,7 @@ def _mean(at: Array, rising: Array, guess: float) -> float:
 
 
 def _rising(proportions: Array, weights: Array) -> Array:
-    """Return the nearest proportions that do not fall (pool adjacent violators)."""
+    """Return the nearest non-decreasing proportions (pool adjacent violators)."""
     pools: list[tuple[float, float, int]] = []
     for share, weight in zip(proportions, weights, strict=True):
         mean, total, count = float(share), float(weight), 1

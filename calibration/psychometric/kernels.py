@@ -22,12 +22,15 @@ from haptics.jit import kernel
 Array = NDArray[np.float64]
 
 SMALLEST = 1e-12
-"""Probabilities stay this far from 0 and 1: one impossible answer makes a parameter improbable, never not a number."""
+"""Minimum distance of probabilities from 0 and 1.
+
+A response that is impossible under some parameters then makes them improbable instead of giving nan.
+"""
 
 _ROOT_HALF = math.sqrt(0.5)
 _LOG_2 = math.log(2.0)
 _FARTHEST = 700.0
-"""Beyond exp of this there is no float."""
+"""Maximum argument of exp in double precision."""
 
 
 @kernel
@@ -56,7 +59,7 @@ def log_beta(a: float, b: float) -> float:
 
 @kernel
 def log_answers(p: float, right: float, wrong: float, overdispersion: float) -> float:
-    """Return the logarithm of the probability of so many right and wrong answers, without the binomial coefficient.
+    """Return the log probability of right and wrong responses, without the binomial coefficient.
 
     With an overdispersion eta above 0 the proportion itself varies between blocks: it follows Beta(p v, (1 - p) v) with
     v = 1/eta^2 - 1 (beta-binomial; Schuett et al. 2016).
@@ -80,9 +83,9 @@ def add_log_likelihood(
     widths: Array,
     nuisances: Array,
 ) -> None:
-    """Add the log likelihood of all answers to `total` (thresholds, widths, nuisances).
+    """Add the log likelihood of all responses to `total` (thresholds, widths, nuisances).
 
-    `nuisances` (k, 3) has lapse, guess and overdispersion of each of k combinations.
+    `nuisances` (k, 3) contains lapse rate, guess rate and overdispersion of each of k combinations.
     """
     for i in range(len(thresholds)):
         for j in range(len(widths)):
@@ -104,9 +107,9 @@ def fill_tables(
     widths: Array,
     nuisances: Array,
 ) -> None:
-    """Fill the logarithms of the probabilities of a right and a wrong answer (levels, cells).
+    """Fill the log probabilities of a right and a wrong response (levels, cells).
 
-    Cells are numbered as in `add_log_likelihood`, the nuisances running fastest.
+    Cells are numbered as in `add_log_likelihood`, with the nuisances varying fastest.
     """
     count = len(nuisances)
     for row in range(len(positions)):
@@ -123,7 +126,7 @@ def fill_tables(
 
 @kernel
 def add_from_tables(total: Array, log_right: Array, log_wrong: Array, right: Array, wrong: Array) -> None:
-    """Add the log likelihood of answers to `total` (cells), by the tables of `fill_tables`."""
+    """Add the log likelihood of responses to `total` (cells), from the tables of `fill_tables`."""
     for row in range(len(right)):
         if right[row] != 0.0:
             for cell in range(len(total)):
@@ -156,7 +159,7 @@ def predicted(
     nuisances: Array,
     mass: Array,
 ) -> None:
-    """Fill for each position the posterior distribution of P in even bins (positions, bins), and its mean."""
+    """Compute the posterior distribution of P in even bins (positions, bins), and its mean."""
     bins = histogram.shape[1]
     for row in range(len(positions)):
         for i in range(len(thresholds)):

@@ -1,4 +1,4 @@
-"""Magnitude estimation: the exponent of Stevens' power law from numbers that people gave to stimuli."""
+"""Magnitude estimation: exponent of Stevens' power law from participants' numerical estimates."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Magnitude:
-    """A fitted power law: estimate = factor times stimulus^exponent.
+    """Fitted power law: estimate = factor times stimulus^exponent.
 
     Attributes
     ----------
     exponent, factor : Estimate
-        Over participants where there are several, otherwise over the answers of the one.
+        Over participants, or over the responses of a single participant.
     levels, means : (n,) float arrays
-        Stimuli, and geometric means of the normalised estimates there.
+        Stimuli, and geometric means of the normalised estimates.
     exponents : dict
-        Of each participant.
+        Exponent of each participant.
     normalised : (rows,) float array
-        The estimates after modulus equalisation, in the order in which they were given.
+        Estimates after modulus equalisation, in their original order.
     """
 
     exponent: Estimate
@@ -48,25 +48,25 @@ def magnitude_exponent(
 ) -> Magnitude:
     """Fit a power law to magnitude estimates with a free modulus.
 
-    Each participant's numbers are divided by their geometric mean and multiplied by that of all (modulus equalisation:
-    Lane, Catania and Stevens 1961, J. Acoust. Soc. Am. 33, 160-167; Gescheider 1997, Psychophysics, ch. 11), so that
-    the size of the numbers one likes does not count. Exponents are least-squares slopes of the logarithms, one a
-    participant; their mean has the interval of Student's t over participants. For one participant it is that of the
-    regression.
+    Each participant's numbers are divided by their geometric mean and multiplied by the overall geometric mean (modulus
+    equalisation: Lane, Catania and Stevens 1961, J. Acoust. Soc. Am. 33, 160-167; Gescheider 1997, Psychophysics, ch.
+    11), which removes individual preferences for large or small numbers. Exponents are least-squares slopes of the
+    logarithms, one per participant; their mean has the interval of Student's t over participants. For one participant,
+    the interval of the regression is used.
 
     Parameters
     ----------
     stimuli, estimates : (n,) array-likes
-        Level and number given in each trial, greater than 0.
+        Level and response in each trial, greater than 0.
     participants : sequence, optional
-        Who gave it; by default one.
+        Participant of each trial; by default a single one.
     probability : float
-        Of the intervals.
+        Probability of the intervals.
 
     Raises
     ------
     ConfigurationError
-        If a number has no logarithm, or somebody judged fewer than two different stimuli.
+        If a number has no logarithm, or a participant judged fewer than two different stimuli.
     """
     x = np.log(positive("stimuli", np.atleast_1d(np.asarray(stimuli, dtype=float))))
     y = np.log(positive("estimates", np.atleast_1d(np.asarray(estimates, dtype=float))))
@@ -95,7 +95,7 @@ def magnitude_exponent(
 
 
 def mean_with_interval(values: Sequence[float], probability: float) -> Estimate:
-    """Return the mean of independent values with the interval of Student's t; without ends for a single one."""
+    """Return the mean of independent values with the interval of Student's t; infinite for a single value."""
     from scipy.special import stdtrit
 
     mean, count = float(np.mean(values)), len(values)

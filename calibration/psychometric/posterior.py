@@ -1,4 +1,4 @@
-"""The posterior of a psychometric function on a grid: first a coarse one, then a fine one where it counts."""
+"""Posterior of a psychometric function on a coarse grid, then on a fine one in the relevant region."""
 
 from __future__ import annotations
 
@@ -17,34 +17,39 @@ from calibration.psychometric.shapes import Shape
 Array = NDArray[np.float64]
 
 COARSE = (41, 21, 8)
-"""Thresholds, widths and rates of the first grid, which only finds the region."""
+"""Numbers of thresholds, widths and rates of the coarse grid, which only locates the region."""
 
 FINE = (61, 31, 9)
-"""Of the grid that is reported: its steps are a tenth of the interval, and what is between them is interpolated."""
+"""Numbers of grid points of the reported posterior.
+
+Steps are a tenth of the interval, with interpolation between them.
+"""
 
 _PRESSING = 0.05
-"""A marginal density that is still this share of its largest at an end presses against it. Of the slope, whose prior is
-normal, it is less than this by itself."""
+"""Relative marginal density at the end of a grid above which the grid limits the posterior.
+
+The density of the slope alone, whose prior is normal, is below this value.
+"""
 
 _NEGLIGIBLE = 1e-5
 _SMALL = 0.4
-"""A grid of which the posterior fills less than this is made once more, in there."""
+"""The grid is recomputed in a smaller region if the posterior fills less than this fraction of it."""
 
 
 @dataclass(frozen=True)
 class Posterior:
-    """Masses of the cells of a grid of parameters.
+    """Posterior masses on a grid of parameters.
 
     Attributes
     ----------
     shape, prior, box
-        The function, and what was assumed beforehand.
+        Function, prior, and region of the parameters.
     thresholds, widths : (m,) and (w,) float arrays
-        As u: levels or logarithms of levels.
+        Grid in units of u: levels or logarithms of levels.
     nuisances : (k, 3) float array
-        Lapse, guess and overdispersion.
+        Lapse rate, guess rate and overdispersion.
     mass : (m, w, k) float array
-        Together 1.
+        Masses with sum 1.
     """
 
     shape: Shape
@@ -57,17 +62,17 @@ class Posterior:
 
     @cached_property
     def plane(self) -> Array:
-        """Masses of thresholds and widths (m, w)."""
+        """Marginal masses of thresholds and widths (m, w)."""
         return np.asarray(self.mass.sum(axis=2))
 
     @cached_property
     def best(self) -> tuple[float, float, Array]:
-        """Threshold, width and nuisances (3,) of the cell of the largest mass."""
+        """Threshold, width and nuisances (3,) of the cell with the largest mass."""
         i, j, k = np.unravel_index(int(np.argmax(self.mass)), self.mass.shape)
         return float(self.thresholds[i]), float(self.widths[j]), self.nuisances[k]
 
     def of_plane(self, values: Array, probability: float, kind: Kind) -> Estimate:
-        """Return the estimate of a quantity (m, w) of threshold and width."""
+        """Return the estimate of a quantity (m, w) that depends on threshold and width."""
         found = interval_of(values, self.plane, probability, "median" if kind == "map" else kind)
         if kind != "map":
             return found
@@ -76,17 +81,17 @@ class Posterior:
         return Estimate(value, min(found.low, value), max(found.high, value), probability)
 
     def of_rate(self, column: int, probability: float, kind: Kind) -> Estimate:
-        """Return the estimate of the lapse (0), guess (1) or overdispersion (2)."""
+        """Return the estimate of the lapse rate (0), guess rate (1) or overdispersion (2)."""
         return interval_of(self.nuisances[:, column], self.mass.sum(axis=(0, 1)), probability, kind)
 
     def positions_at(self, share: float) -> Array:
-        """Return u where F has the value `share`, for each threshold and width (m, w)."""
+        """Return u at which F equals `share`, for each threshold and width (m, w)."""
         return np.asarray(self.thresholds[:, None] + self.shape.reach(share) * self.widths)
 
     def predictions(self, positions: Array, bins: int = 2000) -> tuple[Array, Array]:
         """Return the cumulative posterior distribution of P at the positions (n, bins) and its mean (n,)."""
         histogram, mean = np.zeros((len(positions), bins)), np.zeros(len(positions))
-        keep = self.mass.sum(axis=2) > 1e-7  # of 1900 pairs; the others move no drawn line
+        keep = self.mass.sum(axis=2) > 1e-7  # negligible cells do not affect the plotted lines
         rows, columns = np.flatnonzero(keep.any(axis=1)), np.flatnonzero(keep.any(axis=0))
         mass = self.mass[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
         predicted(
@@ -103,7 +108,7 @@ class Posterior:
 
 
 def find_posterior(shape: Shape, answers: Answers, prior: Prior) -> tuple[Posterior, list[str]]:
-    """Return the posterior, and in sentences where it presses against the end of what was considered."""
+    """Return the posterior, and warnings about parameters at the end of their ranges."""
     positions = shape.position(answers.levels)
     box = make_box(shape, positions, prior.width)
     ends = (*box.thresholds, *box.log_widths)
@@ -118,13 +123,13 @@ def find_posterior(shape: Shape, answers: Answers, prior: Prior) -> tuple[Poster
 
 
 def _region(found: Posterior) -> tuple[float, float, float, float]:
-    """Return the ends of thresholds and log widths between which nearly all of a posterior is."""
+    """Return the ranges of threshold and log width that contain nearly all of a posterior."""
     by_width = span_of(np.log(found.widths), found.plane.sum(axis=0))
     return (*span_of(found.thresholds, found.plane.sum(axis=1)), *by_width)
 
 
 def _lapses_within(coarse: Posterior) -> tuple[float, float] | None:
-    """Return between which lapses nearly all of a posterior is, a cell wider; None where they are fixed."""
+    """Return the range of lapse rates with nearly all of a posterior; None if the rate is fixed."""
     if not isinstance(coarse.prior.lapse, RatePrior):
         return None
     edges = coarse.prior.lapse.edges(COARSE[2])

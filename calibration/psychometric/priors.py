@@ -1,4 +1,4 @@
-"""What is assumed of a psychometric function before the answers, and the grid of parameters that follows from it."""
+"""Priors of a psychometric function, and the resulting grid of parameters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 Guess = float | Literal["lapse", "free"]
 
 _DENSER = 1.7
-"""The cells of a rate that is usually small are narrower near 0 by this power."""
+"""Power that makes the cells of a usually small rate narrower near 0."""
 
 _OVERDISPERSION = (1.0, 10.0)
 """Beta prior of the overdispersion, as in psignifit (Schuett et al. 2016)."""
@@ -25,12 +25,12 @@ _OVERDISPERSION = (1.0, 10.0)
 
 @dataclass(frozen=True)
 class RatePrior:
-    """A Beta(a, b) prior, cut off at a limit, of a small rate: of lapses, or of guesses where they are free.
+    """Beta(a, b) prior of a small rate, truncated at a limit: of lapses, or of free guesses.
 
     Attributes
     ----------
     a, b : float
-        Of the beta distribution.
+        Parameters of the beta distribution.
     limit : float
         Largest value considered.
     """
@@ -51,7 +51,7 @@ class RatePrior:
         return np.asarray(self.limit * np.linspace(0.0, 1.0, count + 1) ** _DENSER)
 
     def cells(self, edges: Array) -> tuple[Array, Array]:
-        """Return the means of the cells between `edges` and the masses in them, together 1."""
+        """Return the means of the cells between `edges` and their masses, with sum 1."""
         from scipy.special import betainc
 
         below, first = betainc(self.a, self.b, edges), betainc(self.a + 1.0, self.b, edges)
@@ -62,12 +62,12 @@ class RatePrior:
 
 @dataclass(frozen=True)
 class WidthPrior:
-    """A log-normal prior of the width.
+    """Log-normal prior of the width.
 
     Attributes
     ----------
     median : float
-        In units of u: the logarithm of the level, or the level.
+        Median in units of u: the level, or its logarithm.
     spread : float
         Standard deviation of the logarithm of the width.
     """
@@ -81,44 +81,51 @@ class WidthPrior:
 
 
 LAPSES = RatePrior(1.0, 25.0, 0.3)
-"""Of lapses, where nothing else is said: mean 4 %, largest density at none."""
+"""Default prior of the lapse rate: mean 4 %, with the largest density at 0."""
 
 GUESSES = RatePrior(1.0, 4.0, 0.6)
-"""Of "yes" without a stimulus, where guesses are free."""
+"""Prior of the rate of "yes" without a stimulus, for free guesses."""
 
 _LOG_WIDTH = WidthPrior(2.95, 0.6)
-"""On a logarithmic scale: exponents of ``dprime`` about 1.15, and 0.4 to 3.2 within 1.7 spreads. With 1.3 the intervals
-of short staircases hold the truth of noise of one size, exponent 1, in 93 % only; with 1 thresholds are 4 % too low."""
+"""Default prior on a logarithmic scale.
+
+Exponents of ``dprime`` are about 1.15, and 0.4 to 3.2 within 1.7 spreads. With a median exponent of 1.3, intervals from
+short staircases of an observer with constant noise (exponent 1) have a coverage of only 93 %; with 1, thresholds are 4
+% too low.
+"""
 
 _LINEAR_WIDTH = WidthPrior(1.0, 0.9)
-"""On a linear scale, in ranges of the levels."""
+"""Default prior on a linear scale, in ranges of the levels."""
 
 _REACH = 2.6
-"""The grid of widths reaches this many spreads to either side."""
+"""Half range of the grid of log widths, in spreads."""
 
 _FLAT, _WHOLE = 0.5, 1.0
-"""The prior of the threshold is flat this many ranges beyond the levels and has fallen to 0 after this many more than
-that half: nobody chooses levels all of which are far off (as in psignifit)."""
+"""Distances beyond the levels at which the prior of the threshold begins to fall and reaches 0.
+
+The unit is the range of the levels. The prior assumes that levels are not all chosen far off the threshold (as in
+psignifit).
+"""
 
 _LEAST_RANGE = math.log(2.0)
-"""On a logarithmic scale."""
+"""Minimum range of the levels on a logarithmic scale."""
 
 
 @dataclass(frozen=True)
 class Prior:
-    """All that is assumed beforehand.
+    """Priors of all parameters.
 
     Attributes
     ----------
     guess : float, ``lapse`` or ``free``
-        Proportion correct without any stimulus (1/2 in two intervals); ``lapse``: as large as the lapses (both ends of
-        a function of signed levels); ``free``: to be found (yes or no).
+        Proportion correct without a stimulus (1/2 in two intervals); ``lapse``: equal to the lapse rate (both ends of a
+        function of signed levels); ``free``: estimated (yes or no).
     lapse : RatePrior or float
-        Prior of the lapses, or what they are.
+        Prior of the lapse rate, or its fixed value.
     width : WidthPrior or None
-        None: by the scale and the range of the levels.
+        None: derived from the scale and the range of the levels.
     overdispersed : bool
-        Whether proportions may vary between rows more than binomial ones do.
+        Whether proportions may vary between rows more than binomial ones.
     """
 
     guess: Guess
@@ -137,13 +144,13 @@ class Prior:
 
     @property
     def floor(self) -> float:
-        """What is subtracted from a stated proportion: what is guessed, where that is known beforehand."""
+        """Known guess rate, which is subtracted from a given proportion; 0 if not known in advance."""
         return 0.0 if isinstance(self.guess, str) else float(self.guess)
 
     def nuisances(self, count: int, lapses_within: tuple[float, float] | None = None) -> tuple[Array, Array]:
-        """Return combinations of lapse, guess and overdispersion (k, 3), and the logarithms of their masses (k,).
+        """Return combinations of lapse, guess and overdispersion (k, 3), and their log masses (k,).
 
-        Each rate has `count` cells; those of the lapses can be limited to an interval.
+        Each rate has `count` cells; the cells of the lapse rate can be limited to an interval.
         """
         if not isinstance(self.lapse, RatePrior):
             lapses, lapse_mass = _fixed(self.lapse)
@@ -168,16 +175,16 @@ def _fixed(value: float) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class Box:
-    """The region of thresholds and widths that is considered before the answers.
+    """Region of thresholds and widths that the prior permits.
 
     Attributes
     ----------
     lowest, highest : float
-        Levels that were tested, as u; levels of 0 on a logarithmic scale do not count.
+        Range of the tested levels in units of u, without levels of 0 on a logarithmic scale.
     extent : float
-        How far apart they are, or what is taken for it.
+        Length of the range, or a substitute if it is too small.
     width : WidthPrior
-        In units of u.
+        Prior of the width in units of u.
     """
 
     lowest: float
@@ -187,22 +194,22 @@ class Box:
 
     @property
     def thresholds(self) -> tuple[float, float]:
-        """Ends of the grid of thresholds, as u."""
+        """Ends of the grid of thresholds, in units of u."""
         return self.lowest - _WHOLE * self.extent, self.highest + _WHOLE * self.extent
 
     @property
     def flat(self) -> tuple[float, float]:
-        """Where the prior of the threshold is flat, as u; beyond, it is the prior that limits the threshold."""
+        """Range of u in which the prior of the threshold is flat; beyond it the prior limits the threshold."""
         return self.lowest - _FLAT * self.extent, self.highest + _FLAT * self.extent
 
     @property
     def log_widths(self) -> tuple[float, float]:
-        """Ends of the grid of the logarithms of widths."""
+        """Ends of the grid of log widths."""
         centre, reach = math.log(self.width.median), _REACH * self.width.spread
         return centre - reach, centre + reach
 
     def log_prior(self, thresholds: Array, widths: Array) -> Array:
-        """Return the logarithm of the prior density (thresholds, widths), of the threshold and of the log width."""
+        """Return the log prior density (thresholds, widths) of threshold and log width."""
         outside = np.maximum(self.lowest - thresholds, thresholds - self.highest) / self.extent
         fall = np.clip((outside - _FLAT) / (_WHOLE - _FLAT), 0.0, 1.0)
         soft = np.log(np.maximum(0.5 + 0.5 * np.cos(np.pi * fall), 1e-6))
@@ -226,7 +233,7 @@ def make_box(shape: Shape, positions: Array, width: WidthPrior | None) -> Box:
 
 
 def span_of(values: Array, mass: Array, kept: float = 1e-5) -> tuple[float, float]:
-    """Return where all but the share `kept` at either end of a marginal distribution is, two steps wider."""
+    """Return the range of a marginal distribution without a fraction `kept` at each end, plus two steps."""
     step = 2.0 * float(values[1] - values[0])
     low, high = weighted_quantiles(values, mass, (kept, 1.0 - kept))
     return max(float(values[0]), float(low) - step), min(float(values[-1]), float(high) + step)

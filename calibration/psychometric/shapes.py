@@ -1,7 +1,8 @@
-"""Psychometric functions: P = guess + (1 - guess - lapse) F((u - threshold)/width), u the level or its logarithm.
+"""Psychometric functions P = guess + (1 - guess - lapse) F((u - threshold)/width).
 
-F is one of four sigmoids. Each is scaled alike, so that their parameters can be compared: F = 1/2 at the threshold, and
-it rises from 5 to 95 % within one width (as in psignifit: Schuett, Harmeling, Macke and Wichmann 2016).
+u is the level or its logarithm. F is one of four sigmoids with a common scaling, so that their parameters can be
+compared: F = 1/2 at the threshold, and F rises from 5 to 95 % within one width (as in psignifit: Schuett, Harmeling,
+Macke and Wichmann 2016).
 """
 
 from __future__ import annotations
@@ -24,8 +25,10 @@ ScaleName = Literal["linear", "log"]
 PHI, LOGISTIC, WEIBULL, DPRIME = range(4)
 
 SHAPES: dict[str, int] = {"phi": PHI, "logistic": LOGISTIC, "weibull": WEIBULL, "dprime": DPRIME}
-"""``phi``: the normal distribution function. ``weibull``: 1 - exp(-(x/a)^b). ``dprime``: 2 Phi((x/a)^b) - 1, which with
-guess 1/2 is the proportion correct in two intervals where d' grows as level^b; b = 1 is an observer of constant noise.
+"""Sigmoids by name.
+
+``phi``: the normal distribution function. ``weibull``: 1 - exp(-(x/a)^b). ``dprime``: 2 Phi((x/a)^b) - 1, which with
+guess 1/2 is the proportion correct in two intervals if d' grows as level^b; b = 1 is an observer with constant noise.
 """
 
 SCALES = ("linear", "log")
@@ -33,31 +36,31 @@ SCALES = ("linear", "log")
 _NORMAL = NormalDist()
 
 _LARGEST_LOG = 700.0
-"""Of a float."""
+"""Largest logarithm of a float."""
 
 HALF_DPRIME = _NORMAL.inv_cdf(0.75)
-"""(x/a)^b at F = 1/2."""
+"""Value of (x/a)^b at F = 1/2."""
 
 PHI_SPAN = 2.0 * _NORMAL.inv_cdf(0.95)
 LOGISTIC_SPAN = 2.0 * math.log(19.0)
 WEIBULL_SPAN = math.log(math.log(0.05) / math.log(0.95))
 DPRIME_SPAN = math.log(_NORMAL.inv_cdf(0.975) / _NORMAL.inv_cdf(0.525))
-"""How far apart F = 0.05 and F = 0.95 are in the plain variable of each sigmoid."""
+"""Distance between F = 0.05 and F = 0.95 in the standard variable of each sigmoid."""
 
 _SPANS = (PHI_SPAN, LOGISTIC_SPAN, WEIBULL_SPAN, DPRIME_SPAN)
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A sigmoid on a scale of levels.
+    """Sigmoid on a scale of levels.
 
     Attributes
     ----------
     name : str
         ``phi``, ``logistic``, ``weibull`` or ``dprime``.
     scale : str
-        ``linear`` or ``log``: on what the sigmoid is. A Weibull function of the level and the ``dprime`` function are
-        sigmoids of its logarithm, whichever is asked for.
+        Argument of the sigmoid: ``linear`` for the level or ``log`` for its logarithm. A Weibull function of the level
+        and the ``dprime`` function are always sigmoids of the logarithm.
     """
 
     name: ShapeName
@@ -65,16 +68,16 @@ class Shape:
 
     @property
     def code(self) -> int:
-        """Its number for kernels."""
+        """Number of the sigmoid in kernels."""
         return SHAPES[self.name]
 
     @property
     def exponent_span(self) -> float:
-        """What the width has to be divided into to give the exponent b of ``weibull`` and ``dprime``."""
+        """Product of the width and the exponent b of ``weibull`` and ``dprime``."""
         return _SPANS[self.code]
 
     def position(self, levels: Array) -> Array:
-        """Return u: the levels or their logarithms; a level of 0 is at minus infinity there."""
+        """Return u: the levels or their logarithms, minus infinity for a level of 0."""
         if self.scale == "linear":
             return levels
         with np.errstate(divide="ignore"):
@@ -87,7 +90,7 @@ class Shape:
         return math.exp(position) if position < _LARGEST_LOG else math.inf
 
     def reach(self, share: float) -> float:
-        """Return (u - threshold)/width at which F has the value `share`: the inverse of F."""
+        """Return (u - threshold)/width at which F equals `share`: the inverse of F."""
         share = checked_probability(share, "proportion, without what is guessed,")
         if self.code == PHI:
             return _NORMAL.inv_cdf(share) / PHI_SPAN
@@ -99,7 +102,7 @@ class Shape:
 
     @property
     def steepness(self) -> float:
-        """Return dF/du at the threshold, times the width."""
+        """Slope dF/du at the threshold, times the width."""
         if self.code == PHI:
             return PHI_SPAN / math.sqrt(2.0 * math.pi)
         if self.code == LOGISTIC:
@@ -115,7 +118,7 @@ def make_shape(name: str, scale: str) -> Shape:
     Raises
     ------
     ConfigurationError
-        If there is none of that name, or no such scale.
+        If the name or the scale is unknown.
     """
     if name not in SHAPES:
         raise ConfigurationError(f"shape = {name!r}: must be one of {', '.join(SHAPES)}.")

@@ -1,7 +1,7 @@
 """Detectability d' and criterion from hits and false alarms, with intervals.
 
-Rates have the posterior Beta(count + 1/2, others + 1/2) of Jeffreys' prior; the intervals are those of the pair of
-independent rates, so a rate of 0 or 1 gives a large but finite d' and an honest, wide interval. Formulas: Macmillan and
+Rates have the posterior Beta(count + 1/2, others + 1/2) of Jeffreys' prior. Intervals are based on the pair of
+independent rates, so that a rate of 0 or 1 gives a large but finite d' with a wide interval. Formulas: Macmillan and
 Creelman 2005, Detection Theory, 2nd ed., chapters 1, 2, 7 and 9.
 """
 
@@ -21,22 +21,22 @@ Array = NDArray[np.float64]
 Task = Literal["yes-no", "2afc", "same-different"]
 
 _POINTS = 200
-"""Of each rate's posterior: equally probable ones."""
+"""Number of equally probable points of each rate's posterior."""
 
 _LARGEST = 12.0
-"""d' beyond which no finite number of trials tells anything."""
+"""Maximum d' that a realistic number of trials can distinguish."""
 
 
 @dataclass(frozen=True)
 class Detectability:
-    """d' and criterion.
+    """Detectability and criterion.
 
     Attributes
     ----------
     d_prime : Estimate
         Distance of the stimuli in standard deviations of one presentation.
     criterion : Estimate
-        Towards "no" ("first", "same") where it is greater than 0 [standard deviations].
+        Bias towards "no" ("first", "same") if greater than 0 [standard deviations].
     """
 
     d_prime: Estimate
@@ -57,20 +57,20 @@ def detectability(
     Parameters
     ----------
     hits, misses : int
-        Answers to the signal: "yes" and "no"; of two intervals, "second" and "first" with the signal in the second;
+        Responses to the signal: "yes" and "no"; in two intervals, "second" and "first" with the signal in the second;
         "different" and "same" to different pairs.
     false_alarms, correct_rejections : int
-        The same answers without the signal; with the signal in the first; to equal pairs.
+        The same responses without the signal; with the signal in the first; to equal pairs.
     task : str
-        ``yes-no``, ``2afc`` or ``same-different`` (the differencing rule: pairs seem different where their difference
-        exceeds a criterion, which is the criterion given back).
+        ``yes-no``, ``2afc`` or ``same-different`` (differencing rule: pairs seem different if their difference exceeds
+        a criterion, which is returned).
     probability : float
-        Of the intervals.
+        Probability of the intervals.
 
     Raises
     ------
     ConfigurationError
-        If a count cannot be, or one of the stimuli was never shown.
+        If a count is invalid, or one of the stimuli was never presented.
     """
     if task not in _RULES:
         raise ConfigurationError(f"task = {task!r}: must be one of {', '.join(_RULES)}.")
@@ -82,17 +82,17 @@ def detectability(
 
 
 def d_prime(hits: int, misses: int, false_alarms: int, correct_rejections: int, *, task: Task = "yes-no") -> Estimate:
-    """Return d' alone (`detectability`)."""
+    """Return d' (see `detectability`)."""
     return detectability(hits, misses, false_alarms, correct_rejections, task=task).d_prime
 
 
 def criterion(hits: int, misses: int, false_alarms: int, correct_rejections: int, *, task: Task = "yes-no") -> Estimate:
-    """Return the criterion alone (`detectability`)."""
+    """Return the criterion (see `detectability`)."""
     return detectability(hits, misses, false_alarms, correct_rejections, task=task).criterion
 
 
 def rate_grid(count: int, total: int) -> Array:
-    """Return equally probable values of a rate after `count` of `total` (Jeffreys' prior)."""
+    """Return equally probable values of a rate given `count` of `total` (Jeffreys' prior)."""
     from scipy.special import betaincinv
 
     if total <= 0 or not 0 <= count <= total:
@@ -113,12 +113,15 @@ def _yes_no(hit: Array, false_alarm: Array) -> tuple[Array, Array]:
 
 
 def _two_intervals(hit: Array, false_alarm: Array) -> tuple[Array, Array]:
-    """Return d' = (z(H) - z(F))/sqrt(2): the difference of two presentations has twice the variance."""
+    """Return d' = (z(H) - z(F))/sqrt(2): a difference of two presentations has twice the variance."""
     return (_z(hit) - _z(false_alarm)) / np.sqrt(2.0), -0.5 * (_z(hit) + _z(false_alarm))
 
 
 def _same_different(hit: Array, false_alarm: Array) -> tuple[Array, Array]:
-    """Solve F = 2 Phi(-k/sqrt(2)) for k and H = Phi((d'-k)/sqrt(2)) + Phi((-d'-k)/sqrt(2)) for d', by bisection."""
+    """Solve for the criterion k and d' by bisection.
+
+    F = 2 Phi(-k/sqrt(2)) and H = Phi((d'-k)/sqrt(2)) + Phi((-d'-k)/sqrt(2)).
+    """
     from scipy.special import ndtr
 
     k = -np.sqrt(2.0) * _z(0.5 * false_alarm)

@@ -1,7 +1,7 @@
-"""Tables of log probabilities, with which the same levels are fitted many times at a fraction of the cost.
+"""Tables of log probabilities for many fast fits at the same levels.
 
-One fit of 10 000 cells to seven levels takes about 0.2 ms. The grid spans all that is considered beforehand; a single
-session is better fitted with `fit_psychometric`, whose grid adapts to it.
+One fit of 10 000 cells to seven levels takes about 0.2 ms. The grid spans the whole prior region; single sessions are
+better fitted with `fit_psychometric`, whose grid adapts to the data.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from haptics.errors import ConfigurationError
 Array = NDArray[np.float64]
 
 USUAL_GRID = (81, 31, 4)
-"""Thresholds, widths, lapses: 10 044 cells."""
+"""Numbers of thresholds, widths and lapse rates: 10 044 cells."""
 
 
 @dataclass(frozen=True)
 class Tables:
-    """Log probabilities of right and wrong answers at fixed levels for each cell of a grid.
+    """Log probabilities of right and wrong responses at fixed levels for each cell of a grid.
 
     Attributes
     ----------
     shape, prior, box
-        The function, and what is assumed beforehand.
+        Function, prior, and region of the parameters.
     levels : (n,) float array
-        In the order in which answers are given.
+        Levels, in the order of the responses.
     thresholds, widths : float arrays
-        As u.
+        Grid in units of u.
     log_prior : (cells,) float array
     log_right, log_wrong : (n, cells) float arrays
     """
@@ -56,7 +56,7 @@ class Tables:
         Parameters
         ----------
         correct, total : (n,) array-likes
-            Right answers and answers at each of the levels; a total of 0 costs nothing.
+            Number of right responses and of responses at each level; levels with a total of 0 are skipped.
         """
         right = np.asarray(correct, dtype=float)
         wrong = np.asarray(total, dtype=float) - right
@@ -82,7 +82,7 @@ class Tables:
         probability: float = USUAL_PROBABILITY,
         kind: Kind = "median",
     ) -> Estimate:
-        """Return the level at which a stated proportion is reached, as `PsychometricFit.threshold`; never a bound."""
+        """Return the level at which a proportion is reached, as `PsychometricFit.threshold`; never a bound."""
         if proportion not in self._reached:
             share = (proportion - self.prior.floor) / (1.0 - self.prior.floor)
             self._reached[proportion] = self.thresholds[:, None] + self.shape.reach(share) * self.widths
@@ -93,7 +93,7 @@ class Tables:
 def make_tables(
     shape: Shape, levels: Array, prior: Prior, box: Box, thresholds: Array, widths: Array, rates: int
 ) -> Tables:
-    """Return the tables of a function at levels on a grid of thresholds and widths, and of so many lapses."""
+    """Return tables for levels on a grid of thresholds, widths and `rates` lapse rates."""
     nuisances, log_mass = prior.nuisances(rates)
     cells = len(thresholds) * len(widths) * len(nuisances)
     log_right, log_wrong = np.empty((len(levels), cells)), np.empty((len(levels), cells))
@@ -111,7 +111,7 @@ def psychometric_tables(
     lapse_prior: RatePrior | float = LAPSES,
     width_prior: WidthPrior | None = None,
 ) -> Tables:
-    """Return tables to fit answers at these levels many times; parameters as of `fit_psychometric`."""
+    """Return tables for many fits at these levels; parameters as in `fit_psychometric`."""
     sigmoid, column = make_shape(shape, scale), np.atleast_1d(np.asarray(levels, dtype=float))
     if not np.isfinite(column).all() or (sigmoid.scale == "log" and (column < 0.0).any()):
         raise ConfigurationError("levels: must be finite numbers, and not negative on a logarithmic scale.")

@@ -1,4 +1,4 @@
-"""The position servo of an arm: how late, how fast and how well damped it follows its reference."""
+"""Identification of the position servo of an arm: delay, bandwidth and damping."""
 
 from calibration.servo.motion import Excitation, measure_servo
 from calibration.servo.response import Response, ServoFit, fit_servo

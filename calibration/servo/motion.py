@@ -1,9 +1,10 @@
-"""Moving the end effector of an arm to and fro along each axis, with a sum of sines on top, to see how it follows.
+"""Back-and-forth motion of an end effector with a superposed multisine, for servo identification.
 
-The strokes have a constant speed, and the sines half of it at most: the arm never turns back while it is measured.
-Coulomb friction is then a constant force, which no sine sees; an arm that stops and starts again follows small motions
-badly, whatever its servo is like. The slowest sines move it by some millimetres, the fastest by some micrometres: all
-have the same speed. Their phases are those of Schroeder 1970, with which the sum has no high peaks.
+The strokes have constant speed, and the sines at most half of it, so that the velocity never changes sign during the
+measurement. Coulomb friction is then a constant force that does not affect the sines. An arm that stops and starts
+again would follow small motions badly with any servo. The slowest sines have amplitudes of some millimetres, the
+fastest of some micrometres: all have the same speed. Their phases follow Schroeder 1970, which avoids high peaks of the
+sum.
 """
 
 from __future__ import annotations
@@ -32,26 +33,26 @@ from haptics.settings import bounded, check, documented
 Array = NDArray[np.float64]
 
 LINES = (1, 2, 3, 5, 7, 10, 14, 19, 25, 32)
-"""Frequencies, as multiples of the lowest one."""
+"""Frequencies as multiples of the lowest one."""
 
 AXES = ("x", "y")
 _LABEL = "servo"
 _RAMP, _SETTLING = 0.15, 0.15
-"""Stroke and sines take so long to come and to go, and the arm so long to forget how they came [s]."""
+"""Durations of the fade-in and fade-out of stroke and sines, and of the decay of transients [s]."""
 _SHARE = 0.5
-"""Largest speed of the sines, as a part of that of the stroke."""
+"""Maximum speed of the sines relative to the stroke."""
 _ASTRAY = 0.03
-"""An end effector farther from where it should be does not follow [m]."""
+"""Maximum following error of the end effector [m]."""
 _ROOM = 0.6
-"""Part of the half of the workspace that is used."""
+"""Fraction of the half workspace that is used."""
 _SMOOTH_PEAK = 1.875
-"""Largest slope of a ramp of fifth order from 0 to 1 in unit time."""
+"""Maximum slope of a fifth-order ramp from 0 to 1 in unit time."""
 
 
 @documented
 @dataclass(frozen=True)
 class Excitation:
-    """How the arm is moved."""
+    """Settings of the motion."""
 
     lowest: float = bounded(
         2.0, minimum=0.5, maximum=10.0, unit="Hz", doc="lowest frequency of the sines; the highest is 32 times it"
@@ -67,29 +68,29 @@ class Excitation:
 
     @property
     def frequencies(self) -> Array:
-        """Of the sines [Hz]."""
+        """Frequencies of the sines [Hz]."""
         return self.lowest * np.array(LINES, dtype=np.float64)
 
     @property
     def measured(self) -> float:
-        """How long a stroke is measured [s]."""
+        """Measured duration of a stroke [s]."""
         return self.cycles / self.lowest
 
 
 @dataclass(frozen=True)
 class MeasuredServo:
-    """What was measured of an arm.
+    """Result of the measurement of an arm.
 
     Attributes
     ----------
     fit : ServoFit
-        The servo.
+        Identified servo.
     age : float
-        How old samples were when the ticks took them, on average [s].
+        Mean age of the samples at their ticks [s].
     delay : float
-        From taking a sample to the reference computed from it, as `haptics.device.DeviceSpec.delay` [s].
+        Delay from a sample to the effect of the reference computed from it, as `haptics.device.DeviceSpec.delay` [s].
     source : Source
-        The recording.
+        Recording.
     """
 
     fit: ServoFit
@@ -98,7 +99,7 @@ class MeasuredServo:
 
     @property
     def delay(self) -> float:
-        """From taking a sample to the reference computed from it [s]."""
+        """Delay from a sample to the effect of the reference computed from it [s]."""
         return max(self.age + self.fit.lag, 0.0)
 
 
@@ -109,27 +110,27 @@ def measure_servo(
     facts: dict[str, Any] | None = None,
     progress: Callable[[float], None] = lambda seconds: None,
 ) -> MeasuredServo:
-    """Move an arm along both axes and return how its servo follows.
+    """Move an arm along both axes and identify its servo.
 
     Parameters
     ----------
     mover : Mover
-        An arm, nobody's hand on it.
+        Arm, with no hand on its handle.
     excitation : Excitation
-        How it is moved.
+        Settings of the motion.
     folder : Path
-        The recording, which does not exist yet.
+        Folder of the recording; must not exist.
     facts : dict, optional
-        What the recording is to say besides.
+        Additional metadata of the recording.
     progress : callable
-        Gets the time that has gone by [s].
+        Callback with the elapsed time [s].
 
     Raises
     ------
     ConfigurationError
-        If the device is no arm, or the recording was interrupted.
+        If the device is not an arm, or the recording was interrupted.
     HapticError
-        As of `calibration.motions.drive`; also if it does not follow. What was recorded stays.
+        As in `calibration.motions.drive`; also if it does not follow. The recording is kept.
     """
     require_reference(mover.spec)
     procedure = motions(excitation, mover.spec, mover.period)
@@ -138,13 +139,13 @@ def measure_servo(
 
 
 def require_reference(spec: DeviceSpec) -> None:
-    """Raise `ConfigurationError` unless the device follows a position reference."""
+    """Raise `ConfigurationError` unless the device accepts position references."""
     if spec.causality is not Causality.ADMITTANCE:
         raise ConfigurationError(f"{spec.name} is told forces: it has no position servo to identify.")
 
 
 def motions(excitation: Excitation, spec: DeviceSpec, period: float) -> Procedure:
-    """Give the motions: hold, and along each axis go to the start and make the strokes."""
+    """Yield the motions: hold, and for each axis the motion to the start and the strokes."""
     lower, upper = np.array(spec.workspace_min), np.array(spec.workspace_max)
     along = path(excitation, spec, period)
     move = functools.partial(Motion, Causality.ADMITTANCE, bound=spec.max_speed, max_error=_ASTRAY, period=period)
@@ -156,9 +157,10 @@ def motions(excitation: Excitation, spec: DeviceSpec, period: float) -> Procedur
 
 
 def path(excitation: Excitation, spec: DeviceSpec, period: float) -> Array:
-    """Return where along an axis the end effector is to be, from the middle, at each tick [m].
+    """Return the reference along an axis from the middle at each tick [m].
 
-    The arm stays within the part of its largest speed and acceleration that `excitation` says, and in its workspace.
+    The motion stays within the workspace and within the fraction of the arm's maximum speed and acceleration in
+    `excitation`.
     """
     time: Array = period * np.arange(round(_stroke_time(excitation) / period), dtype=np.float64)
     duration = period * len(time)
@@ -178,7 +180,7 @@ def path(excitation: Excitation, spec: DeviceSpec, period: float) -> Array:
 
 
 def _sines(excitation: Excitation, time: Array) -> Array:
-    """Return the sum of sines of equal speeds."""
+    """Return the sum of sines with equal speeds."""
     frequencies = excitation.frequencies
     number = np.arange(len(frequencies))
     phases = -np.pi * number * (number + 1) / len(frequencies)
@@ -187,23 +189,23 @@ def _sines(excitation: Excitation, time: Array) -> Array:
 
 
 def _smooth(part: Array) -> Array:
-    """Return a ramp from 0 to 1 without a corner in its slope."""
+    """Return a ramp from 0 to 1 with a continuous slope."""
     inside = np.clip(part, 0.0, 1.0)
     return np.asarray(inside**3 * (10.0 - 15.0 * inside + 6.0 * inside * inside))
 
 
 def _stroke_time(excitation: Excitation) -> float:
-    """Return how long a stroke takes [s]."""
+    """Return the duration of a stroke [s]."""
     return 2.0 * _RAMP + _SETTLING + excitation.measured
 
 
 def servo_of(recording: Recording, excitation: Excitation, *, knows_velocity: bool) -> MeasuredServo:
-    """Return how the servo of the arm in a recording of these motions follows.
+    """Identify the servo of the arm from a recording of these motions.
 
     Raises
     ------
     ConfigurationError
-        If it was interrupted before both axes had been moved.
+        If it was interrupted before both axes were moved.
     """
     period = 1.0 / float(recording.metadata["rate_hz"])
     rows = {label.partition(" ")[2]: rows for label, rows in rows_of(recording) if label.startswith(_LABEL)}
@@ -213,10 +215,10 @@ def servo_of(recording: Recording, excitation: Excitation, *, knows_velocity: bo
     for number, axis in enumerate(AXES):
         for kept in _strokes(rows[axis], excitation, period):
             tick = kept["tick"] * period
-            # the reference gets to a command one period after the tick that gave it
+            # the reference takes effect one period after the tick that computed it
             commanded = tick + period, np.array(kept["command"][:, number])
             taken = tick + kept["period_error"] - kept["sample_age"]
-            first = np.concatenate(([True], np.diff(taken) > 0.0))  # of ticks with the same sample
+            first = np.concatenate(([True], np.diff(taken) > 0.0))  # drop ticks that repeat a sample
             sampled = taken[first], np.array(kept["position"][first, number])
             responses.append(Response.of(excitation.frequencies, commanded, sampled))
             ages.append(float(np.mean(kept["sample_age"])))
@@ -225,12 +227,12 @@ def servo_of(recording: Recording, excitation: Excitation, *, knows_velocity: bo
 
 
 def _strokes(rows: Rows, excitation: Excitation, period: float) -> Iterator[Rows]:
-    """Give for each stroke the rows at constant speed whose samples can be used.
+    """Yield for each stroke the rows at constant speed with valid samples.
 
     Raises
     ------
     ConfigurationError
-        If they are fewer than half.
+        If fewer than half of the samples are valid.
     """
     begun = rows["tick"] - rows["tick"][0]
     whole, measured = round(_stroke_time(excitation) / period), round(excitation.measured / period)

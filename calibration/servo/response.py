@@ -1,13 +1,13 @@
-r"""Frequency response of an arm to its reference, and the second-order servo with a delay that it is closest to.
+r"""Frequency response of an arm to its reference, and fit of a second-order servo with a delay.
 
-The servo is that of `haptics.design.loops.PositionServo`,
+The servo model is `haptics.design.loops.PositionServo`,
 
 .. math::
     H(s) = \frac{2 z w s\,\sigma + w^2}{s^2 + 2 z w s + w^2}\,e^{-s\tau},
 
-in which :math:`\sigma` is 1 where the servo is told the velocity of its reference, and 0 where it is not. Position and
-reference are each fitted with sines of the frequencies that were commanded, by least squares, at the instants at which
-they were sampled: nothing is assumed of the times between samples. The ratio of their amplitudes is H.
+in which :math:`\sigma` is 1 if the servo receives the velocity of its reference, and 0 otherwise. Position and
+reference are each fitted with sines of the commanded frequencies by least squares, at the instants at which they were
+sampled; the samples need not be evenly spaced. The ratio of their amplitudes is H.
 """
 
 from __future__ import annotations
@@ -26,33 +26,33 @@ Array = NDArray[np.float64]
 Spectrum = NDArray[np.complex128]
 
 _STARTS = [(frequency, ratio) for frequency in (3.0, 8.0, 20.0, 50.0) for ratio in (0.4, 1.0, 2.0)]
-"""Where the search begins: natural frequency [Hz] and damping ratio."""
+"""Start values: natural frequency [Hz] and damping ratio."""
 
 _BOUNDS = [math.log(0.05), math.log(0.01), 0.0], [math.log(2000.0), math.log(100.0), 0.5]
-"""Of the search: logarithms of the natural frequency [Hz] and of the damping ratio, and the lag [s], never negative."""
+"""Bounds of the search: logarithms of natural frequency [Hz] and damping ratio, and lag [s]."""
 
 _MODEL_ERROR = 0.02
-"""No arm is such a servo to more than this part of H: friction and gears see to that."""
+"""Initial model error relative to H; friction and gears deviate from such a servo."""
 
 _ROUNDING = 1e-9
-"""No response is known better."""
+"""Minimum error of a response."""
 
 _POOR = 0.15
-"""Where so much of H is left on average, an arm is no such servo."""
+"""Mean relative residual of H above which an arm is not such a servo."""
 
 
 @dataclass(frozen=True, eq=False)
 class Response:
-    """Response of one axis.
+    """Frequency response of one axis.
 
     Attributes
     ----------
     frequency : (n,) float array
-        Of the sines [Hz].
+        Frequencies of the sines [Hz].
     gain : (n,) complex array
         H: position over reference.
     error : (n,) float array
-        Standard deviation of the noise on each part of it.
+        Standard deviation of the noise on the real and the imaginary part.
     """
 
     frequency: Array
@@ -61,19 +61,19 @@ class Response:
 
     @classmethod
     def of(cls, frequency: Array, commanded: tuple[Array, Array], sampled: tuple[Array, Array]) -> Response:
-        """Return the response of an axis.
+        """Estimate the response of an axis.
 
         Parameters
         ----------
         frequency : (n,) float array
-            Of the sines that the reference is the sum of [Hz].
+            Frequencies of the sines in the reference [Hz].
         commanded, sampled : (array, array)
             Times [s], increasing, and reference or position [m] at these times.
 
         Raises
         ------
         ConfigurationError
-            If the reference does not move with all of them.
+            If the reference lacks one of the frequencies.
         """
         put, _ = _amplitudes(frequency, *commanded)
         got, noise = _amplitudes(frequency, *sampled)
@@ -83,7 +83,7 @@ class Response:
 
 
 def _amplitudes(frequency: Array, time: Array, values: Array) -> tuple[Spectrum, float]:
-    """Return the complex amplitudes of sines in a signal that may drift, and the standard deviation of their error."""
+    """Return the complex amplitudes of sines in a drifting signal, and their standard error."""
     phase = 2.0 * np.pi * np.outer(time, frequency)
     table = np.column_stack((np.ones_like(time), time - time.mean(), np.cos(phase), np.sin(phase)))
     found, *_ = np.linalg.lstsq(table, values, rcond=None)
@@ -102,7 +102,7 @@ def servo_response(frequency: Array, natural: float, ratio: float, delay: float,
 
 @dataclass(frozen=True)
 class ServoFit:
-    """The servo that is closest to responses.
+    """Servo fitted to responses.
 
     Attributes
     ----------
@@ -111,9 +111,9 @@ class ServoFit:
     damping_ratio, damping_ratio_error : float
         Damping relative to critical, and its standard error.
     lag, lag_error : float
-        Time by which the position follows later than such a servo would without delay, and its standard error [s].
+        Delay in addition to the second-order response, and its standard error [s].
     residual : float
-        What is left of H, rms, as a part of it.
+        Rms residual relative to H.
     """
 
     frequency: float
@@ -126,7 +126,7 @@ class ServoFit:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What makes it doubtful."""
+        """Reasons to doubt the result."""
         if self.residual <= _POOR:
             return ()
         return (
@@ -136,20 +136,20 @@ class ServoFit:
 
 
 def fit_servo(responses: Sequence[Response], *, knows_velocity: bool) -> ServoFit:
-    """Return the servo that is closest to the responses of all axes.
+    """Fit a servo to the responses of all axes.
 
     Parameters
     ----------
     responses : sequence of Response
-        One for each axis.
+        One response per axis.
     knows_velocity : bool
-        Whether the servo is told the velocity of its reference.
+        Whether the servo receives the velocity of its reference.
     """
     frequency = np.concatenate([one.frequency for one in responses])
     gain = np.concatenate([one.gain for one in responses])
     noise = np.concatenate([one.error for one in responses])
     misfit = _MODEL_ERROR
-    for _ in range(2):  # how far it is no such servo is not known before the first fit
+    for _ in range(2):  # the second pass uses the model error estimated by the first
         spread = np.hypot(noise, max(misfit, _ROUNDING))
         parameters, jacobian = _search(frequency, gain, spread, knows_velocity)
         left = np.abs(_model(frequency, parameters, knows_velocity) - gain) ** 2
@@ -168,9 +168,9 @@ def _model(frequency: Array, parameters: Array, knows_velocity: bool) -> Spectru
 
 
 def _search(frequency: Array, gain: Spectrum, spread: Array, knows_velocity: bool) -> tuple[Array, Array]:
-    """Return the logarithms of natural frequency and damping ratio, and the lag, that explain a response best.
+    """Fit log natural frequency, log damping ratio and lag to a response.
 
-    With them comes the Jacobian of the errors, in parts of their `spread`.
+    Also returns the Jacobian of the errors, in units of their `spread`.
     """
     from scipy.optimize import least_squares
 

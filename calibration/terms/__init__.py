@@ -1,1 +1,1 @@
-"""Models of a joint's friction and load made of terms, selected by cross-validation."""
+"""Models of a joint's friction and load composed of terms, selected by cross-validation."""

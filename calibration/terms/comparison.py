@@ -1,4 +1,4 @@
-"""Comparison of models on a recording: those made of terms, the published friction, and plain fits."""
+"""Comparison of models on a recording: models composed of terms, published friction, and simple fits."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ _KINDS: Mapping[str, tuple[str, ...]] = {
 }
 NEEDS_VELOCITY = "needs measured velocity: prediction, not compensation"
 _MOVING = 0.01
-"""Plain fits take the samples that are faster than this part of the top speed."""
+"""Minimum speed of the samples in simple fits, as a fraction of the top speed."""
 
 
 @dataclass(frozen=True)
 class Compared:
-    """A kind of model on a recording that it was not fitted to.
+    """Prediction error of one kind of model on a recording that was not used for its fit.
 
     Attributes
     ----------
     kind : str
-        What it is made of.
+        Name of the kind.
     error : ErrorEstimate
-        On the recording.
+        Error on the recording.
     ratio : (float, float, float) or None
-        Its rms error by that of the first kind, on the same blocks, and the interval.
+        Ratio of its rms error to the rms error of the first kind on the same blocks, and the interval.
     cross_validated : ErrorEstimate or None
-        What the recordings it was fitted to led to expect.
+        Cross-validated error on the fitted recordings.
     note : str
-        What it needs that a compensation does not have.
+        Requirement that a compensation cannot meet.
     """
 
     kind: str
@@ -65,20 +65,20 @@ class Kinds:
     Attributes
     ----------
     plain : mapping
-        Predictions of the published friction, where there is one, and of plain fits.
+        Predictions of the published friction, if any, and of simple fits.
     chosen : mapping
-        Models that were chosen from terms.
+        Models selected from terms.
     """
 
     plain: Mapping[str, Prediction]
     chosen: Mapping[str, Selection]
 
     def compared(self, other: JointRecording) -> tuple[Compared, ...]:
-        """Return how far every kind is off on another recording."""
+        """Return the prediction error of every kind on another recording."""
         return _compared([self], [other], BLOCKS)
 
     def predict(self, other: JointRecording) -> dict[str, Array]:
-        """Return the friction that every kind expects."""
+        """Return the friction that every kind predicts."""
         predicted = {kind: predict(other) for kind, predict in self.plain.items()}
         predicted |= {kind: selection.model.predict(other) for kind, selection in self.chosen.items()}
         if self.reacts(ALL):
@@ -86,21 +86,21 @@ class Kinds:
         return predicted
 
     def reacts(self, kind: str) -> bool:
-        """Tell whether a kind takes the ripple of the velocity at the very instant of the torque."""
+        """Return True if a kind uses the ripple of the velocity at the same instant as the torque."""
         return kind in self.chosen and self.chosen[kind].model.of("drive_reaction") is not None
 
 
 def compare_in_turn(seen: Sequence[JointRecording], settings: SelectionSettings, number: int) -> tuple[Compared, ...]:
-    """Return how far every kind is off on parts of recordings, each left out of choice and fit in turn.
+    """Return the prediction error of every kind on parts of recordings, each left out in turn.
 
     Parameters
     ----------
     seen : sequence of JointRecording
         Recordings of one joint.
     settings : SelectionSettings
-        How terms are chosen.
+        Settings of the selection.
     number : int
-        Parts that each recording is cut into, at least 2.
+        Number of parts of each recording, at least 2.
     """
     kinds, others = [], []
     for place, one in enumerate(seen):
@@ -114,7 +114,7 @@ def compare_in_turn(seen: Sequence[JointRecording], settings: SelectionSettings,
 
 
 def _compared(kinds: Sequence[Kinds], others: Sequence[JointRecording], blocks: int) -> tuple[Compared, ...]:
-    """Return the errors over recordings, each with the models that it is to be judged by, in blocks of each."""
+    """Return the errors over recordings, each with the corresponding models, in blocks of each."""
     for other in others:
         other.require_terms()
     predicted = [models.predict(other) for models, other in zip(kinds, others, strict=True)]
@@ -152,11 +152,11 @@ def fit_kinds(seen: Sequence[JointRecording], settings: SelectionSettings, every
     Parameters
     ----------
     seen : sequence of JointRecording
-        The recordings.
+        Recordings of the joint.
     settings : SelectionSettings
-        How terms are chosen; kinds that it does not allow are left out.
+        Settings of the selection; kinds that it does not permit are omitted.
     every : Selection, optional
-        What was chosen with all kinds that are allowed, not to be chosen again.
+        Existing selection with all permitted kinds, which is not repeated.
     """
     plain: dict[str, Prediction] = {}
     if all(one.published is not None for one in seen):
@@ -171,7 +171,7 @@ def fit_kinds(seen: Sequence[JointRecording], settings: SelectionSettings, every
 
 
 def _late(seen: JointRecording) -> JointRecording:
-    """Return a recording with the ripple of its velocity a sample late, as a compensation would have it at best."""
+    """Return a recording whose velocity ripple is one sample late, the best case for a compensation."""
     ripple = np.concatenate((seen.ripple[:1], seen.ripple[:-1]))
     return replace(seen, velocity=seen.smooth_velocity + ripple)
 

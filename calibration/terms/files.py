@@ -1,4 +1,4 @@
-"""Models made of terms, as a TOML file: a table for each term of each joint, units in the names of the keys.
+"""TOML files of models composed of terms: a table for each term of each joint, units in the keys.
 
 ::
 
@@ -38,20 +38,20 @@ _UNITS: Mapping[str, tuple[str, str]] = {
     "distance": ("rad", "m"),
     "order": ("per_rad", "per_m"),
 }
-"""Of dimensions that only terms have: the unit of a joint that turns, and of one that slides."""
+"""Units of dimensions that only terms have, for a rotary and a prismatic joint."""
 
 
 def write_term_file(path: str | Path, models: Mapping[str, TermModel], facts: Mapping[str, Any]) -> None:
-    """Write models, all of them or nothing.
+    """Write models to a file atomically.
 
     Parameters
     ----------
     path : str or Path
-        Of the file.
+        Path of the file.
     models : mapping
-        Of every joint, by its name.
+        Model of every joint, by name.
     facts : mapping
-        Where they come from, for the table ``provenance``.
+        Content of the table ``provenance``.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def write_term_file(path: str | Path, models: Mapping[str, TermModel], facts: Ma
 
 
 def model_table(model: TermModel) -> dict[str, Any]:
-    """Return a model as its table has it."""
+    """Return the table of a model."""
     return {"rotary": model.rotary, **{one.term.name: _term_table(one, model.rotary) for one in model.fitted}}
 
 
@@ -78,7 +78,7 @@ def _term_table(one: Fitted, rotary: bool) -> dict[str, Any]:
 
 
 def holds_terms(path: str | Path) -> bool:
-    """Tell whether the file has models made of terms, rather than parameters of one law for each joint.
+    """Return True if the file contains models composed of terms instead of law parameters.
 
     Raises
     ------
@@ -92,12 +92,12 @@ def holds_terms(path: str | Path) -> bool:
 
 
 def read_term_file(path: str | Path) -> dict[str, TermModel]:
-    """Read the models of every joint.
+    """Read the models of all joints.
 
     Raises
     ------
     ConfigurationError
-        If it cannot be read, naming the file and what is wrong.
+        If the file cannot be read; names the file and the error.
     """
     joints = read_toml(path).get("joint")
     if not isinstance(joints, dict) or not joints:
@@ -143,5 +143,5 @@ def _numbers(name: str, key: str, table: Mapping[str, Any], shape: tuple[int, ..
 
 
 def unit_key(dimension: str, rotary: bool) -> str:
-    """Return the unit of a dimension as keys spell it."""
+    """Return the unit of a dimension in the spelling of keys."""
     return _UNITS[dimension][0 if rotary else 1] if dimension in _UNITS else parameter_keys.unit_key(dimension, rotary)

@@ -1,4 +1,4 @@
-"""Fits of models made of terms: which error each leaves out of sample, and which coefficients it has."""
+"""Fits of models composed of terms: cross-validated errors and coefficients."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Step:
-    """A model.
+    """Candidate model.
 
     Attributes
     ----------
     terms : tuple of Term
-        Its terms beside the base.
+        Terms in addition to the base.
     error : float
-        Its rms error out of sample, as a share of the rms torque.
+        Cross-validated rms error relative to the rms torque.
     blocks : array, (blocks,)
-        Its mean squared error on every block, as a share of the mean squared torque of all.
+        Mean squared error on every block relative to the overall mean squared torque.
     """
 
     terms: tuple[Term, ...]
@@ -38,25 +38,25 @@ class Step:
     blocks: Array = field(repr=False)
 
     def without(self, *terms: Term) -> tuple[Term, ...]:
-        """Return its terms but some."""
+        """Return its terms without the given ones."""
         return tuple(term for term in self.terms if term not in terms)
 
 
 class TermFits:
-    """The columns of all terms over all recordings of one joint.
+    """Columns of all terms over all recordings of one joint.
 
     Parameters
     ----------
     seen : sequence of JointRecording
-        The recordings.
+        Recordings of the joint.
     base : tuple of Term
         Terms of every model.
     offered : tuple of Term
-        Terms a model may have beside.
+        Optional terms.
     number : int
-        Blocks that each recording is cut into.
+        Number of blocks of each recording.
     gap : float
-        Samples left out at both sides of a block that is judged, as a share of its length.
+        Samples omitted on both sides of a test block, as a fraction of its length.
     """
 
     def __init__(
@@ -81,12 +81,12 @@ class TermFits:
         self.recordings = len(seen)
 
     def step(self, terms: tuple[Term, ...]) -> Step:
-        """Return the model of some terms, judged."""
+        """Return the model with some terms, with its cross-validated error."""
         errors = self.fits.errors(self._columns(terms)) / self.power
         return Step(terms, float(np.sqrt(errors.mean())), errors)
 
     def score(self, step: Step, confidence: float) -> ErrorEstimate:
-        """Return the error of a model out of sample, with the interval for another recording of such motion."""
+        """Return the cross-validated error of a model, with an interval for another, similar recording."""
         errors = self.parts.errors(self._columns(step.terms))
         rms = float(np.sqrt(step.blocks.mean() * self.power))
         return elsewhere(
@@ -94,23 +94,23 @@ class TermFits:
         )
 
     def plausible(self, step: Step) -> bool:
-        """Tell whether every coefficient that must not be negative is not."""
+        """Return True if no coefficient that must be positive is negative."""
         must = [term.positive for term in (*self.base, *step.terms) for _ in range(term.count)]
         return bool(np.all(self.fits.coefficients(self._columns(step.terms))[must] >= 0.0))
 
     def doubt(self, step: Step, term: Term, confidence: float) -> float:
-        """Return how far the interval of a term's surest coefficient reaches, relative to its value."""
+        """Return the smallest half width of a term's intervals relative to the coefficient."""
         columns = self._columns(step.terms)
         mine = [columns.index(place) for place in self.places[term]]
         values = np.abs(self.fits.coefficients(columns)[mine])
         return float(np.min(self._reach(columns, confidence)[mine] / np.maximum(values, np.finfo(float).tiny)))
 
     def fit(self, step: Step) -> LinearFit:
-        """Return the fit of a model to everything."""
+        """Return the fit of a model to all samples."""
         return least_squares(self.matrix[:, self._columns(step.terms)], self.friction)
 
     def model(self, step: Step, confidence: float, rotary: bool) -> TermModel:
-        """Return a model as it is to be used on other recordings."""
+        """Return a model for use on other recordings."""
         terms = (*self.base, *step.terms)
         trust = np.array([self._trust(term) for term in terms for _ in range(term.count)])
         values = trust * self.fit(step).coefficients
@@ -123,11 +123,11 @@ class TermFits:
         return [column for term in (*self.base, *terms) for column in self.places[term]]
 
     def _trust(self, term: Term) -> float:
-        """Return what a coefficient is multiplied by: n/(n + 1) where it rests on one event in each of n recordings."""
+        """Return the shrinkage of a coefficient: n/(n + 1) for one event in each of n recordings."""
         return self.events[term] / (self.events[term] + 1) if term.once else 1.0
 
     def _reach(self, columns: list[int], confidence: float) -> Array:
-        """Return half the width of the intervals of coefficients, by the jackknife over blocks."""
+        """Return the half widths of the intervals of coefficients, by the jackknife over blocks."""
         found = self.fits.left_out(columns)
         count = len(found)
         variance = (count - 1) / count * np.sum((found - found.mean(axis=0)) ** 2, axis=0)

@@ -1,4 +1,4 @@
-"""A model of a joint's friction made of terms, and what it says of a motion."""
+"""Model of a joint's friction composed of terms, and its prediction for a motion."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A term with its coefficients.
+    """Term with its coefficients.
 
     Attributes
     ----------
     term : Term
         The term.
     values : array, (k,)
-        A coefficient for each of its columns, SI units. Of a term that a recording shows only once it is n/(n + 1) of
-        the best fit to n recordings: another recording has an event of its own, and after one event half of it is the
-        safe guess.
+        Coefficients of its columns, SI units. For a term that occurs only once per recording, they are n/(n + 1) of the
+        best fit to n recordings, because each recording has a different event: after a single event, half of its effect
+        is the safe estimate.
     low, high : array, (k,)
-        Their intervals, from leaving out one block of the recordings at a time (jackknife).
+        Ends of their intervals, by leaving out one block of the recordings at a time (jackknife).
     """
 
     term: Term
@@ -39,14 +39,14 @@ class Fitted:
 
 @dataclass(frozen=True, eq=False)
 class TermModel:
-    """A sum of terms.
+    """Sum of terms.
 
     Attributes
     ----------
     fitted : tuple of Fitted
-        Its terms.
+        Terms with coefficients.
     rotary : bool
-        Whether the joint turns.
+        Whether the joint is rotary.
     """
 
     fitted: tuple[Fitted, ...]
@@ -54,18 +54,18 @@ class TermModel:
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """Its terms."""
+        """Terms without coefficients."""
         return tuple(one.term for one in self.fitted)
 
     def of(self, name: str) -> Fitted | None:
-        """Return the term of a name with its coefficients; None where the model has none."""
+        """Return the term with this name and its coefficients; None if absent."""
         return next((one for one in self.fitted if one.term.name == name), None)
 
     def predict(self, recording: JointRecording, kinds: Sequence[str] = KINDS) -> Array:
-        """Return the friction (n,) [N m or N] to expect from a motion, made of the terms of some kinds.
+        """Return the predicted friction (n,) [N m or N] of a motion, from terms of the given kinds.
 
-        The `friction` of the recording is not looked at. For compensation ask for ``("friction",)``: what the drive
-        does is not friction.
+        The `friction` of the recording is not used. For compensation use ``("friction",)``, because effects of the
+        drive are not friction.
         """
         total = np.zeros(len(recording))
         for one in self.fitted:
@@ -74,5 +74,5 @@ class TermModel:
         return total
 
     def error(self, recording: JointRecording, kinds: Sequence[str] = KINDS) -> ErrorEstimate:
-        """Return how far the prediction is off on a recording, relative to the measured torque."""
+        """Return the prediction error on a recording, relative to the measured torque."""
         return relative_error(recording, self.predict(recording, kinds))

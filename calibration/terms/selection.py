@@ -1,9 +1,9 @@
-"""Selection of the terms of a friction model: forward, by cross-validation.
+"""Forward selection of the terms of a friction model by cross-validation.
 
-Terms are added one by one. What counts is the error on blocks of the recordings that were not used for the fit (with a
-gap between the two, since neighbouring samples err alike). Of the models met on the way the smallest is taken whose
-error is not more than one standard error above the least (Hastie, Tibshirani and Friedman 2009, section 7.10). A model
-in which a coefficient has a sign that makes no sense is never taken, nor a term of which not even the sign is known.
+Terms are added one by one. The criterion is the error on blocks of the recordings that were not used for the fit, with
+a gap between them because errors of adjacent samples are correlated. Of the models on the path, the smallest one is
+chosen whose error is at most one standard error above the lowest (Hastie, Tibshirani and Friedman 2009, section 7.10).
+Models with an implausible sign of a coefficient are rejected, as are terms whose sign is not significant.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ _FEWEST_BLOCKS = 4
 
 @dataclass(frozen=True)
 class SelectionSettings:
-    """How terms are chosen.
+    """Settings of the selection.
 
     Attributes
     ----------
     blocks : int
-        Blocks that each recording is cut into.
+        Number of blocks of each recording.
     gap : float
-        Samples left out at both sides of a block that is judged, as a share of its length.
+        Samples omitted on both sides of a test block, as a fraction of its length.
     most_terms : int
-        Beside the offset and viscosity.
+        Maximum number of terms besides offset and viscosity.
     kinds : tuple of str
-        Which kinds of terms may be taken.
+        Permitted kinds of terms.
     confidence : float
-        Of all intervals.
+        Confidence level of all intervals.
     """
 
     blocks: int = BLOCKS
@@ -57,18 +57,18 @@ class SelectionSettings:
 
 @dataclass(frozen=True)
 class Selection:
-    """The model that was chosen.
+    """Selected model.
 
     Attributes
     ----------
     model : TermModel
-        The model, fitted to everything, as it is to be used on other recordings.
+        Model fitted to all samples, for use on other recordings.
     path : tuple of Step
-        The models met, from the base on.
+        Models of the selection path, from the base on.
     score : ErrorEstimate
-        The error of the best fit out of sample (cross-validation), with the interval for another recording of such
-        motion: from five long parts, each left out. The choice among models makes it a little too good; of motion that
-        is different, such as one direction only, it says nothing.
+        Cross-validated error of the fit, with the interval for another recording of similar motion, from five long
+        parts. It is slightly optimistic because of the selection, and not valid for different motion, such as in one
+        direction only.
     condition : float
         Condition number of the fit.
     """
@@ -84,21 +84,21 @@ def select_terms(
     candidates: Sequence[Term] | None = None,
     settings: SelectionSettings = SelectionSettings(),
 ) -> Selection:
-    """Choose the terms of a joint's friction and fit them.
+    """Select the terms of a joint's friction and fit them.
 
     Parameters
     ----------
     recordings : JointRecording or sequence of JointRecording
         Recordings of one joint.
     candidates : sequence of Term, optional
-        By default `candidate_terms` of the first recording.
+        Candidate terms; by default `candidate_terms` of the first recording.
     settings : SelectionSettings
-        How.
+        Settings of the selection.
 
     Raises
     ------
     ConfigurationError
-        Where there is no recording, or one of a torque of 0.
+        If there is no recording, or the torque of one is 0.
     """
     seen = (recordings,) if isinstance(recordings, JointRecording) else tuple(recordings)
     if not seen:
@@ -119,7 +119,7 @@ def select_terms(
 
 
 def _forward(fits: TermFits, most: int) -> tuple[Step, ...]:
-    """Return the models met when the best next term is added, and terms it makes idle are dropped, until none helps."""
+    """Return the models of a forward selection; terms that become superfluous are dropped after each step."""
     path = [fits.step(())]
     while len(path[-1].terms) < most:
         last = path[-1]
@@ -142,7 +142,7 @@ def _neighbours(step: Step, offered: Sequence[Term]) -> list[tuple[Term, ...]]:
 
 
 def _pruned(fits: TermFits, step: Step) -> Step:
-    """Return the model without the terms that do not lower its error any more."""
+    """Return the model without terms that do not lower its error."""
     while step.terms:
         fewer = [fits.step(step.without(idle)) for idle in step.terms]
         best = min((trial for trial in fewer if fits.plausible(trial)), key=lambda trial: trial.error, default=None)
@@ -153,7 +153,7 @@ def _pruned(fits: TermFits, step: Step) -> Step:
 
 
 def _one_standard_error(path: Sequence[Step]) -> Step:
-    """Return the smallest model whose mean squared error is not more than a standard error above the least."""
+    """Return the smallest model whose mean squared error is at most a standard error above the lowest."""
     best = min(path, key=lambda step: step.error)
     most = best.blocks.mean() + best.blocks.std(ddof=1) / np.sqrt(len(best.blocks))
     enough = [step for step in path if step.blocks.mean() <= most]
@@ -161,7 +161,7 @@ def _one_standard_error(path: Sequence[Step]) -> Step:
 
 
 def _certain(fits: TermFits, step: Step, confidence: float) -> Step:
-    """Return the model without the terms of which not even the sign is known, the least certain taken out first."""
+    """Return the model without terms of insignificant sign, removing the least certain ones first."""
     while step.terms:
         worst = max(step.terms, key=lambda term: fits.doubt(step, term, confidence))
         if fits.doubt(step, worst, confidence) < 1.0:

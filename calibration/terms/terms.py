@@ -1,19 +1,19 @@
-"""Terms that a model of a joint's friction may be made of.
+"""Terms of a joint's friction model.
 
-A term is one or a few columns; a model is the sum of its terms, each times a coefficient. Terms that depend on a scale
-(how slow is slow?) come in variants, of which a model takes at most one: they have the same `name`. Every term has a
-`kind`, because not all that a motor's torque holds is friction:
+A term is one or several columns; a model is the sum of its terms, each multiplied by a coefficient. Terms that depend
+on a scale (such as a velocity) have variants with the same `name`, of which a model contains at most one. Every term
+has a `kind`, because the torque of a motor contains more than friction:
 
 friction
-    opposes the motion: sliding, sticking, presliding, what rest adds. This is what compensation may use.
+    opposes the motion: sliding, sticking, presliding, increase at rest. Compensation may use these terms.
 inertia, load
-    what is wrong with the inertia and load that were taken off before.
+    errors of the inertia and load that were subtracted before.
 drive
-    torque by which the motor's own controller answers ripple of the velocity, and periodic torque of motor and gear.
+    torque by which the motor's controller reacts to ripple of the velocity, and periodic torque of motor and gear.
 
-Sources: viscous and Coulomb friction, (21), and Stribeck's, (29), of Guedelha et al. 2018; presliding by Dahl 1968,
-solved exactly for each change of position; friction that grows with load as reviewed by Bittencourt and Gunnarsson
-2012; friction that rest adds and motion takes away: Rabinowicz 1958.
+Sources: viscous and Coulomb friction, (21), and Stribeck friction, (29), of Guedelha et al. 2018; presliding by Dahl
+1968, solved exactly for each change of position; load-dependent friction as reviewed by Bittencourt and Gunnarsson
+2012; friction that increases at rest and decreases in motion: Rabinowicz 1958.
 """
 
 from __future__ import annotations
@@ -47,24 +47,24 @@ class Term:
     Attributes
     ----------
     name : str
-        What it is; of the terms with one name a model takes one.
+        Name; a model contains at most one term per name.
     kind : str
         One of `KINDS`.
     dimension : str
-        Of its coefficient: ``force`` (or torque), ``viscosity``, ``cubic viscosity``, ``inertia`` (or mass),
+        Dimension of its coefficient: ``force`` (or torque), ``viscosity``, ``cubic viscosity``, ``inertia`` (or mass),
         ``slowness`` (1/velocity) or ``ratio``.
     columns : callable
-        From an `JointRecording` of n samples to an array (n,) or (n, count).
+        Maps a `JointRecording` of n samples to an array (n,) or (n, count).
     positive : bool
-        Whether only a coefficient of at least 0 makes sense.
+        Whether its coefficient must be at least 0.
     once : bool
-        Whether a recording shows it only once.
+        Whether it occurs only once in a recording.
     scale : float or None
-        Of its variant, in SI units.
+        Scale of the variant, in SI units.
     scale_dimension : str
-        Of the scale: ``velocity``, ``distance`` or ``order`` (1/distance); empty without one.
+        Dimension of the scale: ``velocity``, ``distance`` or ``order`` (1/distance); empty without a scale.
     count : int
-        How many columns it has.
+        Number of columns.
     """
 
     name: str
@@ -79,7 +79,7 @@ class Term:
 
     @property
     def label(self) -> str:
-        """Its name, with the scale of the variant."""
+        """Name with the scale of the variant."""
         return self.name if self.scale is None else f"{self.name} ({self.scale:.3g})"
 
     def matrix(self, recording: JointRecording) -> Array:
@@ -88,19 +88,19 @@ class Term:
 
 
 def base_terms() -> tuple[Term, ...]:
-    """Return what every model has: an offset and viscous friction."""
+    """Return the terms of every model: offset and viscous friction."""
     return make_term("offset"), make_term("viscosity")
 
 
 def candidate_terms(recording: JointRecording, ripple_orders: tuple[float, ...] = ()) -> tuple[Term, ...]:
-    """Return the terms a model may be made of, beside `base_terms`.
+    """Return the candidate terms in addition to `base_terms`.
 
     Parameters
     ----------
     recording : JointRecording
-        Its highest speed and whole way give the scales of the variants; terms of signals it lacks are left out.
+        Its top speed and total travel determine the scales of the variants; terms of missing signals are omitted.
     ripple_orders : tuple of float
-        Periods of motor or gear ripple per radian (or metre) of the joint, of which at most one is taken. Needs a
+        Periods of motor or gear ripple per radian (or metre) of the joint, of which at most one is selected. Requires a
         position with the same zero in every recording.
     """
     speed, travel = recording.top_speed, float(recording.travel[-1])
@@ -127,7 +127,7 @@ def make_term(name: str, scale: float | None = None) -> Term:
     Raises
     ------
     ConfigurationError
-        If there is no such term, or its scale is missing, too much or not above 0.
+        If the term is unknown, or its scale is missing, superfluous or not above 0.
     """
     if name in _PLAIN:
         if scale is not None:
@@ -158,7 +158,7 @@ def _presliding(length: float) -> Term:
 
 
 def _bend(width: float) -> Term:
-    """Viscous friction that gives in at higher speed."""
+    """Viscous friction that saturates at higher speed."""
 
     def columns(seen: JointRecording) -> Array:
         return seen.direction(width)
@@ -174,7 +174,7 @@ def _stribeck(width: float) -> Term:
 
 
 def _rest(distance: float) -> Term:
-    """Friction that a long rest has added: it goes over the first bit of the way."""
+    """Additional friction after a long rest, which decays over a short travel."""
 
     def columns(seen: JointRecording) -> Array:
         if not seen.starts_at_rest:
@@ -192,7 +192,7 @@ def _ripple(order: float) -> Term:
 
 
 def dahl(way: Array, length: float, start: float = 0.0) -> Array:
-    """Return the presliding state of Dahl 1968 along a way, from 0 (relaxed) to 1 or -1 (sliding).
+    """Return the presliding state of Dahl 1968 along a path, from 0 (relaxed) to 1 or -1 (sliding).
 
     dz = dx/length (1 - z sign dx), solved exactly for each change of position.
 
@@ -201,9 +201,9 @@ def dahl(way: Array, length: float, start: float = 0.0) -> Array:
     way : array, (n,)
         Positions.
     length : float
-        The distance in which the state comes within 37 % of sliding.
+        Distance over which the deviation from sliding decays to 37 %.
     start : float
-        The state at the first position.
+        State at the first position.
     """
     step = np.diff(way)
     kept, toward = np.exp(-np.abs(step) / length), np.sign(step)

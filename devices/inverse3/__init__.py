@@ -1,22 +1,23 @@
-"""The Haply Inverse3 and Minverse: force in, position out, through the service of its maker.
+"""Haply Inverse3 and Minverse through the manufacturer's service: forces in, positions out.
 
-The device has three axes and no USB protocol that is published; its maker's service speaks to it, and speaks JSON over
-a WebSocket to us (inverse SDK 3.5). Friction here lives in a plane: two of the axes are rendered, the third one is held
-by a spring and a damper.
+The device has three axes and no published USB protocol. The manufacturer's service communicates with it and offers JSON
+over a WebSocket (inverse SDK 3.5). Friction is rendered in a plane, on two of the axes; a spring and a damper hold the
+third axis.
 
-**What is guaranteed about the force.** At every end of a run, also after errors, the driver sends a force of zero and
-waits for the answer. When commands stay out for the watchdog's time it does so too. A second small process, the
-guardian (`devices.common.bus.guardian`), holds the connection as well: when the driver dies or is stopped, it sends the
-zero over the same connection. A command holds once; the maker writes that the device "returns to idle" when no more
-come, and does not say after what time. So if the machine itself stops, or the service hangs, the service and the device
-alone decide how long the last force lasts. That could not be tried: all this has seen emulated devices only.
+**Guarantees about the force.** At every end of a run, also after errors, the driver sends a zero force and waits for
+the answer. It does so too when no command arrives within the watchdog's time. A second small process, the guardian
+(`devices.common.bus.guardian`), also holds the connection: when the driver dies or is stopped, the guardian sends the
+zero force over the same connection. Each command holds once; the manufacturer writes that the device "returns to idle"
+without further commands, and does not state the delay. If the computer itself stops, or the service hangs, only the
+service and the device determine how long the last force lasts. This could not be tested: the driver has run with
+emulated devices only.
 
-**What the service does to the force.** It passes a damper that cannot be configured, a gate against oscillation, a
-damping and a scale before the motors get it. What the service says it gives is recorded beside what it was told, as the
-channels ``service_force`` and ``taken_force``.
+**Processing of the force by the service.** Before the force reaches the motors, the service applies a damper that
+cannot be configured, a gate against oscillation, a damping and a scale. The force that the service reports is recorded
+together with the commanded one, as the channels ``service_force`` and ``taken_force``.
 
-- `frames`, `handshake`, `connection`: the WebSocket (RFC 6455), by the standard library.
-- `messages`: its JSON. `choosing`: which device is meant, and whether it can be used.
-- `exchange`: the thread that talks to the service. `guardian`: taking the force away when that cannot.
-- `settings`, `kernels`, `device`: what a person can choose, the mathematics of a tick, and the device itself.
+- `frames`, `handshake`, `connection`: WebSocket (RFC 6455), implemented with the standard library.
+- `messages`: JSON messages. `choosing`: selection of the device, and validation that it can be used.
+- `exchange`: communication thread. `guardian`: zero force when the thread has failed.
+- `settings`, `kernels`, `device`: settings, computation per tick, and the device driver.
 """

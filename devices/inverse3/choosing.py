@@ -1,4 +1,4 @@
-"""Which device of the service's inventory is meant, and whether it can be used."""
+"""Selection of a device from the service's inventory, and validation that it can be used."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ NAME = "inverse3"
 
 
 def choose(devices: Sequence[Listed], device_id: str) -> Listed:
-    """Return the device called `device_id`, or the only one if that is empty.
+    """Return the device with the name `device_id`, or the only one if that is empty.
 
     Raises
     ------
     DeviceNotFoundError
-        If there is none.
+        If it is not in the inventory.
     DeviceOpenError
-        If there are several.
+        If the selection is ambiguous.
     """
     if not devices:
         raise DeviceNotFoundError(
@@ -43,24 +43,24 @@ def choose(devices: Sequence[Listed], device_id: str) -> Listed:
 
 
 def require_free(device: Listed) -> None:
-    """Refuse a device that another program uses: the service adds up the forces of all.
+    """Raise an error if another program uses the device: the service adds the forces of all programs.
 
     Raises
     ------
     DeviceOpenError
-        If it is.
+        If the device is in use.
     """
     if device.status.get("in_use"):
         raise DeviceOpenError(f"{NAME}: the device {device.device_id} is in use by another program: close that first.")
 
 
 def require_kind(device: Listed, kind: str) -> None:
-    """Refuse a device whose workspace is not the one that the settings speak of, or is not in metres.
+    """Raise an error if the workspace of the device differs from the settings, or is not in metres.
 
     Raises
     ------
     DeviceOpenError
-        Saying what to set.
+        States the setting to change.
     """
     if device.kind in KINDS and KINDS[device.kind] != KINDS[kind]:
         raise DeviceOpenError(

@@ -1,6 +1,6 @@
-"""A WebSocket to the service: a socket, its frames, and what has to be answered at once.
+"""WebSocket connection to the service: socket, frames, and immediate answers to control frames.
 
-Reading never blocks but where it is told how long; so the thread that sends commands can wait for both at once.
+Reading blocks only for an explicit timeout, so that the sending thread can wait for commands and answers at once.
 """
 
 from __future__ import annotations
@@ -29,29 +29,29 @@ from haptics.errors import HapticError
 
 _BLOCK = 65536
 _SLICE = 2e-3
-"""Pause between two looks while the service is connected to [s]: a cancel reaches it."""
+"""Pause between two polls during the handshake [s], so that it can be cancelled."""
 
 
 class ConnectionLost(HapticError):
-    """There will be no more messages."""
+    """Error of a connection that will not deliver further messages."""
 
 
 class Connection:
-    """An open WebSocket. One thread sends and receives.
+    """Open WebSocket. One thread sends and receives.
 
     Parameters
     ----------
     address : Address
-        Where the service is.
+        Address of the service.
     patience : float
-        How long it may take to answer [s].
+        Timeout of its answers [s].
 
     Raises
     ------
     OSError
-        If nobody listens there.
+        If the address refuses the connection.
     HandshakeError, ConnectionLost
-        If whoever listens speaks no WebSocket.
+        If the server does not implement WebSocket.
     """
 
     def __init__(self, address: Address, patience: float) -> None:
@@ -69,7 +69,7 @@ class Connection:
     def _shake_hands(self, address: Address, latest: float) -> None:
         key = base64.b64encode(os.urandom(16))
         self.socket.sendall(request(address, key))
-        self.socket.setblocking(False)  # whoever waits, waits for the tick as well
+        self.socket.setblocking(False)  # a blocking read would also delay the tick
         data = b""
         while (parts := split_head(data)) is None:
             if time.monotonic() > latest:
@@ -87,12 +87,12 @@ class Connection:
         self._take(rest)
 
     def send(self, text: bytes) -> None:
-        """Send a text, in UTF-8.
+        """Send a text in UTF-8.
 
         Raises
         ------
         ConnectionLost
-            If the service takes nothing, or is gone.
+            If the service accepts no data, or has disconnected.
         """
         self._send(Opcode.TEXT, text)
 
@@ -109,14 +109,14 @@ class Connection:
             raise ConnectionLost(f"the service is gone ({error.strerror or error})") from error
 
     def receive(self, timeout: float) -> list[str]:
-        """Return the texts that have come in; wait for one for at most `timeout` [s], 0 to look only.
+        """Return the received texts; wait for one for at most `timeout` [s], 0 to poll.
 
-        Pings are answered on the way.
+        Pings are answered.
 
         Raises
         ------
         ConnectionLost
-            If the service has closed, is gone, or has sent what no WebSocket server may.
+            If the service has closed the connection, has disconnected, or has violated the WebSocket protocol.
         """
         if not self._texts and select.select((self.socket,), (), (), timeout)[0]:
             self._read()
@@ -135,7 +135,7 @@ class Connection:
         self._take(data)
 
     def _take(self, data: bytes) -> None:
-        """Take in what the service has sent, and answer what has to be answered at once."""
+        """Process received data, and answer control frames immediately."""
         try:
             for message in self._reader.feed(data):
                 self._hear(message)
@@ -152,14 +152,14 @@ class Connection:
             raise ConnectionLost(f"the service has closed the connection ({close_reason(message.payload)})")
 
     def close(self, patience: float) -> None:
-        """Say why it is over, wait at most `patience` [s] for the service to agree, and hang up.
+        """Send a close frame, wait at most `patience` [s] for the service's close frame, and close the socket.
 
-        It is not said earlier, since nothing may be sent after it: whoever has lost the service can still take a force
-        away.
+        The close frame is sent only here, because no data may follow it: after a protocol error the caller can still
+        send a zero force.
         """
         try:
             latest = time.monotonic() + patience
-            with contextlib.suppress(ConnectionLost):  # which is how its close is told, or its end
+            with contextlib.suppress(ConnectionLost):  # raised by the service's close frame or a lost connection
                 self._send(Opcode.CLOSE, close_payload(self._code))
                 while (remaining := latest - time.monotonic()) > 0.0:
                     self.receive(remaining)

@@ -1,4 +1,4 @@
-"""The Inverse3 behind the device contract; see `devices.inverse3` for what is guaranteed about its force."""
+"""Driver of the Inverse3; see `devices.inverse3` for the guarantees about its force."""
 
 from __future__ import annotations
 
@@ -35,30 +35,30 @@ from haptics.errors import DeviceFault, DeviceNotFoundError, DeviceOpenError, Ha
 from haptics.settings import build
 
 LOOK_PAUSE = 0.02
-"""Time between two looks at a device that is not ready yet [s]."""
+"""Time between two polls of a device that is not ready yet [s]."""
 
 _SLICE = 2e-3
-"""Time between two looks whether the service has said something [s]."""
+"""Time between two polls of the connection [s]."""
 
 CLOSE_PATIENCE = 0.5
-"""How long the service may take to agree to a close [s]."""
+"""Timeout of the service's close frame [s]."""
 
 _WRONG = (ConnectionLost, HandshakeError, MessageError)
 
 
 class Inverse3(ForceDriver):
-    """An Inverse3 or Minverse in a plane: motion in the sample, force in the command.
+    """Inverse3 or Minverse in a plane: motion in the sample, force in the command.
 
-    The position is that of the cursor from the middle of the workspace (``origin``) along two of the service's axes.
-    The third one is held by a spring and a damper of this driver's own, as far as ``hold_force`` goes; while the output
-    is the safe one, it is free. The velocity is estimated from positions, as for all drivers.
+    The position of the cursor is relative to the middle of the workspace (``origin``), along two of the service's axes.
+    The driver holds the third axis with a spring and a damper, up to ``hold_force``; during safe output that axis is
+    free. The velocity is estimated from positions, as in all drivers.
 
     Parameters
     ----------
     settings : mapping, optional
-        Those of `Inverse3Settings`.
+        Settings of `Inverse3Settings`.
     clock : Clock, optional
-        The run's clock; without one, time since ``open`` counts.
+        Clock of the run; without it, time counts from ``open``.
 
     Raises
     ------
@@ -85,9 +85,9 @@ class Inverse3(ForceDriver):
 
     @property
     def spec(self) -> DeviceSpec:
-        """The data sheet. The maker states no largest force: the one here is a cautious setting of ours.
+        """Data sheet. The manufacturer states no maximum force; the value here is a cautious setting.
 
-        The watchdog is the driver's and its guardian's; the service's own time is not stated.
+        The driver and its guardian implement the watchdog; the service's timeout is not documented.
         """
         own, added, half = self.settings, self._compensation, self.settings.half_size
         return DeviceSpec(
@@ -113,15 +113,15 @@ class Inverse3(ForceDriver):
             channels=CHANNELS,
         )
 
-    # --- the contract ------------------------------------------------------------------------------------------------
+    # --- driver interface ---------------------------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Connect to the service and see that the device can be used; nothing happens if it is open.
+        """Connect to the service and validate that the device can be used; does nothing if it is open.
 
         Raises
         ------
         DeviceNotFoundError
-            If there is no service, or no such device.
+            If the service or the device is not found.
         DeviceOpenError
             If it cannot be used.
         """
@@ -147,12 +147,12 @@ class Inverse3(ForceDriver):
         self._exchange, self._resources = exchange, resources
 
     def close(self) -> None:
-        """Take the force away, make sure of it, and hang up; nothing happens if it is not open.
+        """Set the force to zero, verify that, and disconnect; does nothing if it is not open.
 
         Raises
         ------
         DeviceFault
-            If the service did not confirm that there is no force.
+            If the service did not confirm zero force.
         """
         if self._exchange is None:
             return
@@ -161,7 +161,7 @@ class Inverse3(ForceDriver):
         self._resources.close()
         self._end_log()
 
-    # --- inside ------------------------------------------------------------------------------------------------------
+    # --- private ------------------------------------------------------------------------------------------------------
 
     def _opened(self) -> Exchange:
         if self._exchange is None:
@@ -175,11 +175,11 @@ class Inverse3(ForceDriver):
         return DeviceFault(f"{NAME}: {self._opened().failure}")
 
     def _far_end(self, resources: contextlib.ExitStack) -> Address:
-        """Return where the service is; `resources` gets what undoes it."""
+        """Return the address of the service; `resources` receives the clean-up."""
         return self.settings.service
 
     def _connect(self, resources: contextlib.ExitStack) -> Exchange:
-        """Connect and post the guardian; `resources` gets what undoes it, the force taken away first."""
+        """Connect and start the guardian; `resources` receives the clean-up, zero force first."""
         own = self.settings
         address = self._far_end(resources)
         try:
@@ -205,7 +205,7 @@ class Inverse3(ForceDriver):
         return exchange
 
     def _wait_until_ready(self, connection: Connection) -> Listed:
-        """Return the device that is meant, set up and ready."""
+        """Return the selected device, set up and ready."""
         own, latest = self.settings, time.monotonic() + self.settings.patience
         device = choose(parse_inventory(_next_text(connection, latest)), own.device_id)
         require_kind(device, own.kind)
@@ -223,7 +223,7 @@ class Inverse3(ForceDriver):
             pause(LOOK_PAUSE)
 
     def _post_guardian(self, connection: Connection, device: Listed) -> Guard:
-        """Return the guardian, which shares the connection and knows what takes the force away."""
+        """Start the guardian, which shares the connection and receives the frames that set the force to zero."""
         line = connection.socket.fileno()
         mask = os.urandom(4)
         zero = encode(Opcode.TEXT, _no_force(device.device_id), mask)
@@ -237,7 +237,7 @@ def _no_force(device_id: str) -> bytes:
 
 
 def _next_text(connection: Connection, latest: float) -> str:
-    """Return the next text of the service, which must come before `latest` [s, time.monotonic]."""
+    """Return the next text of the service, which must arrive before `latest` [s, time.monotonic]."""
     while not (texts := connection.receive(0.0)):
         if time.monotonic() > latest:
             raise ConnectionLost("the service says nothing")
@@ -246,12 +246,12 @@ def _next_text(connection: Connection, latest: float) -> str:
 
 
 def _undo(resources: contextlib.ExitStack) -> None:
-    with contextlib.suppress(DeviceFault):  # the first error is the one to report
+    with contextlib.suppress(DeviceFault):  # report the first error
         resources.close()
 
 
 def _leave(exchange: Exchange, guard: Guard) -> None:
-    """Take the force away and let the guardian go; if it cannot be done here, the guardian tries."""
+    """Set the force to zero and dismiss the guardian; if that fails, hand over to the guardian."""
     exchange.stop()
     at_rest, reason = False, "it did not confirm that"
     try:

@@ -1,10 +1,10 @@
-"""The thread that talks to the service, so that a tick never waits for it: in both directions the latest value wins.
+"""Communication thread of the service; the tick never waits for it and exchanges latest values only.
 
-The service answers every message with one state, so one thread does both. A message goes out when there is a new
-command; without one, the last is repeated at a pause, so that samples stay fresh. It does not wait for the answer
-before it sends the next one, but no more than `MOST_OPEN` messages are without an answer: a service that stands still
-for a while shall find no queue of old forces when it goes on. Taking the force away is never held back. When commands
-stay out for longer than the watchdog's time, the force is taken away.
+The service answers every message with one state, so that one thread handles both directions. A message is sent when a
+new command arrives. Without a new command, the last one is repeated after a pause, to keep the samples current. The
+thread does not wait for an answer before it sends the next message, but at most `MOST_OPEN` messages may be unanswered:
+a service that stalls must not find a queue of old forces when it resumes. A zero force is never delayed. If no command
+arrives within the watchdog's time, the force is set to zero.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from devices.inverse3.messages import MessageError, Vector3, find_reading, force
 from haptics.errors import HapticError
 
 MOST_OPEN = 2
-"""Messages that may be without an answer before the next force is held back."""
+"""Maximum number of unanswered messages; further forces are delayed."""
 
 REST_PATIENCE = 0.5
-"""How long an answer is waited for when the force is taken away [s]."""
+"""Timeout of the answer to a zero force [s]."""
 
 REMEDY = (
     "the service lets go of a force that is not renewed, its maker does not say after what time: let go of the handle, "
@@ -43,40 +43,40 @@ _GUARDIAN_GONE = (
 
 _NONE: Vector3 = (0.0, 0.0, 0.0)
 _WITHOUT_EVENTS = 1e-3
-"""Where nothing can wake a thread that waits for a socket, it looks so often whether there is something to do [s]."""
+"""Polling interval on systems where no event can wake a thread that waits for a socket [s]."""
 
 
 class Exchange:
-    """Keeps exchanging forces for states until it is stopped or the device is lost.
+    """Thread that exchanges forces for states until it is stopped or the device is lost.
 
     Parameters
     ----------
     connection : Connection
-        Set up, with no answer outstanding; this thread's own from `start` to `stop`.
+        Connection after set-up, without pending answers; used by this thread only, from `start` to `stop`.
     guard : Guard
-        Gets signs of life.
+        Guardian, which receives heartbeats.
     device_id : str
-        What the service calls the device.
+        Number of the device in the service.
     pause : float
-        How long to wait for a new command before the last one is repeated [s].
+        Time without a new command after which the last one is repeated [s].
     watchdog : float
-        Age from which on a command is no command any more [s].
+        Age at which a command expires [s].
     reply_timeout : float
-        After this long without an answer the service counts as lost [s].
+        Time without an answer after which the service counts as lost [s].
 
     Attributes
     ----------
     samples : Latch
-        When the latest state was asked for (`time.perf_counter`) [s], where the cursor was [m], what force the service
-        reported, and which one it was told when it was asked [N]; three numbers each.
+        Request time of the latest state (`time.perf_counter`) [s], cursor position [m], force that the service
+        reported, and force of the request [N]; three numbers each.
     forces : Latch
-        What the tick commands, along the service's axes [N], and when (`time.perf_counter`) [s].
+        Command along the service's axes [N], and its time (`time.perf_counter`) [s].
     wake : Wake
-        To be called when it has.
+        Event that the tick sets after a new command.
     failure : str
-        Why there will be no more samples; empty while there will.
+        Reason of a failure, after which samples stop; empty otherwise.
     lost : (1,) float array
-        The same for the tick: 1 once there is a failure.
+        Failure flag for the tick: 1 after a failure.
     """
 
     def __init__(
@@ -100,23 +100,23 @@ class Exchange:
         self._thread = threading.Thread(target=self._run, name="haply service", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End; the connection is the caller's again."""
+        """Stop the thread; the caller may then use the connection."""
         self._ending = True
         self.wake.call()
         if self._thread.is_alive():
             self._thread.join()
 
     def come_to_rest(self) -> bool:
-        """Take the force away, once the thread has ended; tell whether the service has answered that.
+        """Set the force to zero after the thread has ended; return True if the service has answered.
 
         Raises
         ------
         ConnectionLost, MessageError
-            If it cannot be told, or the device is gone.
+            If the answer is invalid, or the device was removed.
         """
         self._ask(time.perf_counter(), _NONE)
         latest = time.monotonic() + REST_PATIENCE
@@ -125,27 +125,27 @@ class Exchange:
         return not self._open
 
     def first_sample(self) -> None:
-        """Ask once, without a force, before the thread starts: there is a sample then.
+        """Exchange one zero force before the thread starts, so that a sample exists.
 
         Raises
         ------
         ConnectionLost, MessageError
-            If there is no answer, or none that makes sense.
+            If the answer is missing or invalid.
         """
         if not self.come_to_rest():
             raise ConnectionLost(f"the service did not answer within {REST_PATIENCE:g} s")
 
-    # --- the thread --------------------------------------------------------------------------------------------------
+    # --- thread -------------------------------------------------------------------------------------------------------
 
     def _run(self) -> None:
         try:
             while not self._ending:
                 self._once(self._wait())
-        except Exception as error:  # of whatever kind: the tick must hear of it
+        except Exception as error:  # report every kind of exception to the tick
             self._fail(error)
 
     def _fail(self, error: Exception) -> None:
-        """Say why it cannot go on, and take the force away as far as that can still be done."""
+        """Set the failure message, and try to set the force to zero."""
         if not self._guard.beat():
             self.failure = _GUARDIAN_GONE
         elif isinstance(error, HapticError):
@@ -157,7 +157,7 @@ class Exchange:
             self._ask(time.perf_counter(), _NONE)
 
     def _wait(self) -> bool:
-        """Wait for a command, an answer, or the pause; tell whether something has come in."""
+        """Wait for a command, an answer, or the pause; return True if data has arrived."""
         event, line = self.wake.descriptor, self._connection.socket.fileno()
         if event < 0:
             return bool(select.select((line,), (), (), min(self._pause, _WITHOUT_EVENTS))[0])
@@ -167,7 +167,7 @@ class Exchange:
         return line in ready
 
     def _once(self, answered: bool) -> None:
-        """Take what has come in, and send what is due."""
+        """Process received answers, and send a message if due."""
         if not self._guard.beat():
             raise ConnectionLost("the guardian process is gone")
         if answered:
@@ -184,7 +184,7 @@ class Exchange:
             self._ask(now, wanted)
 
     def _due(self, wanted: Vector3, commanded: float, now: float) -> bool:
-        """Tell whether a message is to be sent."""
+        """Return True if a message is due."""
         if wanted == _NONE != self._last:
             return True
         if len(self._open) >= MOST_OPEN:
@@ -197,9 +197,9 @@ class Exchange:
         self._connection.send((self._template % force).encode("ascii"))
 
     def _take_in(self, texts: list[str]) -> str:
-        """Publish the state in the last of some answers; return what is wrong with the device, if anything is.
+        """Publish the state in the last answer; return the description of a device error, empty if none.
 
-        One to no message is left alone.
+        Unsolicited messages are ignored.
         """
         answers = [(text, self._open.popleft()) for text in texts if self._open]
         if not answers:

@@ -1,7 +1,7 @@
-"""Frames of the WebSocket protocol (RFC 6455) as a client sends and takes them; bytes only, no socket.
+"""Encoding and decoding of WebSocket frames (RFC 6455) on the client side, without a socket.
 
-What comes in is not trusted: a length is looked at before anything is kept for it, text must be UTF-8, and whatever
-the RFC forbids a server to send ends the conversation with the status code that it names.
+Input is not trusted: lengths are validated before memory is allocated, text must be UTF-8, and a violation of the RFC
+by the server ends the connection with the specified status code.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from typing import NamedTuple
 from haptics.errors import HapticError
 
 LARGEST = 1 << 20
-"""Bytes of a message at most: far more than an inventory of many devices takes."""
+"""Maximum length of a message [byte], far more than an inventory of many devices needs."""
 
 LARGEST_CONTROL = 125
-"""Bytes that a ping, a pong or a close may carry, section 5.5."""
+"""Maximum payload of a ping, pong or close frame [byte], section 5.5."""
 
 _FINAL, _RESERVED, _OPCODE = 0x80, 0x70, 0x0F
 _MASKED, _LENGTH = 0x80, 0x7F
 _SHORT, _LONG = 126, 127
-"""These lengths stand for one of 16 or 64 bits that follows."""
+"""Length codes that announce a length of 16 or 64 bits."""
 
 _WORD, _QUAD = struct.Struct("!H"), struct.Struct("!Q")
 
 
 class Opcode(IntEnum):
-    """What a frame is, section 5.2."""
+    """Opcode of a frame, section 5.2."""
 
     CONTINUATION = 0
     TEXT = 1
@@ -39,7 +39,7 @@ class Opcode(IntEnum):
 
 
 class CloseCode(IntEnum):
-    """Why a conversation ends, section 7.4.1; those that are used here."""
+    """Status code of a close frame, section 7.4.1; the codes that are used here."""
 
     NORMAL = 1000
     PROTOCOL_ERROR = 1002
@@ -48,12 +48,12 @@ class CloseCode(IntEnum):
 
 
 class FrameError(HapticError):
-    """What came in is no WebSocket frame that a server may send.
+    """Error in a WebSocket frame from the server.
 
     Attributes
     ----------
     code : CloseCode
-        What to tell the server.
+        Status code to send to the server.
     """
 
     def __init__(self, words: str, code: CloseCode = CloseCode.PROTOCOL_ERROR) -> None:
@@ -62,23 +62,23 @@ class FrameError(HapticError):
 
 
 class Message(NamedTuple):
-    """A whole message: a text, or a ping, pong or close with its bytes."""
+    """Complete message: a text, or a ping, pong or close with its payload."""
 
     opcode: Opcode
     payload: bytes
 
 
 def encode(opcode: Opcode, payload: bytes, mask: bytes) -> bytes:
-    """Return a final frame, masked as a client's must be, section 5.3.
+    """Return a final frame, masked as required for clients, section 5.3.
 
     Parameters
     ----------
     opcode : Opcode
-        What it is.
+        Kind of the frame.
     payload : bytes
-        What it carries.
+        Payload of the frame.
     mask : (4,) bytes
-        Random, fresh for every frame.
+        Random bytes, new for every frame.
     """
     length = len(payload)
     if length < _SHORT:
@@ -91,19 +91,19 @@ def encode(opcode: Opcode, payload: bytes, mask: bytes) -> bytes:
 
 
 def _masked(payload: bytes, mask: bytes) -> bytes:
-    """Combine every byte with one of the mask in turn, section 5.3: all of them at once, as one long number."""
+    """Return the payload masked as in section 5.3, with one XOR of long integers for speed."""
     length = len(payload)
     pattern = (mask * (length // 4 + 1))[:length]
     return (int.from_bytes(payload, "big") ^ int.from_bytes(pattern, "big")).to_bytes(length, "big")
 
 
 def close_payload(code: CloseCode) -> bytes:
-    """Return what a close frame carries, section 5.5.1."""
+    """Return the payload of a close frame, section 5.5.1."""
     return _WORD.pack(code)
 
 
 def close_reason(payload: bytes) -> str:
-    """Return in words why the other side closes, from what its close frame carries."""
+    """Return the reason in the payload of a close frame, for messages."""
     if len(payload) < _WORD.size:
         return "without a reason"
     text = payload[_WORD.size :].decode("utf-8", "replace").strip()
@@ -111,12 +111,12 @@ def close_reason(payload: bytes) -> str:
 
 
 class FrameReader:
-    """Makes messages of bytes as they come in, however they are cut.
+    """Incremental parser of messages from arbitrary pieces of the byte stream.
 
     Parameters
     ----------
     largest : int
-        Bytes of a message at most.
+        Maximum length of a message [byte].
     """
 
     def __init__(self, largest: int = LARGEST) -> None:
@@ -126,12 +126,12 @@ class FrameReader:
         self._parts = bytearray()
 
     def feed(self, data: bytes) -> Iterator[Message]:
-        """Take bytes in and yield the messages that are whole by now.
+        """Process bytes and yield the messages that are complete.
 
         Raises
         ------
         FrameError
-            If they are none that a server may send.
+            If the bytes violate the protocol.
         """
         self._input += data
         while (frame := self._next_frame()) is not None:
@@ -140,7 +140,7 @@ class FrameReader:
                 yield message
 
     def _next_frame(self) -> tuple[bool, Opcode, bytes] | None:
-        """Return whether the next frame is final, its opcode and payload; None if it is not whole yet."""
+        """Return the next frame: whether it is final, its opcode and payload; None if incomplete."""
         data = self._input
         if len(data) < 2:
             return None
@@ -179,7 +179,7 @@ class FrameReader:
             raise FrameError(f"a message of {total} bytes is announced; {self._largest} are allowed", CloseCode.TOO_BIG)
 
     def _join(self, final: bool, opcode: Opcode, payload: bytes) -> Message | None:
-        """Put a frame to the fragments before it; return the message if it is whole, section 5.4."""
+        """Append a frame to the preceding fragments; return the message if it is complete, section 5.4."""
         if opcode >= Opcode.CLOSE:
             return Message(opcode, payload)
         if (opcode == Opcode.CONTINUATION) != (self._kind is not None):
@@ -196,7 +196,7 @@ class FrameReader:
 
 
 def text_of(message: Message) -> str:
-    """Return the text of a message.
+    """Decode the text of a message.
 
     Raises
     ------

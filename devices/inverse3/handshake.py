@@ -1,4 +1,4 @@
-"""The opening handshake of the WebSocket protocol (RFC 6455, section 4), client's side; bytes only, no socket."""
+"""Opening handshake of the WebSocket protocol (RFC 6455, section 4), client side, without a socket."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from haptics.errors import HapticError
 
 LARGEST_HEAD = 16384
-"""Bytes of an answer's head at most."""
+"""Maximum length of the head of an answer [byte]."""
 
 _MAGIC = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 _END = b"\r\n\r\n"
@@ -19,11 +19,11 @@ _PORT = 80
 
 
 class HandshakeError(HapticError):
-    """Whoever answers there speaks no WebSocket."""
+    """Error of a server that does not implement WebSocket."""
 
 
 class Address(NamedTuple):
-    """Where a service is: host, port, and the resource on it."""
+    """Address of a service: host, port and resource."""
 
     host: str
     port: int
@@ -31,12 +31,12 @@ class Address(NamedTuple):
 
 
 def parse_address(text: str) -> Address:
-    """Return where ``ws://host:port/resource`` leads.
+    """Parse an address ``ws://host:port/resource``.
 
     Raises
     ------
     ValueError
-        If it is no such address.
+        If the address is invalid.
     """
     parts = urlsplit(text)
     printable = text.isascii() and text.isprintable() and " " not in text
@@ -47,7 +47,7 @@ def parse_address(text: str) -> Address:
 
 
 def request(address: Address, key: bytes) -> bytes:
-    """Return what asks for a WebSocket, section 4.1; `key` is 16 random bytes in base 64."""
+    """Return the request that opens a WebSocket, section 4.1; `key` is 16 random bytes in base 64."""
     host = f"[{address.host}]" if ":" in address.host else address.host
     lines = (
         f"GET {address.resource} HTTP/1.1",
@@ -61,17 +61,17 @@ def request(address: Address, key: bytes) -> bytes:
 
 
 def accept_of(key: bytes) -> str:
-    """Return what a server makes of a `key` to show that it has understood, section 4.2.2."""
+    """Return the expected Sec-WebSocket-Accept value for a `key`, section 4.2.2."""
     return base64.b64encode(hashlib.sha1(key + _MAGIC).digest()).decode("ascii")
 
 
 def split_head(data: bytes) -> tuple[bytes, bytes] | None:
-    """Return the head of an answer and what lies behind it; None if it is not whole yet.
+    """Split an answer into its head and the remaining data; return None if the head is incomplete.
 
     Raises
     ------
     HandshakeError
-        If it has no end.
+        If the head is too long.
     """
     head, end, rest = data.partition(_END)
     if not end and len(data) > LARGEST_HEAD:
@@ -80,12 +80,12 @@ def split_head(data: bytes) -> tuple[bytes, bytes] | None:
 
 
 def check_answer(head: bytes, key: bytes) -> None:
-    """See whether the `head` of an answer agrees to a WebSocket, section 4.1.
+    """Validate that the `head` of an answer accepts a WebSocket, section 4.1.
 
     Raises
     ------
     HandshakeError
-        If not.
+        If it does not.
     """
     first, *lines = head.decode("latin-1").split("\r\n")
     version, _, status = first.partition(" ")

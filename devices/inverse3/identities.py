@@ -1,4 +1,4 @@
-"""Where the Haply service listens by default; plain data, for the driver and for whoever looks whether it is there."""
+"""Default address of the Haply service, as plain data for the driver and for system checks."""
 
 from __future__ import annotations
 

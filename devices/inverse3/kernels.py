@@ -1,4 +1,4 @@
-"""A tick of the Inverse3, as the parts of its port: from space to the plane and back, and the axis that is held."""
+"""Per-tick computation of the Inverse3: projection to the plane, and control of the held axis."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from haptics.parts import float_at
 from haptics.records import Rows
 
 APPROACH = 0.05
-"""How fast the held axis is brought to the plane from where it was [m/s]."""
+"""Speed at which the held axis is moved from its initial position to the plane [m/s]."""
 
 INVERSE3 = np.dtype(
     [
@@ -37,24 +37,30 @@ INVERSE3 = np.dtype(
         ("given", "<f8", (4,)),
     ]
 )
-"""The whole device in one record: what `devices.inverse3.exchange` shares with the tick lies at ``samples``, ``wanted``
-and ``lost``. ``height`` is how far the cursor is out of the plane [m], ``held_at`` where the spring wants it, ``lift``
-how fast it moves there; ``sample`` is the latest one, ``given`` what was left last."""
+"""State of the device in one record.
+
+``samples``, ``wanted`` and ``lost`` are addresses of the memory that `devices.inverse3.exchange` shares with the tick.
+``height`` is the distance of the cursor from the plane [m], ``held_at`` the set-point of the spring, ``lift`` the
+velocity estimator of that axis. ``sample`` is the latest sample, ``given`` the latest command.
+"""
 
 CHANNELS = (("height", "m", 1), ("hold_force", "N", 1), ("service_force", "N", 2), ("taken_force", "N", 2))
-"""How far the cursor is out of the plane; the force that holds it there; what force in the plane the service says it
-makes the motors do; and how much less that is than what it was told, in the message that it answers."""
+"""Recorded channels.
+
+Distance of the cursor from the plane; force that holds it there; force in the plane that the service reports for the
+motors; and the commanded force of the answered message minus the reported force.
+"""
 
 
 def connect(record: Rows, exchange: Exchange) -> None:
-    """Fill in where the exchange is, which must live as long as the record is used."""
+    """Initialize the addresses of the exchange, which must outlive the use of the record."""
     record["samples"], record["wanted"] = exchange.samples.place, exchange.forces.place
     record["lost"] = exchange.lost.ctypes.data
 
 
 @merged_kernel
 def fill_channels(s: Any) -> None:
-    """Fill in the channels from the latest sample."""
+    """Set the channels from the latest sample."""
     s.channels[0], s.channels[1] = s.height, s.hold_force
     for i in range(2):
         reported, told = s.sample[4 + s.axes[i]], s.sample[7 + s.axes[i]]
@@ -63,9 +69,10 @@ def fill_channels(s: Any) -> None:
 
 @merged_kernel
 def update_hold(s: Any, share: float) -> None:
-    """Compute ``hold_force`` [N], a spring and a damper along the third axis, bounded; `share` of it, 0 to 1.
+    """Compute ``hold_force`` [N]: a bounded spring and damper along the third axis, times `share`.
 
-    While there is none of it, the spring stays relaxed where the cursor is; then it draws it to the plane, slowly.
+    `share` is between 0 and 1. While it is 0, the set-point follows the cursor; afterwards it moves slowly to the
+    plane.
     """
     if share == 0.0:
         s.held_at, s.hold_force = s.height, 0.0
@@ -78,7 +85,7 @@ def update_hold(s: Any, share: float) -> None:
 
 @kernel
 def take_inverse3(s: Any, now: float, elapsed: float) -> None:
-    """Take the newest sample at the nominal time `now`, `elapsed` after the clock's zero [s]."""
+    """Read the newest sample at the nominal time `now`, `elapsed` after the clock's zero [s]."""
     note_time(s, now, elapsed)
     if float_at(s.lost) != 0.0:
         s.fault = LOST
@@ -98,9 +105,9 @@ def take_inverse3(s: Any, now: float, elapsed: float) -> None:
 
 @kernel
 def give_inverse3(s: Any, x: float, y: float) -> None:
-    """Leave the force [N] for the service: the one in the plane, and the one that holds the third axis.
+    """Publish the force [N]: the force in the plane, and the force that holds the third axis.
 
-    That one, like friction compensation, is ours and not the servo's: there is none of it in the safe output.
+    Like friction compensation, the driver and not the servo computes the holding force; it is zero during safe output.
     """
     if not accept(s, x, y):
         return

@@ -1,11 +1,11 @@
-"""The messages of the service as JSON (inverse SDK 3.5): forces and configuration out, inventory and states in.
+"""JSON messages of the service (inverse SDK 3.5): forces and settings out, inventory and states in.
 
-The service sends an inventory when it is connected to, and then one message with the states of all devices for each
-message it gets. A command holds for one message. Unknown keys are ignored by it without a word, so that a mistake in a
-name shows in nothing but the force that it reports.
+The service sends an inventory after the connection is opened, and then one message with the states of all devices for
+each message that it receives. A command holds for one message. The service silently ignores unknown keys, so that a
+misspelt name shows only in the force that it reports.
 
-What comes in is not trusted: every number that is used is looked at, and nothing that is missing counts as zero. The
-one exception is the documented one: parts of a ``transform`` that change nothing are left out.
+Input is not trusted: every number that is used is validated, and missing values do not count as zero. The one
+documented exception: parts of a ``transform`` that have no effect are omitted.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from typing import Any, NamedTuple, NoReturn
 from haptics.errors import HapticError
 
 PROFILE = "haptics:friction"
-"""What the service is told that we are; its hub shows it."""
+"""Name of this client, which the service's hub displays."""
 
 _LARGEST = 1e6
-"""Larger numbers of metres or newtons are none."""
+"""Largest plausible number of metres or newtons."""
 
 Vector3 = tuple[float, float, float]
 
@@ -33,20 +33,20 @@ _FORCE = '{"inverse3":[{"device_id":%s,"commands":{"set_cursor_force":{"vector":
 
 
 class MessageError(HapticError):
-    """What the service said makes no sense."""
+    """Error of a message from the service that is invalid."""
 
 
 class Reading(NamedTuple):
-    """A device's state, as far as it is used.
+    """State of a device.
 
     Attributes
     ----------
     position : Vector3
-        Of the cursor [m].
+        Position of the cursor [m].
     force : Vector3
-        What the service makes the motors do [N]; nan where it does not say.
+        Force that the service reports for the motors [N]; nan if missing.
     trouble : str
-        What is wrong with the device, in words; empty if nothing is.
+        Description of a device error; empty without an error.
     """
 
     position: Vector3
@@ -56,22 +56,22 @@ class Reading(NamedTuple):
 
 @dataclass(frozen=True)
 class Listed:
-    """A device in the inventory.
+    """Device in the inventory.
 
     Attributes
     ----------
     device_id : str
-        What commands call it. Short, and not promised to be its own alone.
+        Short number that commands use; not guaranteed to be unique.
     names : tuple of str
-        All that a person may call it: that, its long number, its UUID.
+        All accepted names: the short number, the long number, the UUID.
     kind : str
         ``inverse3``, ``inverse3x``, ``minverse``.
     status : mapping
-        What the service says of its condition, word to whether it holds.
+        Conditions that the service reports: name to truth value.
     scale : Vector3
-        By how much the service stretches its space.
+        Scale factors that the service applies to the workspace.
     gate, damping : float
-        The service's own filters of the force; nan where it does not say.
+        The service's filters of the force; nan if missing.
     """
 
     device_id: str
@@ -83,16 +83,16 @@ class Listed:
     damping: float
 
 
-# --- out --------------------------------------------------------------------------------------------------------------
+# --- outgoing ---------------------------------------------------------------------------------------------------------
 
 
 def force_template(device_id: str) -> str:
-    """Return the message that sets a force [N], to be filled with its three components by ``%``."""
+    """Return the message that sets a force [N], a template for ``%`` with its three components."""
     return _FORCE % json.dumps(device_id).replace("%", "%%")
 
 
 def set_up_message(device_id: str, preset: str) -> bytes:
-    """Return the first message: who we are, where the origin shall be, and no force."""
+    """Return the first message: name of this client, preset of the origin, and a zero force."""
     zero = {"set_cursor_force": {"vector": {"x": 0.0, "y": 0.0, "z": 0.0}}}
     message = {
         "session": {"configure": {"profile": {"name": PROFILE}}},
@@ -101,7 +101,7 @@ def set_up_message(device_id: str, preset: str) -> bytes:
     return json.dumps(message).encode("ascii")
 
 
-# --- in ---------------------------------------------------------------------------------------------------------------
+# --- incoming ---------------------------------------------------------------------------------------------------------
 
 
 def _refuse(word: str) -> NoReturn:
@@ -112,12 +112,12 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse)
 
 
 def parse(text: str) -> list[Mapping[str, Any]]:
-    """Return the devices of the kind in a message, each a JSON object with at least its ``device_id``.
+    """Return the devices in a message, each a JSON object with at least its ``device_id``.
 
     Raises
     ------
     MessageError
-        If it is no message of the service.
+        If it is not a message of the service.
     """
     try:
         message = _DECODER.decode(text)
@@ -134,12 +134,12 @@ def _is_device(device: Any) -> bool:
 
 
 def parse_inventory(text: str) -> list[Listed]:
-    """Return the devices that the service knows, from its first message.
+    """Return the devices in the inventory, the service's first message.
 
     Raises
     ------
     MessageError
-        If it is none.
+        If it is not an inventory.
     """
     return [_listed(device) for device in parse(text)]
 
@@ -168,7 +168,7 @@ def find_reading(text: str, device_id: str) -> Reading:
     Raises
     ------
     MessageError
-        If it is no message of the service, the device is not in it, or it does not say where its cursor is.
+        If it is not a message of the service, the device is missing, or its cursor position is missing.
     """
     for device in parse(text):
         if device["device_id"] == device_id:
@@ -181,9 +181,9 @@ def find_reading(text: str, device_id: str) -> Reading:
 
 
 def _trouble(status: Mapping[str, Any], state: Mapping[str, Any]) -> str:
-    """Return in words what keeps a device from being used, empty if nothing does; what is not said is no reason.
+    """Return the reason why a device cannot be used, empty if none; missing values are no reason.
 
-    ``in_use`` says nothing here: we use it ourselves.
+    ``in_use`` is ignored, because this driver itself uses the device.
     """
     if _scale(_table(state, "transform")) != _UNIT_SCALE:
         return "has a stretched space: another program navigates with it, or its workspace transform must be reset"
@@ -196,7 +196,7 @@ _TROUBLES = {
     "started": "has not been started by the service: look at it in the Haply Hub",
     "ready": "is not ready: look at it in the Haply Hub",
 }
-"""Word of the status, in the order in which they are looked at, to what it means if it is false."""
+"""Status name, in the order of validation, to the meaning of a false value."""
 
 
 def _table(table: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -205,7 +205,7 @@ def _table(table: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def _number(value: Any) -> float:
-    """Return a number that can be used, nan in place of all else."""
+    """Return a valid number, nan otherwise."""
     plain = isinstance(value, int | float) and not isinstance(value, bool)
     return float(value) if plain and abs(value) < _LARGEST else math.nan
 
@@ -217,5 +217,5 @@ def _vector(value: Any) -> Vector3:
 
 
 def _scale(transform: Mapping[str, Any]) -> Vector3:
-    """Return the scale of a transform; one that changes nothing is left out by the service."""
+    """Return the scale of a transform; the service omits a scale of 1."""
     return _vector(transform["scale"]) if "scale" in transform else _UNIT_SCALE

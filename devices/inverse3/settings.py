@@ -1,4 +1,4 @@
-"""What a person can choose about the Inverse3."""
+"""Settings of the Inverse3."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ from haptics.errors import ConfigurationError
 from haptics.settings import bounded, check, choice, documented, free, string
 
 KINDS = {"inverse3": 0.07, "inverse3x": 0.07, "minverse": 0.028}
-"""Kind of device to half the side of its workspace [m]: a square in the sphere of 0.10 m (0.04 m) about the middle to
-which the maker's own examples keep the cursor."""
+"""Half the side of the workspace [m] by kind of device.
+
+The workspace is a square inside the sphere of 0.10 m (0.04 m) about the middle within which the manufacturer's examples
+keep the cursor.
+"""
 
 PLANES = {"xy": (0, 1, 2), "xz": (0, 2, 1), "yz": (1, 2, 0)}
-"""Plane to the service's axes that are our x and y, and the one that is held."""
+"""Indices of the service's axes for x, y and the held axis, by plane."""
 
 PRESETS = ("arm_front_centered", "led_front_centered", "arm_front", "led_front", "defaults")
-"""Where the service puts the origin and the axes, by its own names."""
+"""Names that the service uses for the placement of origin and axes."""
 
 _POINT = "three numbers such as [0.0, 0.0, 0.0]"
 _FARTHEST = 0.5
@@ -29,7 +32,10 @@ _FARTHEST = 0.5
 @documented
 @dataclass(frozen=True)
 class Inverse3Settings(RunSettings, CompensationSettings, VelocitySettings):
-    """Settings of the Inverse3, besides `RunSettings`, `CompensationSettings` and `VelocitySettings`."""
+    """Settings of the Inverse3.
+
+    They extend `RunSettings`, `CompensationSettings` and `VelocitySettings`.
+    """
 
     address: str = string(ADDRESS, allowed="an address ws://HOST:PORT", doc="where the Haply service listens")
     device_id: str = string(
@@ -79,7 +85,7 @@ class Inverse3Settings(RunSettings, CompensationSettings, VelocitySettings):
             raise ConfigurationError(
                 f"device.origin = {self.origin!r}: must be {_POINT}, each at most {_FARTHEST:g} m from 0."
             )
-        object.__setattr__(self, "origin", tuple(float(part) for part in self.origin))  # frozen: lists come from files
+        object.__setattr__(self, "origin", tuple(float(part) for part in self.origin))  # frozen; files contain lists
         try:
             parse_address(self.address)
         except ValueError:
@@ -89,22 +95,22 @@ class Inverse3Settings(RunSettings, CompensationSettings, VelocitySettings):
 
     @property
     def service(self) -> Address:
-        """Where the service is."""
+        """Address of the service."""
         return parse_address(self.address)
 
     @property
     def identity(self) -> str:
-        """Which device it is, in words."""
+        """Identity of the device for messages."""
         return self.device_id or "the only device"
 
     @property
     def axes(self) -> tuple[int, int, int]:
-        """The service's axes that are x and y, and the held one."""
+        """Indices of the service's axes for x, y and the held axis."""
         return PLANES[self.plane]
 
     @property
     def half_size(self) -> float:
-        """Half the side of the workspace, a square [m]."""
+        """Half the side of the square workspace [m]."""
         return KINDS[self.kind]
 
 

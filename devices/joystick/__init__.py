@@ -1,11 +1,12 @@
-"""Force-feedback joysticks that speak the USB HID Physical Interface Device class.
+"""Force-feedback joysticks that implement the USB HID class Physical Interface Device (PID).
 
-- `usages`: the HID usages by name. `items`, `layout`, `descriptor`: a report descriptor as reports and fields.
-  `report`: the bytes of a report from values and back. `families`: what no descriptor says.
-- `transport`: what every way to a stick offers: `usb_transport` (libusb, with `usb_listing`) and `hidraw`. `finding`:
-  which sticks there are; `remedies`: what to do if one cannot be opened; `reattaching`: how the kernel gets it back.
-- `session`: the conversation that sets a stick up. `forces`: what is sent of a force, and when. `streaming`: threads.
-- `parameters`, `parameter_tables`: the file that calibrating makes. `settings`: what a person can choose.
-- `trial`: a small push, where the firmware has changed.
-- `opening`, `kernels`, `device`: the device itself, and what it computes in a tick.
+- `usages`: HID usages by name. `items`, `layout`, `descriptor`: parser of report descriptors. `report`: encoding and
+  decoding of reports. `families`: device quirks that no descriptor states.
+- `transport`: interface of the transports `usb_transport` (libusb, with `usb_listing`) and `hidraw`. `finding`:
+  discovery of connected sticks; `remedies`: error messages with instructions; `reattaching`: return of the interface to
+  the kernel's driver.
+- `session`: set-up of a stick. `forces`: selection of the reports to send. `streaming`: input and output threads.
+- `parameters`, `parameter_tables`: parameter file that calibration writes. `settings`: user settings.
+- `trial`: test push after a change of firmware.
+- `opening`, `kernels`, `device`: the device driver and its computation per tick.
 """

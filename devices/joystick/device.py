@@ -1,4 +1,4 @@
-"""A force-feedback stick on USB: any that speaks the class Physical Interface Device, once it has been calibrated."""
+"""Driver of a calibrated force-feedback stick of the USB class Physical Interface Device."""
 
 from __future__ import annotations
 
@@ -31,27 +31,27 @@ _NOTHING_KNOWN = (_RATE_MIN, _RATE_MAX, (-0.05, -0.05), (0.05, 0.05), 100.0, 1e5
 
 
 class PidJoystick(ForceDriver):
-    """A force-feedback stick, of the impedance kind: motion in the sample, force in the command.
+    """Driver of a force-feedback stick (impedance device): motion in the sample, force in the command.
 
-    Building it touches no hardware. Without a parameter file it can be built, but not opened.
+    Constructing it does not access hardware. It can be constructed without a parameter file, but not opened.
 
     Parameters
     ----------
     settings : mapping, optional
-        Those of `StickSettings`.
+        Settings of `StickSettings`.
     clock : Clock, optional
-        The run's clock; without one the time since it was built counts.
+        Clock of the run; without it, time counts from the construction.
     backend : usb.backend.IBackend, optional
-        What to reach USB by, instead of libusb.
+        USB backend to use instead of libusb.
 
     Attributes
     ----------
     settings : StickSettings
-        What was chosen.
+        Validated settings.
     parameters : StickParameters or None
-        What is known of the stick.
+        Parameters of the stick.
     backend : usb.backend.IBackend or None
-        What USB is reached by, if not libusb.
+        USB backend, None for libusb.
 
     Raises
     ------
@@ -78,11 +78,11 @@ class PidJoystick(ForceDriver):
         self._fill(self.settings, resolution, added)
 
     def _known(self) -> StickParameters | None:
-        """Return what is known of the stick, if anything."""
+        """Return the parameters of the stick, None without a parameter file."""
         return read_parameters(self.settings.parameters) if self.settings.parameters else None
 
     def _bus(self) -> Any:
-        """Return what USB is reached by, as the stick is opened; None for libusb."""
+        """Return the USB backend with which the stick is opened, None for libusb."""
         return self.backend
 
     def _check_serial(self) -> None:
@@ -93,7 +93,7 @@ class PidJoystick(ForceDriver):
                 f"{known!r}. Each stick has a file of its own."
             )
 
-    # --- the data sheet ----------------------------------------------------------------------------------------------
+    # --- data sheet ---------------------------------------------------------------------------------------------------
 
     @property
     def _identity(self) -> str:
@@ -102,7 +102,7 @@ class PidJoystick(ForceDriver):
 
     @property
     def spec(self) -> DeviceSpec:
-        """The data sheet; of a stick without parameters it is a placeholder, for it cannot be opened."""
+        """Data sheet; a placeholder for a stick without parameters, which cannot be opened."""
         known = self.parameters
         if known is None:
             return DeviceSpec(NAME, Causality.IMPEDANCE, "not calibrated", *_NOTHING_KNOWN)
@@ -137,19 +137,20 @@ class PidJoystick(ForceDriver):
             force_resolution=force.resolution,
         )
 
-    # --- the contract ------------------------------------------------------------------------------------------------
+    # --- driver interface ---------------------------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Take the stick, set it up and wait for its first position; nothing happens if it is open.
+        """Connect to the stick, set it up and wait for its first position; does nothing if it is open.
 
         Raises
         ------
         DeviceNotFoundError
-            If it is not plugged in.
+            If it is not connected.
         DeviceOpenError
-            If it could not be opened, or its firmware has changed and its force is wrong; says what to do.
+            If it could not be opened, or its firmware has changed and its force is wrong. The message states the
+            remedy.
         ConfigurationError
-            If it has no parameters, or they are those of another stick.
+            If it has no parameters, or the parameters belong to another stick.
         """
         if self._streaming is not None:
             return
@@ -170,7 +171,10 @@ class PidJoystick(ForceDriver):
         atexit.register(self.close)
 
     def close(self) -> None:
-        """Take the force away, stop the effects and give the stick back, each even if the other fails."""
+        """Set the force to zero, stop the effects and release the stick.
+
+        A failed step does not prevent the others.
+        """
         if self._streaming is None:
             return
         self.compensate(0.0)
@@ -179,7 +183,7 @@ class PidJoystick(ForceDriver):
         atexit.unregister(self.close)
         self._undo.close()
 
-    # --- inside ------------------------------------------------------------------------------------------------------
+    # --- private ------------------------------------------------------------------------------------------------------
 
     def _opened(self) -> Streaming:
         if self._streaming is None:

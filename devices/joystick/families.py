@@ -1,7 +1,7 @@
-"""Quirks of the families of force-feedback sticks: what differs and cannot be read from the descriptor.
+"""Quirks of the families of force-feedback sticks that their descriptors do not state.
 
-Everything else (report numbers, ranges, how device control is coded, whether a start delay exists) the descriptor says.
-A stick of no known family is driven as `GENERIC`.
+The descriptor states everything else: report numbers, ranges, the coding of device control, the existence of a start
+delay. A stick of an unknown family is driven as `GENERIC`.
 """
 
 from __future__ import annotations
@@ -11,23 +11,24 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Family:
-    """Sticks that have the same peculiarities.
+    """Family of sticks with the same quirks.
 
     Attributes
     ----------
     name, title : str
-        What a person calls it, and in full.
+        Short name and full name.
     identities : tuple of str
-        ``vendor:product``, hexadecimal, small letters.
+        ``vendor:product`` in lower-case hexadecimal digits.
     no_trigger : int
-        What to put into the field of the trigger button so that no button starts the effect. Outside the field's range
-        both 0 and 255 stand for none by the standard; some firmware knows only one of them.
+        Value of the trigger button field for an effect without trigger button. By the standard, 0 and 255 outside the
+        field's range both mean "no button", but some firmware accepts only one of them.
     stale_block : int
-        Effect block in which the operating system may have left a centring spring that a reset does not stop; 0: none.
+        Effect block in which the operating system may have left a centring spring that a reset does not stop; 0 if
+        none.
     load_time : float
-        What the device takes to make room for an effect before it may be asked about it [s].
+        Time that the device needs to allocate an effect before its status may be requested [s].
     report_interval : float
-        Output reports must be at least this far apart, whatever the endpoint allows [s].
+        Minimum time between output reports, regardless of the endpoint's interval [s].
     """
 
     name: str
@@ -39,9 +40,10 @@ class Family:
     report_interval: float = 0.0
 
     def out_interval(self, endpoint: float) -> float:
-        """Return the shortest time between two output reports of the driver [s], whose endpoint has this interval.
+        """Return the shortest time between two output reports of the driver [s] for an endpoint interval [s].
 
-        The pause that a family needs begins when a report has been taken, and the next one waits for its turn again.
+        The pause that a family needs begins when the device has accepted a report. The next report then waits for the
+        next transfer slot of the endpoint.
         """
         return endpoint + self.report_interval
 
@@ -67,6 +69,6 @@ FAMILIES = (
 
 
 def family_of(vendor_id: int, product_id: int) -> Family:
-    """Return the family of a stick by its USB identity, `GENERIC` if it is of none."""
+    """Return the family of a stick by its USB identity, `GENERIC` if unknown."""
     identity = f"{vendor_id:04x}:{product_id:04x}"
     return next((family for family in FAMILIES if identity in family.identities), GENERIC)

@@ -1,8 +1,8 @@
-"""What is to be sent of a force: the latest value only, changed magnitudes only, all effects kept alive.
+"""Selection of the reports that transmit a force.
 
-Of the magnitudes those are sent whose count changed, the one that is farther off first; each is looked up at the
-moment it is sent. What goes out is never older than it must be, and there is no queue that could fill up. Each effect
-is started anew within ``keep_alive``, as long as commands keep coming; of a tick that has died, zero is sent.
+Only magnitudes whose count changed are sent, the one with the larger error first. Each value is read at the moment of
+sending, so that no queue builds up and the output is as recent as possible. Each effect is restarted within
+``keep_alive`` as long as commands arrive. If the tick has stopped, zero is sent.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from devices.joystick.hid import usages as use
 from devices.joystick.playbook import Playbook
 
 _UNKNOWN = 1 << 40
-"""Count of an effect that may or may not have got its last report: farther off than any."""
+"""Count of an effect whose last report may or may not have arrived; counts as the largest error."""
 
 
 class Forces:
-    """The latest force, and what the stick has of it.
+    """Latest commanded force, and the part of it that the stick has received.
 
     Parameters
     ----------
     playbook : Playbook
-        The stick's reports.
+        Output reports of the stick.
     blocks : list of int
-        Its effects, which play: two, or the one of a wheel.
+        Blocks of the running effects: two, or one for a wheel.
     keep_alive : float
-        An effect is started anew after this long; a command older than this counts as none [s].
+        Interval of the restarts of an effect, and age at which a command expires [s].
 
     Attributes
     ----------
     levels : Latch
-        The latest command: levels along both axes, -1 to 1, and when they were given [s, perf_counter].
+        Latest command: levels along both axes, -1 to 1, and its time [s, perf_counter].
     """
 
     def __init__(self, playbook: Playbook, blocks: list[int], keep_alive: float) -> None:
@@ -50,11 +50,11 @@ class Forces:
 
     @property
     def on(self) -> bool:
-        """Whether the stick has a force to play, or may have one."""
+        """Whether the stick has, or may have, a nonzero force to play."""
         return any(self._sent)
 
     def idle(self) -> float:
-        """Return how long there is nothing to send if no command comes [s]."""
+        """Return the time until the next report is due if no new command arrives [s]."""
         if _UNKNOWN in self._sent:
             return 0.0
         now = time.perf_counter()
@@ -63,7 +63,10 @@ class Forces:
         return max(min(self._due) - now, 0.0)
 
     def reports(self) -> Generator[bytes, bool, None]:
-        """Yield what changed, farthest off first, and what starts anew that is due; is sent whether it was taken."""
+        """Yield changed magnitudes, largest error first, and restarts that are due.
+
+        The caller sends back whether the device accepted the report.
+        """
         wanted, _ = self._wanted()
         for part in sorted(range(len(self._sent)), key=lambda part: -self._error(part, wanted)):
             wanted, fresh = self._wanted()
@@ -76,18 +79,18 @@ class Forces:
                     self._put_off(part)
 
     def _wanted(self) -> tuple[tuple[int, int], bool]:
-        """Return the counts to send, and whether anybody commands them."""
+        """Return the counts to send, and whether the command that they come from is still valid."""
         level_x, level_y, stamp = self.levels.read()
         if time.perf_counter() - stamp > self._keep_alive:
             return self._counts(0.0, 0.0), False
         return self._counts(level_x, level_y), True
 
     def _counts(self, level_x: float, level_y: float) -> tuple[int, int]:
-        """Return the counts that make these levels: the magnitudes of the effects."""
+        """Return the magnitudes of the effects [counts] for the given levels."""
         return round(level_x * self._full_scale), round(level_y * self._full_scale)
 
     def _error(self, part: int, wanted: tuple[int, int]) -> float:
-        """Return how far off a count is."""
+        """Return the difference between the wanted and the sent count."""
         return abs(wanted[part] - self._sent[part])
 
     def _report(self, part: int, count: int) -> bytes:
@@ -96,28 +99,29 @@ class Forces:
         return bytes(buffer)
 
     def _put_off(self, axis: int) -> None:
-        """Have an effect started anew some time later, not together with the other one."""
+        """Schedule the next restart of an effect, apart from the restart of the other effect."""
         due, apart = time.perf_counter() + self._keep_alive, 0.25 * self._keep_alive
         close = any(abs(due - other) < apart for k, other in enumerate(self._due) if k != axis)
         self._due[axis] = due - apart if close else due
 
 
 class TurnedForces(Forces):
-    """The same for a stick that cannot add effects up: one effect, whose direction is streamed beside its magnitude.
+    """Force output for a stick that cannot add effects: one effect with streamed direction and magnitude.
 
-    Two reports make one force, and between them it is neither the old nor the new one. So a force that turns back goes
-    through zero by its magnitude, and the direction stays within a right angle of what it was: then neither is far off.
+    A force takes two reports, and between them the stick plays a mixture of the old and the new force. To keep the
+    error small, a reversed force passes through zero by its magnitude, and the direction stays within a right angle of
+    the previous one.
 
     Parameters
     ----------
     playbook : Playbook
-        The stick's reports.
+        Output reports of the stick.
     block : int
-        Its effect, which plays.
+        Block of the running effect.
     keep_alive : float
-        As of `Forces`.
+        As in `Forces`.
     effect : bytes
-        The report by which the effect was described last.
+        Report that last described the effect.
     """
 
     def __init__(self, playbook: Playbook, block: int, keep_alive: float, effect: bytes) -> None:
@@ -130,21 +134,24 @@ class TurnedForces(Forces):
 
     @property
     def on(self) -> bool:
-        """Whether the stick has a force to play, or may have one."""
+        """Whether the stick has, or may have, a nonzero force to play."""
         return bool(self._sent[0])
 
     def _counts(self, level_x: float, level_y: float) -> tuple[int, int]:
-        """Return magnitude and direction: where the force comes from, or goes to with a negative magnitude."""
+        """Return magnitude and direction [counts].
+
+        The direction is the one that the force comes from, or points to if the magnitude is negative.
+        """
         magnitude = round(math.hypot(level_x, level_y) * self._full_scale)
         if not magnitude:
             return 0, self._kept
         turn = round(math.atan2(-level_x, level_y) / math.tau * self._turn)
-        halves = round(2.0 * (turn - self._kept) / self._turn)  # half turns between it and the direction there is
+        halves = round(2.0 * (turn - self._kept) / self._turn)  # half turns from the present direction
         self._kept = (turn + (halves % 2) * round(0.5 * self._turn)) % self._turn
         return (-magnitude if halves % 2 else magnitude), self._kept
 
     def _error(self, part: int, wanted: tuple[int, int]) -> float:
-        """Return how far off the force is by a count: a direction by the way its tip has to go."""
+        """Return the force error of a count [counts of magnitude]; for a direction, the arc length at the tip."""
         error = super()._error(part, wanted)
         if part == 0 or self._sent[1] == _UNKNOWN:
             return error

@@ -1,4 +1,4 @@
-"""Where positions and buttons are in the input reports of a stick."""
+"""Positions of axes and buttons in the input reports of a stick."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from devices.joystick.hid.report import ReportError, Value
 from haptics.errors import DeviceOpenError
 
 MOST_BUTTONS = 31
-"""So many buttons are looked at: with the dead-man's own bit they make a word."""
+"""Maximum number of buttons; together with the dead-man's bit they fit into one 32-bit word."""
 
 _APPLICATION = 1
-"""Kind of a collection that is a device of its own."""
+"""Kind of an application collection, which represents a separate device."""
 
 
 class Sample(NamedTuple):
-    """One input report: counts of the two axes, buttons (bit n is button n + 1), when it arrived [s, perf_counter].
+    """Input report: counts of both axes, buttons (bit n is button n + 1), arrival time [s, perf_counter].
 
     A wheel has one axis; the count of the other is 0.
     """
@@ -29,28 +29,28 @@ class Sample(NamedTuple):
 
 
 class InputLayout:
-    """Where position, buttons and the device's own state are in its input reports.
+    """Location of position, buttons and device state in the input reports.
 
-    A device may be several in one, a mouse for instance besides a stick: the position is that of the application which
-    has the effects, and never a change since the last report.
+    A device may combine several applications, such as a mouse and a stick. The position is taken from the application
+    that has the effects, and never from a relative axis.
 
     Parameters
     ----------
     descriptor : ReportDescriptor
-        What the device says of itself.
+        Parsed report descriptor of the device.
     *usages : int
-        The two axes of a stick, or the only one of a wheel.
+        Usages of the two axes of a stick, or of the only axis of a wheel.
 
     Attributes
     ----------
     report : Report
-        The one with the position.
+        Report with the position.
     state : Report or None
-        The one with the device's own state.
+        Report with the device state.
     usages : tuple of int
-        The same.
+        Usages of the axes.
     buttons : int
-        How many buttons there are.
+        Number of buttons.
 
     Raises
     ------
@@ -69,32 +69,32 @@ class InputLayout:
 
     @property
     def ranges(self) -> tuple[tuple[int, int], ...]:
-        """Least and greatest count of each axis."""
+        """Minimum and maximum count of each axis."""
         return tuple((axis.field.logical_min, axis.field.logical_max) for axis in self._axes)
 
     def is_position(self, data: bytes) -> bool:
-        """Tell whether an input report is the one with the position, be it cut short."""
+        """Return True if an input report is the one with the position, even if it is truncated."""
         return not self.report.id or not data or data[0] == self.report.id
 
     def is_state(self, data: bytes) -> bool:
-        """Tell whether an input report is the one with the device's own state."""
+        """Return True if an input report is the one with the device state."""
         state = self.state
         return state is not None and 0 < state.id != self.report.id and data[:1] == bytes((state.id,))
 
     def sample(self, data: bytes, now: float) -> Sample:
-        """Return what an input report says that arrived at `now` [s]."""
+        """Decode an input report that arrived at `now` [s]."""
         start, end, shift, mask = self._buttons
         buttons = int.from_bytes(data[start:end], "little") >> shift & mask
         return Sample(self._x.get(data), 0 if self._y is None else self._y.get(data), buttons, now)
 
 
 def _position(descriptor: ReportDescriptor, usages: tuple[int, ...]) -> tuple[Report, tuple[Value, ...]]:
-    """Return the input report with all axes, and where they are in it: that of the application with the effects first.
+    """Return the input report with all axes, and the axes; the application with the effects is preferred.
 
     Raises
     ------
     DeviceOpenError
-        If there is none.
+        If no such report exists.
     """
     effects = descriptor.of(ReportType.OUTPUT, use.SET_EFFECT)
     home = _application(effects.fields[0]) if effects else None
@@ -111,12 +111,12 @@ def _position(descriptor: ReportDescriptor, usages: tuple[int, ...]) -> tuple[Re
 
 
 def _application(field: Field) -> int:
-    """Return the number of the outermost collection around a field, 0 without one."""
+    """Return the number of the outermost collection around a field, 0 without a collection."""
     return field.collections[0].number if field.collections else 0
 
 
 def _absolute(report: Report, usage: int) -> Value | None:
-    """Return where an axis has its position in a report; a mouse has none, however it reports."""
+    """Return the absolute element of an axis in a report, None if absent. Axes of a mouse are ignored."""
     index = 0
     while True:
         try:
@@ -136,7 +136,7 @@ def _number_of_bits(field: Field | None) -> int:
 
 
 def _place_of_bits(field: Field | None, count: int) -> tuple[int, int, int, int]:
-    """Return where a row of so many single bits is: first byte, end, shift and mask."""
+    """Return the location of `count` consecutive single bits: first byte, end byte, shift and mask."""
     if field is None or not count:
         return 0, 0, 0, 0
     start, shift = divmod(field.offset, 8)

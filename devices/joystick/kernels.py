@@ -1,7 +1,8 @@
-"""What a tick of a stick computes, as the parts of its port: reports to positions and velocities, forces to levels.
+"""Per-tick computation of a stick: reports to positions and velocities, forces to effect levels.
 
-The threads that talk to the stick and the tick pass on the latest values by latches (`devices.common.latch`); that one
-of the threads has ended, or that a report is not taken, the tick sees in two numbers of `devices.joystick.streaming`.
+The tick and the threads that communicate with the stick exchange the latest values through latches
+(`devices.common.latch`). Two numbers of `devices.joystick.streaming` report to the tick that a thread has ended or that
+the stick does not accept a report.
 """
 
 from __future__ import annotations
@@ -36,14 +37,18 @@ STICK = np.dtype(
         ("dead_man_button", "<i8"),
     ]
 )
-"""The whole stick in one record.
+"""State of the stick in one record.
 
-``reports``, ``levels`` and ``trouble`` are where the streams have what they share with the tick. ``report`` is the
-latest one, ``given`` the levels left last."""
+``reports``, ``levels`` and ``trouble`` are addresses of the memory that the streaming threads share with the tick.
+``report`` is the latest input report, ``given`` the latest command levels.
+"""
 
 
 def connect(record: NDArray[Any], known: StickParameters, streaming: Streaming) -> None:
-    """Fill in what is known of a stick, and where its streams are, which must live as long as the record is used."""
+    """Initialize the record with the parameters of a stick and the addresses of its streams.
+
+    The streams must outlive the use of the record.
+    """
     axes = known.axes
     record["centre"], record["counts_to_m"] = axes.centre_counts, axes.counts_to_m
     record["newton_to_level"], record["max_force"] = known.force.newton_to_level, known.force.max_force_n
@@ -55,14 +60,14 @@ def connect(record: NDArray[Any], known: StickParameters, streaming: Streaming) 
 
 @merged_kernel
 def _is_lost(s: Any) -> bool:
-    """Tell whether a thread has ended, or a report is or was under way for too long."""
+    """Return True if a thread has ended, or the transfer of a report took or takes too long."""
     begun, ended = float_at(s.trouble + 8 * BEGUN), float_at(s.trouble + 8 * ENDED)
     return bool(s.fault == LOST or ended != 0.0 or s.instant - begun > STUCK)
 
 
 @merged_kernel
 def _measure(s: Any) -> None:
-    """Make the sample of the latest report."""
+    """Compute the sample from the latest report."""
     x, y = s.report[0] - s.centre[0], s.report[1] - s.centre[1]
     for i in range(2):
         s.position[i] = s.counts_to_m[i, 0] * x + s.counts_to_m[i, 1] * y
@@ -74,7 +79,7 @@ def _measure(s: Any) -> None:
 
 @kernel
 def take_stick(s: Any, now: float, elapsed: float) -> None:
-    """Take the newest sample at the nominal time `now`, `elapsed` after the clock's zero [s]."""
+    """Read the newest sample at the nominal time `now`, `elapsed` after the clock's zero [s]."""
     note_time(s, now, elapsed)
     if _is_lost(s):
         s.fault = LOST
@@ -86,9 +91,9 @@ def take_stick(s: Any, now: float, elapsed: float) -> None:
 
 @kernel
 def give_stick(s: Any, x: float, y: float) -> None:
-    """Leave the levels for a force [N]; what is more than the motors can do keeps its direction.
+    """Publish the levels for a force [N], limited to the motors' maximum without changing its direction.
 
-    A wheel takes the part along its rim.
+    A wheel uses the component along its rim.
     """
     if not accept(s, x, y):
         return

@@ -1,4 +1,4 @@
-"""Reaching the stick that is meant, making sure that it is the one that was calibrated, and playing forces on it."""
+"""Connection to the selected stick, comparison with the calibrated one, and force streaming."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from devices.joystick.usb.transport import Link, Transport
 from haptics.errors import ConfigurationError, DeviceNotFoundError, DeviceOpenError
 
 THE_MOTORS = ()
-"""In place of the axis of a wheel: the first one that has a motor."""
+"""Placeholder for the axis of a wheel: selects the first axis with a motor."""
 
 FIRST_REPORT = 1.0
-"""A stick that has sent no position for so long after it was opened will send none [s]."""
+"""Timeout for the first position after opening [s]."""
 
 
 def reach(settings: StickSettings, known: StickParameters | None, backend: Any = None) -> Transport:
-    """Connect to the stick that settings and parameters mean; any if they mean none.
+    """Connect to the stick that the settings and parameters select; any stick if they select none.
 
     Raises
     ------
     DeviceNotFoundError
-        If it is not plugged in; says what the parameters have to do with it.
+        If it is not connected; the message mentions the role of the parameters.
     DeviceOpenError
-        If it could not be opened; says what to do.
+        If it could not be opened; the message states the remedy.
     """
     identity = known.device.vid_pid if known else ""
     serial = settings.serial or (known.device.serial if known else "")
@@ -51,21 +51,21 @@ def reach(settings: StickSettings, known: StickParameters | None, backend: Any =
 
 
 def require_parameters(known: StickParameters | None, link: Link, file: str) -> StickParameters:
-    """Return the parameters; refuse to go on without any, or with those of another stick.
+    """Return the parameters after validating that they belong to the connected stick.
 
     Parameters
     ----------
     known : StickParameters or None
-        What is known of the stick.
+        Parameters of the stick.
     link : Link
-        The stick that is connected.
+        Properties of the connected stick.
     file : str
-        Where the parameters come from.
+        Name of the parameter file.
 
     Raises
     ------
     ConfigurationError
-        Naming what differs.
+        If parameters are missing or belong to another stick; names the difference.
     """
     if known is None:
         raise ConfigurationError(
@@ -88,7 +88,7 @@ def require_parameters(known: StickParameters | None, link: Link, file: str) -> 
 
 
 def _require_button(known: StickParameters, link: Link, file: str) -> None:
-    """Make sure that the stick has the button that must be held: nobody could press it."""
+    """Raise `ConfigurationError` if the stick does not have the configured dead-man's button."""
     button = known.handle.dead_man_button
     there = InputLayout(_parsed(link.descriptor), *known.axes.usages).buttons
     if button > there:
@@ -107,27 +107,27 @@ def playing(
     patience: float = FIRST_REPORT,
     effects: int = 2,
 ) -> Iterator[Streaming]:
-    """Set up a stick that is connected and stream to its effects; however that ends, there is no force then.
+    """Set up a connected stick and stream to its effects. On exit, the force is zero in any case.
 
     Parameters
     ----------
     transport : Transport
-        The connection.
+        Open connection.
     duration : float
-        After this long without a restart the stick itself ends the force [s].
+        Time without a restart after which the stick itself ends the force [s].
     keep_alive : float
-        How often the force is started anew, and how long a command counts [s].
+        Interval of the restarts, and age at which a command expires [s].
     axes : tuple of int
-        Usages of the two axes of a stick, of the one of a wheel, for which that may be `THE_MOTORS`.
+        Usages of the two axes of a stick, or of the one axis of a wheel, which may be `THE_MOTORS`.
     patience : float
-        How long to wait for the first position [s].
+        Timeout for the first position [s].
     effects : int
-        How many it adds up: with 1 the direction of one effect is streamed. A wheel has one in any case.
+        Number of effects that the stick adds. With 1, the direction of one effect is streamed. A wheel always has one.
 
     Raises
     ------
     DeviceOpenError
-        If its reports cannot be understood or do not do, it refuses, or it sends no positions.
+        If its reports cannot be parsed or are insufficient, it rejects a request, or it sends no positions.
     """
     link = transport.link
     descriptor, family = _parsed(link.descriptor), family_of(link.vendor_id, link.product_id)
@@ -147,7 +147,7 @@ def playing(
 
 
 def _require_plane(descriptor: ReportDescriptor, link: Link) -> None:
-    """Refuse what has one axis with a motor: the other one would be measured, and never pushed."""
+    """Raise `DeviceOpenError` for a device with only one motor: its second axis could not exert force."""
     motors = actuated_axes(descriptor)
     if len(motors) == 1:
         raise DeviceOpenError(

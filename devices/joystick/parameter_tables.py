@@ -1,4 +1,4 @@
-"""The tables of a stick's parameter file (`devices.joystick.parameters`) and what their values must be."""
+"""Tables of a stick's parameter file (`devices.joystick.parameters`) and their validation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PAIR, _MATRIX = "two finite numbers such as [0.0, 0.0]", "two rows of two finit
 @documented
 @dataclass(frozen=True, kw_only=True)
 class DeviceIdentity:
-    """Which stick the parameters belong to, and how often it exchanges reports."""
+    """Identity of the stick that the parameters belong to, and its report intervals."""
 
     vendor_id: int = bounded(minimum=0, maximum=0xFFFF, doc="USB vendor")
     product_id: int = bounded(minimum=0, maximum=0xFFFF, doc="USB product")
@@ -37,7 +37,7 @@ class DeviceIdentity:
 
     @property
     def vid_pid(self) -> str:
-        """``vendor:product``, hexadecimal, small letters."""
+        """``vendor:product`` in lower-case hexadecimal digits."""
         return f"{self.vendor_id:04x}:{self.product_id:04x}"
 
     def __str__(self) -> str:
@@ -47,7 +47,7 @@ class DeviceIdentity:
 @documented
 @dataclass(frozen=True, kw_only=True)
 class Axes:
-    """From counts to metres."""
+    """Conversion from counts to metres."""
 
     centre_counts: Pair = free(MISSING, _PAIR, doc="counts at the origin")
     counts_to_m: Matrix = free(MISSING, _MATRIX, doc="metres per count")
@@ -62,12 +62,12 @@ class Axes:
 
     @property
     def usages(self) -> tuple[int, ...]:
-        """The axes with a motor: both of a stick, the first of a wheel, on which y is 0."""
+        """Usages of the axes with a motor: both of a stick, the first of a wheel, on which y is 0."""
         return (self.usage_x,) if self.rim_radius_m else (self.usage_x, self.usage_y)
 
     @property
     def resolution(self) -> float:
-        """The longest step that the smallest change of a count makes [m]."""
+        """Longest step [m] that the smallest change of a count causes."""
         (a, b), (c, d) = self.counts_to_m
         return self.count_quantum * max(math.hypot(a, c), math.hypot(b, d))
 
@@ -75,7 +75,7 @@ class Axes:
 @documented
 @dataclass(frozen=True, kw_only=True)
 class Force:
-    """From newtons to the levels of the two effects."""
+    """Conversion from newtons to the levels of the two effects."""
 
     newton_to_level: Matrix = free(MISSING, _MATRIX, doc="parts of full scale per newton")
     max_force_n: float = bounded(above=0.0, maximum=1000.0, unit="N", doc="largest force")
@@ -90,11 +90,11 @@ class Force:
 
     @property
     def resolution(self) -> float | None:
-        """The longest step of the force that the smallest change of a level makes [N]; None if that is not known."""
+        """Longest step of the force [N] that the smallest change of a level causes; None if unknown."""
         (a, b), (c, d) = self.newton_to_level
         if not self.full_scale:
             return None
-        if d == 0.0:  # of a wheel
+        if d == 0.0:  # a wheel
             return 1.0 / (self.full_scale * abs(a))
         determinant = abs(a * d - b * c)
         return max(math.hypot(d, c), math.hypot(b, a)) / (self.full_scale * determinant)
@@ -103,7 +103,7 @@ class Force:
 @documented
 @dataclass(frozen=True, kw_only=True)
 class Handle:
-    """What is known of the handle, for advice on parameters; and its dead-man's button."""
+    """Properties of the handle for parameter advice, and the dead-man's button."""
 
     moving_mass_kg: float | None = free(None, "a number greater than 0 kg", doc="moving mass")
     damping_ns_per_m: float | None = free(None, "a number of at least 0 N s/m", doc="own viscous friction")
@@ -113,17 +113,17 @@ class Handle:
 @documented
 @dataclass(frozen=True, kw_only=True)
 class Provenance:
-    """Where the numbers come from."""
+    """Origin of the numbers."""
 
     date: str = string("", doc="when")
     method: str = string("", doc="how")
 
 
-# --- what their values must be ----------------------------------------------------------------------------------------
+# --- validation -------------------------------------------------------------------------------------------------------
 
 
 def check_tables(device: DeviceIdentity, axes: Axes, force: Force, handle: Handle, provenance: Provenance) -> None:
-    """Raise `ConfigurationError` if a value is not allowed, with what is."""
+    """Raise `ConfigurationError` if a value is not allowed; the message states the allowed values."""
     tables = {"device": device, "axes": axes, "force": force, "handle": handle, "provenance": provenance}
     for where, table in tables.items():
         check(table, where)
@@ -161,14 +161,14 @@ def _check_axes(axes: Axes) -> None:
 
 
 def _norm(matrix: Matrix) -> float:
-    """Return by how much a matrix makes a vector longer at most."""
+    """Return the spectral norm of a 2x2 matrix."""
     (a, b), (c, d) = matrix
     square, det = a * a + b * b + c * c + d * d, a * d - b * c
     return math.sqrt(0.5 * (square + math.sqrt(max(square * square - 4.0 * det * det, 0.0))))
 
 
 def _require_map(instance: Any, where: str, name: str, dimensions: int) -> None:
-    """Make sure that a matrix maps the plane onto itself, or the x axis of a wheel."""
+    """Validate that a matrix is invertible, or for a wheel that it maps the x axis only."""
     matrix = getattr(instance, name)
     if dimensions == 2:
         _require(_is_regular(matrix), instance, where, name)
@@ -211,12 +211,12 @@ def _is_matrix(value: Any) -> bool:
 
 
 def _is_single(value: Any) -> bool:
-    """Tell whether it is a 2x2 matrix of which only the first number is not 0."""
+    """Return True for a 2x2 matrix of which only the first number is nonzero."""
     return _is_matrix(value) and bool(value[0][0]) and not any((value[0][1], *value[1]))
 
 
 def _is_regular(value: Any) -> bool:
-    """Tell whether it is a 2x2 matrix that can be inverted."""
+    """Return True for an invertible 2x2 matrix."""
     if not _is_matrix(value):
         return False
     (a, b), (c, d) = value

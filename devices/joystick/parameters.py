@@ -1,51 +1,51 @@
-"""The parameter file of one stick: which one it is, what a count is in metres, what a newton is in its own levels.
+"""Parameter file of one stick: identity, conversion from counts to metres and from newtons to levels.
 
-Nothing of this can be asked of the device: no descriptor says how long a handle is, where its centre lies or which way
-a force points. Calibrating finds it out and writes this file; without one nothing is rendered.
+The device cannot report these values: no descriptor contains the length of the handle, its centre position or the
+direction of a force. Calibration measures them and writes this file, which is required for rendering.
 
 .. code-block:: toml
 
     [device]
     vendor_id = 0x1209
     product_id = 0xffb0
-    serial = "2F003A"               # empty where the device has none
+    serial = "2F003A"               # empty if the device has none
     name = "OpenFFBoard joystick"
     report_descriptor_sha256 = "..."
-    in_interval_s = 0.001           # between two input reports at most as often
-    out_interval_s = 0.001          # between two output reports
+    in_interval_s = 0.001           # minimum time between two input reports
+    out_interval_s = 0.001          # minimum time between two output reports
     out_endpoint = true             # false: output reports go through the control pipe
-    bcd_device = 0x0100             # its firmware, where it is known
+    bcd_device = 0x0100             # firmware version, if known
 
     [axes]
     usage_x = 0x00010030            # page << 16 | usage of the first and of the second axis
     usage_y = 0x00010031
     centre_counts = [0.0, 0.0]
     counts_to_m = [[1.5e-6, 0.0], [0.0, -1.5e-6]]
-    count_quantum = 1               # smallest step of the counts, where it is more than one
-    rim_radius_m = 0.0              # of a wheel: x is the way along its rim, clockwise at the top, and y is 0
+    count_quantum = 1               # smallest step of the counts, if more than one
+    rim_radius_m = 0.0              # wheel only: x runs along the rim, clockwise at the top, and y is 0
     workspace_min_m = [-0.05, -0.05]
     workspace_max_m = [0.05, 0.05]
 
     [force]
     newton_to_level = [[0.1, 0.0], [0.0, -0.1]]
     max_force_n = 8.0
-    effects = 2                     # that the stick adds up; 1: one effect, whose direction is streamed
-    full_scale = 32767              # steps from no force to full scale, where they are known
-    release_s = 0.2                 # how long it goes on with a force that nobody renews, where that was measured
+    effects = 2                     # number that the stick adds; 1: one effect with streamed direction
+    full_scale = 32767              # steps from no force to full scale, if known
+    release_s = 0.2                 # duration of a force without restart, if measured
     source = "weight"               # or "stated"
 
-    [handle]                        # all of it optional
+    [handle]                        # all keys optional
     moving_mass_kg = 0.25
     damping_ns_per_m = 1.0
-    dead_man_button = 1             # number of the button that must be held; 0: none
+    dead_man_button = 1             # number of the dead-man's button; 0: none
 
     [provenance]
     date = "2026-01-31"
     method = "by a weight of 0.2 kg"
 
-The position is ``counts_to_m @ (counts - centre_counts)``. The levels of the two constant effects, in parts of their
-full scale, are ``newton_to_level @ force``; the first effect points along the device's first axis, the second along its
-second one. A wheel has one effect, and of both matrices only the first number is not 0.
+The position is ``counts_to_m @ (counts - centre_counts)``. The levels of the two constant effects, as fractions of full
+scale, are ``newton_to_level @ force``. The first effect points along the device's first axis, the second along its
+second axis. A wheel has one effect, and only the first element of both matrices is nonzero.
 """
 
 from __future__ import annotations
@@ -89,12 +89,12 @@ __all__ = [
 _T = TypeVar("_T")
 
 _HEXADECIMAL = {"vendor_id": 4, "product_id": 4, "bcd_device": 4, "usage_x": 8, "usage_y": 8}
-"""Keys whose numbers people know in hexadecimal, with how many digits."""
+"""Keys that are written in hexadecimal, with their number of digits."""
 
 
 @dataclass(frozen=True)
 class StickParameters:
-    """The whole file.
+    """Content of a parameter file.
 
     Raises
     ------
@@ -122,35 +122,35 @@ _TABLES: dict[str, type[Any]] = {
 _NEEDED = ("device", "axes", "force")
 
 
-# --- the file --------------------------------------------------------------------------------------------------------
+# --- reading and writing ----------------------------------------------------------------------------------------------
 
 
 def parse_parameters(text: str, where: str) -> StickParameters:
-    """Return the parameters that the TOML `text` holds.
+    """Parse parameters from TOML text.
 
     Parameters
     ----------
     text : str
         Content of the file.
     where : str
-        Its name, for messages.
+        Name of the file, for messages.
 
     Raises
     ------
     ConfigurationError
-        Naming the file, the table and the key that is wrong, and what is allowed.
+        If a value is wrong; names the file, table, key and allowed values.
     """
     content = parse_toml(text, where)
     return _named(where, lambda: build_parameters(content))
 
 
 def build_parameters(content: Mapping[str, Any]) -> StickParameters:
-    """Return the parameters from the tables of a file.
+    """Build the parameters from the tables of a file.
 
     Raises
     ------
     ConfigurationError
-        Naming the table and the key that is wrong, and what is allowed.
+        If a value is wrong; names the table, key and allowed values.
     """
     for name in content:
         if name not in _TABLES:
@@ -183,14 +183,14 @@ def read_parameters(path: str | Path) -> StickParameters:
     Raises
     ------
     ConfigurationError
-        If it cannot be read, or as `parse_parameters`.
+        If the file cannot be read, or as in `parse_parameters`.
     """
     content = read_toml(path, f"device.parameters = {str(path)!r}", "haptics calibrate joystick makes such a file")
     return _named(str(path), lambda: build_parameters(content))
 
 
 def format_parameters(parameters: StickParameters) -> str:
-    """Return the parameters as TOML; `parse_parameters` reads the same numbers back."""
+    """Format parameters as TOML. `parse_parameters` restores the same numbers."""
     blocks = []
     for name in _TABLES:
         table = getattr(parameters, name)
@@ -201,7 +201,7 @@ def format_parameters(parameters: StickParameters) -> str:
 
 
 def write_parameters(path: str | Path, parameters: StickParameters) -> None:
-    """Write a parameter file, all of it or nothing: whatever happens, a file that was there is not half overwritten.
+    """Write a parameter file atomically; an existing file is never partly overwritten.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The output reports that constant forces take, found in the report descriptor of a force-feedback stick."""
+"""Output reports for constant forces, located in the report descriptor of a force-feedback stick."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ _COMMANDS = {
     use.ENABLE_ACTUATORS: "switch its motors on (Enable Actuators)",
     use.DISABLE_ACTUATORS: "switch its motors off (Disable Actuators)",
 }
-"""What a device control must be able to do, in words."""
+"""Required device control commands, with their descriptions for messages."""
 _OPERATIONS = {use.START: "start an effect (Start)", use.STOP: "stop an effect (Stop)"}
-"""The same of an effect operation."""
+"""Required effect operations, with their descriptions for messages."""
 
 _TIME_UNITS = (0x1001, 0x1003)
 _OUTPUT, _FEATURE = ReportType.OUTPUT, ReportType.FEATURE
 
 
 class Playbook:
-    """The reports of a device that playing constant forces takes, found by what they are for.
+    """Encoder of the reports that play constant forces, located by their usages.
 
     Parameters
     ----------
     descriptor : ReportDescriptor
-        What the device says of itself.
+        Parsed report descriptor of the device.
     family : Family
-        Its peculiarities.
+        Quirks of the device.
 
     Raises
     ------
     DeviceOpenError
-        If it cannot play constant forces; says what is missing.
+        If the device cannot play constant forces; names the missing part.
     """
 
     def __init__(self, descriptor: ReportDescriptor, family: Family) -> None:
@@ -71,7 +71,7 @@ class Playbook:
             )
 
     def _try(self) -> None:
-        """Make every report once, those of the end, too: nothing may turn out to be missing while a force is on."""
+        """Encode every report once, so that a missing usage is found before a force is on."""
         self._require_commands()
         for command in _COMMANDS:
             self.control(command)
@@ -81,7 +81,7 @@ class Playbook:
         self.ending(1)
 
     def _require_commands(self) -> None:
-        """Name in words the commands that the stick does not know."""
+        """Raise `DeviceOpenError` if the stick lacks required commands; names them."""
         lists = ((self._control, _COMMANDS), (self._operation, _OPERATIONS))
         missing = [words for report, known in lists for usage, words in known.items() if report.field(usage) is None]
         if missing:
@@ -90,28 +90,28 @@ class Playbook:
 
     @property
     def full_scale(self) -> int:
-        """Count of a magnitude of 1; there is one for -1, too."""
+        """Count of magnitude 1. The negated count is valid, too."""
         field = self.magnitude.field
         return min(field.logical_max, -field.logical_min)
 
     def control(self, command: int) -> bytes:
-        """Return the report of a device control: reset, enable ...
+        """Return the report of a device control command: reset, enable ...
 
-        In a list, the first command is number 1 even where the descriptor has the range begin at 0: the kernel's driver
-        sends that, with which makers test.
+        In a list, the first command is number 1 even if the range in the descriptor begins at 0: the kernel's driver,
+        with which manufacturers test, sends this number.
         """
         place = self._control.field(command)
         number = Raw(1 + place.usages.index(command)) if place is not None and place.array else command
         return encode(self._control, {use.DEVICE_CONTROL: number})
 
     def gain(self) -> bytes | None:
-        """Return the report that sets the device's gain to its maximum, None if it has no gain."""
+        """Return the report that sets the device gain to its maximum, None if the device has no gain."""
         if self._gain is None:
             return None
         return encode(self._gain, {use.DEVICE_GAIN: _largest(self._gain, use.DEVICE_GAIN)})
 
     def create(self) -> bytes:
-        """Return the report that asks for a new constant effect."""
+        """Return the report that requests a new constant effect."""
         return encode(self._create, {use.EFFECT_TYPE: use.CONSTANT_FORCE})
 
     def constant(self, block: int) -> bytes:
@@ -126,11 +126,11 @@ class Playbook:
         return encode(self._operation, values)
 
     def free(self, block: int) -> bytes | None:
-        """Return the report that gives an effect's block back, None if the device has none."""
+        """Return the report that frees the block of an effect, None if the device has no such report."""
         return encode(self._free, {use.EFFECT_BLOCK_INDEX: block}) if self._free is not None else None
 
     def ending(self, block: int) -> tuple[bytes | None, ...]:
-        """Return the reports that end an effect: no force, stop, give the block back."""
+        """Return the reports that end an effect: zero force, stop, free the block."""
         return self.constant(block), self.operation(block, use.STOP), self.free(block)
 
     def effect(self, block: int, direction: float, duration: float) -> bytes:
@@ -139,11 +139,11 @@ class Playbook:
         Parameters
         ----------
         block : int
-            Where it is.
+            Block of the effect.
         direction : float
-            Where the force comes from [rad].
+            Direction that the force comes from [rad].
         duration : float
-            How long it lasts [s]; for ever if infinite.
+            Duration [s]; may be infinite.
         """
         report, values = self._effect, dict[Any, Any]()
         values[use.EFFECT_BLOCK_INDEX] = block
@@ -170,7 +170,7 @@ def _largest(report: Report, usage: int) -> int:
 
 
 def _lasting(field: Field, duration: float) -> int:
-    """Return a duration in the field's counts; all bits set last for ever."""
+    """Convert a duration [s] to counts of the field; all bits set mean infinite."""
     if math.isinf(duration):
         return Raw(-1)
     exponent = field.unit_exponent if field.unit in _TIME_UNITS else -3
@@ -178,5 +178,5 @@ def _lasting(field: Field, duration: float) -> int:
 
 
 def _angle(field: Field, direction: float) -> int:
-    """Return a direction in the field's counts: its range is the full circle."""
+    """Convert a direction [rad] to counts of the field, whose range is the full circle."""
     return field.logical_min + round(direction / math.tau * (field.logical_max - field.logical_min))

@@ -1,9 +1,9 @@
-"""The conversation with a force-feedback stick: set it up, make its constant effects, end it orderly.
+"""Session with a force-feedback stick: set-up, creation of constant effects, and shutdown.
 
-Device Class Definition for Physical Interface Devices 1.0. A force in the plane is played by two effects, one along
-each axis, whose signed magnitudes are streamed: two short reports, each of them complete by itself. An effect has a
-finite duration and is started again and again: of a host that has died the force does not stay. A wheel has one axis
-and one effect; so has a stick that cannot add effects up, whose direction is streamed, too.
+Device Class Definition for Physical Interface Devices 1.0. Two effects, one along each axis, play a force in the plane.
+Their signed magnitudes are streamed as two short, self-contained reports. Effects have a finite duration and are
+restarted periodically, so that no force persists after the host process has died. A wheel has one axis and one effect.
+A stick that cannot add effects also has one effect, whose direction is streamed as well.
 """
 
 from __future__ import annotations
@@ -21,38 +21,38 @@ from devices.joystick.usb.transport import Transport
 from haptics.errors import DeviceOpenError
 
 DIRECTIONS = (1.5 * math.pi, 0.0)
-"""From where the effects push, clockwise from away from the person: from the left (along +x), from away (along +y)."""
+"""Directions that the effects push from, clockwise from straight ahead: left (+x), ahead (+y) [rad]."""
 
 POLLS = 60
-"""A device that is making room for an effect is asked this often."""
+"""Maximum number of status requests while a device allocates an effect."""
 POLL_PAUSE = 1e-3
-"""Between two such questions [s]."""
+"""Pause between two status requests [s]."""
 TRIES = 5
-"""A report of the set-up that is not taken in time is sent this often."""
+"""Maximum number of attempts to send a set-up report that times out."""
 
 
 class PidSession:
-    """Constant effects on a stick, along its first and its second axis; on a wheel along its only one.
+    """Constant effects on a stick, along its first and second axis, or along the only axis of a wheel.
 
     Parameters
     ----------
     transport : Transport
-        The open connection.
+        Open connection.
     playbook : Playbook
-        The stick's reports.
+        Output reports of the stick.
     family : Family
-        Its peculiarities.
+        Quirks of the stick.
     duration : float
-        After this long without a restart an effect ends by itself [s].
+        Time without a restart after which an effect ends by itself [s].
     count : int
-        How many effects.
+        Number of effects.
 
     Attributes
     ----------
     blocks : list of int
-        The effects' blocks in the device, while there are any.
+        Blocks of the existing effects in the device.
     described : list of bytes
-        The reports by which they were described.
+        Reports that described the effects.
     """
 
     def __init__(
@@ -69,18 +69,18 @@ class PidSession:
         self._motors_off = playbook.control(use.DISABLE_ACTUATORS)
 
     def start(self) -> None:
-        """Set the stick up and start all effects with no force.
+        """Set up the stick and start all effects with zero force.
 
         Raises
         ------
         DeviceOpenError
-            If it refuses; whatever was done until then is undone.
+            If the stick rejects a request; completed steps are undone.
         """
         try:
             self._prepare()
             for direction in self._directions:
                 block = self._new_block()
-                self._endings.append(self.playbook.ending(block))  # made before there is anything to end
+                self._endings.append(self.playbook.ending(block))  # encoded before the effect exists
                 self.blocks.append(block)
                 self._send(self.playbook.constant(block))
                 self.described.append(self.playbook.effect(block, direction, self._duration))
@@ -95,7 +95,7 @@ class PidSession:
             raise
 
     def _send(self, report: bytes | None) -> None:
-        """Send a report of the set-up; a stick that is just being reset may take none for a while."""
+        """Send a set-up report with retries, because a stick may not accept reports during a reset."""
         if report is None:
             return
         for attempt in range(TRIES):
@@ -107,19 +107,19 @@ class PidSession:
                     raise
 
     def write(self, report: bytes) -> None:
-        """Send an output report, and make the pause that the family needs behind it.
+        """Send an output report, followed by the pause that the family needs.
 
         Raises
         ------
         TransferError
-            If it was not taken.
+            If it was not accepted.
         """
         self._transport.write(report)
         if self._family.report_interval:
             time.sleep(self._family.report_interval)
 
     def _prepare(self) -> None:
-        """Bring the stick into a known state, whatever was playing on it."""
+        """Bring the stick into a known state, independent of the effects that were playing."""
         book = self.playbook
         for command in (use.DEVICE_RESET, use.STOP_ALL_EFFECTS):
             self._send(book.control(command))
@@ -130,11 +130,11 @@ class PidSession:
         self._check_pool()
 
     def _check_pool(self) -> None:
-        """Make sure that the device manages its memory itself and has room for the effects."""
+        """Validate that the device manages its memory itself and has room for the effects."""
         if self.playbook.pool is None:
             return
         pool, needed = self.playbook.pool, len(self._directions)
-        for _ in range(POLLS):  # some are not ready at once
+        for _ in range(POLLS):  # some devices are not ready at once
             found = decode(pool, self._transport.get_feature(pool.id, pool.length))
             effects = found.get(use.SIMULTANEOUS_EFFECTS_MAX, needed)
             if isinstance(effects, tuple) or effects >= needed:
@@ -148,9 +148,9 @@ class PidSession:
             )
 
     def _new_block(self) -> int:
-        """Ask for a constant effect and return its block.
+        """Request a constant effect and return its block.
 
-        The status says whether the block number counts: of a full device it is an old one.
+        The block number is valid only if the status is success: a full device returns an old one.
         """
         book, status = self.playbook, 0
         self._transport.set_feature(book.create())
@@ -166,7 +166,7 @@ class PidSession:
                     "the stick has no room for another effect, though it was just reset: unplug it, plug it in and "
                     "start again."
                 )
-            time.sleep(POLL_PAUSE)  # an error, too, may be that of an earlier request
+            time.sleep(POLL_PAUSE)  # an error status may also belong to an earlier request
         if status == use.BLOCK_LOAD_ERROR:
             raise DeviceOpenError("the stick refused a constant effect.")
         raise DeviceOpenError(
@@ -174,9 +174,10 @@ class PidSession:
         )
 
     def stop(self) -> None:
-        """End it orderly: no force, stop, give the blocks back, motors off; each even if another is refused.
+        """Set the force to zero, stop effects, free blocks and switch the motors off.
 
-        A stick that does not take a report in time is left alone: it ends its effects by itself.
+        A rejected report does not prevent the others. After a timeout the remaining reports are not sent: the stick
+        then ends its effects by itself.
         """
         endings = self._endings
         self.blocks, self._endings = [], []

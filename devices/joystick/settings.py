@@ -1,4 +1,4 @@
-"""What a person can choose about a force-feedback stick."""
+"""Settings of a force-feedback stick."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from haptics.errors import ConfigurationError
 from haptics.settings import bounded, check, choice, documented, string
 
 LONGEST = 0.25
-"""A force of a host that has died must not stay for longer [s]."""
+"""Maximum duration of a force after the host process has died [s]."""
 
 
 @documented
 @dataclass(frozen=True)
 class StickSettings(RunSettings, CompensationSettings, VelocitySettings):
-    """Settings of a stick, besides `RunSettings`, `CompensationSettings` and `VelocitySettings`."""
+    """Settings of a stick, in addition to `RunSettings`, `CompensationSettings` and `VelocitySettings`."""
 
     parameters: str = string(
         "", allowed="a file", doc="parameters of a stick that is not emulated, from haptics calibrate joystick"

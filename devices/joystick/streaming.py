@@ -1,21 +1,20 @@
-"""Forces out, positions in, and a watch, each by a thread of its own, so that the tick never waits for the bus.
+"""Threads for force output, position input and monitoring, so that the tick never waits for the bus.
 
-Between the tick and the threads lie two latches (`devices.common.latch`), which hold the latest value only. A new force
-replaces one that was not sent yet: what goes out is never older than it must be, and there is no queue that could fill
-up. The tick needs no Python to look at them (`devices.joystick.kernels`), nor to see what troubles the threads: two
-plain numbers.
+The tick and the threads share two latches (`devices.common.latch`), which hold only the latest value. A new force
+replaces one that was not sent yet, so that no queue builds up and the output is as recent as possible. The tick reads
+the latches without Python (`devices.joystick.kernels`), as well as two numbers that report failures of the threads.
 
-*Writing.* What is sent, and when, `devices.joystick.forces` decides: a tick that has died, with the threads still
-alive, leaves no force on (zero is sent after ``keep_alive``), and of a process that has died the device's own duration
-takes the force away. A stick that does not take two reports in time, one after the other, has failed.
+*Writer.* `devices.joystick.forces` selects the reports to send. If the tick has died while the threads are alive, zero
+is sent after ``keep_alive``. If the process has died, the device ends the force after its effect duration. A stick that
+does not accept two consecutive reports in time has failed.
 
-*Reading.* Every input report is stamped when it arrives. A stick may be silent while nothing moves. A read that ends by
-its timeout says that the device was asked in every frame and had nothing new: the last position is as good then as a
-new report. A read that fails says nothing of the kind, nor does silence after a report that was cut short: what it had
-to say is lost, and the last position grows old until a whole one comes.
+*Reader.* Every input report is stamped on arrival. A stick may send nothing while nothing moves. A read that times out
+shows that the device was polled in every frame and had no news: the last position is then as current as a new report.
+After a failed read or a truncated report this does not hold, because its content is lost: the age of the last position
+grows until a complete report arrives.
 
-*Watching.* That a stick has stopped to report although its handle moves, or has forgotten its effects, is found out by
-asking it now and then (`devices.joystick.watching`), by a thread of its own: answers take their time.
+*Watch.* A separate thread polls the stick occasionally (`devices.joystick.watching`), because answers take time. It
+detects a stick that has stopped reporting although its handle moves, or has lost its effects.
 """
 
 from __future__ import annotations
@@ -40,62 +39,65 @@ from devices.joystick.watching import PERIOD, Watch
 from haptics.errors import DeviceOpenError
 
 READ_TIMEOUT = 0.01
-"""A read waits for a report for so long [s]; silence is noticed to be none of the device's death as often."""
+"""Timeout of a read [s], and interval at which silence is confirmed to come from a live device."""
 
 JOIN_TIMEOUT = 0.3
-"""A thread is waited for at the end for so long [s]: longer than its transfers take."""
+"""Timeout for joining a thread [s], longer than its transfers take."""
 
 STUCK = 2.0 * WRITE_TIMEOUT
-"""A report that has been under way for so long will not be taken [s]."""
+"""Duration of a transfer after which a report is considered rejected [s]."""
 
 REPORT = 5
-"""Numbers of a report: counts x and y, buttons, when it arrived and until when that was the present position [s]."""
+"""Length of a published report: counts x and y, buttons, arrival time, time of validity [s].
+
+The position is current until the time of validity.
+"""
 HEARD = 4
-"""Which of them is the last one."""
+"""Index of the last one."""
 
 BEGUN, ENDED = 0, 1
-"""What troubles the threads: when the report began that is under way [s, perf_counter], and whether one has ended."""
+"""Indices of `Streaming.trouble`: start of the pending output report, and flag of an ended thread."""
 
 
 def _forces(session: PidSession, layout: InputLayout, keep_alive: float) -> Forces:
-    """Return what is sent of a force: with one effect for two axes its direction, too."""
+    """Return the force output; with one effect for two axes the direction is streamed as well."""
     if len(session.blocks) < len(layout.usages):
         return TurnedForces(session.playbook, session.blocks[0], keep_alive, session.described[0])
     return Forces(session.playbook, session.blocks, keep_alive)
 
 
 class Streaming:
-    """The threads, and what lies between them and the tick.
+    """Threads of a stick, and the memory that they share with the tick.
 
     Parameters
     ----------
     transport : Transport
-        The open connection.
+        Open connection.
     session : PidSession
-        Started: its effects play.
+        Started session, whose effects play.
     layout : InputLayout
-        Of the input reports.
+        Layout of the input reports.
     keep_alive : float
-        An effect is started anew after this long; a command older than this counts as none [s].
+        Interval of the restarts of an effect, and age at which a command expires [s].
 
     Attributes
     ----------
     layout : InputLayout
-        The same.
+        Layout of the input reports.
     full_scale : int
         Number of steps of a level between 0 and 1.
     sample : Sample or None
-        The latest input report.
+        Latest input report.
     heard : float
-        Until when that was the present position [s, perf_counter].
+        Time until which `sample` is the current position [s, perf_counter].
     reports : Latch
-        The same for the tick: `REPORT` numbers.
+        `sample` and `heard` for the tick: `REPORT` numbers.
     levels : Latch
-        What the tick commands (`devices.joystick.forces.Forces`).
+        Command of the tick (`devices.joystick.forces.Forces`).
     wake : Wake
-        To be called when it has.
+        Event that the tick sets after a new command.
     trouble : (2,) float array
-        When the output report began that is under way, inf for none [s, perf_counter]; 1 once a thread has ended.
+        Start of the pending output report, inf if none [s, perf_counter]; 1 once a thread has ended.
     """
 
     def __init__(self, transport: Transport, session: PidSession, layout: InputLayout, keep_alive: float) -> None:
@@ -119,29 +121,29 @@ class Streaming:
             for name, loop in (("reader", self._read_on), ("writer", self._write_on), ("watch", self._watch_on))
         ]
 
-    # --- from the tick -----------------------------------------------------------------------------------------------
+    # --- interface of the tick ----------------------------------------------------------------------------------------
 
     @property
     def fault(self) -> Exception | None:
-        """What ended one of the threads, or keeps the writer from its work."""
+        """Error that ended one of the threads, or that blocks the writer; None if all is well."""
         return self.loss() if self.trouble[ENDED] or time.perf_counter() - self.trouble[BEGUN] > STUCK else None
 
     def loss(self) -> Exception:
-        """Return what to say when a tick has seen that a thread has ended, or a report was not taken in time."""
+        """Return the error to raise after a tick has detected an ended thread or a report that timed out."""
         if self._fault is None:
             self._fault = failure(OSError(errno.ETIMEDOUT, "not in time"), "an output report")
         self.trouble[ENDED] = 1.0
         return self._fault
 
-    # --- beginning and end -------------------------------------------------------------------------------------------
+    # --- start and stop -----------------------------------------------------------------------------------------------
 
     def start(self, patience: float) -> None:
-        """Start the threads and wait for a position that is not an old one for at most `patience` [s].
+        """Start the threads and wait for a current position for at most `patience` [s].
 
         Raises
         ------
         DeviceOpenError
-            If none came.
+            If no position arrived.
         """
         self.sample = self._watch.begin()
         for thread in self._threads:
@@ -152,12 +154,12 @@ class Streaming:
             raise DeviceOpenError(f"the stick could not be opened: {what}")
 
     def start_once(self, level: float) -> None:
-        """Start a force along the first axis that nobody renews; for a stick that gets no commands.
+        """Start a force along the first axis without restarts, for a stick that gets no other commands.
 
         Raises
         ------
         TransferError
-            If it was not taken.
+            If it was not accepted.
         """
         book, block = self._session.playbook, self._session.blocks[0]
         report = bytearray(book.constant(block))
@@ -166,7 +168,7 @@ class Streaming:
         self._session.write(book.operation(block, use.START))
 
     def stop(self) -> None:
-        """End the threads; what they had not sent is not sent any more."""
+        """Stop the threads. Pending commands are discarded."""
         self._stopping.set()
         self.wake.call()
         for thread in self._threads:
@@ -174,7 +176,7 @@ class Streaming:
                 thread.join(JOIN_TIMEOUT)
 
     def _guarded(self, loop: Callable[[], None]) -> None:
-        """Run a thread's loop; what ends it is kept for the tick."""
+        """Run the loop of a thread and store the exception that ends it."""
         try:
             loop()
         except Exception as error:
@@ -182,7 +184,7 @@ class Streaming:
             self.trouble[ENDED] = 1.0
             self._ready.set()
 
-    # --- the reader --------------------------------------------------------------------------------------------------
+    # --- reader -------------------------------------------------------------------------------------------------------
 
     def _read_on(self) -> None:
         read, whole = self._transport.read, True
@@ -197,13 +199,13 @@ class Streaming:
                 self._ready.set()
 
     def _hear(self, now: float) -> None:
-        """Tell the tick that the latest report is the present position until `now` [s]."""
+        """Publish to the tick that the latest report is the current position until `now` [s]."""
         self.heard = now
         if self.sample is not None:
             self.reports.publish(*self.sample, now)
 
     def _take(self, data: bytes, now: float, whole: bool) -> bool:
-        """Take an input report; return whether the last one with a position was whole."""
+        """Process an input report; return True if the last report with a position was complete."""
         if self.layout.is_state(data):
             self._watch.hear(data)
         elif self.layout.is_position(data):
@@ -211,11 +213,11 @@ class Streaming:
             if whole:
                 self.sample = self.layout.sample(data, now)
                 self._positions += 1
-                if self._positions > 1:  # the first one may have waited in the device for long
+                if self._positions > 1:  # the first report may have waited in the device
                     self._ready.set()
         return whole
 
-    # --- the writer --------------------------------------------------------------------------------------------------
+    # --- writer -------------------------------------------------------------------------------------------------------
 
     def _write_on(self) -> None:
         while not self._stopping.is_set():
@@ -223,7 +225,7 @@ class Streaming:
             self._exchange()
 
     def _exchange(self) -> None:
-        """Send what there is to send; nothing any more once the end has begun."""
+        """Send the pending reports, unless the threads are being stopped."""
         reports = self._forces.reports()
         report = next(reports, None)
         while report is not None and not self._stopping.is_set():
@@ -233,7 +235,7 @@ class Streaming:
                 return
 
     def _write(self, report: bytes) -> bool:
-        """Send a report; one that is not taken in time may be followed by another, by then with a newer value."""
+        """Send a report. After one timeout, another report with a newer value may follow."""
         self.trouble[BEGUN] = time.perf_counter()
         try:
             self._session.write(report)
@@ -247,7 +249,7 @@ class Streaming:
         self._timed_out = False
         return True
 
-    # --- the watch ---------------------------------------------------------------------------------------------------
+    # --- watch --------------------------------------------------------------------------------------------------------
 
     def _watch_on(self) -> None:
         while not self._stopping.wait(PERIOD):

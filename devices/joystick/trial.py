@@ -1,8 +1,8 @@
-"""A small push at the start, for a stick whose firmware is another one than when it was calibrated.
+"""Test push at start-up for a stick whose firmware differs from the calibrated one.
 
-New firmware may pull the other way, or with another force. The handle, which nobody holds, gets a push towards the
-middle, along no axis and no diagonal, so that neither a mirrored nor an exchanged axis goes unnoticed; a harder one if
-it did not move. Where it goes is compared with what its mass and its friction allow.
+New firmware may reverse or scale the force. The handle, which must be free, is pushed towards the middle, along no axis
+and no diagonal, so that mirrored and exchanged axes are both detected. The push is repeated with more force if the
+handle did not move. The motion is compared with the prediction from its mass and friction.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from haptics.clock import go_on
 from haptics.errors import DeviceOpenError
 
 RAMP, HOLD, AFTER = 0.06, 0.06, 0.1
-"""A push grows, stays and falls for so long; then the handle is watched [s]."""
+"""Durations of rise and fall, of the plateau, and of the observation after the push [s]."""
 
 ENOUGH, COUNTS = 2e-3, 10.0
-"""The handle has moved when it has gone so far [m], and by so many counts."""
+"""Minimum displacement that counts as motion, in m and in counts."""
 
 FIRST, STRONGEST = 0.02, 0.16
-"""Parts of the largest force: of the first push, and of the hardest."""
+"""Forces of the first and of the strongest push, as fractions of the maximum force."""
 
 ASTRAY = math.radians(22.5)
-"""So far from its direction a push may go; an axis that is mirrored or exchanged turns it by 45 degrees or more."""
+"""Maximum error of the direction [rad]; a mirrored or exchanged axis turns it by 45 degrees or more."""
 
 FACTOR = 3.0
-"""By so much a push may be too weak or too strong: dry friction is not known."""
+"""Allowed factor between measured and predicted displacement, because dry friction is unknown."""
 
 _STEP = 1e-3
 
@@ -39,21 +39,21 @@ Vector = NDArray[np.float64]
 
 
 def require_force(streaming: Streaming, known: StickParameters, firmware: int) -> None:
-    """Push the handle, and make sure that it goes where, and about as far as, its parameters say.
+    """Push the handle and validate that direction and distance agree with the parameters.
 
     Parameters
     ----------
     streaming : Streaming
-        To the stick, which gets no other commands.
+        Streams to the stick, which gets no other commands.
     known : StickParameters
-        Those of the firmware of before.
+        Parameters that were measured with the previous firmware.
     firmware : int
-        bcdDevice now.
+        Present bcdDevice.
 
     Raises
     ------
     DeviceOpenError
-        If it goes elsewhere, too far or not at all.
+        If it moves in another direction, too far or not at all.
     """
     way, part = _inwards(streaming, known), FIRST
     while True:
@@ -73,7 +73,7 @@ def require_force(streaming: Streaming, known: StickParameters, firmware: int) -
 
 
 def _judge(known: StickParameters, force: float, way: Vector, moved: Vector) -> str:
-    """Return what is wrong with the motion that came of a push, in words; empty if nothing."""
+    """Return a description of the deviation of the motion from the prediction, empty if it agrees."""
     distance, due = float(np.hypot(*moved)), _due(known, force)
     if distance < max(ENOUGH, COUNTS * known.axes.resolution):
         return f"did not move its handle ({1e3 * distance:.1f} mm)"
@@ -86,7 +86,7 @@ def _judge(known: StickParameters, force: float, way: Vector, moved: Vector) -> 
 
 
 def _inwards(streaming: Streaming, known: StickParameters) -> Vector:
-    """Return the direction of the push, (2,): towards the middle, a quarter of a right angle off the x axis."""
+    """Return the direction of the push, (2,): towards the middle, 22.5 degrees off the x axis."""
     x, y = _position(streaming, known)
     if len(known.axes.usages) == 1:
         return np.array((-math.copysign(1.0, x), 0.0))
@@ -101,7 +101,7 @@ def _position(streaming: Streaming, known: StickParameters) -> Vector:
 
 
 def _push(streaming: Streaming, known: StickParameters, peak: Vector) -> Vector:
-    """Push with forces of up to `peak` [N], and return how far the handle has gone, (2,) [m]."""
+    """Push with forces of up to `peak` [N] and return the displacement of the handle, (2,) [m]."""
     begin, first = time.perf_counter(), _position(streaming, known)
     while (elapsed := time.perf_counter() - begin) < 2.0 * RAMP + HOLD + AFTER:
         level = known.force.newton_to_level @ (_shape(elapsed) * peak)
@@ -113,12 +113,12 @@ def _push(streaming: Streaming, known: StickParameters, peak: Vector) -> Vector:
 
 
 def _shape(elapsed: float) -> float:
-    """Return the force of a push, in parts of its peak, after so long [s]."""
+    """Return the force of a push as a fraction of its peak at the time `elapsed` [s]."""
     return max(0.0, min(1.0, elapsed / RAMP, (2.0 * RAMP + HOLD - elapsed) / RAMP))
 
 
 def _due(known: StickParameters, force: float) -> float | None:
-    """Return how far a push brings the handle [m], as far as its mass is known."""
+    """Return the predicted displacement of a push [m], None if the mass is unknown."""
     mass, damping = known.handle.moving_mass_kg, known.handle.damping_ns_per_m or 0.0
     if mass is None:
         return None

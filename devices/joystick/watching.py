@@ -1,13 +1,14 @@
-"""A watchdog over a stick: regular checks that it still reports, has power and plays its effects.
+"""Monitoring of a stick: regular checks that it still reports, has power and plays its effects.
 
-*Its positions.* A stick may be silent while nothing moves, and one that has stopped to report is silent, too. While it
-has a force on and says nothing, it is asked where its handle is: one that has moved without a word has failed. Not
-every stick answers such a question; of one that did not when it was opened this cannot be found out.
+*Position.* A stick may send nothing while nothing moves, and so does a stick that has stopped reporting. While a force
+is on and the stick is silent, its position is requested. If the handle has moved without a report, the stick has
+failed. Not every stick answers such a request; if it did not answer when it was opened, this check is disabled.
 
-*Its own state.* What it reports without being asked, or answers, must not get worse: motors that were enabled and had
-power still are and have, and nothing is paused. In the first moments that means nothing: reports may be old ones.
+*Device state.* The state that the stick reports, by itself or on request, must not get worse: the motors must stay
+enabled and powered, and nothing may be paused. Reports in the first moments are ignored, because they may be old.
 
-*The computer.* One that has slept may have let the stick fall asleep, and many forget their effects then.
+*Computer.* If the computer was suspended, the stick may have been suspended too, and many sticks lose their effects
+then.
 """
 
 from __future__ import annotations
@@ -25,16 +26,16 @@ from devices.joystick.usb.transport import AGAIN, Transport
 from haptics.errors import DeviceFault
 
 PERIOD = 0.05
-"""Time between two looks [s]."""
+"""Time between two checks [s]."""
 
 SILENCE = 0.1
-"""A stick with a force on that has said nothing for so long is asked [s]."""
+"""Silence of a stick with a nonzero force after which its position is requested [s]."""
 
 STATE_PERIOD = 0.25
-"""Its state is asked for as often [s]."""
+"""Interval of the requests for the device state [s]."""
 
 SETTLED = 0.1
-"""What it reports of its state is no old news so long after it was set up [s]."""
+"""Time after set-up from which reported states are valid [s]."""
 
 _DOUBTS = 2
 _SAME = 1
@@ -45,18 +46,18 @@ _CONDITIONS = {
     "has no power for its motors": (use.ACTUATOR_POWER, 1),
     "has paused all forces": (use.DEVICE_PAUSED, 0),
 }
-"""What may be wrong, and the usage and its value by which a stick rules that out."""
+"""Possible faults, with the usage and the value that exclude each of them."""
 
 
 class Watch:
-    """Looks at a stick that plays forces.
+    """Monitor of a stick that plays forces.
 
     Parameters
     ----------
     transport : Transport
-        The open connection.
+        Open connection.
     layout : InputLayout
-        Of the input reports.
+        Layout of the input reports.
     """
 
     def __init__(self, transport: Transport, layout: InputLayout) -> None:
@@ -69,7 +70,7 @@ class Watch:
         self._asleep = _time_asleep()
 
     def begin(self) -> Sample | None:
-        """Find out what the stick, which was just set up, can be asked; return where its handle is, if it says so."""
+        """Determine which requests the stick answers; return its position, None if it does not report it."""
         sample = self._position()
         self._tells_position = sample is not None
         now = time.perf_counter()
@@ -78,12 +79,12 @@ class Watch:
         return sample
 
     def look(self, latest: Sample, pushing: bool) -> None:
-        """See whether the stick is all right; `latest` is its last position, `pushing` whether it has a force on.
+        """Check the stick; `latest` is its last position, `pushing` is True while a force is on.
 
         Raises
         ------
         DeviceFault
-            If it is not.
+            If a check fails.
         """
         if _time_asleep() - self._asleep > _SLEPT:
             raise DeviceFault("the computer was suspended, and the stick may have lost its effects: start again.")
@@ -104,19 +105,19 @@ class Watch:
             raise DeviceFault(f"the stick has stopped reporting the position of its handle: {AGAIN}.")
 
     def hear(self, data: bytes) -> None:
-        """Take what the stick says of its own state.
+        """Process a report of the device state.
 
         Raises
         ------
         DeviceFault
-            If it cannot play forces any more, though it could before.
+            If the stick cannot play forces any longer, though it could before.
         """
         report = self._layout.state
         if report is None:
             return
         try:
             state = decode(report, data)
-        except ReportError:  # cut short
+        except ReportError:  # truncated
             return
         ruled_out = {fault for fault, (usage, wanted) in _CONDITIONS.items() if state.get(usage) == wanted}
         lost = [fault for fault in _CONDITIONS if fault in self._ruled_out - ruled_out]
@@ -126,21 +127,21 @@ class Watch:
             )
         self._ruled_out |= ruled_out
 
-    # --- questions ---------------------------------------------------------------------------------------------------
+    # --- requests -----------------------------------------------------------------------------------------------------
 
     def _position(self) -> Sample | None:
         data = self._ask(self._layout.report)
         return None if data is None else self._layout.sample(data, time.perf_counter())
 
     def _hear_state(self) -> bool:
-        """Ask for the state; return whether there was an answer."""
+        """Request the state; return True if there was an answer."""
         data = None if self._layout.state is None else self._ask(self._layout.state)
         if data is not None:
             self.hear(data)
         return data is not None
 
     def _ask(self, report: Report) -> bytes | None:
-        """Return an input report that is asked for, None if the stick does not give it, or another one."""
+        """Request an input report; return None if the stick does not send it, or sends another one."""
         with contextlib.suppress(TransferError):
             data = self._transport.get_input(report.id, report.length)
             if len(data) >= report.length and (not report.id or data[0] == report.id):
@@ -149,7 +150,7 @@ class Watch:
 
 
 def _time_asleep() -> float:
-    """Return for how long the computer has slept since it was started [s], as far as its system says so."""
+    """Return the time that the computer was suspended since boot [s], 0 if unknown."""
     if not hasattr(time, "CLOCK_BOOTTIME"):
         return 0.0
     return time.clock_gettime(time.CLOCK_BOOTTIME) - time.clock_gettime(time.CLOCK_MONOTONIC)

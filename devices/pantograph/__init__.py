@@ -1,26 +1,26 @@
-"""The Haply hAPI board with a pantograph on it: a backdrivable device with two motors, torques in and angles out.
+"""Haply hAPI board with a pantograph, a backdrivable two-motor device: torques in, angles out.
 
-The arms must be *held at their home pose while the device is opened*: the board counts from where they are then. It
-has no absolute encoder and cannot know better. Open it like this:
+The arms must be *held at their home pose while the device is opened*, because the board counts angles from that pose.
+It has no absolute encoder and cannot detect an error. To open it:
 
-1. Put both arms to the home pose of the mechanism (`devices.pantograph.mechanisms`) and hold them there.
-2. Start, with ``device.at_home=true`` as your word that you do.
-3. Once told so, or after a second, bring the handle into the workspace. Rendering begins when it is there.
+1. Move both arms to the home pose of the mechanism (`devices.pantograph.mechanisms`) and hold them there.
+2. Start with ``device.at_home=true``, which confirms that you hold them.
+3. When prompted, or after a second, move the handle into the workspace. Rendering begins when it is there.
 
-**The board has no watchdog.** Its motors keep the last torque they were given, whatever becomes of the host, of the
-cable, or of the run; a reset does not take it away either. This driver therefore sends zero torques, and makes sure of
-the answer, before every reset and at every end, also after errors. A second small process, the *guardian*
-(`devices.common.bus.guardian`), holds the port as well and does the same when the driver dies or falls silent. Against
-a cable that is pulled out nothing in the host can help: only the switch of the motors' supply does. Have it in reach.
+**The board has no watchdog.** Its motors keep the last commanded torque even if the host, the cable or the run fails; a
+reset does not set it to zero either. This driver therefore sends zero torques, and verifies the answer, before every
+reset and at every end, also after errors. A second small process, the *guardian* (`devices.common.bus.guardian`), also
+holds the port and does the same when the driver dies or falls silent. If the cable is pulled out, the host cannot
+intervene: only the switch of the motors' supply helps. Keep it in reach.
 
-The board's protocol has no marks, lengths or checksums: one lost byte and both ends disagree on where a message
-begins. The driver notices a missing or implausible answer, brings the board back in step, and tells it the last known
-angles; the position is off afterwards by what the handle moved meanwhile, and after a few times the run ends. Each time
-it tells it also one more whole turn, by which replies to earlier messages can be told from those to later ones.
+The board's protocol has no delimiters, lengths or checksums: after one lost byte the two ends disagree on the start of
+a message. The driver detects a missing or implausible answer, resynchronises the board, and sends it the last known
+angles. The position error afterwards equals the motion of the handle in the meantime, and after a few losses the run
+ends. Each resynchronisation also adds one whole turn to the angles, which distinguishes late replies from new ones.
 
-- `mechanisms`: the geometries, and how the motors are wired to the board.
-- `identities`, `ports`: the board on USB, and its serial port. `wire`: messages as bytes.
-- `line`: one board, in step or not. `exchange`: the thread that talks to it.
-- `guardian`: coming to rest, by the driver or the guardian.
-- `settings`, `kernels`, `device`: what a person can choose, the mathematics of a tick, and the device itself.
+- `mechanisms`: geometries, and the wiring of the motors to the board.
+- `identities`, `ports`: USB identities of the board, and its serial port. `wire`: encoding of the messages.
+- `line`: connection to one board, with resynchronisation. `exchange`: communication thread.
+- `guardian`: zero torques at the end, by the driver or the guardian.
+- `settings`, `kernels`, `device`: settings, computation per tick, and the device driver.
 """

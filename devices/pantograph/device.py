@@ -1,4 +1,4 @@
-"""The pantograph behind the device contract; see `devices.pantograph` for how to open it, and for its dangers."""
+"""Driver of the pantograph; see `devices.pantograph` for the opening procedure and the hazards."""
 
 from __future__ import annotations
 
@@ -39,25 +39,25 @@ from haptics.settings import build
 NAME = "pantograph"
 
 STILL = 1.0
-"""How far the arms may be from the home pose while they are watched there [degree]."""
+"""Maximum distance of the arms from the home pose during homing [degree]."""
 
 SAMPLE_PAUSE = 2e-3
-"""Time between two looks at the arms while they are brought home and to work [s]."""
+"""Time between two measurements of the angles while opening [s]."""
 
 
 class Pantograph(ForceDriver):
-    """A hAPI board with two motors: motion in the sample, force in the command.
+    """hAPI board with two motors: motion in the sample, force in the command.
 
-    The position is that of the handle from the centre of the workspace, x along the line from the left to the right
-    motor. The latest angles are taken at every ``read``; the velocity counts nominal time, so that what it adds up to
-    is the displacement of the handle.
+    The position of the handle is relative to the centre of the workspace, with x from the left to the right motor.
+    Every ``read`` uses the latest angles. The velocity uses nominal time, so that its integral is the displacement of
+    the handle.
 
     Parameters
     ----------
     settings : mapping, optional
-        Those of `PantographSettings`.
+        Settings of `PantographSettings`.
     clock : Clock, optional
-        The run's clock; without one, time since ``open`` counts.
+        Clock of the run; without it, time counts from ``open``.
 
     Raises
     ------
@@ -87,9 +87,9 @@ class Pantograph(ForceDriver):
 
     @property
     def spec(self) -> DeviceSpec:
-        """The data sheet. Its largest force is what the motors can do everywhere in the workspace, in any direction.
+        """Data sheet, with the largest force that the motors reach in every direction in the whole workspace.
 
-        The watchdog is the driver's and its guardian's; the board has none.
+        The driver and its guardian implement the watchdog; the board has none.
         """
         own, mechanism, added = self.settings, self._mechanism, self._compensation
         return DeviceSpec(
@@ -114,15 +114,15 @@ class Pantograph(ForceDriver):
             least_friction=added.least_friction if added else None,
         )
 
-    # --- the contract ------------------------------------------------------------------------------------------------
+    # --- driver interface ---------------------------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Home the arms and wait until the handle is in the workspace; nothing happens if it is open.
+        """Home the arms and wait until the handle is in the workspace; does nothing if it is open.
 
         Raises
         ------
         DeviceNotFoundError
-            If there is no board.
+            If no board is connected.
         DeviceOpenError
             If it cannot be used, or was not homed.
         """
@@ -147,18 +147,18 @@ class Pantograph(ForceDriver):
             go_on()
             exchange.start()
         except BaseException:
-            with contextlib.suppress(DeviceFault):  # the first error is the one to report
+            with contextlib.suppress(DeviceFault):  # report the first error
                 resources.close()
             raise
         self._exchange, self._resources = exchange, resources
 
     def close(self) -> None:
-        """Take the torques away, make sure of it, reset the board; nothing happens if it is not open.
+        """Set the torques to zero, verify that, and reset the board; does nothing if it is not open.
 
         Raises
         ------
         DeviceFault
-            If the board did not confirm that it has no torques.
+            If the board did not confirm zero torques.
         """
         if self._exchange is None:
             return
@@ -167,14 +167,14 @@ class Pantograph(ForceDriver):
         self._resources.close()
         self._end_log()
 
-    # --- for an observer ---------------------------------------------------------------------------------------------
+    # --- observation --------------------------------------------------------------------------------------------------
 
     @property
     def resyncs(self) -> int:
-        """How often the board got out of step since it was opened."""
+        """Number of resynchronisations since the board was opened."""
         return self._exchange.resyncs if self._exchange is not None else 0
 
-    # --- inside ------------------------------------------------------------------------------------------------------
+    # --- private ------------------------------------------------------------------------------------------------------
 
     def _opened(self) -> Exchange:
         if self._exchange is None:
@@ -194,7 +194,7 @@ class Pantograph(ForceDriver):
         return DeviceFault(f"{NAME}: {self._opened().failure}")
 
     def _connect(self, resources: contextlib.ExitStack) -> tuple[Line, Guard]:
-        """Open the port and post the guardian; `resources` gets what undoes it, the board at rest first."""
+        """Open the port and start the guardian. `resources` receives the clean-up, zero torques first."""
         own = self.settings
         port = open_port(self._far_end(resources))
         resources.callback(os.close, port)
@@ -205,11 +205,11 @@ class Pantograph(ForceDriver):
         return line, guard
 
     def _far_end(self, resources: contextlib.ExitStack) -> str:
-        """Return the port that the board is at; `resources` gets what undoes it."""
+        """Return the port of the board; `resources` receives the clean-up."""
         return self.settings.port or find_port()
 
     def _home(self, line: Line) -> None:
-        """Have the board count from the home pose, and wait until the handle is in the workspace."""
+        """Define the home pose as the board's origin, and wait until the handle is in the workspace."""
         own, home = self.settings, self._mechanism.home
         try:
             line.resynchronise()
@@ -237,13 +237,13 @@ class Pantograph(ForceDriver):
 
 
 def _look(line: Line) -> tuple[float, float]:
-    """Return the angles [degree] after a pause; there is no torque."""
+    """Return the angles [degree] after a pause; the torques are zero."""
     pause(SAMPLE_PAUSE)
     return line.exchange((0.0, 0.0))
 
 
 def _leave(line: Line, guard: Guard) -> None:
-    """Bring the board to rest and let the guardian go; if it cannot be done here, the guardian tries."""
+    """Set the torques to zero and dismiss the guardian; if that fails, hand over to the guardian."""
     at_rest, reason = False, "it did not confirm that"
     try:
         at_rest = line.come_to_rest()

@@ -1,8 +1,8 @@
-"""The thread that talks to the board, so that a tick never waits for it: in both directions the latest value wins.
+"""Communication thread of the board; the tick never waits for it and exchanges latest values only.
 
-The protocol is question and answer, torques and angles in one exchange, so one thread does both. An exchange begins
-when there is a new command; without one, the last is repeated at a pause, so that samples stay fresh. When commands
-stay out for longer than the watchdog's time, the torques are taken away.
+The protocol is request and response, with torques and angles in one exchange, so that one thread handles both. An
+exchange begins when a new command arrives. Without a new command, the last one is repeated after a pause, to keep the
+samples current. If no command arrives within the watchdog's time, the torques are set to zero.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from devices.pantograph.line import Line, Pair
 from devices.pantograph.wire import WireError
 
 ATTEMPTS = 3
-"""How often it is tried to bring the board back in step before it counts as dead."""
+"""Maximum number of attempts to resynchronise the board."""
 
 REMEDY = (
     "its motors may still have their last torque: switch their supply off, then plug the board in and home it again"
@@ -29,35 +29,35 @@ REMEDY = (
 
 
 class Exchange:
-    """Keeps exchanging torques for angles until it is stopped or the board is lost.
+    """Thread that exchanges torques for angles until it is stopped or the board is lost.
 
     Parameters
     ----------
     line : Line
-        In step with its board; this thread's own from `start` to `stop`.
+        Synchronised connection; used by this thread only, from `start` to `stop`.
     guard : Guard
-        Gets signs of life.
+        Guardian, which receives heartbeats.
     pause : float
-        How long to wait for a new command before the last one is repeated [s].
+        Time without a new command after which the last one is repeated [s].
     watchdog : float
-        Age from which on a command is no command any more [s].
+        Age at which a command expires [s].
     resyncs : int
-        How often the board may get out of step.
+        Maximum number of resynchronisations.
 
     Attributes
     ----------
     samples : Latch
-        When the latest angles were asked for (`time.perf_counter`) [s], and they themselves [degree].
+        Request time of the latest angles (`time.perf_counter`) [s], and the angles [degree].
     torques : Latch
-        What the tick commands: torques of the left and the right motor [N m], and when (`time.perf_counter`) [s].
+        Command: torques of the left and the right motor [N m], and its time (`time.perf_counter`) [s].
     wake : Wake
-        To be called when it has.
+        Event that the tick sets after a new command.
     failure : str
-        Why there will be no more samples; empty while there will.
+        Reason of a failure, after which samples stop; empty otherwise.
     lost : (1,) float array
-        The same for the tick: 1 once there is a failure.
+        Failure flag for the tick: 1 after a failure.
     resyncs : int
-        How often the board got out of step.
+        Number of resynchronisations.
     """
 
     def __init__(self, line: Line, guard: Guard, *, pause: float, watchdog: float, resyncs: int) -> None:
@@ -71,11 +71,11 @@ class Exchange:
         self._thread = threading.Thread(target=self._run, name="hapi board", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End after the exchange that is going on; the line is the caller's again."""
+        """Stop the thread after the current exchange; the caller may then use the line."""
         self._ending = True
         self.wake.call()
         if self._thread.is_alive():
@@ -86,12 +86,12 @@ class Exchange:
             while not self._ending and not self.failure:
                 self.wake.wait(self._pause)
                 self._once()
-        except Exception as error:  # of whatever kind: the tick must hear of it
-            if self._alive():  # else the error is the guardian's doing: it has taken over the port
+        except Exception as error:  # report every kind of exception to the tick
+            if self._alive():  # otherwise the guardian has taken over the port and caused the error
                 self._fail(error)
 
     def _fail(self, error: Exception) -> None:
-        """Say why it cannot go on; unless that was tried in vain, once more take the torques away."""
+        """Set the failure message, and try once more to set the torques to zero unless that has just failed."""
         if isinstance(error, WireError):
             self._give_up(f"{error}, and could not be resynchronised; {REMEDY}.")
             return
@@ -99,16 +99,16 @@ class Exchange:
             self._give_up(f"the board is gone ({os.strerror(error.errno) if error.errno else error}); {REMEDY}.")
         else:
             self._give_up(f"the exchange with the board failed ({type(error).__name__}: {error}); report this.")
-        with contextlib.suppress(OSError, WireError):  # if the trouble has passed, this sets the torques to 0
+        with contextlib.suppress(OSError, WireError):  # sets the torques to 0 if the error was temporary
             self._line.resynchronise()
 
     def _give_up(self, failure: str) -> None:
-        """Let the tick know that there will be no more samples, and why."""
+        """Report to the tick that samples have stopped, with the reason."""
         self.failure = failure
         self.lost[0] = 1.0
 
     def _once(self) -> None:
-        """Exchange once, or bring the board back in step."""
+        """Perform one exchange, or resynchronise the board."""
         if not self._alive():
             return
         asked = time.perf_counter()
@@ -118,7 +118,7 @@ class Exchange:
             self.samples.publish(asked, *self._line.exchange(torques))
         except WireError as error:
             self.resyncs += 1
-            self._resynchronise()  # the last time too: it takes the torques away
+            self._resynchronise()  # also after the last allowed failure, because it sets the torques to zero
             if self.resyncs > self._most_resyncs and not self.failure:
                 self._give_up(f"{error}, for the {self.resyncs}. time; check its cable, home the arms and start again.")
 
@@ -134,7 +134,7 @@ class Exchange:
                     raise
 
     def _alive(self) -> bool:
-        """Give the guardian a sign of life; false if it will not have us go on."""
+        """Send a heartbeat to the guardian; return False if the exchange must end."""
         if not self._guard.beat():
             self._give_up(
                 "the guardian process is gone: this process was silent for too long, so that it set the torques to 0, "

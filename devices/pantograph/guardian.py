@@ -1,9 +1,9 @@
-"""Bringing the board's motors to rest: by the driver at its end, by its guardian (watchdog) when the driver cannot.
+"""Zero torques for the board's motors, sent by the driver at its end or by its guardian (watchdog).
 
-The guardian (`devices.common.bus.guardian`) holds the port as well. When the driver has died, hangs, or could not do it
-itself, it sends zero torques, makes sure that the board takes them, and leaves.
+The guardian (`devices.common.bus.guardian`) also holds the port. If the driver has died, hangs, or failed to do it
+itself, the guardian sends zero torques, verifies that the board accepts them, and exits.
 
-This file is run isolated from everything else: it may use the standard library only.
+This file runs isolated from the project and may use the standard library only.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from collections.abc import Callable
 REPLY_LENGTH = 9
 
 RESET = bytes(2)
-"""Makes the board forget what was set up; torques stay as they are."""
+"""Message that clears the set-up of the board; torques remain unchanged."""
 
 COMPLETION = bytes(32)
-"""Zeros enough to complete whatever message the board is waiting for; what is left of them are resets."""
+"""Enough zeros to complete any message that the board is waiting for; surplus zeros are resets."""
 
 SETTLING = 5e-3
-"""Time in which the board is through with `COMPLETION` [s]."""
+"""Time that the board needs to process `COMPLETION` [s]."""
 
 PATIENCE = 0.1
-"""How long an answer is waited for while the board is brought to rest [s]."""
+"""Timeout of an answer while the torques are set to zero [s]."""
 
 
 def write_all(port: int, data: bytes) -> None:
-    """Send `data`; a message goes out in one piece if the port takes it.
+    """Send `data`; a message is written in one piece if the port accepts it.
 
     Raises
     ------
     OSError
-        If the port is gone, or takes nothing for `PATIENCE`.
+        If the port is lost, or accepts nothing for `PATIENCE`.
     """
     while data:
         _, ready, _ = select.select([], [port], [], PATIENCE)
@@ -45,12 +45,12 @@ def write_all(port: int, data: bytes) -> None:
 
 
 def read_up_to(port: int, length: int, patience: float) -> bytes:
-    """Return `length` bytes from the port, or what has come of them within `patience` [s].
+    """Return `length` bytes from the port, or fewer if `patience` [s] elapses.
 
     Raises
     ------
     OSError
-        If the port is gone.
+        If the port is lost.
     """
     data, deadline = b"", time.monotonic() + patience
     while len(data) < length:
@@ -65,12 +65,12 @@ def read_up_to(port: int, length: int, patience: float) -> bytes:
 
 
 def forget_input(port: int) -> None:
-    """Drop what has come in so far.
+    """Discard pending input.
 
     Raises
     ------
     OSError
-        If the port is gone.
+        If the port is lost.
     """
     try:
         termios.tcflush(port, termios.TCIFLUSH)
@@ -79,7 +79,7 @@ def forget_input(port: int) -> None:
 
 
 def resynchronise(port: int, setup: bytes) -> None:
-    """Bring a board in whatever state to the beginning of a message, and set it up anew. Raises `OSError`."""
+    """Complete any unfinished message of the board and set it up again. Raises `OSError`."""
     write_all(port, COMPLETION)
     time.sleep(SETTLING)
     forget_input(port)
@@ -87,15 +87,15 @@ def resynchronise(port: int, setup: bytes) -> None:
 
 
 def come_to_rest(port: int, zero: bytes, setup: bytes) -> bool:
-    """Take the torques away and reset the board; tell whether it confirmed that.
+    """Set the torques to zero and reset the board; return True if the board confirmed it.
 
-    A board that has lost a byte may take the message `zero` for the end of another one and answer all the same, but it
-    does not answer twice: hence two of them. Without two answers it is brought back in step first.
+    A board that has lost a byte may read the message `zero` as the end of another one and still answer, but it does not
+    answer twice. Therefore two messages are sent. Without two answers the board is resynchronised first.
 
     Raises
     ------
     OSError
-        If the port is gone.
+        If the port is lost.
     """
     forget_input(port)
     for attempt in range(3):
@@ -115,7 +115,7 @@ def _confirmed(port: int, zero: bytes) -> bool:
 
 
 def prepare(words: list[str]) -> Callable[[], int]:
-    """Return the guardian's duty; `words` are the open port and the messages zero and setup (hex)."""
+    """Return the action of the guardian; `words` are the open port and the messages zero and setup (hex)."""
     port = int(words[0])
     zero, setup = (bytes.fromhex(text) for text in words[1:3])
     return lambda: 0 if come_to_rest(port, zero, setup) else 1

@@ -1,4 +1,4 @@
-"""What hAPI boards call themselves on USB; plain data, for the driver and for whoever writes rules for its port."""
+"""USB identities of hAPI boards, as plain data for the driver and for the udev rules of its port."""
 
 from __future__ import annotations
 
@@ -12,4 +12,4 @@ IDENTITIES = (
     "2341:003d",
     "2a03:003d",
 )
-"""USB identities (vendor:product) of the Arduino Zero, M0 and Due boards that hAPI boards are."""
+"""USB identities (vendor:product) of the Arduino Zero, M0 and Due boards that serve as hAPI boards."""

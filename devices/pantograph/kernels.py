@@ -1,4 +1,4 @@
-"""A tick of the pantograph, as the parts of its port: forward kinematics, and force to motor torques."""
+"""Per-tick computation of the pantograph: forward kinematics, and force to motor torques."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _close = kernel(close_linkage)
 _torques = kernel(motor_torques)
 
 NO_LINKAGE = 3
-"""What ``fault`` says besides those of a driver: no linkage of this mechanism has such angles."""
+"""Additional value of ``fault``: the mechanism cannot have the measured angles."""
 
 _SHAPE = ("left_inner", "left_outer", "right_outer", "right_inner", "motor_distance", "side")
-"""Fields for what `close_linkage` wants to know, in its order; a record's ``base`` is something else to NumPy."""
+"""Record fields for the arguments of `close_linkage`, in order; NumPy reserves the name ``base``."""
 
 PANTOGRAPH = np.dtype(
     [
@@ -39,12 +39,15 @@ PANTOGRAPH = np.dtype(
         ("torques", "<f8", (2,)),
     ]
 )
-"""The whole pantograph in one record: what `devices.pantograph.exchange` shares with the tick lies at ``samples``,
-``wanted`` and ``lost``; ``sample`` is the latest one, ``given`` what was left last."""
+"""State of the pantograph in one record.
+
+``samples``, ``wanted`` and ``lost`` are addresses of the memory that `devices.pantograph.exchange` shares with the
+tick. ``sample`` is the latest sample, ``given`` the latest command.
+"""
 
 
 def fill_mechanism(record: NDArray[Any], mechanism: Mechanism) -> None:
-    """Fill in the geometry, with the links at the home pose."""
+    """Initialize the geometry, with the links at the home pose."""
     for name, value in zip(_SHAPE, mechanism.linkage.shape, strict=True):
         record[name] = value
     record["centre"] = mechanism.centre
@@ -52,14 +55,14 @@ def fill_mechanism(record: NDArray[Any], mechanism: Mechanism) -> None:
 
 
 def connect(record: NDArray[Any], exchange: Exchange) -> None:
-    """Fill in where the exchange is, which must live as long as the record is used."""
+    """Initialize the addresses of the exchange, which must outlive the use of the record."""
     record["samples"], record["wanted"] = exchange.samples.place, exchange.torques.place
     record["lost"] = exchange.lost.ctypes.data
 
 
 @merged_kernel
 def place_handle(s: Any, left: float, right: float) -> None:
-    """Set ``s.position`` [m] for angles of the inner links [degree]; nan where no linkage has such angles."""
+    """Set ``s.position`` [m] for angles of the inner links [degree]; nan if the linkage cannot have them."""
     s.angles[0], s.angles[1] = math.radians(left), math.radians(right)
     x, y, _, _, _, _, _, _ = _close(
         s.angles[0], s.angles[1], s.left_inner, s.left_outer, s.right_outer, s.right_inner, s.motor_distance, s.side
@@ -71,15 +74,15 @@ def place_handle(s: Any, left: float, right: float) -> None:
 def drive_motors(s: Any, fx: float, fy: float) -> None:
     """Compute the torques [N m] for a force (fx, fy) [N] at the latest angles.
 
-    Where the outer links come into one line, torques per force grow beyond limits and the handle can give way all the
-    same. From `CLEARANCE` to half of it the force fades to nothing, and beyond there is none. What would ask more of a
-    motor than it can give is made smaller in both, so that the force keeps its direction.
+    Near the pose with the outer links in line, the torques per force grow without bound, and the handle can still
+    yield. From `CLEARANCE` to half of it the force fades to zero, and it stays zero beyond. If the torque of one motor
+    would exceed its maximum, both torques are scaled down, so that the direction of the force is kept.
     """
     _, _, left_x, left_y, right_x, right_y, left_lever, right_lever = _close(
         s.angles[0], s.angles[1], s.left_inner, s.left_outer, s.right_outer, s.right_inner, s.motor_distance, s.side
     )
     clearance = abs(left_x * right_y - left_y * right_x) / (s.left_outer * s.right_outer)
-    if not clearance > 0.5 * CLEARANCE:  # nor where it is none
+    if not clearance > 0.5 * CLEARANCE:  # also true for nan
         s.torques[0] = s.torques[1] = 0.0
         return
     left, right = _torques(fx, fy, left_x, left_y, right_x, right_y, left_lever, right_lever)
@@ -92,13 +95,13 @@ def drive_motors(s: Any, fx: float, fy: float) -> None:
 
 @merged_kernel
 def _is_lost(s: Any) -> bool:
-    """Tell whether there will be no more samples."""
+    """Return True if samples have stopped."""
     return float_at(s.lost) != 0.0
 
 
 @kernel
 def take_pantograph(s: Any, now: float, elapsed: float) -> None:
-    """Take the newest sample at the nominal time `now`, `elapsed` after the clock's zero [s]."""
+    """Read the newest sample at the nominal time `now`, `elapsed` after the clock's zero [s]."""
     note_time(s, now, elapsed)
     if _is_lost(s):
         s.fault = LOST
@@ -115,7 +118,7 @@ def take_pantograph(s: Any, now: float, elapsed: float) -> None:
 
 @kernel
 def give_pantograph(s: Any, x: float, y: float) -> None:
-    """Leave the torques for a force [N]."""
+    """Publish the torques for a force [N]."""
     if not accept(s, x, y):
         return
     drive_motors(s, s.compensation.total[0], s.compensation.total[1])

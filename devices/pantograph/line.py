@@ -1,4 +1,4 @@
-"""One board at the end of a serial line: in step with it, out of step, and at rest."""
+"""Connection to one board on a serial line: exchanges, resynchronisation and zero torques."""
 
 from __future__ import annotations
 
@@ -9,39 +9,39 @@ from devices.pantograph.mechanisms import Mechanism
 from devices.pantograph.wire import WireError
 
 Pair = tuple[float, float]
-"""Something of the left and of the right arm."""
+"""Quantity of the left and the right arm."""
 
 FASTEST = 12_000.0
-"""No hand turns a link faster [degree/s]: 10 m/s at 50 mm."""
+"""Maximum plausible speed of a link [degree/s]: 10 m/s at 50 mm."""
 
 SLACK = 2.0
-"""An angle may jump by this much at any time [degree]."""
+"""Plausible jump of an angle at any time [degree]."""
 
 TURN = 360.0
 _TURNS = 4
-"""So many turns are told apart; more would cost digits of the angles."""
+"""Number of distinct turn offsets; more would cost precision of the angles."""
 
 
 class Line:
-    """The conversation with a board.
+    """Connection to a board.
 
-    Replies have no number, so one that is late could be taken for the answer to a later message, and so could all that
-    follow. After an exchange that failed the board is therefore told, when it is set up anew, that its links are a
-    whole turn further on: what it said before that is then a turn off, and is no answer.
+    Replies have no number, so that a late reply could be mistaken for the answer to a later message, and all following
+    replies likewise. After a failed exchange, the set-up message therefore places the links one whole turn further on:
+    earlier replies are then off by one turn and are rejected.
 
     Parameters
     ----------
     port : int
         File descriptor of the open serial port.
     mechanism : Mechanism
-        What is on the board.
+        Mechanism on the board.
 
     Attributes
     ----------
     patience : float
-        How long a reply may take [s]; generous to begin with, when there is no torque.
+        Timeout of a reply [s]; initially long, while the torques are zero.
     angles : (float, float)
-        Last known angles of the inner links [degree]; those of the home pose to begin with.
+        Last known angles of the inner links [degree]; initially the home pose.
     """
 
     def __init__(self, port: int, mechanism: Mechanism) -> None:
@@ -55,7 +55,7 @@ class Line:
 
     @property
     def setup(self) -> bytes:
-        """The message that sets the board up, its links being at `angles` and some turns."""
+        """Message that sets up the board with its links at `angles` plus the turn offset."""
         own = self._mechanism
         angles = [angle + TURN * self._turns for angle in self.angles]
         return wire.setup_message(own.ports, own.direction, angles, own.counts)
@@ -66,9 +66,9 @@ class Line:
         Raises
         ------
         WireError
-            If there is no sensible answer: the board may be out of step.
+            If no plausible answer arrives: the board may be out of step.
         OSError
-            If the port is gone.
+            If the port is lost.
         """
         try:
             self._ask(torques)
@@ -82,24 +82,24 @@ class Line:
         guardian.write_all(self._port, wire.move_message(self._mechanism.ports, torques))
 
     def _answer(self, patience: float) -> Pair:
-        """Return the angles of the next reply, if they can be the present ones."""
+        """Return the angles of the next reply if they are plausible."""
         reply = guardian.read_up_to(self._port, guardian.REPLY_LENGTH, patience)
         left, right = (angle - TURN * self._turns for angle in wire.parse_reply(self._mechanism.ports, reply))
         reach = min(FASTEST * (time.monotonic() - self._time) + SLACK, 0.5 * TURN)
         if max(abs(left - self.angles[0]), abs(right - self.angles[1])) > reach:
             raise WireError(f"the board sent angles of {left:.6g} and {right:.6g} degrees, too far from the last ones")
-        self.angles, self._time = (left, right), self._asked  # a reply may have lain here for long
+        self.angles, self._time = (left, right), self._asked  # request time: a reply may have waited in the port
         return self.angles
 
     def resynchronise(self) -> None:
-        """Bring the board back in step, with no torque, and tell it that its links are where they were last seen.
+        """Resynchronise the board with zero torque, and send it the last known angles.
 
         Raises
         ------
         WireError
             If it does not answer.
         OSError
-            If the port is gone.
+            If the port is lost.
         """
         guardian.resynchronise(self._port, self.setup)
         self._ask((0.0, 0.0))
@@ -108,11 +108,14 @@ class Line:
             try:
                 self._answer(max(deadline - time.monotonic(), 0.0))
                 return
-            except WireError:  # a late reply to an earlier message; the one that is waited for may be behind it
+            except WireError:  # a late reply to an earlier message, which the expected reply may follow
                 if time.monotonic() >= deadline:
                     self._turns = (self._turns + 1) % _TURNS
                     raise
 
     def come_to_rest(self) -> bool:
-        """Take the torques away and reset the board; tell whether it confirmed that. Raises `OSError` if it is gone."""
+        """Set the torques to zero and reset the board; return True if it confirmed that.
+
+        Raises `OSError` if the port is lost.
+        """
         return guardian.come_to_rest(self._port, self.zero, self.setup)

@@ -1,4 +1,4 @@
-"""The pantographs that are sold or published with the board: geometry, home pose, wiring, usable workspace."""
+"""Pantographs for the board, commercial or published: geometry, home pose, wiring, usable workspace."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ import numpy as np
 from devices.common.linkage import FiveBar
 
 MAX_TORQUE = 0.123
-"""What the firmware limits the torque of a motor to [N m]."""
+"""Limit of the motor torque in the firmware [N m]."""
 
 CLEARANCE = 0.15
-"""From this distance to the pose with both outer links in line on, forces fade away; see `FiveBar.clearance`."""
+"""Clearance from the pose with outer links in line below which forces fade; see `FiveBar.clearance`."""
 
 
 @dataclass(frozen=True)
 class Mechanism:
-    """A five-bar linkage on two motors of the board.
+    """Five-bar linkage on two motors of the board.
 
     Attributes
     ----------
     linkage : FiveBar
-        The linkage; its x axis goes from the left to the right motor.
+        Linkage, with its x axis from the left to the right motor.
     home : (float, float)
         Angles of the left and the right inner link in the home pose [degree].
     counts : float
         Encoder counts per revolution of an inner link.
     ports : (int, int)
-        The board's motor ports of the left and the right arm, from 1 on.
+        Motor ports of the left and the right arm, from 1.
     direction : int
-        The firmware's direction byte of motors and encoders.
+        Direction byte of motors and encoders in the firmware.
     centre, half_size : (float, float)
-        The workspace: a rectangle about `centre`, in the frame of the linkage [m]. It is well clear of all singular
-        poses. The device's own origin is the centre.
+        Workspace: a rectangle about `centre`, in the frame of the linkage [m], well clear of all singular poses. The
+        device's origin is the centre.
     pose : str
-        The home pose in words.
+        Description of the home pose.
     """
 
     linkage: FiveBar
@@ -49,16 +49,16 @@ class Mechanism:
 
     @property
     def lower(self) -> tuple[float, float]:
-        """Lower left corner of the workspace, about its centre [m]."""
+        """Lower left corner of the workspace, relative to its centre [m]."""
         return -self.half_size[0], -self.half_size[1]
 
     @property
     def upper(self) -> tuple[float, float]:
-        """Upper right corner of the workspace, about its centre [m]."""
+        """Upper right corner of the workspace, relative to its centre [m]."""
         return self.half_size
 
     def largest_lever(self) -> float:
-        """Return the largest torque of a motor per force on the handle, anywhere in the workspace [N m/N]."""
+        """Return the largest ratio of motor torque to handle force in the workspace [N m/N]."""
         axes = (np.linspace(-half, half, 33) + middle for half, middle in zip(self.half_size, self.centre, strict=True))
         grid = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 2)
         columns = np.hypot(*np.moveaxis(self.linkage.jacobians(self.linkage.joints(grid)), 1, 0))
@@ -101,4 +101,4 @@ MECHANISMS = {
         pose="the handle drawn in, both inner links at their stops behind the motors",
     ),
 }
-"""Name to mechanism. From public examples of the maker and of IMAGE-HAPI, not tried on the devices themselves."""
+"""Mechanisms by name, from public examples of the manufacturer and of IMAGE-HAPI; not tested."""

@@ -1,4 +1,4 @@
-"""The board's serial port."""
+"""Serial port of the board."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SETTING = "device.port"
 
 
 def find_port(system: Path = serial_port.SYSTEM) -> str:
-    """Return the device file of the only hAPI board that is plugged in; see `serial_port.find_port`."""
+    """Return the device file of the only connected hAPI board; see `serial_port.find_port`."""
     return serial_port.find_port(
         IDENTITIES,
         "hAPI board (Arduino Zero, M0 or Due, at its native USB port)",
@@ -23,5 +23,5 @@ def find_port(system: Path = serial_port.SYSTEM) -> str:
 
 
 def open_port(path: str) -> int:
-    """Open the port, see `serial_port.open_port`; 1200 baud would send an Arduino to its boot loader."""
+    """Open the port, see `serial_port.open_port`. 1200 baud would start the boot loader of an Arduino."""
     return serial_port.open_port(path, _SETTING, termios.B57600)

@@ -1,4 +1,4 @@
-"""What a person can choose about the pantograph."""
+"""Settings of the pantograph."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from haptics.settings import bounded, check, choice, documented, flag, string
 @documented
 @dataclass(frozen=True)
 class PantographSettings(RunSettings, CompensationSettings, VelocitySettings):
-    """Settings of the pantograph, besides `RunSettings`, `CompensationSettings` and `VelocitySettings`."""
+    """Settings of the pantograph.
+
+    They extend `RunSettings`, `CompensationSettings` and `VelocitySettings`.
+    """
 
     mechanism: str = choice("gen-1", MECHANISMS, doc="which pantograph is on the board")
     port: str = string("", allowed="a serial port such as /dev/ttyACM0", doc="serial port; empty to look for the board")
@@ -53,15 +56,15 @@ class PantographSettings(RunSettings, CompensationSettings, VelocitySettings):
 
     @property
     def held(self) -> bool:
-        """Whether somebody holds the arms at their home pose."""
+        """Whether the user confirmed that the arms are held at their home pose."""
         return self.at_home
 
     @property
     def identity(self) -> str:
-        """Which board it is, in words."""
+        """Identity of the board for messages."""
         return self.port or "the only board"
 
     @property
     def geometry(self) -> Mechanism:
-        """The mechanism itself."""
+        """Mechanism selected by name."""
         return MECHANISMS[self.mechanism]

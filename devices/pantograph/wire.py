@@ -1,7 +1,7 @@
-"""The messages of the board as bytes: numbers are little-endian float32, angles in degrees, torques in N m.
+"""Encoding of the board's messages: little-endian float32 numbers, angles in degrees, torques in N m.
 
 ========  ==============================================================================================  ==============
-command   what follows                                                                                    reply
+command   content                                                                                         reply
 ========  ==============================================================================================  ==============
 0 reset   id                                                                                              none
 1 set up  id, motor mask and directions, encoder mask and directions, number of sensors, of PWM pins,     none
@@ -9,7 +9,7 @@ command   what follows                                                          
 2 move    id, a torque per motor                                                                          id, angles
 ========  ==============================================================================================  ==============
 
-Motors and encoders come in the order of their ports.
+Motors and encoders are in the order of their ports.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from devices.pantograph.guardian import REPLY_LENGTH
 from haptics.errors import HapticError
 
 DEVICE_ID = 5
-"""The number under which the board knows the mechanism; any from 1 to 255 that is no command will do."""
+"""Number of the mechanism on the board; any number from 1 to 255 that is not a command."""
 
 _SETUP, _MOVE = 1, 2
 _FLOAT = struct.Struct("<f")
@@ -30,7 +30,7 @@ _ANGLES = struct.Struct("<Bff")
 
 
 class WireError(HapticError):
-    """What came from the board is not what it should have sent."""
+    """Invalid data from the board."""
 
 
 def setup_message(ports: Sequence[int], direction: int, angles: Sequence[float], counts: float) -> bytes:
@@ -39,11 +39,11 @@ def setup_message(ports: Sequence[int], direction: int, angles: Sequence[float],
     Parameters
     ----------
     ports : sequence of int
-        Ports in use, from 1 on.
+        Ports in use, from 1.
     direction : int
-        Direction byte of all of them.
+        Direction byte of all ports.
     angles : sequence of float
-        Where the links are now, in the order of `ports` [degree].
+        Present angles of the links, in the order of `ports` [degree].
     counts : float
         Counts per revolution.
     """
@@ -54,10 +54,10 @@ def setup_message(ports: Sequence[int], direction: int, angles: Sequence[float],
 
 
 def move_message(ports: Sequence[int], torques: Sequence[float]) -> bytes:
-    """Return the message that sets the torques [N m], given in the order of `ports`, and asks for the angles.
+    """Return the message that sets the torques [N m], in the order of `ports`, and requests the angles.
 
-    The lowest byte of every number is zero, which costs it 3e-5 of its value. Should a byte get lost on the way, each
-    number ends up one byte out of place, and its exponent is then made of that zero: it is no torque to speak of.
+    The lowest byte of every number is zero, at a cost of 3e-5 of its value. If a byte is lost in transit, each number
+    is shifted by one byte, and the zero byte becomes its exponent, so that the torque is negligible.
     """
     numbers = b"".join(b"\0" + _FLOAT.pack(torque)[1:] for _, torque in sorted(zip(ports, torques, strict=True)))
     return bytes((_MOVE, DEVICE_ID)) + numbers
@@ -69,7 +69,7 @@ def parse_reply(ports: Sequence[int], data: bytes) -> tuple[float, ...]:
     Raises
     ------
     WireError
-        If it is no reply to `move_message`.
+        If it is not a reply to `move_message`.
     """
     if len(data) != REPLY_LENGTH or data[0] != DEVICE_ID:
         raise WireError(f"the board sent {data.hex(' ') or 'nothing'} in place of the {REPLY_LENGTH} bytes of a reply")

@@ -1,1 +1,1 @@
-"""HID: report descriptors, their items and usages, and reports made and read by them."""
+"""HID report descriptors, their items and usages, and encoding and decoding of reports."""

@@ -1,14 +1,14 @@
-"""What the reports of a HID device look like: its report descriptor, parsed.
+"""Parser of HID report descriptors.
 
-Device Class Definition for Human Interface Devices 1.11, sections 5 and 6.2.2. Where the text leaves room, the reading
-is the one of the Linux kernel, against which devices are tested by their makers:
+Device Class Definition for Human Interface Devices 1.11, sections 5 and 6.2.2. Where the text is ambiguous, the parser
+follows the Linux kernel, with which manufacturers test their devices:
 
 - A maximum is signed only if its minimum is negative; ``25 FF`` after a minimum of 0 is 255, not -1.
-- A usage of one or two bytes gets the page that is in force at its main item, unless a later usage of the list was
-  named under that page; then it keeps the page under which it was named. A four-byte usage brings its own.
+- A usage of one or two bytes gets the usage page in force at its main item, unless a later usage of the list was named
+  under that page; then it keeps the page under which it was named. A four-byte usage includes its page.
 - A variable field with more elements than usages repeats the last one; surplus usages are dropped.
 
-Of usages between delimiters, which are names for one and the same control, the first is taken.
+Of usages between delimiters, which are alternative names of one control, the first is used.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ __all__ = [
 ]
 
 LONGEST_REPORT = 0xFFFF
-"""Bytes; what one control transfer can carry."""
+"""Maximum length of a report [byte], the limit of one control transfer."""
 MOST_USAGES = 1 << 20
-"""In all fields of a descriptor together, ranges written out. Devices have a few hundred."""
+"""Maximum number of usages in all fields of a descriptor, with ranges expanded; devices have hundreds."""
 DEEPEST = 64
-"""Collections inside each other, and globals pushed on each other. Devices need four."""
+"""Maximum depth of nested collections and of pushed global states. Devices need four."""
 
 _REPORT_TYPES = {
     items.INPUT: ReportType.INPUT,
@@ -59,39 +59,39 @@ _CONSTANT, _VARIABLE, _RELATIVE, _NULL_STATE = 0x01, 0x02, 0x04, 0x40
 
 
 def parse_descriptor(data: bytes) -> ReportDescriptor:
-    """Return the reports that a descriptor describes.
+    """Parse a report descriptor.
 
-    Time and memory are bounded for any input, however large the counts and ranges that it states.
+    Time and memory are bounded for any input, regardless of the counts and ranges that it states.
 
     Parameters
     ----------
     data : bytes
-        The report descriptor.
+        Report descriptor.
 
     Raises
     ------
     DescriptorError
-        If it is not a valid one; says at which byte and why.
+        If it is invalid; states the byte offset and the reason.
     """
     return _Parser().parse(bytes(data))
 
 
 @dataclass(frozen=True, slots=True)
 class _Usages:
-    """A usage or a range of them: whole if `page` is None, else as named while `page` was in force."""
+    """Usage or range of usages: 32-bit if `page` is None, otherwise 16-bit and named under `page`."""
 
     first: int
     last: int
     page: int | None
 
     def under(self, page: int) -> range:
-        """Return the whole usages, of the page `page` unless they brought their own."""
+        """Return the 32-bit usages, on the page `page` unless they include their own page."""
         base = 0 if self.page is None else page << 16
         return range(base | self.first, (base | self.last) + 1)
 
 
 class _Locals:
-    """What holds for the next main item only: its usages."""
+    """Local items (usages), which apply to the next main item only."""
 
     def __init__(self) -> None:
         self._usages: list[_Usages] = []
@@ -100,7 +100,7 @@ class _Locals:
         self._chosen = False
 
     def take(self, item: Item, page: int) -> None:
-        """Take a local item, named while the usage page was `page`; those of strings and designators mean nothing."""
+        """Process a local item, named under the usage page `page`. Strings and designators are ignored."""
         if item.tag == items.USAGE:
             self._add(item, item, page)
         elif item.tag in {items.USAGE_MINIMUM, items.USAGE_MAXIMUM}:
@@ -143,7 +143,7 @@ def _whole(item: Item, page: int) -> int:
 
 
 class _Parser:
-    """Goes through the items once and keeps what the standard calls the state table."""
+    """Single pass over the items of a descriptor that maintains the state table of the standard."""
 
     def __init__(self) -> None:
         self._globals: dict[int, Item] = {}
@@ -210,7 +210,7 @@ class _Parser:
             self._numbered = True
 
     def _number(self, tag: int) -> int:
-        """Return what a global item states now, without sign; 0 if it was never stated."""
+        """Return the present unsigned value of a global item, 0 if it was never stated."""
         return self._globals[tag].unsigned if tag in self._globals else 0
 
     def _range(self, minimum: int, maximum: int) -> tuple[int, int]:
@@ -221,7 +221,7 @@ class _Parser:
 
     def _unit_exponent(self) -> int:
         number = self._number(items.UNIT_EXPONENT)
-        if number > 0x0F:  # not the four bits of the standard: makers write the number in a whole byte as well
+        if number > 0x0F:  # manufacturers also write a signed byte instead of the four bits of the standard
             return self._globals[items.UNIT_EXPONENT].signed
         return number - 16 if number > 7 else number
 
@@ -265,7 +265,7 @@ class _Parser:
         self._bits[key] = offset + size * count
 
     def _written_out(self, item: Item, usages: list[range], count: int | None) -> tuple[int, ...]:
-        """Return all usages of an array (`count` None), or one for each of the `count` elements of another field."""
+        """Return the usages of all `count` elements of a field, or of an array (`count` None)."""
         needed = sum(map(len, usages)) if count is None else count if usages else 0
         self._usages_left -= needed
         if self._usages_left < 0:

@@ -1,7 +1,7 @@
-"""The items of a HID report descriptor: its bytes as tokens, not yet interpreted.
+"""Tokenizer of HID report descriptors: bytes to items, without interpretation.
 
 Device Class Definition for Human Interface Devices 1.11, section 6.2.2: an item is a prefix byte (tag, type, size) and
-0, 1, 2 or 4 data bytes, little-endian. A long item (prefix 0xFE) has no meaning anywhere and is stepped over.
+0, 1, 2 or 4 data bytes, little-endian. Long items (prefix 0xFE) have no defined meaning and are skipped.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from haptics.errors import HapticError
 
 LONGEST_DESCRIPTOR = 0xFFFF
-"""Bytes; the length is a 16-bit number on the bus."""
+"""Maximum length of a descriptor [byte]; the bus transmits the length as a 16-bit number."""
 _LONG_ITEM = 0xFE
 _SIZES = (0, 1, 2, 4)
 
@@ -26,19 +26,22 @@ _TYPE, _MAIN, _GLOBAL = 0x0C, 0x00, 0x04
 
 
 class DescriptorError(HapticError):
-    """A report descriptor is not one, or more than any device needs; says at which byte and why."""
+    """Invalid report descriptor, or one beyond the limits of the parser.
+
+    The message states the byte offset and the reason.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One short item.
+    """Short item of a descriptor.
 
     Attributes
     ----------
     offset : int
-        Where it begins in the descriptor [byte].
+        Position in the descriptor [byte].
     tag : int
-        The prefix byte without the size: ``USAGE``, ``INPUT`` ...
+        Prefix byte without the size: ``USAGE``, ``INPUT`` ...
     data : bytes
         0, 1, 2 or 4 bytes.
     """
@@ -49,26 +52,26 @@ class Item:
 
     @property
     def unsigned(self) -> int:
-        """The data as a number without sign."""
+        """Data as an unsigned number."""
         return int.from_bytes(self.data, "little")
 
     @property
     def signed(self) -> int:
-        """The data as a two's complement of its own size."""
+        """Data as a two's complement number of the same size."""
         return int.from_bytes(self.data, "little", signed=True)
 
     @property
     def is_main(self) -> bool:
-        """Whether the item makes something of what was stated before it."""
+        """Whether the item is a main item, which defines a field or a collection from the preceding items."""
         return self.tag & _TYPE == _MAIN
 
     @property
     def is_global(self) -> bool:
-        """Whether the item holds until it is stated again."""
+        """Whether the item is a global item, which applies until it is stated again."""
         return self.tag & _TYPE == _GLOBAL
 
     def error(self, reason: str) -> DescriptorError:
-        """Return the error to raise for this item."""
+        """Return an error that refers to this item."""
         return DescriptorError(f"report descriptor, byte {self.offset}: {reason}.")
 
 
@@ -78,7 +81,7 @@ def read_items(data: bytes) -> Iterator[Item]:
     Raises
     ------
     DescriptorError
-        If the last item is cut off or the descriptor is longer than a device can state.
+        If the last item is truncated or the descriptor is longer than a device can state.
     """
     if len(data) > LONGEST_DESCRIPTOR:
         raise DescriptorError(f"report descriptor of {len(data)} bytes: at most {LONGEST_DESCRIPTOR}.")
@@ -86,7 +89,7 @@ def read_items(data: bytes) -> Iterator[Item]:
     while offset < len(data):
         prefix = data[offset]
         start, size = offset + 1, _SIZES[prefix & 3]
-        if prefix == _LONG_ITEM:  # its two data bytes are the size and the tag of what follows
+        if prefix == _LONG_ITEM:  # two data bytes: size and tag of the long data
             size += data[start] if start < len(data) else 0
         end = start + size
         if end > len(data):

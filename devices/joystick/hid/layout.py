@@ -1,6 +1,6 @@
-"""What a HID device says of its reports: reports, fields, collections.
+"""Data model of HID reports: reports, fields, collections.
 
-Device Class Definition for Human Interface Devices 1.11, section 6.2.2. Made by `devices.joystick.hid.descriptor`.
+Device Class Definition for Human Interface Devices 1.11, section 6.2.2. Built by `devices.joystick.hid.descriptor`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from devices.joystick.hid.items import DescriptorError
 
 
 class ReportType(StrEnum):
-    """Which way a report goes."""
+    """Direction and kind of a report."""
 
     INPUT = "input"
     OUTPUT = "output"
@@ -22,16 +22,16 @@ class ReportType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """A group of fields with a meaning of its own.
+    """Collection of fields.
 
     Attributes
     ----------
     kind : int
         0 physical, 1 application, 2 logical, 3 report, 4 named array, 5 usage switch, 6 usage modifier.
     usage : int
-        What it is, page << 16 | id; 0 if it was not said.
+        Usage, page << 16 | id; 0 if unspecified.
     number : int
-        The how-manieth of the descriptor it is: it tells two collections for the same purpose apart.
+        Ordinal in the descriptor, from 1. Distinguishes two collections with the same usage.
     """
 
     kind: int
@@ -41,41 +41,41 @@ class Collection:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One or more elements of the same size in a row.
+    """One or more consecutive elements of the same size.
 
     Attributes
     ----------
     report_type : ReportType
-        Which way the report goes.
+        Type of the report.
     report_id : int
         Number of the report; 0 if the device does not number its reports.
     offset : int
-        Of the first element from the beginning of the report, which is its number where it has one [bit].
+        Position of the first element in the report, counted from the report number if present [bit].
     size : int
-        Of one element [bit].
+        Size of one element [bit].
     count : int
         Number of elements.
     usages : tuple of int
-        One per element of a variable or constant field, the last one repeated if there are fewer, empty if there are
-        none; of an array the list from which its elements choose.
+        One per element of a variable or constant field, with the last one repeated if there are fewer, empty without
+        usages. For an array, the list from which its elements choose.
     array : bool
-        Whether every element holds the number of one of the usages, and not a value.
+        Whether every element holds the index of a usage instead of a value.
     constant : bool
-        Whether the elements mean nothing (padding).
+        Whether the elements are padding.
     relative : bool
         Whether the values are changes since the last report.
     null_state : bool
-        Whether a value outside the logical range says that there is none.
+        Whether a value outside the logical range means "no value".
     logical_min, logical_max : int
-        Range of the numbers on the wire.
+        Range of the transmitted numbers.
     physical_min, physical_max : int
-        What the logical range stands for, in `unit`; both 0 if it was not said. May be left over from an earlier field.
+        Physical values of the logical range in `unit`; both 0 if unspecified. May be inherited from an earlier field.
     unit : int
-        The HID unit code; 0 if there is none.
+        HID unit code; 0 without a unit.
     unit_exponent : int
-        Power of ten by which the physical values are to be multiplied.
+        Power of ten that scales the physical values.
     collections : tuple of Collection
-        Those around the field, outermost first.
+        Collections around the field, outermost first.
     """
 
     report_type: ReportType
@@ -98,28 +98,28 @@ class Field:
 
     @property
     def signed(self) -> bool:
-        """Whether the numbers on the wire are two's complements."""
+        """Whether the transmitted numbers are two's complements."""
         return self.logical_min < 0
 
     def inside(self, collection_usage: int) -> bool:
-        """Tell whether the field lies in a collection of this usage, at any depth."""
+        """Return True if the field is in a collection with this usage, at any depth."""
         return any(collection.usage == collection_usage for collection in self.collections)
 
 
 @dataclass(frozen=True)
 class Report:
-    """One report: what travels in one transfer.
+    """Report: the data of one transfer.
 
     Attributes
     ----------
     type : ReportType
-        Which way it goes.
+        Type of the report.
     id : int
-        Its number, the first byte; 0 if the device does not number its reports.
+        Report number, the first byte; 0 if the device does not number its reports.
     fields : tuple of Field
-        In the order of their bits.
+        Fields in the order of their bits.
     length : int
-        Including the number [byte].
+        Length including the report number [byte].
     """
 
     type: ReportType
@@ -128,7 +128,7 @@ class Report:
     length: int
 
     def field(self, usage: int, within: int | None = None) -> Field | None:
-        """Return the first field with this usage, not padding, in a collection of the usage `within` if given."""
+        """Return the first non-constant field with this usage, within a collection of usage `within` if given."""
         for field in self.fields:
             if usage in field.usages and not field.constant and (within is None or field.inside(within)):
                 return field
@@ -142,7 +142,7 @@ class ReportDescriptor:
     Attributes
     ----------
     reports : tuple of Report
-        In the order in which they first appear.
+        Reports in the order in which they first appear.
     numbered : bool
         Whether the first byte of every report is its number.
     """
@@ -150,8 +150,8 @@ class ReportDescriptor:
     reports: tuple[Report, ...]
     numbered: bool
 
-    def report(self, type: ReportType, id: int) -> Report:  # noqa: A002 (the words of the standard)
-        """Return one report by its number.
+    def report(self, type: ReportType, id: int) -> Report:  # noqa: A002 (names of the standard)
+        """Return a report by its number.
 
         Raises
         ------
@@ -164,7 +164,7 @@ class ReportDescriptor:
         raise DescriptorError(f"the device has no {type} report {id}.")
 
     def of(self, type: ReportType, collection_usage: int) -> Report | None:  # noqa: A002
-        """Return the first report of which a field lies in a collection of this usage."""
+        """Return the first report with a field in a collection of this usage."""
         for report in self.reports:
             if report.type is type and any(field.inside(collection_usage) for field in report.fields):
                 return report

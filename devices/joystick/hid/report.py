@@ -1,15 +1,16 @@
-"""The bytes of a report from values, and back, by usage.
+"""Encoding and decoding of HID reports by usage.
 
-`encode` and `decode` do whole reports; `Value` is one number of a report at a place worked out once, for streaming::
+`encode` and `decode` process whole reports. `Value` accesses one number at a precomputed position, for streaming::
 
     report = descriptor.of(ReportType.OUTPUT, usages.SET_CONSTANT_FORCE)
     buffer = bytearray(encode(report, {usages.EFFECT_BLOCK_INDEX: 1}))
     magnitude = Value(report, usages.MAGNITUDE)
     magnitude.put(buffer, -255)
 
-A key is a usage, or a pair (usage of a collection around it, usage) where one usage occurs with two meanings, like the
-ordinals of a direction and of a block offset. A field that chooses from a list of usages (an array) has the usage of
-its collection for a key and the chosen usage for a value. A list of single bits is written the same way, or bit by bit.
+A key is a usage, or a pair (usage of an enclosing collection, usage) if one usage occurs with two meanings, such as the
+ordinals of a direction and of a block offset. For a field that chooses from a list of usages (an array), the key is the
+usage of its collection and the value is the chosen usage. A list of single bits is written in the same way, or bit by
+bit.
 """
 
 from __future__ import annotations
@@ -26,13 +27,17 @@ Key = int | tuple[int, int]
 
 
 class ReportError(DescriptorError):
-    """A report does not fit its description: too short, another one's, without such a usage, or out of range."""
+    """Mismatch between a report and its description.
+
+    The report is too short or the wrong one, lacks a usage, or a value is out of range.
+    """
 
 
 class Raw(int):
-    """A number that is written as it is, cut to the width of its field: ``Raw(-1)`` sets all bits.
+    """Number that is written without range check, truncated to the width of its field.
 
-    For what devices understand outside the range that they state, such as an infinite duration.
+    ``Raw(-1)`` sets all bits. Devices accept some values outside the range that they state, such as an infinite
+    duration.
     """
 
 
@@ -42,22 +47,23 @@ class Value:
     Parameters
     ----------
     report : Report
-        The report.
+        Report that contains the number.
     usage : int
-        Of the element; of its collection if it chooses from a list.
+        Usage of the element, or of its collection if it chooses from a list.
     index : int
-        Which one, if the usage occurs more than once.
+        Index among the elements with this usage.
     within : int, optional
-        Usage of a collection around it.
+        Usage of an enclosing collection.
 
     Attributes
     ----------
     usage : int
-        The key of this number in `decode`.
+        Key of this number in `decode`.
     field : Field
-        Where it belongs to.
+        Field of the element.
     low, high : int
-        What `put` takes: the logical range, or all that fits if the field has a null state; 0 and 1 for a single bit.
+        Range that `put` accepts: the logical range, or all representable numbers if the field has a null state; 0 and 1
+        for a single bit.
 
     Raises
     ------
@@ -91,12 +97,12 @@ class Value:
             self.low, self.high = max(self.low, field.logical_min), min(self.high, field.logical_max)
 
     def put(self, buffer: bytearray, value: int) -> None:
-        """Write the number into a report, whose first byte is its id where it has one.
+        """Write the number into a report, whose first byte is its id if reports are numbered.
 
         Raises
         ------
         ReportError
-            If it is out of range and not `Raw`, or the report is too short.
+            If the number is out of range and not `Raw`, or the report is too short.
         """
         self._require_length(buffer)
         if not self.low <= value <= self.high and not isinstance(value, Raw):
@@ -113,7 +119,7 @@ class Value:
         Raises
         ------
         ReportError
-            If the report is too short to hold it.
+            If the report is too short.
         """
         self._require_length(data)
         bits = int.from_bytes(data[self._start : self._end], "little") >> self._shift & self._mask
@@ -127,12 +133,12 @@ class Value:
 
     @property
     def chooses(self) -> bool:
-        """Whether the number stands for one of the usages of `field`."""
+        """Whether the number is an index into the usages of `field`."""
         return _chooses(self.field)
 
     @property
     def absent(self) -> int:
-        """What says that there is nothing here: 0, or the first number outside the range if 0 is inside."""
+        """Number that means "no value": 0, or the first number outside the logical range if 0 is inside."""
         field = self.field
         needed = field.null_state or self.chooses
         if not needed or not field.logical_min <= 0 <= field.logical_max:
@@ -142,12 +148,12 @@ class Value:
         return field.logical_min - 1 if field.logical_min > -self._sign else 0
 
     def number_of(self, usage: int) -> int:
-        """Return the number that chooses `usage` from the list of the field; `absent` for usage 0.
+        """Return the number that selects `usage` from the list of the field; `absent` for usage 0.
 
         Raises
         ------
         ReportError
-            If the list does not hold it.
+            If the list does not contain the usage.
         """
         if usage == 0:
             return self.absent
@@ -158,21 +164,21 @@ class Value:
         raise ReportError(f"usage {self.usage:#010x}: the device offers no {usage:#010x} there.")
 
     def usage_of(self, number: int) -> int:
-        """Return the usage that `number` chooses from the list of the field; 0 if it chooses none."""
+        """Return the usage that `number` selects from the list of the field; 0 if it selects none."""
         place = number - self.field.logical_min
         return self.field.usages[place] if 0 <= place < len(self.field.usages) else 0
 
 
 def encode(report: Report, values: Mapping[Key, int | Iterable[int]]) -> bytes:
-    """Return the bytes of a report, its id in front where the device numbers its reports.
+    """Encode a report, with its id in front if the device numbers its reports.
 
     Parameters
     ----------
     report : Report
-        The report.
+        Report to encode.
     values : mapping
-        Key to number; several numbers for elements of one usage; the chosen usage or usages for a list. What is not
-        mentioned is 0, or absent where the field can say so.
+        Key to number; several numbers for several elements with one usage; the chosen usage or usages for a list.
+        Elements that are not mentioned are 0, or "no value" if the field can represent it.
 
     Raises
     ------
@@ -198,19 +204,19 @@ def encode(report: Report, values: Mapping[Key, int | Iterable[int]]) -> bytes:
 
 
 def decode(report: Report, data: bytes | bytearray | memoryview) -> dict[int, int | tuple[int, ...]]:
-    """Return what a report says.
+    """Decode a report.
 
     Parameters
     ----------
     report : Report
-        The report.
+        Report to decode.
     data : bytes
-        At least as many bytes as it has; more are ignored.
+        At least as many bytes as the report has; surplus bytes are ignored.
 
     Returns
     -------
     dict
-        Usage to number, or to a tuple where the usage occurs more than once. Where an element chooses from a list, the
+        Usage to number, or to a tuple if the usage occurs more than once. For an element that chooses from a list, the
         usage of its collection to the chosen usage, 0 for none. Padding and elements without a usage are left out.
 
     Raises
@@ -230,12 +236,12 @@ def decode(report: Report, data: bytes | bytearray | memoryview) -> dict[int, in
 
 
 def _chooses(field: Field) -> bool:
-    """Tell whether the elements choose from a list; an array of one usage with many values is a number."""
+    """Return True if the elements choose from a list. An array of one usage with many values is a number."""
     return field.array and (len(field.usages) > 1 or field.logical_min == field.logical_max)
 
 
 def _all_values(report: Report) -> list[Value]:
-    """Return every element that has a key, in the order of the bits."""
+    """Return every element that has a key, in bit order."""
     found = []
     for field in report.fields:
         if field.constant or not field.usages:

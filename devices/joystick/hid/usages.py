@@ -1,7 +1,7 @@
 """HID usages by name: 32 bits, page << 16 | id, as in the HID Usage Tables 1.4 and the PID class 1.0.
 
-Only what a force-feedback stick needs. Reports are told apart by the usage of the collection around their fields
-(``SET_CONSTANT_FORCE``), never by their number, because every device numbers them differently.
+Contains only the usages that a force-feedback stick needs. Reports are identified by the usage of the collection around
+their fields (``SET_CONSTANT_FORCE``), never by their number, because every device numbers them differently.
 """
 
 PID_PAGE = 0x0F

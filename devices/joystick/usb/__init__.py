@@ -1,1 +1,1 @@
-"""How a stick is found and reached: libusb or hidraw, and how it is given back to the kernel."""
+"""Discovery of sticks, transports over libusb and hidraw, and return of the interface to the kernel."""

@@ -1,4 +1,4 @@
-"""Which sticks are plugged in, which one is meant, and the connection to it."""
+"""Discovery of connected sticks, selection of one, and connection to it."""
 
 from __future__ import annotations
 
@@ -22,32 +22,33 @@ TRANSPORTS = ("auto", USB, HIDRAW)
 
 @dataclass(frozen=True)
 class FoundStick:
-    """A stick that is plugged in.
+    """Connected stick.
 
     Attributes
     ----------
     vendor_id, product_id : int
         USB identity.
     serial : str or None
-        Serial number, empty if it has none; None if it may not be asked.
+        Serial number, empty if the stick has none; None if it may not be read.
     name : str
-        What it calls itself, or what its family is called.
+        Product name, or the name of its family.
     family : Family
-        How it is driven.
+        Quirks of the stick.
     speaks_pid : bool
-        Whether it plays forces: by its report descriptor if that can be had without disturbing it, or else by family.
+        Whether it plays forces: by its report descriptor if accessible without disturbing the stick, otherwise by
+        family.
     in_interval, out_interval : float
         Shortest time between two input and two output reports [s].
     transport : str
         ``usb`` or ``hidraw``.
     node : str
-        Its device file.
+        Device file.
     port : str
-        The USB port, ``1-2.3``; empty if it is not known.
+        USB port, ``1-2.3``; empty if unknown.
     motors : int or None
-        How many of its axes have a motor: 1 for a wheel; None if that cannot be had without disturbing it.
+        Number of axes with a motor: 1 for a wheel; None if it cannot be determined without disturbing the stick.
     missing : tuple of str
-        What must be done before it can be used; empty if nothing.
+        Steps that are required before it can be used; empty if none.
     """
 
     vendor_id: int
@@ -67,7 +68,7 @@ class FoundStick:
 
     @property
     def identity(self) -> str:
-        """``vendor:product``, hexadecimal, small letters."""
+        """``vendor:product`` in lower-case hexadecimal digits."""
         return f"{self.vendor_id:04x}:{self.product_id:04x}"
 
     def __str__(self) -> str:
@@ -76,16 +77,16 @@ class FoundStick:
 
 
 def find_sticks(backend: Any = None, root: Path = Path("/")) -> list[FoundStick]:
-    """Return the game controllers, keyboards and mice that are plugged in, each with what it lacks to be used.
+    """Return the connected game controllers, keyboards and mice, each with the steps required for its use.
 
-    Nothing is taken from the kernel's driver to find out. Where libusb does not do, what hidraw shows is returned.
+    Devices are not detached from the kernel's driver. If libusb is unavailable, hidraw is used.
 
     Parameters
     ----------
     backend : usb.backend.IBackend, optional
-        Instead of libusb.
+        USB backend to use instead of libusb.
     root : Path
-        Where the system's files are.
+        Root of the file system.
     """
     try:
         return usb_sticks(backend, root)
@@ -94,19 +95,19 @@ def find_sticks(backend: Any = None, root: Path = Path("/")) -> list[FoundStick]
 
 
 def usb_sticks(backend: Any = None, root: Path | None = None) -> list[FoundStick]:
-    """Return what libusb shows; see `find_sticks`.
+    """Return the devices that libusb lists; see `find_sticks`.
 
     Raises
     ------
     DeviceOpenError
-        If there is no libusb, or it cannot list what is there.
+        If libusb is missing or cannot list the devices.
     """
     nodes = hidraw.hidraw_nodes(root) if root is not None and backend is None else ()
     speaking = [node.link for node in nodes if usb_listing.has_forces(node.link.descriptor)]
     try:
         devices = usb_listing.hid_devices(backend or usb_listing.libusb())
         return [_usb_stick(device, speaking, real=backend is None) for device in devices]
-    except (ImportError, OSError) as error:  # OSError: what pyusb raises where there is no USB to be seen
+    except (ImportError, OSError) as error:  # OSError: raised by pyusb if no USB is accessible
         raise DeviceOpenError(not_listed(error)) from error
 
 
@@ -141,13 +142,13 @@ def _usb_stick(device: Any, speaking: list[Link], *, real: bool) -> FoundStick:
 
 
 def _shown(speaking: list[Link], vendor: int, product: int, port: str) -> bytes:
-    """Return the report descriptor that hidraw shows of a device that plays forces; empty if it shows none."""
+    """Return the report descriptor that hidraw has of a device that plays forces; empty if none."""
     alike = (link for link in speaking if (link.vendor_id, link.product_id) == (vendor, product))
     return next((link.descriptor for link in alike if port in ("", link.port)), b"")
 
 
 def hidraw_sticks(root: Path = Path("/")) -> list[FoundStick]:
-    """Return what hidraw shows; see `find_sticks`."""
+    """Return the devices that hidraw lists; see `find_sticks`."""
     return [_hidraw_stick(node) for node in hidraw.hidraw_nodes(root)]
 
 
@@ -181,20 +182,20 @@ def connect(identity: str, serial: str, transport: str = "auto", backend: Any = 
     identity : str
         ``vendor:product``, hexadecimal; empty for any stick that plays forces.
     serial : str
-        Its serial number; empty if there is only one.
+        Serial number; empty if only one is connected.
     transport : str
         One of `TRANSPORTS`; ``auto`` tries libusb first.
     backend : usb.backend.IBackend, optional
-        Instead of libusb.
+        USB backend to use instead of libusb.
     port : str
-        Its USB port; empty if that does not matter.
+        USB port; empty for any.
 
     Raises
     ------
     DeviceNotFoundError
-        If it is not plugged in.
+        If it is not connected.
     DeviceOpenError
-        If several could be meant, or it could not be opened; says what to do.
+        If the selection is ambiguous, or it could not be opened; the message states the remedy.
     """
     if transport == HIDRAW:
         return choose(hidraw_sticks(), identity, serial, port).connect()
@@ -217,14 +218,14 @@ def _by_hidraw(identity: str, serial: str, port: str) -> Transport | None:
 
 
 def choose(found: Sequence[FoundStick], identity: str, serial: str, port: str = "") -> FoundStick:
-    """Return the stick that is meant.
+    """Return the selected stick.
 
     Raises
     ------
     DeviceNotFoundError
-        If it is not among those found; names those that are.
+        If it is not among those found; names the sticks found.
     DeviceOpenError
-        If several could be meant; names their serial numbers and ports.
+        If the selection is ambiguous; names serial numbers and ports.
     """
     sticks = [stick for stick in found if stick.speaks_pid]
     alike = [stick for stick in sticks if identity in ("", stick.identity) and port in ("", stick.port)]

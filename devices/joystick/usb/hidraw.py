@@ -1,8 +1,8 @@
-"""A stick over Linux's hidraw: the same reports without libusb, and the kernel's driver stays where it is.
+"""Transport over Linux's hidraw, without libusb and with the kernel's driver attached.
 
-Nothing but the standard library is needed, and the right to open one device file. Linux lets many programs open it at
-once; a lock on it keeps runs of this driver apart. There is one thing that this way cannot do: a pipe that the stick
-has halted stays so, for only libusb can clear it.
+It needs only the standard library and access to one device file. Linux allows several programs to open the file; a lock
+on it separates runs of this driver. Limitation: a pipe that the stick has halted stays halted, because only libusb can
+clear it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from haptics.errors import DeviceOpenError
 
 CLASS = "sys/class/hidraw"
 LONGEST_REPORT = 4096
-"""Largest input report that the kernel passes on [byte]."""
+"""Maximum length of an input report that the kernel passes on [byte]."""
 
 _USB = 0x0003
 _WRITE_READ = 3 << 30
@@ -33,14 +33,14 @@ _GONE = GONE | {errno.EIO}
 
 @dataclass(frozen=True)
 class HidrawNode:
-    """A device file and what the kernel says of the device behind it; nothing is opened to know it.
+    """Device file and the kernel's description of its device, read without opening the device.
 
     Attributes
     ----------
     path : Path
-        The device file.
+        Device file.
     link : Link
-        The device.
+        Properties of the device.
     """
 
     path: Path
@@ -52,13 +52,13 @@ def hidraw_nodes(root: Path = Path("/")) -> Iterator[HidrawNode]:
     for entry in sorted((root / CLASS).glob("hidraw*")):
         try:
             yield HidrawNode(root / "dev" / entry.name, _link(entry / "device"))
-        except (OSError, ValueError, KeyError):  # gone meanwhile, or not of USB
+        except (OSError, ValueError, KeyError):  # removed in the meantime, or not a USB device
             continue
 
 
 def _link(device: Path) -> Link:
     lines = (device / "uevent").read_bytes().decode(errors="replace").split("\n")
-    facts = dict(line.split("=", 1) for line in reversed(lines) if "=" in line)  # the kernel's own come first
+    facts = dict(line.split("=", 1) for line in reversed(lines) if "=" in line)  # the kernel's entries come first
     bus, vendor, product = (int(part, 16) for part in facts["HID_ID"].split(":"))
     if bus != _USB:
         raise ValueError("not of USB")
@@ -79,9 +79,9 @@ def _link(device: Path) -> Link:
 
 
 def _interval(device: Path, direction: str) -> float | None:
-    """Return the interval of the interrupt pipe of this direction [s], None if there is none.
+    """Return the interval of the interrupt pipe of this direction [s], None if absent.
 
-    The folder above that of the HID device is its USB interface, with a folder for each endpoint.
+    The parent folder of the HID device is its USB interface, with a folder for each endpoint.
     """
     for endpoint in sorted((device.resolve().parent).glob("ep_*")):
         text = {name: (endpoint / name).read_text().strip() for name in ("direction", "type", "interval")}
@@ -92,13 +92,13 @@ def _interval(device: Path, direction: str) -> float | None:
 
 
 def node_of_interface(bus: int, address: int, interface: int, root: Path = Path("/")) -> Path | None:
-    """Return the device file of an interface of the USB device at this place, None if it has none."""
+    """Return the device file of an interface of the USB device at this bus address, None if absent."""
     for entry in sorted((root / CLASS).glob("hidraw*")):
         folder = (entry / "device").resolve().parent
         try:
             place = [int((folder.parent / name).read_text()) for name in ("busnum", "devnum")]
             number = int((folder / "bInterfaceNumber").read_text(), 16)
-        except (OSError, ValueError):  # gone meanwhile, or not of USB
+        except (OSError, ValueError):  # removed in the meantime, or not a USB device
             continue
         if [*place, number] == [bus, address, interface]:
             return root / "dev" / entry.name
@@ -106,12 +106,12 @@ def node_of_interface(bus: int, address: int, interface: int, root: Path = Path(
 
 
 def open_locked(path: Path) -> int:
-    """Open a device file that no other run has, until it is closed; return the file.
+    """Open and lock a device file; return the file descriptor.
 
     Raises
     ------
     OSError
-        If it cannot be opened; `BlockingIOError` if another run has it.
+        If it cannot be opened; `BlockingIOError` if another run has locked it.
     """
     import fcntl
 
@@ -125,17 +125,17 @@ def open_locked(path: Path) -> int:
 
 
 class HidrawTransport:
-    """An open device file.
+    """Open device file.
 
     Parameters
     ----------
     node : HidrawNode
-        Which one.
+        Device file to open.
 
     Raises
     ------
     DeviceOpenError
-        If it may not be opened, is gone, or another run has it.
+        If access is denied, the device is removed, or another run has locked it.
     """
 
     def __init__(self, node: HidrawNode) -> None:
@@ -160,7 +160,7 @@ class HidrawTransport:
         return self._get(_GET_FEATURE, report_id, length)
 
     def get_input(self, report_id: int, length: int) -> bytes:
-        """Ask for an input report (Linux 5.11 and later)."""
+        """Request an input report (Linux 5.11 and later)."""
         return self._get(_GET_INPUT, report_id, length)
 
     def _get(self, number: int, report_id: int, length: int) -> bytes:
@@ -182,14 +182,14 @@ class HidrawTransport:
             raise failure(error, "a request for a report", _GONE) from error
 
     def write(self, report: bytes) -> None:
-        """Send an output report; the kernel sends it through the interrupt pipe where there is one."""
+        """Send an output report; the kernel uses the interrupt pipe if present."""
         try:
             self._sender.send(report)
         except OSError as error:
             raise failure(error, "an output report", _GONE, after_stall=AGAIN) from error
 
     def read(self, timeout: float) -> bytes | None:
-        """Return the next input report, None if there was none for `timeout` [s]."""
+        """Return the next input report, None after `timeout` [s] without a report."""
         try:
             if not self._poll.poll(max(timeout * 1e3, 0.0)):
                 return None
@@ -198,17 +198,17 @@ class HidrawTransport:
             raise failure(error, "an input report", _GONE) from error
 
     def close(self) -> None:
-        """Close the device file, as soon as no report is under way any more."""
+        """Close the device file after the pending report has been sent."""
         self._sender.end()
 
 
 class _Sender:
-    """Sends reports in a thread of its own: for a stick that takes none the kernel waits for seconds, uninterruptibly.
+    """Sender thread, because a write may block uninterruptibly in the kernel for seconds.
 
     Parameters
     ----------
     file : int
-        The open device file; it is closed in the end.
+        Descriptor of the open device file; closed at the end.
     """
 
     def __init__(self, file: int) -> None:
@@ -221,12 +221,12 @@ class _Sender:
         self._thread.start()
 
     def send(self, report: bytes) -> None:
-        """Send a report and wait for it, or for one before that is still under way, for `WRITE_TIMEOUT`.
+        """Send a report and wait for it, or for a pending one, for at most `WRITE_TIMEOUT`.
 
         Raises
         ------
         OSError
-            If it could not be sent, or not in time; then it may be sent later.
+            If sending failed or timed out. After a timeout the report may still be sent later.
         """
         with self._changed:
             self._wait()
@@ -241,7 +241,7 @@ class _Sender:
             raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
 
     def end(self) -> None:
-        """Have the file closed, and wait for that for a short while."""
+        """Close the file, and wait for that for at most `WRITE_TIMEOUT`."""
         with self._changed:
             self._ending = True
             self._changed.notify_all()

@@ -1,4 +1,4 @@
-"""What libusb shows: devices with an interface of the class of sticks, and what their descriptors say."""
+"""USB devices of the HID class that libusb lists, and their descriptors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from haptics.errors import DeviceOpenError
 
 HID_CLASS = 3
 CONTROL_TIMEOUT = 250
-"""For a control transfer [ms]."""
+"""Timeout of a control transfer [ms]."""
 DENIED = {errno.EACCES, errno.EPERM}
 ENDPOINT_IN, ENDPOINT_OUT = 0x80, 0x00
 
@@ -26,12 +26,12 @@ _LONGEST_DESCRIPTOR = 4096
 
 
 def libusb() -> Any:
-    """Return pyusb's backend: the system's libusb, or else the one that comes as a Python package.
+    """Return pyusb's backend: the system's libusb, otherwise the one from the Python package.
 
     Raises
     ------
     DeviceOpenError
-        If there is neither.
+        If neither is installed.
     """
     import usb.backend.libusb1
 
@@ -47,7 +47,7 @@ def libusb() -> Any:
 
 
 def hid_devices(backend: Any) -> list[Any]:
-    """Return the USB devices that have an interface of the class of sticks, keyboards and mice."""
+    """Return the USB devices with an interface of the HID class (sticks, keyboards and mice)."""
     import usb.core
 
     return [
@@ -58,7 +58,7 @@ def hid_devices(backend: Any) -> list[Any]:
 
 
 def hid_interfaces(device: Any) -> Iterator[Any]:
-    """Yield the interfaces of the class, as the descriptors have them; nothing is opened for it."""
+    """Yield the HID interfaces from the descriptors, without opening the device."""
     import usb.core
 
     with contextlib.suppress(usb.core.USBError):
@@ -66,13 +66,13 @@ def hid_interfaces(device: Any) -> Iterator[Any]:
 
 
 def is_candidate(interface: Any) -> bool:
-    """Tell whether it is of the class, and has a pipe for input reports."""
+    """Return True if the interface is of the HID class and has a pipe for input reports."""
     plain = interface.bInterfaceClass == HID_CLASS and interface.bAlternateSetting == 0
     return plain and pipe(interface, ENDPOINT_IN) is not None
 
 
 def pipe(interface: Any, direction: int) -> Any:
-    """Return the interrupt endpoint of this direction, None if there is none."""
+    """Return the interrupt endpoint of this direction, None if absent."""
     for endpoint in interface:
         if endpoint.bmAttributes & 3 == _INTERRUPT and endpoint.bEndpointAddress & ENDPOINT_IN == direction:
             return endpoint
@@ -80,12 +80,12 @@ def pipe(interface: Any, direction: int) -> Any:
 
 
 def names(device: Any) -> tuple[str, str]:
-    """Return serial number and name of a device that nobody has open for long.
+    """Return serial number and name of a device, which is opened only briefly.
 
     Raises
     ------
     DeviceOpenError
-        If the device may not be opened for it.
+        If access is denied.
     """
     import usb.core
     import usb.util
@@ -100,7 +100,10 @@ def names(device: Any) -> tuple[str, str]:
 
 
 def _require_opening(device: Any) -> None:
-    """Open a device: the refusal of a string would not say why. Without a configuration it has its strings as well."""
+    """Open a device. Reading strings would not report why access failed.
+
+    A device without a configuration also has strings.
+    """
     import usb.core
 
     try:
@@ -113,28 +116,28 @@ def _require_opening(device: Any) -> None:
 
 
 def text(device: Any, index: int) -> str:
-    """Return a string of a device that is open, empty if it has none."""
+    """Return a string of an open device, empty if absent."""
     import usb.core
     import usb.util
 
     try:
         return printable(usb.util.get_string(device, index) or "") if index else ""
-    except (usb.core.USBError, ValueError):  # refused; or no language, or not what it says it is
+    except (usb.core.USBError, ValueError):  # rejected, or without a language, or invalid
         return ""
 
 
 def identity_of(device: Any) -> str:
-    """Return ``vendor:product``, hexadecimal, small letters."""
+    """Return ``vendor:product`` in lower-case hexadecimal digits."""
     return f"{device.idVendor:04x}:{device.idProduct:04x}"
 
 
 def node_of(device: Any) -> str:
-    """Return the device file."""
+    """Return the path of the device file."""
     return f"/dev/bus/usb/{device.bus or 0:03}/{device.address or 0:03}"
 
 
 def port_of(device: Any) -> str:
-    """Return the USB port as Linux writes it: the bus and the ports of the hubs, ``1-2.3``; empty if not known."""
+    """Return the USB port in Linux notation: bus and hub ports, ``1-2.3``; empty if unknown."""
     try:
         ports = device.port_numbers
     except NotImplementedError:
@@ -152,12 +155,12 @@ def _interval(device: Any, endpoint: Any) -> float:
 
 
 def intervals(device: Any, interface: Any) -> tuple[float, float]:
-    """Return the shortest time between two input and between two output reports [s], as the descriptors have it."""
+    """Return the shortest time between two input and between two output reports [s] by the descriptors."""
     return _interval(device, pipe(interface, ENDPOINT_IN)), _interval(device, pipe(interface, ENDPOINT_OUT))
 
 
 def report_descriptor(device: Any, interface: Any) -> bytes:
-    """Ask a device that is open for the report descriptor of one of its interfaces."""
+    """Read the report descriptor of an interface of an open device."""
     return bytes(
         device.ctrl_transfer(
             _STANDARD_FROM_INTERFACE,
@@ -171,7 +174,7 @@ def report_descriptor(device: Any, interface: Any) -> bytes:
 
 
 def _descriptor_length(interface: Any) -> int:
-    """Return the length of the report descriptor, from the HID descriptor among the interface's own."""
+    """Return the length of the report descriptor from the HID descriptor of the interface."""
     extra = bytes(interface.extra_descriptors)
     while len(extra) >= 2 and extra[0] >= 2:
         if extra[1] == _HID_DESCRIPTOR and len(extra) >= 9:
@@ -181,7 +184,7 @@ def _descriptor_length(interface: Any) -> int:
 
 
 def has_forces(descriptor: bytes) -> bool:
-    """Tell whether a report descriptor is that of a force-feedback stick; one that cannot be read is not."""
+    """Return True if the report descriptor contains PID usages; False if it cannot be parsed."""
     from devices.joystick.hid.descriptor import DescriptorError, parse_descriptor
 
     try:
@@ -192,7 +195,7 @@ def has_forces(descriptor: bytes) -> bool:
 
 
 def number_of_motors(descriptor: bytes) -> int | None:
-    """Return how many axes with a motor a report descriptor lists, None if it does not say or cannot be read."""
+    """Return the number of axes with a motor in a report descriptor, None if unknown."""
     from devices.joystick.hid.actuators import actuated_axes
     from devices.joystick.hid.descriptor import DescriptorError, parse_descriptor
 
@@ -203,9 +206,9 @@ def number_of_motors(descriptor: bytes) -> int | None:
 
 
 def descriptor_with_forces(device: Any) -> bytes:
-    """Return the report descriptor by which a device plays forces.
+    """Return the report descriptor through which a device plays forces.
 
-    It is empty if there is none, or it cannot be had without taking the device from a driver.
+    It is empty if none exists, or if reading it would require detaching the device from a driver.
     """
     import usb.core
     import usb.util

@@ -1,10 +1,9 @@
-"""Giving a stick's interface back to Linux's own driver, by a process of its own: the duty of a guardian.
+"""Guardian process that reattaches a stick's interface to Linux's driver.
 
-It is done there, and not by the driver itself, for two reasons: a driver that is killed cannot; and the kernel, before
-it takes a stick, talks to it, for half a minute if the stick does not answer, and nobody should wait for that.
+A separate process is used for two reasons: a driver that is killed cannot reattach; and before the kernel attaches its
+driver, it communicates with the stick, for half a minute if the stick does not answer, which must not block the run.
 
-This file is run isolated from everything else: it may use the standard library only. Numbers are those of
-linux/usbdevice_fs.h.
+This file runs isolated from the project and may use the standard library only. Numbers are from linux/usbdevice_fs.h.
 """
 
 from __future__ import annotations
@@ -16,25 +15,25 @@ import time
 from collections.abc import Callable
 
 PATIENCE = 5.0
-"""How long it is tried while somebody has the interface [s]: of a process that has just died the kernel tidies up."""
+"""Retry time while another process has the interface [s]; the kernel cleans up killed processes late."""
 
 PAUSE = 5e-3
-"""Between two tries [s]."""
+"""Pause between two attempts [s]."""
 
 _CALL = struct.Struct("@iiP")
-"""Interface, what is meant for it, and no data."""
+"""Interface, request code, and no data."""
 
 _INTERFACE_CALL = 3 << 30 | _CALL.size << 16 | ord("U") << 8 | 18
 _CONNECT = ord("U") << 8 | 23
 
 
 def reattach(device: int, interface: int) -> None:
-    """Let the kernel's driver take an interface of an open device.
+    """Attach the kernel's driver to an interface of an open device.
 
     Raises
     ------
     OSError
-        If the stick is gone, or somebody else has taken the interface.
+        If the stick was removed, or another process has claimed the interface.
     """
     import fcntl
 
@@ -50,9 +49,9 @@ def reattach(device: int, interface: int) -> None:
 
 
 def prepare(words: list[str]) -> Callable[[], int]:
-    """Return the guardian's duty; `words` are the device's file and the number of the interface.
+    """Return the action of the guardian; `words` are the device file and the interface number.
 
-    The file is opened now: another stick may get the same name once this one is gone.
+    The file is opened now, because another stick may get the same name after this one is removed.
     """
     device, interface = os.open(words[0], os.O_RDWR), int(words[1])
 

@@ -1,4 +1,4 @@
-"""What to do when a stick cannot be opened, in words and lines to paste."""
+"""Messages with instructions for sticks that cannot be opened."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def rules(identity: str) -> str:
 
 
 def not_permitted(identity: str, node: str) -> str:
-    """Return what is said when the system does not let this person open the stick."""
+    """Return the message for a stick that the user has no permission to open."""
     return (
         f"the stick {identity} is there, but may not be opened ({node}: permission denied). Put these lines into "
         f"{RULES_FILE}:\n{rules(identity)}\nthen run: sudo groupadd -f {GROUP}; sudo udevadm control --reload; "
@@ -25,7 +25,7 @@ def not_permitted(identity: str, node: str) -> str:
 
 
 def busy(identity: str, node: str) -> str:
-    """Return what is said when somebody else has the stick."""
+    """Return the message for a stick that another process has opened."""
     return (
         f"the stick {identity} is held by another program: another run, a game, or a tool of its maker. See which one "
         f"with: fuser -v {node}; end it and start again."
@@ -33,7 +33,7 @@ def busy(identity: str, node: str) -> str:
 
 
 def no_libusb() -> str:
-    """Return what is said when there is no libusb."""
+    """Return the message for a missing libusb."""
     return (
         "no libusb was found, without which no USB device can be opened. Install the system's (Debian: sudo apt-get "
         f"install libusb-1.0-0) or run: {shlex.quote(sys.executable)} -m pip install libusb-package. On Linux "
@@ -42,7 +42,7 @@ def no_libusb() -> str:
 
 
 def not_listed(error: Exception) -> str:
-    """Return what is said when libusb, or what is between it and Python, fails to list what is plugged in."""
+    """Return the message for a failure of libusb or pyusb to list the devices."""
     return (
         f"USB devices cannot be listed ({error}): 'haptics doctor libusb' says why. On Linux device.transport = "
         "'hidraw' does without."

@@ -1,7 +1,7 @@
-"""Interface of a transport of reports to a stick and back, and its errors.
+"""Interface of the report transports to a stick, and its errors.
 
-Report bytes begin with the report's number. A transport is used by two threads at once, one that reads and one that
-writes; everything else happens before they start or after they have ended.
+Report bytes begin with the report's number. Two threads use a transport at once, one that reads and one that writes;
+all other calls happen before they start or after they have ended.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Protocol
 from devices.common.bus.transfers import GONE, TransferError, Trouble, trouble_of
 
 WRITE_TIMEOUT = 0.04
-"""For an output report [s]: of a device that takes none for twice as long the run is told within 100 ms."""
+"""Timeout of an output report [s]. Two timeouts are reported to the run within 100 ms."""
 
 AGAIN = "unplug it, plug it in and start again"
-"""What to do with a stick that does not do as it should."""
+"""Remedy for a stick that does not respond as expected."""
 
 
 def failure(error: OSError, what: str, gone: Collection[int] = GONE, after_stall: str = "") -> TransferError:
-    """Return what is raised when `what` (a report, a request) has failed; `after_stall` says what to do if refused."""
+    """Return the error for a failed transfer `what`, with the remedy `after_stall` if it was rejected."""
     trouble = trouble_of(error, gone)
     how = {
         Trouble.UNPLUGGED: "the stick was unplugged, or lost its power: plug it in and start again",
@@ -34,24 +34,24 @@ def failure(error: OSError, what: str, gone: Collection[int] = GONE, after_stall
 
 @dataclass(frozen=True)
 class Link:
-    """What is known of a connected stick.
+    """Properties of a connected stick.
 
     Attributes
     ----------
     vendor_id, product_id : int
         USB identity.
     serial, name : str
-        Empty where the device has none.
+        Serial number and product name, empty if absent.
     descriptor : bytes
-        The report descriptor.
+        Report descriptor.
     in_interval, out_interval : float
         Shortest time between two input reports and between two output reports [s].
     out_endpoint : bool
-        Whether output reports have a pipe of their own.
+        Whether output reports have a separate pipe.
     port : str
-        The USB port, ``1-2.3``: the bus and the ports of the hubs; empty if it is not known.
+        USB port, ``1-2.3``: bus and hub ports; empty if unknown.
     bcd_device : int or None
-        The number of its firmware in its device descriptor, None if it is not known.
+        Firmware number in the device descriptor, None if unknown.
     """
 
     vendor_id: int
@@ -76,19 +76,19 @@ class Link:
 
 
 class Transport(Protocol):
-    """An open connection to a stick; every method but ``close`` raises `TransferError`."""
+    """Open connection to a stick. Every method except ``close`` raises `TransferError`."""
 
     @property
     def link(self) -> Link:
-        """What is known of the stick."""
+        """Properties of the stick."""
         ...
 
     def get_feature(self, report_id: int, length: int) -> bytes:
-        """Return a feature report of `length` bytes, its number included."""
+        """Return a feature report of `length` bytes including its number."""
         ...
 
     def get_input(self, report_id: int, length: int) -> bytes:
-        """Ask for an input report of `length` bytes, its number included; not every device can be asked."""
+        """Request an input report of `length` bytes including its number. Not every device supports this."""
         ...
 
     def set_feature(self, report: bytes) -> None:
@@ -96,16 +96,16 @@ class Transport(Protocol):
         ...
 
     def write(self, report: bytes) -> None:
-        """Send an output report and wait until the device has it, for `WRITE_TIMEOUT` at most."""
+        """Send an output report and wait until the device has received it, at most `WRITE_TIMEOUT`."""
         ...
 
     def read(self, timeout: float) -> bytes | None:
-        """Return the next input report; None if there was none for `timeout` [s]."""
+        """Return the next input report; None after `timeout` [s] without a report."""
         ...
 
     def close(self) -> None:
-        """Give the stick back to the operating system, whatever state it is in; a second call does nothing.
+        """Return the stick to the operating system in any state. A second call has no effect.
 
-        It does not take longer than a fraction of a second, even if the stick or the system does.
+        It takes at most a fraction of a second, even if the stick or the system does not respond.
         """
         ...

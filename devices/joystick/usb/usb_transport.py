@@ -1,10 +1,10 @@
-"""A stick over libusb: take its interface from the kernel's driver, exchange reports, give it back whatever happens.
+"""Transport over libusb, which detaches the kernel's driver and always reattaches it at the end.
 
-Output reports go through the interrupt pipe where there is one: firmware that has it often reads nothing else. Feature
-reports always go through the control pipe.
+Output reports use the interrupt pipe if present, because firmware with such a pipe often reads nothing else. Feature
+reports always use the control pipe.
 
-On Linux it is a second process that gives the interface back (`devices.joystick.usb.reattaching`), so that it is done
-also when this one is killed, and so that nobody waits for it.
+On Linux a second process reattaches the interface (`devices.joystick.usb.reattaching`), so that this also happens if
+the process is killed, and so that closing does not wait for the kernel.
 """
 
 from __future__ import annotations
@@ -44,33 +44,33 @@ _FROM_INTERFACE, _TO_INTERFACE = 0xA1, 0x21
 _INPUT, _OUTPUT, _FEATURE = 1, 2, 3
 
 ATTEMPTS = 3
-"""An interface is tried to be taken so often, while the kernel's driver is given it back from an earlier run."""
+"""Maximum attempts to claim an interface while the kernel's driver is being reattached."""
 
 ASK_TIMEOUT = 100
-"""For an input report that is asked for while others come and go [ms]."""
+"""Timeout of a request for an input report while others are in transit [ms]."""
 
 HAND_OVER = 0.5
-"""How long the end waits for the kernel's driver to have the interface back [s]."""
+"""Maximum time that `close` waits for the kernel's driver to reattach [s]."""
 
 
 class UsbTransport:
-    """An open stick; made by `open_usb`.
+    """Open stick; created by `open_usb`.
 
     Parameters
     ----------
     device : usb.core.Device
-        The device.
+        USB device.
     interface : usb.core.Interface
-        The interface to take.
+        Interface to claim.
     real : bool
-        Whether the device is on a bus of this machine's, and not emulated.
+        Whether the device is on a physical bus and not emulated.
 
     Raises
     ------
     usb.core.USBError
-        If it cannot be taken; whatever was done until then is undone.
+        If it cannot be claimed; completed steps are undone.
     DeviceOpenError
-        If another run has it by hidraw, or there can be no second process to give it back.
+        If another run has opened it through hidraw, or the guardian process cannot be started.
     """
 
     def __init__(self, device: Any, interface: Any, *, real: bool) -> None:
@@ -92,7 +92,10 @@ class UsbTransport:
             raise
 
     def _require_free(self) -> None:
-        """Make sure that no run has the interface by hidraw: the kernel would take it away from that one."""
+        """Raise `DeviceOpenError` if a run uses the interface through hidraw.
+
+        Claiming the interface would take it away from that run.
+        """
         device = self._device
         node = hidraw.node_of_interface(device.bus or 0, device.address or 0, self._number)
         if node is None:
@@ -101,11 +104,11 @@ class UsbTransport:
             os.close(hidraw.open_locked(node))
         except BlockingIOError as error:
             raise DeviceOpenError(busy(identity_of(device), str(node))) from error
-        except OSError:  # not permitted, or gone: it cannot be told
+        except OSError:  # access denied or device removed: unknown
             pass
 
     def _take(self) -> None:
-        """Take the interface from the kernel's driver, once more if that is just being given it back."""
+        """Claim the interface from the kernel's driver, with retries while the driver is being reattached."""
         import usb.util
 
         for left in reversed(range(ATTEMPTS)):
@@ -124,7 +127,7 @@ class UsbTransport:
     def _is_with_the_kernel(self) -> bool:
         try:
             return bool(self._device.is_kernel_driver_active(self._number))
-        except NotImplementedError:  # a system without such drivers
+        except NotImplementedError:  # a system without kernel drivers
             return False
 
     def _describe(self, interface: Any) -> Link:
@@ -148,7 +151,7 @@ class UsbTransport:
         return bytes(self._control(_FROM_INTERFACE, _GET_REPORT, _FEATURE << 8 | report_id, length))
 
     def get_input(self, report_id: int, length: int) -> bytes:
-        """Ask for an input report."""
+        """Request an input report."""
         return bytes(self._control(_FROM_INTERFACE, _GET_REPORT, _INPUT << 8 | report_id, length, ASK_TIMEOUT))
 
     def set_feature(self, report: bytes) -> None:
@@ -176,7 +179,7 @@ class UsbTransport:
             raise failure(error, "an output report", after_stall=AGAIN) from error
 
     def read(self, timeout: float) -> bytes | None:
-        """Return the next input report, None if there was none for `timeout` [s]."""
+        """Return the next input report, None after `timeout` [s] without a report."""
         address, size = self._in.bEndpointAddress, self._in.wMaxPacketSize
         try:
             return bytes(self._persist(address, lambda: self._device.read(address, size, _milliseconds(timeout))))
@@ -186,7 +189,7 @@ class UsbTransport:
             raise failure(error, "an input report", after_stall=AGAIN) from error
 
     def _persist(self, address: int, transfer: Any) -> Any:
-        """Return what `transfer` gives; a pipe that has stalled is cleared and tried once more."""
+        """Run `transfer` and return its result. If the pipe has stalled, clear it and retry once."""
         try:
             return transfer()
         except OSError as error:
@@ -196,9 +199,10 @@ class UsbTransport:
         return transfer()
 
     def close(self) -> None:
-        """Let go of the interface and hand it back to the kernel's driver.
+        """Release the interface and reattach the kernel's driver.
 
-        That is done even if no driver was there when it was taken: a run that was killed leaves the stick without.
+        The driver is reattached even if none was attached before: a killed run may have left the stick without a
+        driver.
         """
         import usb.util
 
@@ -213,7 +217,7 @@ class UsbTransport:
             steps.append((self._device.attach_kernel_driver, (self._number,)))
         steps.append((usb.util.dispose_resources, (self._device,)))
         for step, arguments in steps:
-            with contextlib.suppress(OSError, NotImplementedError):  # gone, or a system that has no such drivers
+            with contextlib.suppress(OSError, NotImplementedError):  # removed, or a system without kernel drivers
                 step(*arguments)
         self._leave_to_guard()
 
@@ -229,12 +233,12 @@ def _milliseconds(seconds: float) -> int:
 
 
 def open_usb(device: Any, *, real: bool) -> UsbTransport:
-    """Take the interface of `device` that plays forces; `real` unless it is emulated.
+    """Claim the interface of `device` that plays forces; `real` unless it is emulated.
 
     Raises
     ------
     DeviceOpenError
-        If it may not be opened, another program holds it, or none of its interfaces plays forces.
+        If access is denied, another program has claimed it, or none of its interfaces plays forces.
     """
     import usb.core
     import usb.util
@@ -257,7 +261,7 @@ def open_usb(device: Any, *, real: bool) -> UsbTransport:
 
 
 def _configure(device: Any) -> None:
-    """Choose the only configuration where none is; one that is chosen stays, since choosing it again is a reset."""
+    """Select the only configuration if none is selected. Selecting it again would reset the device."""
     import usb.core
 
     try:
@@ -269,7 +273,7 @@ def _configure(device: Any) -> None:
 
 
 def _refusal(device: Any, error: OSError) -> DeviceOpenError:
-    """Return what is said when a device cannot be taken."""
+    """Return the error for a device that cannot be claimed."""
     identity, node = identity_of(device), node_of(device)
     if error.errno in DENIED:
         return DeviceOpenError(not_permitted(identity, node))
