@@ -1,4 +1,4 @@
-"""What a person runs: sessions, the live view, replay and the command line.
+"""Applications: interactive sessions, the live view, replay, and the command line.
 
-The top floor: it may use everything below and nothing below uses it.
+This is the top layer: it may import every other package, and no other package imports it.
 """

@@ -1,4 +1,4 @@
-"""``python -m apps`` is the command ``haptics``."""
+"""Run the command ``haptics`` with ``python -m apps``."""
 
 import sys
 

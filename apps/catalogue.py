@@ -1,4 +1,4 @@
-"""What the commands that run things by name share: choosing and listing them."""
+"""Selection and listing of named items, for commands that run items by name."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from haptics.settings import unknown
 
 
 def chosen(kind: str, names: Iterable[str], all_names: Iterable[str], word: str = "") -> list[str]:
-    """Return what `names` ask for, each once, in the order of asking; all for none.
+    """Return the selected names without duplicates, in the order given; all names if none is given.
 
     Parameters
     ----------
     kind : str
-        What a name stands for, for the message.
+        Kind of item, for the error message.
     names, all_names : iterable of str
-        What is asked for and what there is.
+        Requested names and available names.
     word : str
-        A name that asks for all, if there is such a one.
+        Name that selects all items, if there is one.
 
     Raises
     ------
     ConfigurationError
-        On an unknown name.
+        If a name is unknown.
     """
     wanted, known = list(dict.fromkeys(names)), list(all_names)
     allowed = [*known, word] if word else known
@@ -33,6 +33,6 @@ def chosen(kind: str, names: Iterable[str], all_names: Iterable[str], word: str 
 
 
 def listed(titles: Mapping[str, str]) -> str:
-    """Return names and titles in two columns."""
+    """Format names and titles in two columns."""
     width = max(map(len, titles))
     return "\n".join(f"{name:<{width}}  {title}" for name, title in titles.items())

@@ -1,4 +1,7 @@
-"""The command ``haptics``: sub-commands, options, exit statuses; the work is done elsewhere."""
+"""Command line of ``haptics``: sub-commands, options and exit statuses.
+
+The modules `apps.commands` and ``apps.NAME.command`` implement the commands.
+"""
 
 from __future__ import annotations
 
@@ -54,40 +57,43 @@ _TOOLS = {
     "sweep": "parameter studies: many simulated sessions, on all processors or on a cluster",
     "verify": "check a recording by the equations, independently of what made it, with one verdict",
 }
-"""Commands with a package of their own: its module ``command`` has ``add_options`` and ``run``."""
+"""Commands with a separate package. Its module ``command`` defines ``add_options`` and ``run``."""
 
 MOST_VIEWS = 4
-"""Windows that a run can be given on the command line."""
+"""Maximum number of live views that the command line accepts."""
 
 
 class _Parser(Parser):
-    """The parser whose help is refused where nobody can read it.
+    """Argument parser that exits with an error if its help cannot be written.
 
     Attributes
     ----------
     write_epilog : callable or None
-        Returns the epilog of the help, where that takes an import.
+        Function that returns the epilog of the help. Used where the epilog needs an expensive import.
     """
 
     write_epilog: Callable[[], str] | None = None
 
     def format_help(self) -> str:
-        """Return the help."""
+        """Return the help text, including the epilog from `write_epilog`."""
         if self.write_epilog is not None:
             self.epilog = self.write_epilog()
         return super().format_help()
 
     def print_help(self, file: Any = None) -> None:
-        """Say how the command is used; leave with an error if nobody can read it."""
+        """Write the help to standard output.
+
+        Exit with `WRONG_REQUEST` if that fails.
+        """
         if not _written(self.format_help().rstrip()):
             self.exit(WRONG_REQUEST)
 
 
 def run_process() -> int:
-    """Run `main` as the only work of this process.
+    """Run `main` as the only task of this process.
 
-    Numba and Matplotlib make several hundred thousand objects when they are imported, and keep them. Collections are
-    therefore rare, and none takes place at exit.
+    Numba and Matplotlib create several hundred thousand permanent objects on import. The garbage collector therefore
+    runs rarely, and not at exit.
     """
     gc.set_threshold(20_000, 20, 20)
     status = main()
@@ -98,8 +104,8 @@ def run_process() -> int:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status.
 
-    0 done; 2 the request is wrong, or standard output does not take the result; 3 no such device, or it could not be
-    opened; 4 a device, or the disk for the recording, failed during the run; 130 interrupted.
+    Exit statuses: 0 success; 2 invalid request, or standard output rejects the result; 3 the device was not found or
+    cannot be opened; 4 a device, or the disk for the recording, failed during the run; 130 interrupted.
     """
     _open_standard_streams()
     arguments = sys.argv[1:] if arguments is None else list(arguments)
@@ -113,14 +119,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         answer = Answer({"error": str(error)}, status=WRONG_REQUEST, error=f"{error}.")
     except KeyboardInterrupt:
-        with contextlib.suppress(ValueError):  # not the main thread
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # once is enough
+        with contextlib.suppress(ValueError):  # signal handlers can be set in the main thread only
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # ignore a second Ctrl-C while the answer is written
         answer = Answer({"error": "interrupted"}, status=INTERRUPTED, error="interrupted")
     return _deliver(answer, as_json)
 
 
 def _open_standard_streams() -> None:
-    """Give closed standard streams somewhere to go: else the next file that is opened would take their number."""
+    """Replace closed standard streams by the null device.
+
+    Otherwise the next file that is opened would get the descriptor of a standard stream.
+    """
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(descriptor)
@@ -129,7 +138,10 @@ def _open_standard_streams() -> None:
 
 
 def _deliver(answer: Answer, as_json: bool) -> int:
-    """Say `answer` and return the exit status: its own, or that of a result which could not be delivered."""
+    """Write `answer` and return its exit status.
+
+    The status is `WRONG_REQUEST` if a successful result cannot be written.
+    """
     if answer.error:
         _complain(answer.error)
     text = json.dumps(answer.result, allow_nan=False) if as_json else answer.text
@@ -137,10 +149,13 @@ def _deliver(answer: Answer, as_json: bool) -> int:
 
 
 def _written(text: str) -> bool:
-    """Write `text` to standard output; false, with a complaint, if it does not take all of it."""
+    """Write `text` to standard output.
+
+    Return False and report the error if it cannot be written completely.
+    """
     try:
         print(text, flush=True)
-    except BrokenPipeError:  # the reader has closed the pipe: nothing is missing to it
+    except BrokenPipeError:  # the reader has closed the pipe: not an error
         _drop_output()
     except OSError as error:
         _complain(f"the result could not be written to standard output ({error.strerror or error}).")
@@ -150,19 +165,22 @@ def _written(text: str) -> bool:
 
 
 def _drop_output() -> None:
-    """Send what is left of the output nowhere: the interpreter would try to write it once more at its end."""
+    """Redirect standard output to the null device, because the interpreter would flush it again at exit."""
     with contextlib.suppress(OSError), open(os.devnull, "wb") as nowhere:
         os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
 def _complain(line: str) -> None:
-    with contextlib.suppress(OSError):  # standard error is gone as well: nowhere to report it
+    with contextlib.suppress(OSError):  # standard error is unavailable too
         words = f"haptics: {line}"
         print(wrapped(words, 2) if sys.stderr.isatty() else words, file=sys.stderr, flush=True)
 
 
 def _parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentParser:
-    """Return the parser; with `arguments`, commands that they do not name are without their options."""
+    """Return the parser.
+
+    With `arguments`, add only the options of the commands that they contain.
+    """
     parser = _Parser(prog="haptics", description="Render friction on haptic devices at 1 kHz, and identify it.")
     parser.add_argument("--version", action=Version)
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
@@ -227,7 +245,7 @@ def _add_run(subparsers: Any) -> None:
 
 
 def _faults() -> str:
-    """Return the list of the faults that can be injected."""
+    """Return a list of the faults that can be injected."""
     from devices.faults import FAULTS
 
     return "faults to inject:\n" + indent(listed({name: kind.description for name, kind in FAULTS.items()}), "  ")

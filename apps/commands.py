@@ -1,4 +1,7 @@
-"""What each sub-command does: request in, answer out. Heavy imports happen only where they are needed."""
+"""Implementation of the built-in sub-commands.
+
+Heavy imports are deferred to the functions that need them.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +22,14 @@ if TYPE_CHECKING:
     from haptics.recording.recording import Recording
 
 DEMO_DURATION = 30.0
-"""Length of the demonstration [s]: one tour of the hand and a little more."""
+"""Duration of the demonstration [s]: a little longer than one cycle of the simulated hand."""
 
 
 def demo(options: Namespace) -> Answer:
-    """Run the virtual joystick with model C and a hand, or a demonstration of the gallery; live where a display is."""
+    """Run the default demonstration or a gallery entry, with a live view if a display is available.
+
+    The default demonstration is a virtual joystick with model C and a simulated hand.
+    """
     if options.list:
         return gallery.list_names()
     if options.name is not None:
@@ -48,7 +54,7 @@ def run(options: Namespace) -> Answer:
 def _session(options: Namespace, settings: Callable[[], dict[str, Table]]) -> Answer:
     from haptics.servo.standby import Standby
 
-    with Standby() as standby:  # before all that takes long to import
+    with Standby() as standby:  # start before the slow imports below
         tables = settings()
         from apps.session.application import Application
 
@@ -61,12 +67,12 @@ def _session(options: Namespace, settings: Callable[[], dict[str, Table]]) -> An
 
 
 def _streams(options: Namespace) -> list[Callable[[], FrontEnd]]:
-    """Return what starts the streams that are wanted.
+    """Return factories of the requested streams.
 
     Raises
     ------
     ConfigurationError
-        If one cannot begin.
+        If a stream specification is invalid or a stream cannot be started.
     """
     if not options.streams:
         return []
@@ -80,12 +86,14 @@ def _streams(options: Namespace) -> list[Callable[[], FrontEnd]]:
 
 
 def _windows(options: Namespace) -> tuple[list[Callable[[], FrontEnd]], str]:
-    """Return what opens the windows that are wanted, and why there is no live view.
+    """Return factories of the requested windows, and the reason why there is no live view.
+
+    The reason is empty if there is a live view.
 
     Raises
     ------
     ConfigurationError
-        If several views are wanted and none can be shown, or no window at all.
+        If several views are requested but no window can be shown, or if no window remains.
     """
     from apps.session.application import HEADLESS, tell_stderr
     from apps.stage.launch import StageLink
@@ -110,7 +118,7 @@ def _windows(options: Namespace) -> tuple[list[Callable[[], FrontEnd]], str]:
 
 
 def _why_no_stage(options: Namespace) -> str:
-    """Return why the stage cannot be shown, though it is wanted; else nothing."""
+    """Return the reason why a requested stage cannot be shown, or an empty string."""
     from apps.session.application import HEADLESS
     from apps.stage.launch import why_no_stage
 
@@ -120,7 +128,7 @@ def _why_no_stage(options: Namespace) -> str:
 
 
 def _lay_options(tables: dict[str, Table], options: Namespace) -> None:
-    """Lay the options of the command line over the tables of the settings."""
+    """Override the settings with the options of the command line."""
     session = {name: getattr(options, name) for name in ("model", "rate", "duration", "seed", "record", "clock")}
     tables.setdefault("session", {}).update({name: value for name, value in session.items() if value is not None})
     if options.faults:
@@ -145,7 +153,7 @@ def _answer(outcome: Outcome) -> Answer:
 
 
 def devices(options: Namespace) -> Answer:
-    """List the devices, what is plugged in, and what is missing to use it."""
+    """List the supported devices, the connected devices, and missing requirements."""
     from apps import plugged
     from apps.settings.models import fitting
     from devices import describe_backends, refused_plugins
@@ -169,7 +177,7 @@ def devices(options: Namespace) -> Answer:
 
 
 def _in_words(row: dict[str, Any]) -> str:
-    """Return what is known of a device in lines that fit a terminal."""
+    """Format one row of the device table, wrapped to the width of the terminal."""
     head = f"{row['name']:<18} {row['causality']:<11} {row['description']}"
     origin = f"\n{'':31}from {row['package']}" if row["package"] else ""
     return wrapped(f"{head}\n{'':31}models {', '.join(row['models'])}{origin}", indent=31)

@@ -1,6 +1,6 @@
-"""What is plugged in that a driver can use, and what is missing to use it.
+"""Find connected devices that a driver can use, and their missing requirements.
 
-Nothing is disturbed to find out: no interface is taken from a driver, no serial port is opened.
+The survey does not disturb devices: it claims no interface and opens no serial port.
 """
 
 from __future__ import annotations
@@ -33,47 +33,52 @@ _NEEDED = {
     BACKEND: f"no Haply service was seen at port {PORT}",
     ARM: "no ODrive is plugged in",
 }
-"""Backend to what is said if what it needs is not there. The force sensor of an arm may as well be on the network. Of a
-backend that is not here it is not known how to find it; its driver says so when it is opened."""
+"""Message per backend if the required hardware is missing.
+
+The force sensor of an arm may be on the network instead. For a backend of another package the survey cannot detect the
+hardware; its driver reports the problem when it is opened.
+"""
 
 _CAN = "CAN interface"
-"""What such an interface is called; its ``identity`` is its name."""
+"""Name of a CAN interface in the survey. Its ``identity`` is the interface name."""
 
 _EMULATED = "--set device.emulated=true does without"
 
 
 @dataclass(frozen=True)
 class Found:
-    """Something that is plugged in.
+    """Connected device.
 
     Attributes
     ----------
     backend : str
-        The device of ``--device`` that can use it; empty if none can.
+        Backend (``--device``) that can use it; empty if none can.
     name : str
-        What it calls itself, or what its family is called.
+        Product name, or the title of its device family.
     identity : str
-        ``vendor:product``, hexadecimal, small letters.
+        ``vendor:product`` in lower-case hexadecimal.
     serial : str or None
-        Serial number, empty if it has none; None if it may not be asked.
+        Serial number; empty if the device has none, None if permissions do not allow reading it.
     nodes : tuple of str
-        Its device files.
+        Device files.
     missing : tuple of str
-        What must be done before it can be used; empty if nothing.
+        Steps that are required before it can be used; empty if none.
     udev_rules : str
-        The lines that open it for whoever sits at the machine.
+        Lines of the udev rules that give the logged-in user access.
     speaks_pid : bool
-        Whether it plays forces as a force-feedback stick.
+        True if it supports USB PID force feedback.
     transport : str
-        For a stick, how it is reached: ``usb`` or ``hidraw``.
+        For a stick, the access path: ``usb`` or ``hidraw``.
     port : str
-        For a stick, the USB port that it is plugged into, ``1-2.3``; empty if it is not known.
+        For a stick, its USB port, such as ``1-2.3``; empty if unknown.
     motors : int or None
-        For a stick, how many of its axes have a motor: 1 for a wheel; None if that cannot be had without disturbing it.
+        For a stick, the number of axes with a motor (1 for a wheel); None if it cannot be read without disturbing the
+        device.
     in_rate_hz, out_rate_hz, vector_rate_hz : float or None
-        For a stick: input reports, output reports, and forces per second at most: two reports each, one for a wheel.
+        For a stick, the maximum rates of input reports, output reports and force vectors [Hz]. A force vector takes two
+        output reports, or one for a wheel.
     next : str
-        For a stick: the command that calibrates it; for the drive of an arm: the one that runs it.
+        Next command to run: the calibration of a stick, or a session with the drive of an arm.
     """
 
     backend: str
@@ -98,25 +103,25 @@ class Found:
 
 @dataclass(frozen=True)
 class Survey:
-    """What is plugged in, and what is missing for all sticks together.
+    """Connected devices, and requirements common to all sticks.
 
     Attributes
     ----------
     found : tuple of Found
-        What drivers can use, and the other devices of the class of sticks.
+        Devices that drivers can use, and other devices of the USB class of sticks.
     without_libusb : str
-        What to do about it, if there is no libusb; else empty.
+        Instruction to install libusb if it is missing, else empty.
     """
 
     found: tuple[Found, ...] = ()
     without_libusb: str = ""
 
     def of(self, backend: str) -> list[Found]:
-        """Return what a backend can use."""
+        """Return the connected devices that a backend can use."""
         return [one for one in self.found if one.backend == backend]
 
     def missing(self, backend: str) -> list[str]:
-        """Return what is missing to use a backend that needs something plugged in; nothing where that is not known."""
+        """Return the missing requirements of a backend; empty if it needs no hardware or the need is unknown."""
         if backend not in _NEEDED:
             return []
         usable = [one for one in self.of(backend) if backend != ARM or one.identity in ODRIVES or one.name == _CAN]
@@ -129,19 +134,19 @@ class Survey:
         return [*lacking, self.without_libusb] if backend == STICK and self.without_libusb else lacking
 
     def result(self) -> dict[str, Any]:
-        """Return everything for ``--json``."""
+        """Return the survey as plain values for ``--json``."""
         return {"plugged": [asdict(one) for one in self.found], "libusb": not self.without_libusb}
 
 
 def survey(root: Path = Path("/"), backend: Any = None) -> Survey:
-    """Look at what is plugged in.
+    """Find the connected devices.
 
     Parameters
     ----------
     root : Path
-        Where the system's files are.
+        Root of the system's files.
     backend : usb.backend.IBackend, optional
-        Instead of libusb.
+        Replaces libusb.
     """
     sticks, without = _sticks(root, backend)
     boards = [_board(one) for one in plugged(Machine(root=root)) if one.family.backend in BACKENDS.keys() - {STICK}]
@@ -149,7 +154,10 @@ def survey(root: Path = Path("/"), backend: Any = None) -> Survey:
 
 
 def _buses(root: Path) -> list[Found]:
-    """Return the CAN interfaces; what is at their other end, it says to those who listen."""
+    """Return the CAN interfaces.
+
+    Devices on the bus are not queried.
+    """
     machine = Machine(root=root)
     return [
         Found(
@@ -168,7 +176,10 @@ def _buses(root: Path) -> list[Found]:
 
 
 def _services(root: Path) -> list[Found]:
-    """Return the Haply service if it is there; which devices it has, it tells those who connect."""
+    """Return the Haply service if it is running.
+
+    Devices of the service are not queried.
+    """
     if not listens(Machine(root=root)):
         return []
     return [
@@ -190,9 +201,10 @@ def _sticks(root: Path, backend: Any) -> tuple[list[Found], str]:
 
 
 def _stick(stick: FoundStick, by_hidraw: list[FoundStick], told_apart: bool) -> Found:
-    """Describe a stick; one that libusb may not open is reached by hidraw where that may.
+    """Describe a stick.
 
-    The command to calibrate it names its port unless its serial number tells it apart, or it is the only one.
+    Prefer hidraw for a stick that libusb may not open but hidraw may. The calibration command includes the port unless
+    the serial number is unique or there is only one stick.
     """
     if stick.missing:
         stick = next((other for other in by_hidraw if _same(other, stick) and not other.missing), stick)
@@ -260,7 +272,7 @@ def _board(one: Plugged) -> Found:
 
 
 def describe(found: Survey) -> str:
-    """Return in words what is plugged in."""
+    """Format the survey as text."""
     usable = [one for one in found.found if one.backend]
     others = [one for one in found.found if not one.backend]
     lines = ["plugged in:"] if usable else [f"plugged in: nothing that a driver here can use ({_EMULATED})"]

@@ -1,7 +1,7 @@
-"""What ``haptics replay --verify`` checks: rows computed again, and all that a recording says about them.
+"""Checks of ``haptics replay --verify``: recompute the rows and compare them with the metadata.
 
-The certificate is made once more from the rows; configuration, settings, limits and device are compared with each
-other. What a run used of the machine, its advice and its versions cannot be found from the rows and are not checked.
+The timing certificate is recomputed from the rows. Configuration, settings, limits and device are compared with each
+other. The machine usage, the advice and the versions of a run cannot be derived from the rows and are not checked.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _MEASURED = "measured_file_hash"
 
 
 def examine(recording: Recording) -> Verification:
-    """Return all that was found in a recording.
+    """Return all findings about a recording.
 
     Raises
     ------
     RecordingError
-        If it does not say everything that a replay needs.
+        If metadata that a replay needs is missing.
     """
     from haptics.recording.replay import verify
 
@@ -51,7 +51,10 @@ def examine(recording: Recording) -> Verification:
 
 
 def _certificate(recording: Recording, missing: bool) -> Iterator[Finding]:
-    """Yield what the certificate says otherwise than the rows; they must all be there."""
+    """Yield the differences between the stored certificate and the rows.
+
+    Needs a complete set of rows.
+    """
     recorded = recording.metadata.get("certificate")
     if recorded is None:
         words = "the recording has no certificate: the application ended before it was made."
@@ -73,12 +76,12 @@ def _certificate(recording: Recording, missing: bool) -> Iterator[Finding]:
     if differing:
         words = f"the rows give another certificate: {', '.join(differing)}."
         yield Finding("certificate", VIOLATED, words)
-    if absent and stated_hash(recording.metadata):  # older versions did not have all of it
+    if absent and stated_hash(recording.metadata):  # older versions did not store all values
         yield Finding("certificate", INCOMPLETE, f"the certificate lacks {', '.join(absent)}.")
 
 
 def _made_again(recording: Recording) -> dict[str, Any]:
-    """Return what the description of a recording must say of its rows."""
+    """Recompute the metadata that depend on the rows."""
     metadata, summary = recording.metadata, RunSummary(1.0 / recording.metadata["rate_hz"])
     rate, configuration = metadata["rate_hz"], metadata.get("configuration", {})
     duration = configuration.get("session", {}).get("duration")
@@ -86,7 +89,7 @@ def _made_again(recording: Recording) -> dict[str, Any]:
     for rows in recording.chunks(SUMMARY_COLUMNS):
         summary.add(rows)
     timing = summary.certificate(len(recording), planned)
-    if stated_hash(metadata):  # older versions judged otherwise
+    if stated_hash(metadata):  # older versions used other criteria
         fitness = build(Fitness, configuration.get("fitness", {}), "fitness")
         timing["fit"] = not fitness.judge(timing, metadata.get("error"))
     return {
@@ -98,7 +101,7 @@ def _made_again(recording: Recording) -> dict[str, Any]:
 
 
 def _alike(told: Any, value: Any, tolerance: float) -> bool:
-    """Tell whether two plain values are the same but for the last digit that was kept."""
+    """Return True if two plain values are equal up to the rounding of the last stored digit."""
     if isinstance(value, dict):
         return (
             isinstance(told, dict)
@@ -120,7 +123,7 @@ def _alike(told: Any, value: Any, tolerance: float) -> bool:
 
 
 def _configuration(recording: Recording) -> Iterator[Finding]:
-    """Yield where the configuration says otherwise than the first settings, the limits, or the device."""
+    """Yield contradictions between the configuration and the first settings, the limits, or the device."""
     metadata = recording.metadata
     configuration = metadata.get("configuration")
     if configuration is None:
@@ -159,7 +162,10 @@ def _limits(metadata: dict[str, Any], envelope: Any) -> Iterator[Finding]:
 
 
 def _hand_with_the_same_grip(hand: dict[str, Any]) -> dict[str, Any]:
-    """Return a hand that needs no file; only the grip of a hand is part of a data sheet."""
+    """Return settings of a hand that needs no file.
+
+    Only the grip of a hand is part of a device's data sheet.
+    """
     from devices.virtual.hands.registry import DEFAULT_HAND, HANDS
 
     settings = HANDS.get(str(hand.get("name", DEFAULT_HAND)))
@@ -171,7 +177,7 @@ def _hand_with_the_same_grip(hand: dict[str, Any]) -> dict[str, Any]:
 
 
 def _device(recording: Recording) -> Iterator[Finding]:
-    """Yield where the device's data sheet is not that of the device which the configuration makes."""
+    """Yield differences between the stored data sheet and the device that the configuration creates."""
     from devices import BACKENDS, create_device
     from haptics.clock import Clock
 
@@ -206,7 +212,7 @@ def _device(recording: Recording) -> Iterator[Finding]:
 
 
 def _law(recording: Recording) -> Iterator[Finding]:
-    """Yield where a law that is a class of another package was computed by another version of it."""
+    """Yield a finding if a law of another package was computed by a different version of that package."""
     from haptics.elements.plugin_laws import plugin_of
 
     for entry in recording.settings:
@@ -219,7 +225,10 @@ def _law(recording: Recording) -> Iterator[Finding]:
 
 
 def _measured(recording: Recording) -> Iterator[Finding]:
-    """Yield whether the file of what was measured of the device is another now; older recordings do not say it."""
+    """Yield a finding if the file of the measured device properties has changed since the run.
+
+    Older recordings do not contain its hash.
+    """
     metadata = recording.metadata
     file, digest = metadata.get("configuration", {}).get("session", {}).get("measured"), metadata.get(_MEASURED)
     if digest is None:
@@ -233,7 +242,7 @@ def _measured(recording: Recording) -> Iterator[Finding]:
 
 
 def _other_files(table: dict[str, Any], metadata: dict[str, Any]) -> Iterator[Finding]:
-    """Yield which parameter file is not there any more as it was."""
+    """Yield a finding for each parameter file that is missing or changed since the run."""
     for setting, hash_name in _PARAMETER_FILES.items():
         file = table.get(setting)
         if isinstance(file, str) and file and not _is_the_same(file, metadata.get(hash_name)):
@@ -251,7 +260,10 @@ def _is_the_same(file: str, digest: Any) -> bool:
 
 
 def _differing(told: dict[str, Any], expected: dict[str, Any]) -> list[str]:
-    """Return in words what `told` says otherwise than `expected`; what an older version did not say is left out."""
+    """Describe the entries of `told` that differ from `expected`.
+
+    Entries missing in older recordings are skipped.
+    """
     return [
         f"{name} = {str(told[name])[:40]}, not {value}"
         for name, value in expected.items()

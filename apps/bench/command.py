@@ -1,4 +1,4 @@
-"""The command ``haptics bench``: benchmarks, every figure as a ratio to a reference measured in the same run."""
+"""The command ``haptics bench``: benchmarks with ratios to a reference measured in the same run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from apps.shared.progress import Line, bar
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command to its parser."""
+    """Add the options of the command."""
     parser.add_argument(
         "names", metavar="NAME", nargs="*", help="benchmarks to run; default: all short ones; see --list"
     )
@@ -27,7 +27,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> Answer:
-    """Run the benchmarks asked for."""
+    """Run the requested benchmarks."""
     from apps.bench.registry import UNASKED, chosen, load
 
     named = chosen(options.names) if options.names else []
@@ -51,7 +51,10 @@ def run(options: argparse.Namespace) -> Answer:
 
 
 def _answer(outcomes: dict[str, Outcome], *, alone: bool) -> Answer:
-    """Put together what the benchmarks say; the result of one that was named `alone` is there in two places."""
+    """Combine the outcomes.
+
+    With `alone`, the result of the benchmark is also at the top level.
+    """
     from apps.bench.registry import load
 
     text = "\n\n".join(f"{name}: {load(name).TITLE}\n\n{outcome.text}" for name, outcome in outcomes.items())
@@ -62,7 +65,7 @@ def _answer(outcomes: dict[str, Outcome], *, alone: bool) -> Answer:
 
 
 def _remembered(answer: Answer, path: Path) -> Answer:
-    """Add the results to the history at `path`, and set those of before beside them."""
+    """Append the results to the history at `path`, and compare them with the earlier runs."""
     from apps.bench.history import append, describe, entry, lines_of
 
     before, results = lines_of(path), answer.result["benchmarks"]

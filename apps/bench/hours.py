@@ -1,4 +1,4 @@
-"""The benchmark ``hours``: peak memory and time of all commands as a function of the length of the recording.
+"""Benchmark ``hours``: peak memory and time of all commands over the length of the recording.
 
 Offline sessions of 1/60, 1/6 and 1/1 of the duration are recorded, and each command processes them in a separate
 process. The main result is the ratio of the peak memory for the longest recording to that for 1/6 of its length, which

@@ -1,4 +1,4 @@
-"""The benchmark ``kernel``: a step of every element, beside the same loop in C and beside other simulators."""
+"""Benchmark ``kernel``: time of a step of every element, compared with C and with other simulators."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from haptics.records import Rows
 TITLE = "time of a step of each element in a compiled loop, as a ratio to the same loop in C"
 
 TOLERANCE = 1e-12
-"""By how much the results of the two loops may differ, relative to the largest of their kind."""
+"""Maximum difference between the results of the two loops, relative to the largest value of the column."""
 
 _REPEATS = 4
-"""Runs in a slice: of a single one a part would be to find again code and data that the others have displaced."""
+"""Runs per slice. A single run would mainly measure cache misses caused by the other candidates."""
 
 _COMPARED = ("reference_ns_per_step", "ratio", "spread", "ratio_by_address", "difference")
 
@@ -57,7 +57,10 @@ def run(progress: Progress) -> Outcome:
 
 
 def measured(element: Element, reference: Reference | None) -> Row:
-    """Return the row of `element`: its time beside that of its like in C, or of the plainest of its causality."""
+    """Return the row of `element`: its time and the time of its equivalent in C.
+
+    An element without an equivalent in C is compared with the simplest one of its causality.
+    """
     results = empty_results()
     row: Row = {"element": element.model, "causality": str(element.causality), "law": element.law.name}
     own = own_loop(element, results)
@@ -83,7 +86,7 @@ def measured(element: Element, reference: Reference | None) -> Row:
 
 
 def difference(results: Rows, expected: Rows) -> float:
-    """Return the largest difference between two runs, each column relative to its largest number."""
+    """Return the maximum difference between two runs, each column relative to its largest value."""
     largest = 0.0
     for name in expected.dtype.names or ():
         size = max(float(np.abs(expected[name]).max()), np.finfo(float).tiny)
@@ -92,7 +95,10 @@ def difference(results: Rows, expected: Rows) -> float:
 
 
 def disagreement(rows: Sequence[Row]) -> str:
-    """Say which loops do not compute the same, so that their times must not be compared; empty if all do."""
+    """Return a message about the first loop whose results differ from C, or an empty string.
+
+    Times of loops with different results must not be compared.
+    """
     for row in rows:
         if row["difference"] is not None and not row["difference"] <= TOLERANCE:
             return (

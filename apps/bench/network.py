@@ -1,10 +1,10 @@
-"""The benchmark ``network``: how many contacts one processor core simulates in a tick of 1 ms.
+"""Benchmark ``network``: number of contacts that one processor core simulates in a tick of 1 ms.
 
 The network is a chain of blocks on a base that moves in a circle, as in models of earthquakes (Burridge and Knopoff
-1967): every block has a contact with the base, a spring to the wall and a spring to the next block. The friction forces
-are spread, so that about half of the contacts slide all the time. A tick is one call of
-`haptics.elements.network.network.Network.step`. The reference is as many contacts of model C by themselves in C,
-without blocks and springs, driven by the same base.
+1967). Every block has a contact with the base, a spring to the wall and a spring to the next block. The friction forces
+vary, so that about half of the contacts slide at any time. A tick is one call of
+`haptics.elements.network.network.Network.step`. The reference is the same number of model-C contacts in C, without
+blocks and springs, driven by the same base.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from haptics.friction.laws import Coulomb
 TITLE = "contacts that one processor core simulates in a tick of 1 ms, as a ratio to contacts alone in C"
 
 TICK = 1e-3
-"""Time that a tick may take [s]."""
+"""Permitted duration of a tick [s]."""
 
 _FIRST, _MOST = 10_000, 100_000
-"""Contacts of the network that is tried first, and of the largest."""
+"""Number of contacts of the first trial network, and maximum number."""
 
 _TRIAL_ROUNDS = 50
 
@@ -39,11 +39,11 @@ _WALL_SPRING, _CHAIN_SPRING = 730.0, 100.0
 _SPEED, _TURN_TIME = 0.2, 0.2
 _FRICTION = (2.0, 6.0)
 _SETTLING = 300
-"""Ticks until the network has forgotten its start."""
+"""Ticks until the influence of the initial state has decayed."""
 
 
 def run(progress: Progress) -> Outcome:
-    """Measure a tick of a network whose tick takes about 1 ms."""
+    """Measure a network whose tick takes about 1 ms."""
     count = _fitting_size(progress)
     progress(0.75, f"{count} contacts")
     forces = friction_forces(count)
@@ -56,7 +56,10 @@ def run(progress: Progress) -> Outcome:
 
 
 def _fitting_size(progress: Progress) -> int:
-    """Return the number of contacts whose tick takes about 1 ms: the larger a network, the less of it is in caches."""
+    """Return the number of contacts whose tick takes about 1 ms.
+
+    It is found by iteration, because the time per contact depends on the caches.
+    """
     count = _FIRST
     for done in (0.0, 0.25, 0.5):
         progress(done, f"{count} contacts")
@@ -66,12 +69,15 @@ def _fitting_size(progress: Progress) -> int:
 
 
 def friction_forces(count: int) -> NDArray[np.float64]:
-    """Return friction forces, (count,) [N], the same at every call."""
+    """Return friction forces, (count,) [N], equal in every call."""
     return np.random.default_rng(1).uniform(*_FRICTION, count)
 
 
 def network_tick(forces: NDArray[np.float64]) -> Callable[[], None]:
-    """Return a call that advances a chain of blocks with a contact for each of `forces` [N] by one period."""
+    """Return a function that advances a chain of blocks by one period.
+
+    The chain has one block per friction force in `forces` [N].
+    """
     network = Network(PERIOD)
     base = network.base()
     blocks = [network.body(_MASS) for _ in forces]
@@ -87,7 +93,7 @@ def network_tick(forces: NDArray[np.float64]) -> Callable[[], None]:
 
 
 def contacts_tick(forces: NDArray[np.float64], reference: Reference) -> Callable[[], None]:
-    """Return a call that advances a contact of model C for each of `forces` [N] by one period, in C."""
+    """Return a function that advances a model-C contact in C for each of `forces` [N] by one period."""
     record = reference.record(MasslessImpedance(Coulomb(1.0), _STIFFNESS, _DAMPING, PERIOD))
     elements = np.repeat(record, len(forces))
     elements["law"][:, 0] = forces
@@ -103,13 +109,13 @@ def contacts_tick(forces: NDArray[np.float64], reference: Reference) -> Callable
 
 
 def _base_motion() -> Iterator[NDArray[np.float64]]:
-    """Return the velocity of the base, (1, 2) [m/s], tick by tick and for ever."""
+    """Yield the velocity of the base, (1, 2) [m/s], tick by tick without end."""
     angle = 2.0 * np.pi * np.arange(0.0, 1.0, PERIOD / _TURN_TIME)
     return itertools.cycle(_SPEED * np.stack((np.cos(angle), np.sin(angle)), axis=1)[:, None])
 
 
 def _outcome(count: int, times: NDArray[np.float64], remark: str) -> Outcome:
-    """Put the times of the ticks, (rounds, 1 or 2) with those in C second [s], into words."""
+    """Return the outcome of the tick times, (rounds, 1 or 2) [s]; the second column is C."""
     tick = float(np.median(times[:, 0]))
     ratio = compare(times[:, 0], times[:, 1]) if times.shape[1] > 1 else None
     row = {

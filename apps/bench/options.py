@@ -1,4 +1,4 @@
-"""The options of ``haptics bench``: which benchmark takes which, and that no other is given any."""
+"""Options of ``haptics bench``: each is accepted only by certain benchmarks."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from haptics.errors import ConfigurationError
 
 @dataclass(frozen=True)
 class Option:
-    """An option that is passed on to benchmarks; they check its value.
+    """Option of some benchmarks, which check its value.
 
     Attributes
     ----------
     name, metavar : str
         ``--name METAVAR``.
     kind : type
-        Of its value.
+        Type of the value.
     takers : tuple of str
-        The benchmarks that take it.
+        Benchmarks that accept it.
     text : str
-        The help.
+        Help text.
     """
 
     name: str
@@ -34,10 +34,10 @@ class Option:
 
 
 _TURNS = ("servo", "stream")
-"""The benchmarks with slices in real time."""
+"""Benchmarks with real-time slices."""
 
 _LONG = ("soak", "hours")
-"""The benchmarks with long recordings."""
+"""Benchmarks with long recordings."""
 
 OPTIONS = (
     Option(
@@ -80,7 +80,7 @@ def given(options: argparse.Namespace, names: Sequence[str]) -> dict[str, dict[s
     Raises
     ------
     ConfigurationError
-        If there is one that none of them takes, or no benchmark was named.
+        If an option is accepted by none of them, or no benchmark was named.
     """
     found: dict[str, dict[str, Any]] = {name: {} for name in names}
     for option in OPTIONS:

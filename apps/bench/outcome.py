@@ -1,4 +1,4 @@
-"""What a benchmark returns, and how its tables are written."""
+"""Result of a benchmark, and formatting of its tables."""
 
 from __future__ import annotations
 
@@ -10,25 +10,28 @@ from typing import Any
 from haptics.errors import ConfigurationError
 
 Progress = Callable[[float, str], None]
-"""Takes the share that is done, from 0 to 1, and what is being measured now."""
+"""Callback with the completed share, from 0 to 1, and the current measurement."""
 
 
 class CannotMeasure(ConfigurationError):
-    """Something that a benchmark needs is missing on this machine; the message names the remedy."""
+    """A requirement of a benchmark is missing on this machine.
+
+    The message contains the remedy.
+    """
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a benchmark returns.
+    """Result of a benchmark.
 
     Attributes
     ----------
     result : dict
-        For ``--json``.
+        Result for ``--json``.
     text : str
-        The same for people.
+        Result as text.
     error : str
-        Why the figures cannot be trusted; empty if they can.
+        Reason why the figures are unreliable; empty if they are reliable.
     """
 
     result: dict[str, Any]
@@ -37,7 +40,10 @@ class Outcome:
 
 
 def table(rows: Sequence[Sequence[object]]) -> str:
-    """Return `rows`, the first with the headings, as text in columns: words to the left, numbers to the right."""
+    """Format `rows` as text in columns: words aligned left, numbers right.
+
+    The first row is the heading.
+    """
     cells = [[_cell(value) for value in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     words = [all(isinstance(row[i], str) for row in rows) for i in range(len(widths))]
@@ -53,5 +59,5 @@ def _cell(value: object) -> str:
         return "-"
     if not isinstance(value, float):
         return str(value)
-    decimals = 2 - math.floor(math.log10(max(abs(value), 1e-9)))  # three digits, but none beyond the third decimal
+    decimals = 2 - math.floor(math.log10(max(abs(value), 1e-9)))  # three digits, at most three decimals
     return f"{value:.{min(max(decimals, 0), 3)}f}"

@@ -1,8 +1,8 @@
-"""The benchmark ``quest``: a trial of QUEST+, beside the same choice made with whole arrays of NumPy.
+"""Benchmark ``quest``: a trial of QUEST+, compared with an implementation by whole NumPy arrays.
 
-A trial is the answer to the last one taken in and the next level chosen, `apps.experiment.procedures.quest`: 50 levels,
-2400 combinations of threshold, slope and lapse, over sessions of 60 trials. The reference computes the entropy of every
-posterior that an answer may lead to, as Watson (2017) writes it; the product, what an answer is expected to tell.
+A trial processes the last answer and chooses the next level (`apps.experiment.procedures.quest`): 50 levels, 2400
+combinations of threshold, slope and lapse, in sessions of 60 trials. The reference computes the entropy of every
+possible posterior, as in Watson (2017); the product computes the expected information of an answer.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from apps.experiment.procedures.settings import QuestSettings
 TITLE = "time of a trial of QUEST+, as a ratio to the same choice with whole arrays of NumPy"
 
 MOST = 1e-4
-"""What a trial may take [s]."""
+"""Permitted time of a trial [s]."""
 
 SETTINGS = QuestSettings(
     minimum=0.01,
@@ -33,11 +33,11 @@ SETTINGS = QuestSettings(
 _GUESS = 0.5
 
 _TRUE_LEVEL = 0.15
-"""From this level on the answers are correct."""
+"""Level from which the simulated answers are correct."""
 
 
 def run(progress: Progress) -> Outcome:
-    """Measure both."""
+    """Measure both implementations."""
     progress(0.0, f"{SETTINGS.count} levels")
     right = QuestPlus(SETTINGS, _GUESS).right
     times = measure([own_session, array_trial(right)])
@@ -64,7 +64,7 @@ def own_session() -> None:
 
 
 def array_trial(right: NDArray[np.float64]) -> Callable[[], int]:
-    """Return a call that chooses a level and takes in an answer, from probabilities (cells, levels)."""
+    """Return a function that chooses a level and processes an answer, given probabilities (cells, levels)."""
     posterior = np.full((len(right), 1), 1.0 / len(right))
 
     def trial() -> int:

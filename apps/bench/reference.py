@@ -1,7 +1,6 @@
-"""The same loops in C: compiled on the spot with ``cc -O3`` and called on the same inputs.
+"""Reference loops in C, compiled at run time with ``cc -O3`` and called with the same inputs.
 
-A ratio to compiled C is what a kernel can be judged by: it says what Python, numba and the generality of the records
-cost, whatever the machine.
+The ratio to compiled C shows the cost of Python, numba and the generality of the records, independently of the machine.
 """
 
 from __future__ import annotations
@@ -37,7 +36,10 @@ ELEMENT = np.dtype(
 
 
 class NoReference(Exception):
-    """There is no C compiler, or it failed; the message says which."""
+    """No C compiler was found, or it failed.
+
+    The message contains the reason.
+    """
 
 
 class Reference:
@@ -55,14 +57,14 @@ class Reference:
             library = Path(folder) / "reference.so"
             _call([*command, *_FLAGS, "-o", str(library), str(SOURCE), "-lm"])
             try:
-                self._library = ctypes.CDLL(str(library))  # stays in memory when the file is gone
+                self._library = ctypes.CDLL(str(library))  # the library stays loaded after the file is deleted
             except OSError as error:
                 raise NoReference(f"the library built with {command[0]} cannot be loaded ({error})") from error
         version = _call([*command, "--version"]).strip().splitlines()
         self.compiler = f"{' '.join(command)} -O3: {version[0] if version else 'unknown version'}"
 
     def record(self, element: Element) -> Rows:
-        """Return one of the four elements at rest as the C loops read it, (1,) of `ELEMENT`."""
+        """Return the record of one of the four elements at rest for the C loops, (1,) of `ELEMENT`."""
         record = np.zeros(1, ELEMENT)
         for name in ("period", "mass", "stiffness", "damping", "mobility"):
             record[name] = getattr(element, name, 0.0)
@@ -72,11 +74,11 @@ class Reference:
         return record
 
     def loop(self, name: str, elements: Rows, inputs: NDArray[np.float64], rows: Rows) -> Callable[[], None]:
-        """Return a call of the C function `name` that fills `rows` from `inputs`."""
+        """Return a function that calls the C function `name`, which fills `rows` from `inputs`."""
         function = getattr(self._library, name)
         function.restype = None
         count = ctypes.c_size_t(len(rows))
-        pointers = [array.ctypes.data_as(ctypes.c_void_p) for array in (elements, inputs, rows)]  # keep them alive
+        pointers = [array.ctypes.data_as(ctypes.c_void_p) for array in (elements, inputs, rows)]  # kept referenced
         return lambda: function(*pointers, count)
 
 

@@ -1,4 +1,7 @@
-"""The benchmarks by name. A module is imported when its benchmark is asked for."""
+"""Registry of the benchmarks by name.
+
+The module of a benchmark is imported on demand.
+"""
 
 from __future__ import annotations
 
@@ -24,30 +27,33 @@ BENCHMARKS: dict[str, str] = {
     "stage": "live.stage",
     "stream": "live.stream",
 }
-"""Name to the module of `apps.bench` that has its ``TITLE`` and its ``run``, in the order in which all are run."""
+"""Name to the module of `apps.bench` with its ``TITLE`` and ``run``, in the order of execution."""
 
 UNASKED: dict[str, dict[str, Any]] = {
     **{name: {} for name in ("kernel", "loop", "simulation", "mujoco", "network", "quest", "fit", "sweep")},
     "servo": {"duration": 8.0},
     "stage": {},
 }
-"""Those that are run if none is named, with the options that they are given then."""
+"""Benchmarks that run if none is named, with their options."""
 
 
 class Benchmark(Protocol):
-    """What the module of a benchmark has."""
+    """Interface of the module of a benchmark."""
 
     TITLE: str
 
     def run(self, progress: Progress, **options: Any) -> Outcome:
-        """Measure; raise `apps.bench.outcome.CannotMeasure` where something is missing for it."""
+        """Run the benchmark.
+
+        Raise `apps.bench.outcome.CannotMeasure` if a requirement is missing.
+        """
 
 
 def chosen(names: Iterable[str]) -> list[str]:
-    """Return the benchmarks that `names` ask for; see `apps.catalogue.chosen`."""
+    """Return the requested benchmarks; see `apps.catalogue.chosen`."""
     return catalogue.chosen("benchmark", names, BENCHMARKS)
 
 
 def load(name: str) -> Benchmark:
-    """Import the module of a benchmark."""
+    """Import and return the module of a benchmark."""
     return cast(Benchmark, importlib.import_module(f"apps.bench.{BENCHMARKS[name]}"))

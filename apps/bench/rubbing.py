@@ -1,8 +1,8 @@
-"""The benchmark ``mujoco``: exact friction as a compiled callback in MuJoCo, beside MuJoCo's own friction.
+"""Benchmark ``mujoco``: exact friction as a callback in MuJoCo, compared with MuJoCo's friction.
 
-A box of 2 kg lies on a table with 4 N of dry friction. It is pushed with 0.9 of that, where it should not move, and
-then slides. What is told is how fast it creeps, with which force it slides, and the time of a step as a ratio to the
-same scene without any friction.
+A box of 2 kg is on a table with 4 N of dry friction. It is pushed with 0.9 of the friction, where it should not move,
+and then slides. The results are its creep speed, its sliding force, and the time of a step as a ratio to the same scene
+without friction.
 """
 
 from __future__ import annotations
@@ -26,30 +26,30 @@ TITLE = "exact friction as a callback in MuJoCo, beside MuJoCo's own: creep, sli
 
 MASS, FRICTION, PERIOD, GRAVITY = 2.0, 4.0, 1e-3, 9.81
 SHARE = 0.9
-"""The push over the friction."""
+"""Push relative to the friction."""
 
 _ROUNDS, _STEPS = 60, 500
 _SETTLING, _PUSHING = 500, 3000
-"""Steps until the box lies still, and for which it is pushed."""
+"""Steps until the box is at rest, and steps during which it is pushed."""
 
 _SLIDING = 0.5
-"""Speed at which it begins to slide [m/s]."""
+"""Initial speed of the sliding box [m/s]."""
 
 
 @dataclass(frozen=True)
 class Way:
-    """A way to have friction in MuJoCo.
+    """Friction model in MuJoCo.
 
     Attributes
     ----------
     name : str
-        In words.
+        Label.
     options : str
         Attributes of MuJoCo's ``option``.
     contacts : bool
-        Whether MuJoCo's contacts rub.
+        Whether MuJoCo's contacts have friction.
     exact : bool
-        Whether our callback does.
+        Whether our callback adds friction.
     """
 
     name: str
@@ -65,11 +65,11 @@ WAYS = (
     Way("elliptic cone", 'cone="elliptic"', contacts=True),
     Way("elliptic cone, noslip 10", 'cone="elliptic" noslip_iterations="10"', contacts=True),
 )
-"""The first one is the reference."""
+"""Compared friction models; the first is the reference."""
 
 
 def run(progress: Progress) -> Outcome:
-    """Measure every way."""
+    """Measure all friction models."""
     if importlib.util.find_spec("mujoco") is None:
         raise CannotMeasure("mujoco is not installed: pip install mujoco")
     rows = []
@@ -98,7 +98,7 @@ def _row(way: Way) -> dict[str, Any]:
 
 
 def behaviour(way: Way) -> tuple[float, float]:
-    """Return how fast the box creeps under `SHARE` of its friction [m/s], and with what force it slides [N]."""
+    """Return the creep speed [m/s] of the box under `SHARE` of its friction, and its sliding force [N]."""
     mujoco: Any = importlib.import_module("mujoco")
     with _scene(way) as (model, data):
         mujoco.mj_step(model, data, _SETTLING)
@@ -115,10 +115,10 @@ def behaviour(way: Way) -> tuple[float, float]:
 
 
 def measured(way: Way) -> np.ndarray:
-    """Return the times of slices of `_STEPS` steps without friction, and with it, (rounds, 2) [s]."""
+    """Return the times of slices of `_STEPS` steps without and with friction, (rounds, 2) [s]."""
     mujoco: Any = importlib.import_module("mujoco")
     with _scene(WAYS[0]) as (bare_model, bare), _scene(way) as (model, data):
-        data.qfrc_applied[0] = SHARE * FRICTION  # nothing would hold the other one
+        data.qfrc_applied[0] = SHARE * FRICTION  # the box without friction is not pushed, because nothing would hold it
         return measure(
             [lambda: mujoco.mj_step(bare_model, bare, _STEPS), lambda: mujoco.mj_step(model, data, _STEPS)], _ROUNDS
         )
@@ -126,7 +126,7 @@ def measured(way: Way) -> np.ndarray:
 
 @contextlib.contextmanager
 def _scene(way: Way) -> Iterator[tuple[Any, Any]]:
-    """Give model and data of the box on its table."""
+    """Create model and data of the box on its table."""
     from haptics.mujoco import PassiveFriction
 
     mujoco: Any = importlib.import_module("mujoco")

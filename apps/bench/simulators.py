@@ -1,8 +1,8 @@
-"""Other simulators that can be installed, on the task of model A: a mass of 2 kg on a surface with 4 N of dry friction.
+"""Other simulators on the task of model A: a mass of 2 kg on a surface with 4 N of dry friction.
 
-They are general simulators, made for many bodies in contact, and do more in a step than this needs. The question
-answered here is only what one frictional mass costs in each. Every one runs with the settings it comes with, through
-the fastest way it offers to run many steps, on the same forces and the same period as model A.
+They are general simulators for many bodies in contact, and compute more per step than this task needs. The benchmark
+only compares the cost of one mass with friction. Each simulator runs with its default settings, through its fastest
+interface for many steps, with the same forces and period as model A.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from haptics.device import Causality
 
 _ROUNDS = 25
 _REPEATS = 20
-"""Runs of model A in a slice: else it would be so short that it mostly finds its data where the other has left them."""
+"""Runs of model A per slice. A single run would mainly measure cache misses."""
 
 _MASS, _FRICTION = 2.0, 4.0
 
@@ -75,16 +75,16 @@ def _pymunk(forces: NDArray[np.float64]) -> Loop:
 
 @dataclass(frozen=True)
 class Simulator:
-    """Another simulator.
+    """Other simulator.
 
     Attributes
     ----------
     package : str
-        What to install.
+        Name of the package.
     how : str
-        What of it is measured, in words.
+        Description of the measured task.
     make : callable
-        Takes forces, (n, 2) [N], and returns a call that runs them.
+        Takes forces, (n, 2) [N], and returns a function that runs them.
     """
 
     package: str
@@ -99,12 +99,12 @@ SIMULATORS = (
 
 
 def measured() -> list[dict[str, Any]]:
-    """Measure those that are installed against model A with Coulomb's law."""
+    """Measure the installed simulators and model A with Coulomb's law."""
     return [_measured(simulator) for simulator in SIMULATORS]
 
 
 def text(rows: list[dict[str, Any]]) -> str:
-    """Return the rows of `measured` for people."""
+    """Format the rows of `measured` as a table."""
     heading = ("package", "version", "ns/step", "A ns/step", "times faster", "spread", "what is measured")
     keys = ("package", "version", "ns_per_step", "element_ns_per_step", "times_faster", "spread", "remark")
     return table([heading, *([row[key] for key in keys] for row in rows)])

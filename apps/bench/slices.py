@@ -1,9 +1,9 @@
-"""How time is measured: a slice of one candidate, a slice of the next, and so on, round after round.
+"""Time measurement: interleaved slices of all candidates, round after round.
 
-A machine changes its speed from second to second. Candidates that take turns every few milliseconds all meet the same
-machine, so that the ratio of two slices of one round holds where neither time alone would. What counts is processor
-time, which other programs on the machine do not lengthen, and the medians over all rounds. Garbage is collected between
-the slices only: all of it takes longer than a slice, and would count for whoever was its turn.
+The speed of a machine changes from second to second. Candidates that alternate every few milliseconds run under the
+same conditions, so the ratio of two slices of a round is reliable although neither time is. The measured quantity is
+processor time, which does not include other programs. Results are medians over all rounds. Garbage is collected between
+the slices only, because a full collection takes longer than a slice.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 ROUNDS = 200
-"""Slices of each candidate, unless somebody asks for another number."""
+"""Default number of slices of each candidate."""
 
 _WARM_UP = 3
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """How many times longer one candidate takes than another.
+    """Ratio of the times of two candidates.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Ratio:
 
 
 def measure(candidates: Sequence[Callable[[], object]], rounds: int | None = None) -> NDArray[np.float64]:
-    """Return the processor time of every slice, (rounds, candidates) [s]; a few rounds before that do not count."""
+    """Return the processor time of every slice, (rounds, candidates) [s], after several warm-up rounds."""
     times = np.empty((_WARM_UP + (rounds or ROUNDS), len(candidates)))
     with _no_garbage_collected():
         for row in times:
@@ -64,7 +64,10 @@ def _no_garbage_collected() -> Iterator[None]:
 
 
 def repeated(candidate: Callable[[], object], count: int) -> Callable[[], None]:
-    """Return a call that calls `candidate` so often: a short one is else measured cold, after the others."""
+    """Return a function that calls `candidate` `count` times.
+
+    A single short call would run with cold caches.
+    """
 
     def call() -> None:
         for _ in range(count):
@@ -74,11 +77,11 @@ def repeated(candidate: Callable[[], object], count: int) -> Callable[[], None]:
 
 
 def compare(times: NDArray[np.float64], references: NDArray[np.float64]) -> Ratio:
-    """Return the ratio of the slices of one candidate to those of another, both (rounds,) [s]."""
+    """Return the ratio of the slices of two candidates, both (rounds,) [s]."""
     low, median, high = np.percentile(times / references, [25.0, 50.0, 75.0])
     return Ratio(float(median), float(high - low))
 
 
 def nanoseconds(times: NDArray[np.float64], count: int) -> float:
-    """Return the median of `times` [s], each for `count` things, as nanoseconds for one."""
+    """Return the median of `times` [s], each for `count` operations, in nanoseconds per operation."""
     return float(np.median(times)) / count * 1e9

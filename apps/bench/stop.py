@@ -1,4 +1,4 @@
-"""Ctrl-C while other processes run."""
+"""Deferred handling of Ctrl-C while other processes run."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Stop:
-    """Remembers that somebody wants the end: Ctrl-C, a request to terminate, a closed terminal.
+    """Records a request to stop: SIGINT, SIGTERM or SIGHUP.
 
-    As a context it listens. Whoever waits inside it calls `check` in between, so that sessions and processes are never
-    torn apart in the middle.
+    As a context it handles these signals. Code inside polls `check`, so that sessions and processes are never
+    interrupted at an arbitrary point.
     """
 
     def __init__(self) -> None:
@@ -24,13 +24,13 @@ class Stop:
         self._previous: dict[signal.Signals, Any] = {}
 
     def check(self) -> None:
-        """Raise `KeyboardInterrupt` if the end was asked for."""
+        """Raise `KeyboardInterrupt` if a stop was requested."""
         if self._asked:
             raise KeyboardInterrupt
 
     @contextmanager
     def at_once(self) -> Iterator[None]:
-        """Let it raise in the middle of what is done inside, which must be fit for that."""
+        """Raise immediately on a signal inside this context, for code that can be interrupted anywhere."""
         self.check()
         self._at_once = True
         try:

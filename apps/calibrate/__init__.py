@@ -1,1 +1,1 @@
-"""The command ``haptics calibrate``: from a device or from data to a parameter file."""
+"""Command ``haptics calibrate``: identify a device or recorded joints and write a parameter file."""

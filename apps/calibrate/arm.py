@@ -1,4 +1,4 @@
-"""``haptics calibrate arm``: identification of an arm (handle, friction and inertia of the joints), into one file."""
+"""Command ``haptics calibrate arm``: identify the handle and the joints of an arm."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> Answer:
-    """Measure on an arm."""
+    """Identify an arm and write its parameter file."""
     if not options.device:
         raise ConfigurationError("--device is missing: name the arm, virtual-arm or arm.")
     require_place(options.out)
@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> Answer:
     mover, tables = mover_for(options, EXCITATION, _POSES)
     require_wrench(mover.spec)
     poses, motions = build(Poses, tables.get(_POSES, {}), _POSES), tables.get(EXCITATION, {})
-    joint_excitation(motions)  # what makes no sense is refused before anything moves
+    joint_excitation(motions)  # validates the settings before anything moves
     _require_model(options.model)
     wanted = _wanted(options, mover)
     handle, identified, sources = None, [], []
@@ -88,7 +88,7 @@ def _require_model(name: str) -> None:
 
 
 def _wanted(options: argparse.Namespace, mover: Mover) -> list[str]:
-    """Return what is to be found: what was asked for, or all that the arm shows."""
+    """Return the identifications to run: the one chosen with ``--only``, or all that the arm supports."""
     from calibration.motions.joint_motion import body_of
 
     if options.only == HANDLE:
@@ -103,7 +103,7 @@ def _wanted(options: argparse.Namespace, mover: Mover) -> list[str]:
 
 
 def _find_handle(options: argparse.Namespace, mover: Mover, poses: Poses) -> tuple[Handle, Source]:
-    """Bring the arm to several poses, and return what its sensor carries."""
+    """Move the arm through several poses and identify the handle from the measured wrenches."""
     from apps.session.record import made_by
     from calibration.handle import identify_handle
     from calibration.motions.poses import measure_wrenches, plan_poses
@@ -118,7 +118,7 @@ def _find_handle(options: argparse.Namespace, mover: Mover, poses: Poses) -> tup
 
 
 def _find_joints(options: argparse.Namespace, mover: Mover, table: dict[str, Any]) -> list[Identified]:
-    """Move the joints of the arm, and return their friction and inertia."""
+    """Move the joints of the arm and identify their friction and inertia."""
     from calibration.friction import FitSettings
     from calibration.identification import Wishes
 
@@ -133,7 +133,7 @@ def _deliver(
     identified: list[Identified],
     sources: list[Source],
 ) -> Answer:
-    """Write what was found and say it."""
+    """Write the parameter file and return the answer of the command."""
     from calibration.parameters.files import handle_table, write_parameter_file
     from calibration.parameters.parameters import ParameterFile
 
@@ -161,7 +161,7 @@ def _deliver(
 
 
 def _describe(handle: Handle) -> list[str]:
-    """Return what was found of the handle in words, a line each."""
+    """Return the identified handle parameters as text, one line each."""
     from calibration.handle import MASS
 
     lines = [f"handle: {handle.facts['poses']} poses, which leave {handle.facts['residual_force_n']:.2g} N"]
@@ -177,7 +177,7 @@ def _describe(handle: Handle) -> list[str]:
 
 
 def _configuration(out: Path, handle: Handle | None, joints: tuple[JointParameters, ...]) -> list[str]:
-    """Return the lines that belong into the configuration of a session on this arm."""
+    """Return the lines to add to the session configuration for this arm."""
     from calibration.handle import CENTRES, CERTAIN, MASS
     from calibration.parameters.toml_text import format_toml
 

@@ -1,4 +1,4 @@
-"""``haptics calibrate check``: validation of identified parameters on another recording."""
+"""Command ``haptics calibrate check``: validate identified parameters on another recording."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> Answer:
-    """Compare."""
+    """Compare predicted and measured torques."""
     from apps.calibrate.outcome import check_file
     from apps.calibrate.reports.results import describe_error, names_of
     from calibration.parameters.files import read_parameter_file
@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> Answer:
 
 
 def _check_terms(options: argparse.Namespace) -> Answer:
-    """Compare models made of terms, as ``haptics calibrate terms`` writes them."""
+    """Validate term models, as written by ``haptics calibrate terms``."""
     from apps.calibrate.options import parse_columns
     from apps.calibrate.reports.results import effort_word, names_of
     from calibration.data.reading import read_joint_recordings

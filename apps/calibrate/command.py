@@ -1,4 +1,4 @@
-"""The command ``haptics calibrate``: one sub-command for each thing that can be calibrated."""
+"""Command ``haptics calibrate``, with one sub-command for each kind of calibration."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ KINDS = {
     "device": "identify a device that takes forces: mass, damping, friction, delay, encoder and stability boundary",
     "joystick": "calibrate a force-feedback stick, which you move as told: metres per count and newtons per level",
 }
-"""Sub-commands with what they do, each an imperative; each has a module here, with ``add_options`` and ``run``."""
+"""Sub-commands and their summaries, in the imperative.
+
+Each is a module of this package with the functions ``add_options`` and ``run``.
+"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -32,6 +35,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> Answer:
-    """Calibrate."""
+    """Run the chosen sub-command."""
     answer: Answer = importlib.import_module(f"apps.calibrate.{options.kind}").run(options)
     return answer

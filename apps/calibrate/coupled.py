@@ -1,4 +1,7 @@
-"""``haptics calibrate coupled``: friction of motors that drive joints together, each while it alone moves."""
+"""Command ``haptics calibrate coupled``: friction of motors that drive several joints together.
+
+Each motor is identified from the part of the recording in which it moves alone.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> Answer:
-    """Identify friction behind a coupling."""
+    """Identify the friction of motors behind a coupling."""
     from apps.calibrate.outcome import deliver
 
     require_places(options)
@@ -52,12 +55,12 @@ def run(options: argparse.Namespace) -> Answer:
 
 
 def coupling_of(text: str) -> Coupling:
-    """Return the coupling of that name, or in that file.
+    """Return a coupling by name, or read it from a TOML file.
 
     Raises
     ------
     ConfigurationError
-        If there is none.
+        If the coupling is unknown or the file is invalid.
     """
     from calibration.coupled import COUPLINGS
     from calibration.parameters.files import read_coupling

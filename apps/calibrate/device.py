@@ -1,4 +1,7 @@
-"""``haptics calibrate device``: identify a device, suggest a coupling, measure where a contact begins to swing."""
+"""Command ``haptics calibrate device``: identify a device and measure its stability boundary.
+
+The command also suggests a coupling.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ _ROWS = (
     ("delay", "delay", "delay", 1e3, "ms"),
 )
 _EXPECTED_TIME = 20.0, 40.0
-"""How long an axis takes as a rule: to be identified, and to be brought to its boundary [s]."""
+"""Expected duration of the identification and of the boundary measurement, for each axis [s]."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +43,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> Answer:
-    """Move a device, and write what was found."""
+    """Move the device, identify it and write the parameter file."""
     from apps.session.record import made_by
     from calibration.autotune import TABLE, Autotune, require_forces, tune
 
@@ -87,7 +90,7 @@ def _deliver(options: argparse.Namespace, spec: DeviceSpec, tuned: Tuned, wish: 
 
 
 def _axis_lines(axis: TunedAxis, spec: DeviceSpec) -> list[str]:
-    """Return what was found of an axis beside what the data sheet states, a line each."""
+    """Return the identified values of an axis next to the data sheet values, one line each."""
     found = axis.identified
     lines = [f"  along {found.axis}:"]
     for name, parameter, stated_name, scale, unit in _ROWS:

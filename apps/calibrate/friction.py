@@ -1,4 +1,4 @@
-"""``haptics calibrate friction``: recordings in, or motions of a device, friction parameters and a report out."""
+"""Command ``haptics calibrate friction``: identify friction from recordings or with a device."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> Answer:
-    """Identify friction, from files or on a device."""
+    """Identify friction, from files or on a device, and write parameters and report."""
     from apps.calibrate.outcome import deliver
 
     if bool(options.data) == bool(options.device):
@@ -57,7 +57,10 @@ def run(options: argparse.Namespace) -> Answer:
 
 
 def wishes_for_a_device(wishes: Wishes, joints: dict[str, list[JointRecording]]) -> Wishes:
-    """Return the wishes for motions that a device made by itself: velocities without lag, the mass to be found."""
+    """Return the settings for motions made by the device itself, without a hand.
+
+    Velocities are derived from smoothed positions, if available, and the moving mass is identified.
+    """
     from calibration.friction import FitSettings
 
     settings = wishes.settings or FitSettings()
@@ -70,12 +73,12 @@ def wishes_for_a_device(wishes: Wishes, joints: dict[str, list[JointRecording]])
 
 
 def require_places(options: argparse.Namespace) -> None:
-    """Make sure that the results can be written, and over nothing that is to be read or written too.
+    """Check that the result files are writable and that no path is used twice.
 
     Raises
     ------
     ConfigurationError
-        If they cannot.
+        If a file cannot be written, or is also an input or another result.
     """
     taken = {os.path.realpath(path) for path in options.data}
     given = vars(options)
@@ -93,7 +96,7 @@ def require_places(options: argparse.Namespace) -> None:
 
 
 def identify_all(joints: dict[str, list[JointRecording]], wishes: Wishes) -> list[Identified]:
-    """Return the friction of all joints, with the progress shown."""
+    """Identify the friction of all joints and show the progress."""
     from calibration.identification import identify
 
     found: list[Identified] = []

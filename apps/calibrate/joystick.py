@@ -1,4 +1,4 @@
-"""``haptics calibrate joystick``: options in, a parameter file out."""
+"""Command ``haptics calibrate joystick``: calibrate a force-feedback stick."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_what_is_known(parser: argparse.ArgumentParser) -> None:
-    """Add what a person measures or reads in the data sheet."""
+    """Add the options for values that the user measures or reads from the data sheet."""
     parser.add_argument(
         "--travel-x",
         metavar="M",
@@ -78,7 +78,7 @@ def _add_what_is_known(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_pushes(parser: argparse.ArgumentParser) -> None:
-    """Add how strongly the stick is pushed, and what the person confirms."""
+    """Add the options for the push strength and for the confirmation by the user."""
     parser.add_argument(
         "--push-level",
         metavar="PART",
@@ -115,7 +115,7 @@ def run(options: argparse.Namespace) -> Answer:
 
 
 def _place(options: argparse.Namespace) -> Path:
-    """Return what the recordings begin with, in a folder that is there."""
+    """Create the folder of the recordings and return their common path prefix."""
     now = datetime.datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
     try:
         options.record.mkdir(parents=True, exist_ok=True)
@@ -135,7 +135,7 @@ def _say_what_is_left(place: Path) -> None:
 
 
 def _device_table(assignments: list[str]) -> dict[str, Any]:
-    """Return the table ``device`` that ``--set`` makes."""
+    """Return the table ``device`` of the settings given with ``--set``."""
     from apps.settings.config import gather
 
     tables = gather(None, assignments)
@@ -153,7 +153,10 @@ def _device_table(assignments: list[str]) -> dict[str, Any]:
 
 
 def _keep(out: Path, parameters: StickParameters) -> None:
-    """Write the file; if that fails after all, what should be in it goes to standard error."""
+    """Write the parameter file.
+
+    If this fails, print its contents to standard error.
+    """
     from apps.calibrate.reports.terminal import say
     from devices.joystick.parameters import format_parameters, write_parameters
 
@@ -168,7 +171,10 @@ def _keep(out: Path, parameters: StickParameters) -> None:
 def _who(
     options: argparse.Namespace, settings: EmulatedStickSettings, table: dict[str, Any], request: Request
 ) -> Iterator[tuple[Bench, Person]]:
-    """Give the stick, and who holds the handle."""
+    """Yield the test bench of the stick and the interface of its user.
+
+    An emulated stick has an emulated user.
+    """
     from apps.calibrate.reports.terminal import TerminalPerson, say
     from calibration.joystick.procedure import Bench
     from calibration.motions import Mover

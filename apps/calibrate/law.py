@@ -1,4 +1,4 @@
-"""The option ``--law`` of ``haptics calibrate friction``: a session file that renders the identified friction."""
+"""Option ``--law`` of ``haptics calibrate friction``: write a session file that renders the friction."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def add_law_options(parser: argparse.ArgumentParser) -> None:
 
 
 def require_law(options: argparse.Namespace, joints: dict[str, list[JointRecording]]) -> None:
-    """Validate the options of the session file against the joints of the data, before anything is identified.
+    """Validate the options of the session file before the identification.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""``haptics calibrate loops``: the hysteresis loop of a joint beside that of the session which renders its friction."""
+"""Command ``haptics calibrate loops``: compare measured and rendered hysteresis loop of a joint."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> Answer:
-    """Compare the measured and the rendered loop."""
+    """Compare the measured loop with the loop of the session that renders it."""
     from calibration.hysteresis import Motion, compare_loops
     from calibration.rendering import read_provenance
     from haptics.recording.recording import Recording
@@ -75,7 +75,7 @@ def run(options: argparse.Namespace) -> Answer:
 
 
 def _measured(recording: JointRecording, left_out: dict[str, float]) -> Motion:
-    """Return the measured friction without offset, harmonics of the position and inertia."""
+    """Return the measured friction without offset, position harmonics and inertial load."""
     from calibration.hysteresis import Motion
     from calibration.rendering import joint_position
 
@@ -90,9 +90,9 @@ def _measured(recording: JointRecording, left_out: dict[str, float]) -> Motion:
 
 
 def _rendered(recording: Recording, conversion: Conversion, measured: Motion) -> Motion:
-    """Return the friction of the element over the position of the handle, in units of the joint.
+    """Return the rendered friction as a function of the handle's position, in units of the joint.
 
-    The centre of the workspace is the middle of the joint's motion, where a recorded hand puts it.
+    The centre of the workspace corresponds to the middle of the joint's motion, as in the recorded hand motion.
     """
     from calibration.hysteresis import Motion
     from calibration.rendering import middle

@@ -1,4 +1,4 @@
-"""``haptics calibrate motor``: identification of a motor's gain from PWM, current or voltage, the friction known."""
+"""Command ``haptics calibrate motor``: identify a motor's gain from PWM, current or voltage."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _METHODS = {
     True: "least squares on the drive, friction added (Guedelha et al. 2018, (32))",
     False: "least squares on the drive, friction as a hysteresis of constant width",
 }
-"""By whether the friction was known and the joint moved."""
+"""Method description, keyed by whether the friction was known and the joint moved."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -48,7 +48,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> Answer:
-    """Identify motors."""
+    """Identify motors and write their parameters."""
     from apps.calibrate.reports.results import as_object, describe, ending, provenance
     from calibration.parameters.files import write_parameter_file
 
@@ -92,7 +92,7 @@ def _known(path: Path | None) -> ParameterFile | None:
 def _measured(
     options: argparse.Namespace, path: str, known: ParameterFile | None, wishes: Wishes
 ) -> tuple[JointRecording, ...]:
-    """Return what was measured, smoothed if wished, by the names that the joints have in the file of frictions."""
+    """Return the recordings, smoothed on request and named like the joints of the friction file."""
     from calibration.data.joint_recording import UNNAMED
     from calibration.identification import smoothed
 
@@ -125,7 +125,10 @@ def _fit(recording: JointRecording, known: ParameterFile | None, wishes: Wishes)
 
 
 def _opened(options: argparse.Namespace, known: ParameterFile | None, wishes: Wishes) -> _Opened:
-    """Return the friction with open windings of each joint, of the model that it has with currents."""
+    """Identify the friction of each joint with open windings.
+
+    The model is the same as for the friction with currents.
+    """
     from calibration.identification import identify
 
     if options.open_windings is None or known is None:

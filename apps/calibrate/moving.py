@@ -1,4 +1,4 @@
-"""Measuring on a device for ``haptics calibrate ... --device``: its motors move it, and nobody holds the handle."""
+"""Measurements for ``haptics calibrate ... --device``, in which the motors move a free handle."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     Measured = dict[str, list[JointRecording]]
 
 _NOBODY = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
-"""The hand of a virtual or emulated device that is left alone."""
+"""Zero hand force for a virtual or emulated device."""
 
 EXCITATION = "excitation"
-"""Table of settings of the motions."""
+"""Name of the settings table of the motions."""
 
 
 def add_device_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say on which device to measure, and how."""
+    """Add the options that choose the device and its settings."""
     parser.add_argument(
         "--device", metavar="NAME", help="measure on this device: its motors move the handle, which nobody may hold"
     )
@@ -65,12 +65,12 @@ def add_device_options(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(options: argparse.Namespace) -> Measured:
-    """Move the device that was asked for, and return what was measured of its axes, x and y, or its joints, 1 and 2.
+    """Move the chosen device and return the recordings of its axes (x, y) or joints (1, 2).
 
     Raises
     ------
     HapticError
-        If the device or a setting cannot be used, or the device fails; what was recorded stays.
+        If the device or a setting cannot be used, or if the device fails. The recording is kept.
     """
     mover, tables = mover_for(options, EXCITATION)
     table = tables.get(EXCITATION, {})
@@ -80,7 +80,7 @@ def measure(options: argparse.Namespace) -> Measured:
 
 
 def _handle(mover: Mover, table: dict[str, Any], folder: Path) -> Measured:
-    """Measure on a device that takes forces."""
+    """Measure on an impedance device."""
     from apps.session.record import made_by
     from calibration.motions.axis_recordings import recorded_axes
     from calibration.motions.excitation import Excitation, plan
@@ -95,7 +95,7 @@ def _handle(mover: Mover, table: dict[str, Any], folder: Path) -> Measured:
 
 
 def measure_joints(mover: Mover, table: dict[str, Any], folder: Path) -> Measured:
-    """Move the joints of an arm by its servo, and return what was measured of them."""
+    """Move the joints of an arm with its servo and return their recordings."""
     from apps.session.record import made_by
     from calibration.motions.joint_motion import body_of, excite_arm, plan_joints
 
@@ -107,12 +107,12 @@ def measure_joints(mover: Mover, table: dict[str, Any], folder: Path) -> Measure
 
 
 def joint_excitation(table: dict[str, Any]) -> Excitation:
-    """Return the motions of joints that the table of settings asks for.
+    """Return the joint excitation described by a settings table.
 
     Raises
     ------
     ConfigurationError
-        If a setting makes no sense.
+        If a setting is invalid.
     """
     from calibration.motions.excitation import Excitation
     from calibration.motions.joint_motion import DEFAULT
@@ -122,7 +122,7 @@ def joint_excitation(table: dict[str, Any]) -> Excitation:
 
 @contextlib.contextmanager
 def orderly_end() -> Iterator[None]:
-    """Let a request to end, or a terminal that is closed, end it like Ctrl-C: the force is taken away."""
+    """Handle SIGTERM and SIGHUP like Ctrl-C, so that the force is removed."""
 
     def interrupt(number: int, frame: FrameType | None) -> NoReturn:
         raise KeyboardInterrupt
@@ -138,9 +138,9 @@ def orderly_end() -> Iterator[None]:
 
 @contextlib.contextmanager
 def moving(spec: DeviceSpec, duration: float, limits: str, place: Path) -> Iterator[Callable[[float], None]]:
-    """Say what is going to happen, show how far it is, and say what is left if it does not come to its end.
+    """Announce the motion, show its progress, and print the recording's path if it is interrupted.
 
-    What it gives takes the time that has gone by [s].
+    Yields a function that takes the elapsed time [s] and updates the progress bar.
     """
     from apps.calibrate.reports.terminal import say
 
@@ -169,12 +169,12 @@ def _share(part: float) -> str:
 
 
 def mover_for(options: argparse.Namespace, *motions: str) -> tuple[Mover, dict[str, dict[str, Any]]]:
-    """Return what is to be moved, and the tables of settings, of which those of `motions` are known.
+    """Return the mover of the device and the settings tables: ``device`` and those named in `motions`.
 
     Raises
     ------
     ConfigurationError
-        If the device is not known or a setting makes no sense.
+        If the device is unknown or a setting is invalid.
     """
     from calibration.motions import Mover
     from devices import is_virtual
@@ -185,14 +185,14 @@ def mover_for(options: argparse.Namespace, *motions: str) -> tuple[Mover, dict[s
         raise ConfigurationError(f"--clock = 'off': {options.device} is no virtual device and runs in real time only.")
     live = None if options.clock is None else options.clock == "wall"
     mover = Mover.of(options.device, settings, [parse_fault(text) for text in options.faults], live=live)
-    mover.spec  # noqa: B018 - what makes no sense is refused before anything moves
+    mover.spec  # noqa: B018 - validates the settings before anything moves
     return mover, tables
 
 
 def _settings(
     options: argparse.Namespace, motions: tuple[str, ...]
 ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """Return the settings of a device that nobody holds, and all tables of settings."""
+    """Return the device settings, with zero hand force, and all settings tables."""
     from devices import find_backend, has_simulated_hand
 
     find_backend(options.device)
@@ -221,6 +221,6 @@ def _tables(assignments: list[str], motions: tuple[str, ...]) -> dict[str, dict[
 
 
 def place_of(options: argparse.Namespace, what: str) -> Path:
-    """Return where the recording of what was done goes."""
+    """Return the path of a new recording, named by time, device and kind of measurement."""
     now = datetime.datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
     return Path(options.record) / f"{now}_{options.device}_{what}"

@@ -1,4 +1,4 @@
-"""Options that the calibrations from data share, and what follows from them."""
+"""Options shared by the calibrations from data, and the conversion of their values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LOSSES = ("square", "huber", "tukey")
 
 
 def add_source_options(parser: argparse.ArgumentParser, what: str, *, required: bool = True) -> None:
-    """Add the options that say which files, columns and joints; `what` was measured."""
+    """Add the options for files, columns and joints to the parser."""
     parser.add_argument(
         "--data",
         metavar="FILE",
@@ -43,7 +43,7 @@ def add_source_options(parser: argparse.ArgumentParser, what: str, *, required: 
 
 
 def add_data_options(parser: argparse.ArgumentParser, what: str, *, required: bool = True) -> None:
-    """Add the options that say what was measured, and how it is made ready for a fit."""
+    """Add the options for the input data and their preprocessing."""
     add_source_options(parser, what, required=required)
     parser.add_argument(
         "--smooth",
@@ -60,7 +60,7 @@ def add_data_options(parser: argparse.ArgumentParser, what: str, *, required: bo
 
 
 def add_result_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say where the result goes."""
+    """Add the options for the output files."""
     parser.add_argument("--out", metavar="FILE.toml", type=Path, required=True, help="parameter file to write")
     parser.add_argument("--report", metavar="FILE.html", type=Path, help="report to write, a page for each joint")
     parser.add_argument(
@@ -69,7 +69,7 @@ def add_result_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_fit_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say how friction is fitted."""
+    """Add the options of the friction fit."""
     parser.add_argument(
         "--model", metavar="NAME", default=AUTOMATIC, help="friction model; auto: the one that predicts best (default)"
     )
@@ -93,7 +93,7 @@ def add_fit_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_check_option(parser: argparse.ArgumentParser) -> None:
-    """Add the option that names recordings to judge the result by."""
+    """Add the option for validation recordings."""
     parser.add_argument(
         "--check",
         metavar="FILE",
@@ -104,12 +104,12 @@ def add_check_option(parser: argparse.ArgumentParser) -> None:
 
 
 def wishes_of(options: argparse.Namespace) -> Wishes:
-    """Return how friction is to be identified.
+    """Return the settings of the friction identification.
 
     Raises
     ------
     ConfigurationError
-        If an option has no sense.
+        If an option is invalid.
     """
     from calibration.friction import FitSettings
     from calibration.identification import Wishes
@@ -143,7 +143,7 @@ def _frequency(text: str) -> float:
 
 
 def measured(options: argparse.Namespace, path: str) -> tuple[JointRecording, ...]:
-    """Return what was measured of the joints of one file.
+    """Return the joint recordings in one file.
 
     Raises
     ------
@@ -156,7 +156,9 @@ def measured(options: argparse.Namespace, path: str) -> tuple[JointRecording, ..
 
 
 def recordings(options: argparse.Namespace, path: str) -> dict[str, list[JointRecording]]:
-    """Return what was measured of each joint of one file: once, or round by round where a device was moved for it.
+    """Return the recordings of each joint in one file.
+
+    There is one recording for each joint, or one for each round of a motion made by ``haptics calibrate --device``.
 
     Raises
     ------
@@ -170,7 +172,7 @@ def recordings(options: argparse.Namespace, path: str) -> dict[str, list[JointRe
 
 
 def _excited(path: Path) -> dict[str, list[JointRecording]] | None:
-    """Return what a device was moved for by itself, if it is such a recording, and not of a session."""
+    """Return the rounds of each axis or joint if the folder records an excitation, otherwise None."""
     if not path.is_dir():
         return None
     from calibration.motions.axis_recordings import is_excitation, recorded_axes
@@ -184,12 +186,12 @@ def _excited(path: Path) -> dict[str, list[JointRecording]] | None:
 
 
 def chosen(joints: dict[str, list[JointRecording]], names: Sequence[str]) -> dict[str, list[JointRecording]]:
-    """Return the joints of those names, all of them where no name is given.
+    """Return the named joints, or all joints if no name is given.
 
     Raises
     ------
     ConfigurationError
-        If there is no joint of a name.
+        If a joint is unknown.
     """
     for name in names:
         if name not in joints:
@@ -198,12 +200,12 @@ def chosen(joints: dict[str, list[JointRecording]], names: Sequence[str]) -> dic
 
 
 def parse_columns(assignments: list[str]) -> dict[str, str]:
-    """Return names of ours to names in the file, from OURS=THEIRS.
+    """Parse ``OURS=THEIRS`` into a mapping from standard column names to those in the file.
 
     Raises
     ------
     ConfigurationError
-        If an assignment is none.
+        If an assignment is malformed.
     """
     columns = {}
     for assignment in assignments:
@@ -215,12 +217,12 @@ def parse_columns(assignments: list[str]) -> dict[str, str]:
 
 
 def by_joint(options: argparse.Namespace) -> dict[str, list[JointRecording]]:
-    """Return what was measured of every joint, over all files of ``--data``.
+    """Return the recordings of every joint from all files of ``--data``.
 
     Raises
     ------
     ConfigurationError
-        If a file cannot be used, or not all of them have the same joints of the same kind.
+        If a file cannot be used, or if the files differ in their joints or joint types.
     """
     files = [recordings(options, path) for path in options.data]
     names = list(files[0])
@@ -238,9 +240,9 @@ def by_joint(options: argparse.Namespace) -> dict[str, list[JointRecording]]:
 def behind(
     coupling: Coupling, joints: Sequence[JointRecording], wishes: Wishes
 ) -> tuple[tuple[JointRecording, ...], Wishes]:
-    """Return what the motors behind a coupling see, and what is still to be done to it.
+    """Return the recordings of the motors behind a coupling, and the remaining settings.
 
-    They are smoothed first where that is wished: afterwards there are gaps.
+    The joints are smoothed before the conversion if smoothing was chosen, because the motor recordings have gaps.
 
     Raises
     ------

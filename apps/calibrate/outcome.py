@@ -1,4 +1,4 @@
-"""The end of an identification of friction: checks on other recordings, parameter file, report, answer."""
+"""Final steps of a friction identification: validation, parameter file, report and answer."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ METHOD = "separable least squares, {loss} loss; intervals for errors that resemb
 def deliver(
     options: argparse.Namespace, identified: Sequence[Identified], wishes: Wishes, coupling: Coupling | None = None
 ) -> Answer:
-    """Write what was identified and say it.
+    """Write the parameter file and the report, and return the answer of the command.
 
     Parameters
     ----------
     options : Namespace
-        Of the command.
+        Parsed options of the command.
     identified : sequence of Identified
-        One for each joint, or motor of coupled joints.
+        Result for each joint, or for each motor of coupled joints.
     wishes : Wishes
-        How it was identified.
+        Settings of the identification.
     coupling : Coupling, optional
-        Of coupled joints.
+        Coupling between motors and joints, if any.
     """
     from calibration.parameters.files import write_parameter_file
     from calibration.parameters.parameters import ParameterFile
@@ -97,7 +97,7 @@ def deliver(
 def check_all(
     options: argparse.Namespace, joints: Sequence[JointParameters], wishes: Wishes, coupling: Coupling | None
 ) -> dict[str, dict[str, PredictionError]]:
-    """Return, for each joint, the errors on the recordings of ``--check``.
+    """Return the prediction errors of each joint on the recordings of ``--check``.
 
     Raises
     ------
@@ -118,7 +118,7 @@ def check_file(
     wishes: Wishes,
     coupling: Coupling | None,
 ) -> dict[str, PredictionError]:
-    """Return the error of each joint that a file has.
+    """Return the prediction error of each joint in a recording.
 
     Raises
     ------

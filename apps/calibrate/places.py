@@ -1,4 +1,4 @@
-"""Where results are written."""
+"""Checks of output paths."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from haptics.errors import ConfigurationError
 
 
 def require_place(out: Path, option: str = "--out") -> None:
-    """Make sure that a file can be written, and take the place of one that is there, before anybody takes trouble.
+    """Check that a file can be written or replaced, before a long measurement starts.
 
     Raises
     ------
     ConfigurationError
-        If it cannot.
+        If the file cannot be written.
     """
     folder = os.path.dirname(os.path.realpath(out))
     mine = os.access(out, os.W_OK) and out.is_file() if out.exists() else True

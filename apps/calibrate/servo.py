@@ -1,4 +1,4 @@
-"""``haptics calibrate servo``: how late and how well an arm follows its reference, as settings for its sessions."""
+"""Command ``haptics calibrate servo``: identify the position servo of an arm."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> Answer:
-    """Move an arm, and write how its servo follows."""
+    """Move an arm, identify its position servo and write the settings."""
     from apps.session.record import made_by
     from calibration.servo.motion import Excitation, measure_servo, path, require_reference
 
@@ -70,7 +70,7 @@ def _deliver(out: Path, spec: DeviceSpec, found: MeasuredServo) -> Answer:
 
 
 def _table(spec: DeviceSpec, found: MeasuredServo) -> list[str]:
-    """Return what was measured beside what the data sheet states, a line each."""
+    """Return the measured values next to the data sheet values, one line each."""
     fit = found.fit
     rows = (
         ("delay", 1e3 * found.delay, 1e3 * fit.lag_error, spec.delay and 1e3 * spec.delay, "ms"),

@@ -1,4 +1,4 @@
-"""``haptics calibrate terms``: the terms of friction and load, selected by cross-validation."""
+"""Command ``haptics calibrate terms``: select friction and load terms by cross-validation."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 _Judged = dict[str, "tuple[Compared, ...]"]
 
 KINDS = ("friction", "inertia", "load", "drive")
-"""As of `calibration.terms.terms`, which is not imported to print a help text."""
+"""Kinds of `calibration.terms.terms`, repeated here so that the help text needs no import."""
 _PARTS = (2, 20)
-"""The fewest and the most parts that a recording is cut into."""
+"""Smallest and largest number of parts in cross-validation."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -56,7 +56,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> Answer:
-    """Choose the terms of every joint."""
+    """Select the terms of every joint and write the models."""
     from calibration.terms.files import write_term_file
 
     require_place(options.out)
@@ -97,7 +97,7 @@ def _check_parts(options: argparse.Namespace) -> None:
 
 
 def _first(options: argparse.Namespace, seen: JointRecording) -> JointRecording:
-    """Return what is fitted of a recording."""
+    """Return the part of a recording that the models are fitted to."""
     return seen if options.hold_out is None else seen.part(0.0, 1.0 - options.hold_out)
 
 
@@ -109,7 +109,7 @@ def _read(options: argparse.Namespace, path: str) -> dict[str, JointRecording]:
 
 
 def _checked(options: argparse.Namespace, path: str, joints: Container[str]) -> dict[str, JointRecording]:
-    """Return what was seen in another recording of the joints."""
+    """Read a validation recording and require at least one of the joints."""
     from haptics.errors import ConfigurationError
 
     file = _read(options, path)
@@ -119,7 +119,7 @@ def _checked(options: argparse.Namespace, path: str, joints: Container[str]) -> 
 
 
 def _by_joint(options: argparse.Namespace) -> dict[str, list[JointRecording]]:
-    """Return what was seen of every joint, over all files of ``--data``."""
+    """Return the recordings of every joint from all files of ``--data``."""
     from haptics.errors import ConfigurationError
 
     files = {path: _read(options, path) for path in options.data}
@@ -154,7 +154,7 @@ def _judge_all(
     fitted: dict[str, list[JointRecording]],
     checks: dict[str, dict[str, JointRecording]],
 ) -> dict[str, _Judged]:
-    """Return the errors of every kind of model, by joint and by what they are judged on."""
+    """Return the errors of every kind of model, by joint and validation data."""
     from calibration.terms.comparison import compare_in_turn, fit_kinds
 
     judged: dict[str, _Judged] = {}
@@ -180,7 +180,7 @@ def _facts(seen: list[JointRecording]) -> dict[str, Any]:
 
 
 def _warnings(seen: Sequence[JointRecording]) -> list[str]:
-    """Return what makes a model doubtful."""
+    """Return the warnings about the data of a joint."""
     if any(one.both_ways for one in seen):
         return []
     return ["The joint hardly moves in one direction: friction cannot be told from an offset. Record both directions."]
@@ -219,7 +219,7 @@ def _describe(name: str, selection: Selection, judged: _Judged) -> list[str]:
 
 
 def _chosen(kinds: Sequence[Compared]) -> Compared:
-    """Return the model that was chosen: the last that is not only there to compare with."""
+    """Return the selected model: the last kind other than `LATE`, which serves for comparison only."""
     from calibration.terms.comparison import LATE
 
     return [one for one in kinds if one.kind != LATE][-1]

@@ -1,1 +1,1 @@
-"""``haptics compare``: what two recordings have in common, and from which tick on they differ."""
+"""``haptics compare``: compare two recordings and find the first tick that differs."""

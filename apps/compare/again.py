@@ -1,4 +1,7 @@
-"""The same hand motion with other settings: two runs without a clock, or another element behind recorded samples."""
+"""Repeat the hand motion of a recording with other settings.
+
+Either run the session twice without a clock, or compute the answer of another element to the recorded samples.
+"""
 
 from __future__ import annotations
 
@@ -23,22 +26,22 @@ _VIRTUAL = {Causality.IMPEDANCE: "virtual-joystick", Causality.ADMITTANCE: "virt
 
 
 def twice(recording: Recording, assignments: Sequence[str], folder: Path) -> tuple[Recording, Recording]:
-    """Run a recorded session again without a clock, as it was and with other settings; return both recordings.
+    """Repeat a recorded session without a clock, as recorded and with other settings; return both.
 
-    A hand in software does the same as before. What a mouse or a person did is repeated by a hand that follows the
-    recorded path of the handle, on a virtual device.
+    A simulated hand moves as before. The input of a mouse or a participant is replaced by a hand that follows the
+    recorded path of the handle on a virtual device.
 
     Parameters
     ----------
     assignments : sequence of str
-        What differs in the second run, as for ``--set``: ``law.name=stribeck``.
+        Settings of the second run, as for ``--set``: ``law.name=stribeck``.
     folder : Path
-        Where the recordings are to be.
+        Folder of the new recordings.
 
     Raises
     ------
     ConfigurationError
-        If a setting is not allowed, or the recording does not say how it was made.
+        If a setting is invalid, or the recording does not contain its configuration.
     """
     tables = _configuration(recording)
     tables["session"] |= {"clock": "off", "duration": len(recording) / tables["session"]["rate"], "faults": []}
@@ -52,15 +55,15 @@ def twice(recording: Recording, assignments: Sequence[str], folder: Path) -> tup
 
 
 def open_loop(recording: Recording, assignments: Sequence[str]) -> tuple[Iterator[Rows], SessionConfig]:
-    """Return the rows of a recording as another element would have answered its samples, and that configuration.
+    """Return the rows with the answer of another element to the same samples, and its configuration.
 
-    Nothing of it was felt: had the other element been there, the hand would have moved differently. The rows are
-    yielded in chunks.
+    The hand did not feel this answer; with the other element it would have moved differently. The rows are yielded in
+    chunks.
 
     Raises
     ------
     ConfigurationError
-        If a setting is not allowed, or the samples are not finite.
+        If a setting is invalid, or the samples are not finite.
     """
     config = _changed(_configuration(recording), assignments)
     return _answered(recording, config), config
@@ -93,7 +96,10 @@ def _configuration(recording: Recording) -> Table:
 
 
 def _changed(tables: Table, assignments: Sequence[str]) -> SessionConfig:
-    """Return the configuration with what differs; another law or model begins with its own numbers."""
+    """Return the configuration with the assignments applied.
+
+    A new law or model starts from its default values.
+    """
     changed: dict[str, Any] = copy.deepcopy(tables)
     asked = [parse_assignment(text) for text in assignments]
     for table, name, value in asked:
@@ -107,7 +113,10 @@ def _changed(tables: Table, assignments: Sequence[str]) -> SessionConfig:
 
 
 def _follow_path(tables: Table, recording: Recording, path: Path) -> None:
-    """Put a hand into the tables that repeats the recorded path of the handle, which is written to a file."""
+    """Configure a hand that repeats the recorded path of the handle on a virtual device.
+
+    The path is written to a file.
+    """
     begin = float(recording.read(0, 1, ("time",))["time"][0])
     with open(path, "w", encoding="utf-8") as file:
         file.write("t,x,y\n")

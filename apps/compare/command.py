@@ -1,4 +1,4 @@
-"""The command ``haptics compare``: two recordings side by side, or one and the same hand with other settings."""
+"""The command ``haptics compare``: two recordings, or the same hand motion with other settings."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> Answer:
-    """Compare two recordings, or a run and the same with other settings."""
+    """Compare two recordings, or a recorded session with a changed copy."""
     from haptics.recording.recording import Recording
 
     if (options.second is None) == (not options.changes):
@@ -96,7 +96,7 @@ def _open_loop(recording: Recording, options: Namespace) -> Answer:
 
 
 def _spooled(pieces: Iterator[Rows], path: Path) -> TickTable:
-    """Write chunks of rows to a table of ticks on disk."""
+    """Write chunks of rows to a tick table on disk."""
     from haptics.recording.tick_file import TickFile, TickTable
 
     file = TickFile(path)

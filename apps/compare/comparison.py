@@ -1,4 +1,4 @@
-"""Two recordings compared: what each comes down to, and where the ticks that both have differ."""
+"""Comparison of two recordings: summary figures of each, and differences in the common ticks."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from haptics.recording.tick_file import Table, TableInMemory
 from haptics.records import ROW_UNITS, Rows
 
 COMPARED = ("position", "velocity", "force", "command", "friction_force", "proxy", "hand_force")
-"""Columns that are compared tick by tick; hand and device are in the first, the rendering in the others."""
+"""Columns that are compared tick by tick. The first describe the device and the hand, the others the rendering."""
 
 _SIDES = ("a", "b")
 
 Figures = list[tuple[str, str, float | None, float | None]]
-"""Name, unit, and the number of each of two runs."""
+"""Name, unit, and the values of both runs."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """By how much a column differs in the ticks that both recordings have.
+    """Difference of a column over the ticks that both recordings have.
 
     Attributes
     ----------
     column, unit : str
-        Which one.
+        Name and unit of the column.
     rms, largest : float or None
-        Of the length of the difference; None where no tick has numbers in both.
+        Root mean square and maximum of the norm of the difference; None if no tick has finite values in both.
     first_tick : int or None
-        The first tick in which they differ at all; None if they are the same bits everywhere.
+        First tick that differs; None if all bits are equal.
     """
 
     column: str
@@ -50,20 +50,20 @@ class Difference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What two recordings have in common.
+    """Result of comparing two recordings.
 
     Attributes
     ----------
     recordings : (Recording, Recording)
         A and B.
     figures : list of (str, str, float or None, float or None)
-        Name, unit, and the number of each recording.
+        Name, unit, and the value of each recording.
     ticks : int
-        Ticks that both have.
+        Number of common ticks.
     differences : list of Difference
         One for each of `COMPARED`.
     settings : dict
-        Settings that differ: name to the values of both.
+        Settings that differ, with the values of both.
     """
 
     recordings: tuple[Recording, Recording]
@@ -79,7 +79,7 @@ class Comparison:
         Raises
         ------
         ConfigurationError
-            If one of them has no ticks.
+            If a recording has no ticks.
         """
         for recording in (first, second):
             if not len(recording):
@@ -94,7 +94,7 @@ class Comparison:
         return cls((first, second), figures(first, second), count, differences, _other_settings(first, second))
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all of it as plain values."""
+        """Return the comparison as plain values."""
         return {
             **{side: str(recording.folder) for side, recording in zip(_SIDES, self.recordings, strict=True)},
             "ticks": self.ticks,
@@ -104,7 +104,7 @@ class Comparison:
         }
 
     def describe(self) -> str:
-        """Return all of it in words."""
+        """Return the comparison as text."""
         lines = [f"{side.upper()}  {r.folder}" for side, r in zip(_SIDES, self.recordings, strict=True)]
         lines += ["", described(self.figures)]
         lines += ["", f"{self.ticks} ticks that both have" + (":" if self.ticks else "")]
@@ -116,20 +116,20 @@ class Comparison:
 
 
 def figures(first: Recording | Table | Rows, second: Recording | Table | Rows) -> Figures:
-    """Return what the ticks of two runs come down to."""
+    """Return the summary figures of two runs."""
     one, other = (_Run.of(run).figures() for run in (first, second))
     return [(name, unit, number, other[k][2]) for k, (name, unit, number) in enumerate(one)]
 
 
 def described(found: Figures) -> str:
-    """Return figures as a table in words."""
+    """Format figures as a table."""
     lines = [f"{'':<34}{'A':>12}{'B':>12}"]
     lines += [f"{f'{name} [{unit}]' if unit else name:<34}{_said(a):>12}{_said(b):>12}" for name, unit, a, b in found]
     return "\n".join(lines)
 
 
 def in_a_line(found: Figures) -> str:
-    """Return figures one after the other, A | B, for a label."""
+    """Format figures on a single line, A | B, for a label."""
     parts = (f"{name} {_said(a)} | {_said(b)} {unit}".rstrip().replace(" ", "\u00a0") for name, unit, a, b in found)
     return "A | B:\u2002" + "\u2002\u00b7\u2002".join(parts)
 
@@ -161,7 +161,10 @@ def _is_impedance(recording: Recording) -> bool:
 
 
 def _pairs(first: Recording, second: Recording) -> Iterator[tuple[Rows, Rows]]:
-    """Yield chunks of the rows whose ticks are in both recordings. Rows with decreasing ticks are ignored."""
+    """Yield chunks of the rows whose ticks are in both recordings.
+
+    Rows with decreasing ticks are ignored.
+    """
     columns = ("tick", *COMPARED)
     pieces = [_increasing(recording.chunks(columns)) for recording in (first, second)]
     empty = first.read(0, 0, columns)
@@ -208,7 +211,7 @@ class _Difference:
         unlike = np.flatnonzero(~((a == b) | (np.isnan(a) & np.isnan(b))).all(axis=1))
         if self._first is None and len(unlike):
             self._first = int(one["tick"][unlike[0]])
-        with np.errstate(invalid="ignore"):  # of two numbers that are not finite
+        with np.errstate(invalid="ignore"):  # the difference of two infinite values is invalid
             distance = np.linalg.norm(a - b, axis=1)
         distance = distance[np.isfinite(distance)]
         self._squares += float(np.sum(distance**2))
@@ -285,7 +288,7 @@ class _Run:
         self._sliding = count
 
     def figures(self) -> list[tuple[str, str, float | None]]:
-        """Return name, unit and number of each."""
+        """Return name, unit and value of each summary figure."""
         slid = self._sliding > 0
         numbers: list[tuple[str, str, float | None]] = [
             ("ticks", "", self._count),
@@ -304,7 +307,7 @@ class _Run:
 
 
 def norm_of(rows: Rows, name: str) -> NDArray[np.float64]:
-    """Return the length of a vector in every row."""
+    """Return the norm of a vector column in every row."""
     return np.asarray(np.hypot(*np.asarray(column(rows, name), float).T))
 
 
@@ -320,7 +323,7 @@ def _known(largest: float) -> float | None:
 
 
 def _other_settings(first: Recording, second: Recording) -> dict[str, tuple[Any, Any]]:
-    """Return the settings in which the configurations differ, where the runs were recorded left out."""
+    """Return the settings that differ between the configurations, except the output paths."""
     a, b = (dict(_flat(recording.metadata.get("configuration", {}))) for recording in (first, second))
     names = sorted({*a, *b} - {"session.record", "session.picture"})
     return {name: (a.get(name), b.get(name)) for name in names if a.get(name) != b.get(name)}

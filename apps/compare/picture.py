@@ -1,4 +1,4 @@
-"""The picture of two recordings: friction against time, against speed, and against displacement."""
+"""Plot two recordings: friction force against time, speed and displacement."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 _MOST_POINTS = 20_000
 _STYLES = ((LIGHT.motion, "-", 1.6), (LIGHT.stick, "--", 1.1))
-"""Colour, line and width of A and B: the narrow, broken line shows the wide one below it."""
+"""Colour, line style and width of A and B. The narrow dashed line leaves the wide line below it visible."""
 
 
 def draw(comparison: Comparison, path: Path) -> None:
-    """Draw a comparison into a PNG file.
+    """Plot a comparison into a PNG file.
 
     Raises
     ------
     ConfigurationError
-        If it cannot be written.
+        If the file cannot be written.
     """
     from matplotlib import rc_context
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -46,7 +46,7 @@ def draw(comparison: Comparison, path: Path) -> None:
     over_time.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, fontsize=9, frameon=False)
     speed.set_ylim(bottom=0.0)
     try:
-        with rc_context({"agg.path.chunksize": 2000}):  # bounds the memory of long lines to and fro
+        with rc_context({"agg.path.chunksize": 2000}):  # bounds the memory of long lines
             figure.savefig(path, format="png")
     except OSError as error:
         raise ConfigurationError(f"--out = {str(path)!r}: cannot be written ({error.strerror or error}).") from error
@@ -64,7 +64,7 @@ def _one(over_time: Axes, speed: Axes, stretch: Axes, name: str, rows: Rows, sty
 
 
 def _thinned(recording: Recording) -> Rows:
-    """Return every so-many-th row, at most `_MOST_POINTS` of them."""
+    """Return every n-th row, at most `_MOST_POINTS` rows."""
     columns = ("time", "position", "friction_force", "sliding_velocity", "sticking")
     every, place, kept = max(1, -(-len(recording) // _MOST_POINTS)), 0, [recording.read(0, 0, columns)]
     for rows in recording.chunks(columns):
@@ -74,7 +74,7 @@ def _thinned(recording: Recording) -> Rows:
 
 
 def _main_axis(rows: Rows) -> NDArray[np.float64]:
-    """Return the direction, (2,), in which the end effector moved most; x where it did not move."""
+    """Return the unit vector, (2,), of the main direction of motion; x without motion."""
     position = np.asarray(rows["position"])
     position = position[np.isfinite(position).all(axis=1)]
     if len(position) < 2 or not np.ptp(position, axis=0).any():

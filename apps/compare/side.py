@@ -1,4 +1,7 @@
-"""One of two runs that are shown side by side. No Qt."""
+"""Data of one side of a side-by-side view.
+
+Independent of Qt.
+"""
 
 from __future__ import annotations
 
@@ -11,23 +14,23 @@ from haptics.recording.tick_file import Table
 from haptics.records import Rows
 
 OPEN_LOOP = "LOOP OPEN: answers to the samples of A; no hand has felt them"
-"""What is said of a side whose forces did not act on the hand that is shown."""
+"""Label of a side whose forces did not act on the hand that is shown."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two runs.
+    """Run shown on one side of the view.
 
     Attributes
     ----------
     title : str
-        What it is.
+        Title of the side.
     source : Recording, table or structured array
-        Its ticks.
+        Ticks of the run.
     metadata : mapping
         As for `apps.view.replay.run`.
     open_loop : bool
-        Whether it was worked out from the samples of the other one.
+        True if the rows were computed from the samples of the other run.
     """
 
     title: str

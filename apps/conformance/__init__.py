@@ -1,6 +1,7 @@
-"""The friction conformance suite: how well a renderer of friction holds, breaks away, slides, turns and keeps quiet.
+"""Friction conformance suite: metrics of holding, break-away, sliding, direction and noise.
 
-`evaluate` judges a renderer written in Python on the same plant, by the same numbers, as the elements of this project.
+`evaluate` judges a renderer written in Python on the same plant and by the same metrics as the elements of this
+project.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ def evaluate(
     Parameters
     ----------
     make_renderer : callable
-        ``make_renderer(period)`` returns a fresh renderer for ticks `period` [s] apart: a function
-        ``renderer(position, velocity) -> force``. All are (2,): the position of the encoder [m], the velocity
-        estimated from it [m/s], and the force on the handle [N], which opposes the motion.
+        ``make_renderer(period)`` returns a new renderer for a tick period of `period` [s]: a function
+        ``renderer(position, velocity) -> force``. All are (2,): the position of the encoder [m], the velocity estimated
+        from it [m/s], and the force on the handle [N], which opposes the motion.
     name : str
-        Its name in the results.
+        Name in the results.
     cells : sequence of `apps.conformance.cells.Cell`, optional
-        Where to judge it; all cells if not given.
+        Test conditions; all cells by default.
     progress : callable, optional
         ``progress(done, total, words)``, called before each cell.
 
@@ -46,7 +47,7 @@ def evaluate(
     Raises
     ------
     ConfigurationError
-        If the renderer fails, or returns something else than two numbers.
+        If the renderer fails, or does not return two numbers.
     """
     from apps.conformance.cells import CELLS
     from apps.conformance.subjects import RendererSubject

@@ -1,6 +1,6 @@
-"""What the suite is about: the friction asked for, the plant, the hand's grips, and the cells of the comparison.
+"""Constants of the suite: rendered friction, plant, grips of the hand, and test conditions (cells).
 
-Everything a renderer is judged by is a constant here; ``docs/conformance.md`` has the equations they enter.
+``docs/conformance.md`` contains the equations that use these constants.
 """
 
 from __future__ import annotations
@@ -11,36 +11,36 @@ from itertools import product
 from devices.common.velocity import VelocitySettings
 
 FRICTION = 4.0
-"""The friction force F that every renderer is asked for [N]."""
+"""Friction force F that every renderer must render [N]."""
 
 STIFFNESS, DAMPING, MASS = 6000.0, 10.0, 2.0
-"""Virtual coupling K [N/m], B [N s/m] and virtual mass M [kg], where there are any (Kikuuwe et al. 2006, V)."""
+"""Virtual coupling K [N/m], B [N s/m] and virtual mass M [kg], if the model has them (Kikuuwe et al. 2006, V)."""
 
 HANDLE_MASS, HANDLE_DAMPING, HANDLE_MAX_FORCE = 0.25, 1.0, 20.0
-"""The joystick: mass of its handle [kg], viscous friction of its own [N s/m], saturation of its motors [N]."""
+"""Joystick: mass of the handle [kg], viscous friction of the device [N s/m], saturation of the motors [N]."""
 
 ARM_MASS, ARM_FREQUENCY, ARM_DAMPING_RATIO = 5.0, 30.0, 1.0
-"""The arm: moving mass [kg], natural frequency [Hz] and damping ratio of its position servo."""
+"""Arm: moving mass [kg], natural frequency [Hz] and damping ratio of the position servo."""
 
 SENSOR_NOISE, SENSOR_BIAS, SENSOR_STEP = 0.05, (0.1, -0.05), 0.01
-"""The arm's force sensor: rms noise per axis, bias, resolution [N]."""
+"""Force sensor of the arm: rms noise per axis, bias, resolution [N]."""
 
 LONGEST_SUBSTEP = 1e-4
-"""Upper bound of the plant's substep [s]; half a period is a whole number of substeps."""
+"""Upper bound of the plant's substep [s]; half a period contains a whole number of substeps."""
 
 
 @dataclass(frozen=True)
 class Grip:
-    """How a hand holds the handle.
+    """Grip of the hand on the handle.
 
     Attributes
     ----------
     name : str
-        Its name in the results.
+        Name in the results.
     damping : float
         Damping of the hand, in every motion [N s/m].
     stiffness : float
-        Stiffness with which it follows a prescribed motion [N/m]; none while it only pushes.
+        Stiffness of the hand during a prescribed motion [N/m]; zero for pushes.
     """
 
     name: str
@@ -50,18 +50,18 @@ class Grip:
 
 @dataclass(frozen=True)
 class Cell:
-    """One condition under which a renderer is judged.
+    """Test condition.
 
     Attributes
     ----------
     grip : Grip
-        The hand.
+        Grip of the hand.
     quantisation : float
         Resolution of the encoder [m].
     rate : float
         Servo rate [Hz].
     velocity : str
-        Estimator that makes the velocity of a joystick from its encoder, with its default settings.
+        Velocity estimator of a joystick, with its default settings.
     """
 
     grip: Grip
@@ -76,7 +76,7 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """In words."""
+        """Label of the condition."""
         own = "" if self.velocity == VelocitySettings().velocity_estimator else f", {self.velocity}"
         return f"{self.grip.name}, {self.quantisation_um:g} um, {self.rate:g} Hz{own}"
 
@@ -88,14 +88,14 @@ CELLS: tuple[Cell, ...] = tuple(
     Cell(grip, quantisation, rate)
     for grip, quantisation, rate in product((LIGHT, FIRM), (5e-6, 20e-6, 100e-6), (500.0, 1000.0, 2000.0))
 )
-"""Two grips, three encoders, three rates."""
+"""All combinations of two grips, three encoders and three rates."""
 
 REFERENCE = Cell(LIGHT, 20e-6, 1000.0)
-"""The cell in which the limits apply: the light grip, because it damps least."""
+"""Cell to which the limits apply. It has the light grip, which has the lowest damping."""
 
 RAW = replace(REFERENCE, velocity="difference")
-"""The same with the plain difference of the encoder's positions for a velocity.
+"""Reference cell with the difference of encoder positions as the velocity.
 
-It shows what the rendering owes to the velocity estimator. It is not among `CELLS`, for it changes the device and not
-the condition.
+It shows the contribution of the velocity estimator. It is not in `CELLS`, because it changes the device instead of the
+condition.
 """

@@ -35,7 +35,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> Answer:
-    """Judge what was asked for."""
+    """Judge the selected elements and renderers."""
     from apps.conformance.cells import CELLS, REFERENCE
     from apps.conformance.report import describe, result, write
     from apps.conformance.subjects import choose, load_renderer
@@ -66,7 +66,7 @@ def run(options: argparse.Namespace) -> Answer:
 
 
 def _require_different(names: list[str]) -> None:
-    """Refuse two renderers of one name: their rows could not be told apart."""
+    """Raise `ConfigurationError` if two renderers have the same name, because rows are identified by name."""
     for name in names:
         if names.count(name) > 1:
             raise ConfigurationError(f"--renderer: two renderers are called {name}; rename one file or function.")

@@ -1,10 +1,10 @@
-"""The plant and the loop as compiled code: sample, element, command, and the plant's motion until the next sample.
+"""Compiled plant and loop: sample, element, command, and motion of the plant until the next sample.
 
-The plant is a mass in the plane. Its force is constant during a substep, and for that its motion is exact, not an
-approximation: position and velocity go through the transition matrix of the mass on the hand's spring and damper.
+The plant is a mass in the plane. The force is constant during a substep, for which the transition matrix of the mass on
+the hand's spring and damper gives the exact motion.
 
-It is a loop of its own, not that of sessions (decision 12): the envelope there takes out steps, energy and speed, and
-here they are counted.
+The loop is separate from the loop of sessions (decision 12), because the envelope of sessions limits steps, energy and
+speed, which are measured here.
 """
 
 from __future__ import annotations
@@ -50,19 +50,20 @@ PLANT = np.dtype(
         ("estimator", VELOCITY),
     ]
 )
-"""The plant: parameters, state, and the latest sample (``position`` and the estimator's velocity, or ``force``)."""
+"""Plant: parameters, state, and the latest sample (``position`` and the estimator's velocity, or ``force``)."""
 
 ROW = np.dtype([("position", "<f8", (2,)), ("velocity", "<f8", (2,)), ("force", "<f8", (2,)), ("felt", "<f8", (2,))])
-"""A tick as the metrics see it.
+"""Tick for the metrics.
 
-``position`` is that of the handle, or for an admittance that of the reference [m]; ``velocity`` the handle's [m/s],
-both true, not measured. ``force`` is the friction as rendered, ``felt`` the force on the hand [N]; both oppose motion.
+``position`` is the position of the handle, or of the reference of an admittance [m], and ``velocity`` the velocity of
+the handle [m/s]; both are true, not measured. ``force`` is the rendered friction, ``felt`` the force on the hand [N];
+both oppose motion.
 """
 
 
 @kernel
 def move_mass(s: Any, i: int, force: float) -> None:
-    """Let coordinate `i` go through one substep under a constant `force` [N], besides the hand's spring and damper."""
+    """Advance coordinate `i` by one substep under a constant `force` [N] and the hand's spring and damper."""
     x, v = s.handle[i], s.handle_velocity[i]
     s.handle[i] = s.transition[0, 0] * x + s.transition[0, 1] * v + s.response[0] * force
     s.handle_velocity[i] = s.transition[1, 0] * x + s.transition[1, 1] * v + s.response[1] * force
@@ -70,7 +71,7 @@ def move_mass(s: Any, i: int, force: float) -> None:
 
 @kernel
 def _sample(s: Any, drive: NDArray[np.float64], tick: int) -> None:
-    """Measure: position and velocity of a joystick, the hand's force on an arm."""
+    """Sample the position and velocity of a joystick, or the hand's force on an arm."""
     if s.admittance == 0:
         s.position[0] = quantise(s.handle[0], s.resolution)
         s.position[1] = quantise(s.handle[1], s.resolution)
@@ -85,7 +86,10 @@ def _sample(s: Any, drive: NDArray[np.float64], tick: int) -> None:
 
 @kernel
 def _joystick(s: Any, force_x: float, force_y: float, drive: NDArray[np.float64], tick: int, row: Any) -> bool:
-    """Command a force [N], which acts half a period late, and move on to the next sample; tell if all is finite."""
+    """Apply a force command [N] and advance to the next sample.
+
+    Return True if all values are finite. The command takes effect half a period late.
+    """
     if not math.isfinite(force_x + force_y):
         return False
     row.force[0], row.force[1], _ = limit_norm(force_x, force_y, s.max_force)
@@ -101,10 +105,10 @@ def _joystick(s: Any, force_x: float, force_y: float, drive: NDArray[np.float64]
 
 @kernel
 def _arm(s: Any, velocity: Any, friction: Any, drive: NDArray[np.float64], tick: int, row: Any) -> bool:
-    """Move the reference on with `velocity` [m/s] and let the servo follow it; tell if all is finite.
+    """Advance the reference with `velocity` [m/s] and the servo.
 
-    The reference goes from its last value to the new one, evenly, during the period after the tick. The servo works in
-    every substep with the position of the encoder and the true velocity.
+    Return True if all values are finite. The reference moves linearly to its new value during the period after the
+    tick. In every substep, the servo uses the encoder position and the true velocity.
     """
     if not math.isfinite(velocity[0] + velocity[1]):
         return False
@@ -121,23 +125,23 @@ def _arm(s: Any, velocity: Any, friction: Any, drive: NDArray[np.float64], tick:
 
 @kernel
 def run_element(elements: Rows, plants: Rows, drive: NDArray[np.float64], rows: Rows) -> int:
-    """Run the element in ``elements[0]`` on ``plants[0]``; return how many ticks had finite numbers.
+    """Run the element in ``elements[0]`` on ``plants[0]``.
 
     Parameters
     ----------
     elements : (1,) structured array
         Record of the element.
     plants : (1,) array of dtype `PLANT`
-        The plant at rest.
+        Plant at rest.
     drive : (n * substeps, 2) array
-        What the hand would exert on a handle at rest in the origin, in the middle of each substep [N].
+        Force of the hand on a handle at rest at the origin, in the middle of each substep [N].
     rows : (n,) array of dtype `ROW`
-        Filled in.
+        Output rows.
 
     Returns
     -------
     int
-        Number of ticks done; fewer than n if something was not finite.
+        Number of completed ticks; fewer than n if a value was not finite.
     """
     e, s = elements[0], plants[0]
     for tick in range(len(rows)):
@@ -155,11 +159,11 @@ def run_element(elements: Rows, plants: Rows, drive: NDArray[np.float64], rows: 
 
 @kernel
 def sample_joystick(plants: Rows, tick: int) -> None:
-    """Measure position and velocity; for renderers in Python."""
+    """Sample position and velocity, for renderers in Python."""
     _sample(plants[0], np.empty((0, 2)), tick)
 
 
 @kernel
 def command_joystick(plants: Rows, x: float, y: float, drive: NDArray[np.float64], tick: int, rows: Rows) -> bool:
-    """Command the force (x, y) [N] and move on to the next sample; for renderers in Python."""
+    """Apply the force (x, y) [N] and advance to the next sample, for renderers in Python."""
     return bool(_joystick(plants[0], x, y, drive, tick, rows[tick]))

@@ -1,4 +1,4 @@
-"""The columns of the result, and the limits that a good rendering of friction keeps."""
+"""Metrics of the result, and their limits for a good rendering of friction."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from dataclasses import dataclass
 from typing import Any
 
 Row = dict[str, Any]
-"""One renderer in one cell, with the keys of the JSON output; a metric is None if it has no finite value."""
+"""Result of one renderer in one cell, with the keys of the JSON output. A metric without a finite value is None."""
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A column.
+    """Metric, a column of the result.
 
     Attributes
     ----------
     key : str
-        Its key in a row.
+        Key in a row.
     title : str
-        What it is, for people.
+        Title.
     unit : str
-        In which people read it.
+        Display unit.
     scale : float
-        What the value in a row is multiplied with for that unit.
+        Factor from the value in a row to the display unit.
     limit : float
-        Largest magnitude that passes, in the unit of the row; infinite if the column is shown and not judged.
+        Maximum magnitude, in the unit of the row; infinite for a metric without limit.
     """
 
     key: str
@@ -37,16 +37,16 @@ class Metric:
 
     @property
     def is_judged(self) -> bool:
-        """Whether there is a limit."""
+        """Whether the metric has a limit."""
         return math.isfinite(self.limit)
 
     @property
     def limit_shown(self) -> str:
-        """The limit as people read it."""
+        """Formatted limit."""
         return f"<= {self.shown(self.limit)}" if self.is_judged else "none"
 
     def shown(self, value: float | None) -> str:
-        """Return `value`, in the unit of a row, as people read it."""
+        """Format `value`, given in the unit of a row, in the display unit."""
         if value is None:
             return "none"
         scaled = value * self.scale
@@ -55,7 +55,10 @@ class Metric:
         return f"{scaled:.1e}" if abs(scaled) >= 99999.5 else f"{scaled:.{_decimals(scaled)}f}"
 
     def excess(self, row: Mapping[str, Any]) -> float:
-        """Return the magnitude in `row` relative to the limit; infinite if a value that is judged is missing."""
+        """Return the magnitude in `row` relative to the limit.
+
+        The result is infinite if the value of a limited metric is missing.
+        """
         if not self.is_judged:
             return 0.0
         value = row[self.key]
@@ -63,7 +66,7 @@ class Metric:
 
 
 def _decimals(value: float) -> int:
-    """Return how many decimals show three digits, three decimals at most."""
+    """Return the number of decimals that shows three digits, at most three."""
     size = abs(value)
     return 3 if size < 1.0 else 2 if size < 10.0 else 1 if size < 100.0 else 0
 
@@ -82,12 +85,12 @@ METRICS: tuple[Metric, ...] = (
 
 
 def passes(row: Mapping[str, Any]) -> bool:
-    """Tell whether every metric of `row` is within its limit."""
+    """Return True if every metric of `row` is within its limit."""
     return all(metric.excess(row) <= 1.0 for metric in METRICS)
 
 
 def worst(metric: Metric, rows: Iterable[Mapping[str, Any]]) -> float | None:
-    """Return the value of `metric` that is farthest beyond its limit in `rows`."""
+    """Return the value of `metric` that exceeds its limit most in `rows`."""
     if metric.is_judged:
         value: float | None = max(rows, key=metric.excess)[metric.key]
         return value

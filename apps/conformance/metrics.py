@@ -1,4 +1,7 @@
-"""From the ticks of a motion to the numbers of the suite. All take rows of dtype `apps.conformance.kernels.ROW`."""
+"""Metrics computed from the ticks of a motion.
+
+All take rows of dtype `apps.conformance.kernels.ROW`.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,13 @@ from haptics.records import Rows
 Array = NDArray[np.float64]
 
 SLIP_DISTANCE = 2e-3
-"""Who has moved that far has let go [m]: three times what a coupling of 6000 N/m stretches under 4 N."""
+"""Displacement that counts as break-away [m]: three times the elongation of a coupling of 6000 N/m under 4 N."""
 
 AVERAGING = 0.02
-"""The force at break-away is a mean over this time [s], so that a chattering force counts as what it is on average."""
+"""Averaging time of the break-away force [s], so that a chattering force counts with its mean."""
 
 LOWEST_BUZZ = 10.0
-"""The force is a buzz above this frequency [Hz]."""
+"""Lower cutoff frequency of the buzz [Hz]."""
 
 
 def _norms(vectors: Array) -> Array:
@@ -28,7 +31,7 @@ def _norms(vectors: Array) -> Array:
 
 
 def hold_drift(rows: Rows, rate: float) -> float:
-    """Return the speed [m/s] of the straight line that fits the position best."""
+    """Return the speed [m/s] of the linear fit to the position."""
     t = np.arange(len(rows)) / rate
     t -= t.mean()
     position = rows["position"] - rows["position"].mean(axis=0)
@@ -37,16 +40,16 @@ def hold_drift(rows: Rows, rate: float) -> float:
 
 
 def net_drift(before: Rows, after: Rows) -> float:
-    """Return the distance [m] between the mean positions of two equal pieces of a periodic motion."""
+    """Return the distance [m] between the mean positions in two equal sections of a periodic motion."""
     way = after["position"].mean(axis=0) - before["position"].mean(axis=0)
     return float(np.hypot(*way))
 
 
 def breakaway_force(rows: Rows, rate: float) -> float:
-    """Return the largest force [N] with which a growing push was met before the position had moved `SLIP_DISTANCE`.
+    """Return the maximum force [N] against a growing push, up to a motion of `SLIP_DISTANCE`.
 
-    The force is the component against the push, as a mean over `AVERAGING`. A law that creeps is thus charged with the
-    force at which its creep has covered that distance.
+    The force is the component against the push, averaged over `AVERAGING`. For a law that creeps, the result is the
+    force at which the creep has covered this distance.
     """
     moved = np.flatnonzero(_norms(rows["position"] - rows["position"][0]) > SLIP_DISTANCE)
     end = moved[0] + 1 if len(moved) else len(rows)
@@ -62,7 +65,7 @@ def opposing(rows: Rows, direction: float) -> Array:
 
 
 def direction_error_p95(rows: Rows) -> float:
-    """Return the angle [deg] between motion and opposite of the force that 95 % of the ticks do not exceed.
+    """Return the 95th percentile of the angle [deg] between the motion and the opposite of the force.
 
     A tick without force counts as 90 degrees.
     """
@@ -73,15 +76,18 @@ def direction_error_p95(rows: Rows) -> float:
 
 
 def buzz(rows: Rows, rate: float) -> float:
-    """Return the rms of the force on the hand above `LOWEST_BUZZ` (chatter, limit cycles), both components [N]."""
+    """Return the rms of the force on the hand above `LOWEST_BUZZ`, both components [N].
+
+    It contains chatter and limit cycles.
+    """
     return _above(rows["felt"] - rows["felt"].mean(axis=0), rate)
 
 
 def sliding_buzz(rows: Rows, rate: float) -> float:
-    """Return the same while the handle slides [N].
+    """Return the buzz while the handle slides [N].
 
-    The force of a motion that still settles ends elsewhere than it began; faded in and out by a Hann window, it does
-    not leak into the buzz.
+    The force of a motion that still settles has different values at both ends. A Hann window prevents leakage of this
+    difference into the buzz.
     """
     window = np.hanning(len(rows) + 2)[1:-1]
     faded = (rows["felt"] - rows["felt"].mean(axis=0)) * window[:, None]
@@ -89,7 +95,7 @@ def sliding_buzz(rows: Rows, rate: float) -> float:
 
 
 def _above(force: Array, rate: float) -> float:
-    """Return the root mean square of a force (n, 2) above `LOWEST_BUZZ`."""
+    """Return the rms of a force (n, 2) above `LOWEST_BUZZ`."""
     spectrum = np.fft.rfft(force, axis=0)
     spectrum[np.fft.rfftfreq(len(force), 1.0 / rate) <= LOWEST_BUZZ] = 0.0
     high = np.fft.irfft(spectrum, len(force), axis=0)
@@ -97,22 +103,22 @@ def _above(force: Array, rate: float) -> float:
 
 
 def relative(force: float) -> float:
-    """Return the error of `force` [N] relative to the friction that was asked for."""
+    """Return the relative error of `force` [N] with respect to the nominal friction."""
     return force / FRICTION - 1.0
 
 
 def worst(numbers: Iterable[float]) -> float:
-    """Return the one that is farthest from zero, with its sign."""
+    """Return the number with the largest magnitude, with its sign."""
     return max(numbers, key=abs)
 
 
 def spread(means: Sequence[float]) -> float | None:
-    """Return the largest difference of `means` relative to their mean; None if that is no friction."""
+    """Return the range of `means` relative to their mean; None if the mean is not positive."""
     mean = sum(means) / len(means)
     return (max(means) - min(means)) / mean if mean > 0.0 else None
 
 
 def largest(numbers: Sequence[float | None]) -> float | None:
-    """Return the largest of `numbers`; None if one of them is missing."""
+    """Return the largest of `numbers`; None if any is missing."""
     present = [number for number in numbers if number is not None]
     return max(present) if len(present) == len(numbers) else None

@@ -1,7 +1,7 @@
-"""What the hand does: pushes, or moves as prescribed; every motion is one array of forces that drives the plant.
+"""Motions of the hand, pushes and prescribed paths, converted to forces that drive the plant.
 
-A hand that pushes is a force and a damper: ``h = p(t) - b_h x'``. A hand that follows a path ``x*`` is a spring and
-damper besides, and expects a friction of F: ``h = k_h (x* - x) + b_h (x*' - x') + F x*'/|x*'|``.
+A hand that pushes is a force and a damper: ``h = p(t) - b_h x'``. A hand that follows a path ``x*`` is also a spring,
+and anticipates a friction of F: ``h = k_h (x* - x) + b_h (x*' - x') + F x*'/|x*'|``.
 """
 
 from __future__ import annotations
@@ -18,65 +18,65 @@ from apps.conformance.cells import FRICTION, Grip
 Array = NDArray[np.float64]
 
 PUSH_DIRECTION = np.array((0.8, 0.6))
-"""Direction of every push: neither along an axis nor along a diagonal."""
+"""Direction of every push, neither along an axis nor along a diagonal."""
 
 SETTLING = 1.0
-"""A push is there, and has settled, after this time [s]."""
+"""Time after which a push has been applied and has settled [s]."""
 
 HOLD_FORCE, HOLD_DURATION = 0.5 * FRICTION, 8.0
-"""Constant push [N] and how long it is watched [s]."""
+"""Constant push [N] and its observation time [s]."""
 
 FLUCTUATION_FORCE, FLUCTUATION_FREQUENCY, FLUCTUATION_DURATION = 0.4 * FRICTION, 3.0, 9.0
-"""Amplitude [N] and frequency [Hz] of what is added to the constant push, and how long it is watched [s]."""
+"""Amplitude [N] and frequency [Hz] of the fluctuation added to the constant push, and its observation time [s]."""
 
 RAMP_RATE, RAMP_DURATION = 0.125 * FRICTION, 12.0
-"""How fast [N/s] and how long [s] the push grows: to 1.5 F."""
+"""Rate [N/s] and duration [s] of the growing push, which reaches 1.5 F."""
 
 SLIDING_SPEEDS = (0.02, 0.2)
 """Speeds of steady sliding [m/s]."""
 
 DIRECTIONS = tuple(math.radians(40.0 * k) for k in range(9))
-"""Directions of steady sliding [rad]: folded into one quadrant they are 0, 10, ... 80 degrees."""
+"""Directions of steady sliding [rad]. Folded into one quadrant they are 0, 10, ... 80 degrees."""
 
 SLIDING_SETTLING, SLIDING_DURATION = 2.0, 1.0
-"""Steady sliding is watched after the first, for the second [s]."""
+"""Settling time and observation time of steady sliding [s]."""
 
 CIRCLE_RADIUS, CIRCLE_SPEED = 0.1, 0.1
-"""The circle [m], [m/s]: so wide that the elastic lag of an exact element, asin(F/(K R)), is 0.4 degrees."""
+"""Radius and speed of the circle [m], [m/s]. The elastic lag of an exact element, asin(F/(K R)), is 0.4 degrees."""
 
 CIRCLE_SETTLING = 2.0
-"""The circle is watched after this time [s], for one turn."""
+"""Settling time of the circle [s], which is then observed for one turn."""
 
 _START = 0.5
 _PUSH_START = 0.2
 
 
 def _rise(t: Array, duration: float) -> Array:
-    """Go from 0 to 1 in `duration` with continuous acceleration."""
+    """Return a smooth step from 0 to 1 within `duration`, with continuous acceleration."""
     u = np.clip(t / duration, 0.0, 1.0)
     return np.asarray(u**3 * (10.0 - 15.0 * u + 6.0 * u**2))
 
 
 def _way(t: Array, duration: float) -> Array:
-    """Integral of `_rise` over time [s]."""
+    """Return the integral of `_rise` over time [s]."""
     u = np.clip(t / duration, 0.0, 1.0)
     return np.asarray(duration * u**4 * (2.5 - 3.0 * u + u**2) + np.maximum(t - duration, 0.0))
 
 
 @dataclass(frozen=True)
 class Motion:
-    """Something the hand does.
+    """Motion of the hand.
 
     Attributes
     ----------
     name : str
-        Its name.
+        Name.
     settling, duration : float
-        The metrics watch it for `duration` after `settling` [s].
+        Settling time and observation time [s].
     shape : callable
         ``shape(t)`` with ``t`` (n,) [s]: a push, (n, 2) [N], or a path as position and velocity, (n, 2) [m] and [m/s].
     prescribed : bool
-        Whether it is a path.
+        True for a path.
     """
 
     name: str
@@ -90,11 +90,11 @@ class Motion:
         return math.ceil((self.settling + self.duration) * rate - 1e-9)
 
     def stiffness(self, grip: Grip) -> float:
-        """Return the stiffness of the hand [N/m]: nothing while it only pushes."""
+        """Return the stiffness of the hand [N/m]; zero for pushes."""
         return grip.stiffness if self.prescribed else 0.0
 
     def drive(self, times: Array, grip: Grip) -> Array:
-        """Return what the hand would exert on a handle at rest in the origin at `times`, (n, 2) [N]."""
+        """Return the force of the hand on a handle at rest at the origin at `times`, (n, 2) [N]."""
         shape = self.shape(times)
         if not isinstance(shape, tuple):
             return shape

@@ -1,7 +1,7 @@
-"""Friction as others render it, in a few lines each, with the force and stiffness of the suite.
+"""Re-implementations of published friction renderers, with the force and stiffness of the suite.
 
-These are our own re-implementations from formulas that their authors published. They show what a formula does on the
-plant of this suite; they are not the products, which run on other hardware, in other loops and with other settings.
+They are implemented from formulas published by their authors and show the behaviour of a formula on the plant of this
+suite. They are not the products, which run on other hardware, in other loops and with other settings.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from apps.conformance.cells import FRICTION, STIFFNESS
 
 Pair = tuple[float, float]
 Formula = Callable[[Any, Any], Pair]
-"""``formula(position, velocity) -> force`` on the handle; all pairs."""
+"""``formula(position, velocity) -> force`` on the handle; all are pairs."""
 
 REGULARISATION = 0.01
-"""Width of the ramp around zero speed [m/s] of the regularised sign."""
+"""Half width of the ramp of the regularised sign around zero speed [m/s]."""
 
 RAMP_SPEED = 0.25
-"""Where the ramp of OpenFFBoard ends [m/s]: a quarter of a full-scale speed of 1 m/s."""
+"""Speed at the end of OpenFFBoard's ramp [m/s]: a quarter of a full-scale speed of 1 m/s."""
 
 RAMP_FILTER_FREQUENCY, RAMP_FILTER_QUALITY = 50.0, 0.2
-"""Its low-pass for friction [Hz]."""
+"""Frequency [Hz] and quality factor of OpenFFBoard's low-pass filter for friction."""
 
 
 def sign(period: float) -> Formula:
-    """Return Coulomb's law taken literally: -F v/|v|, and no force at rest."""
+    """Return Coulomb's law as a sign function: -F v/|v|, zero at rest."""
 
     def formula(_: Any, velocity: Any) -> Pair:
         speed = math.hypot(velocity[0], velocity[1])
@@ -38,7 +38,7 @@ def sign(period: float) -> Formula:
 
 
 def regularised_sign(period: float) -> Formula:
-    """Return the sign with a linear ramp: viscous up to `REGULARISATION`, as games and physics engines have it."""
+    """Return the sign with a linear ramp up to `REGULARISATION`, as in games and physics engines."""
 
     def formula(_: Any, velocity: Any) -> Pair:
         gain = -FRICTION / max(math.hypot(velocity[0], velocity[1]), REGULARISATION)
@@ -50,7 +50,7 @@ def regularised_sign(period: float) -> Formula:
 def chai3d_stick_slip(period: float) -> Formula:
     """Return the effect ``cEffectStickSlip`` of CHAI3D 3.3: a spring to an anchor that jumps to the tool.
 
-    Where the spring would exceed the largest force, the anchor jumps and the force of that tick is zero.
+    When the spring would exceed the maximum force, the anchor jumps to the tool and the force of that tick is zero.
     """
     anchor: list[float] = []
 
@@ -67,9 +67,9 @@ def chai3d_stick_slip(period: float) -> Formula:
 
 
 def proxy(period: float) -> Formula:
-    """Return the friction of a proxy (Ruspini et al. 1997; CHAI3D, HAPI): a spring to a point dragged along, undamped.
+    """Return proxy friction (Ruspini et al. 1997; CHAI3D, HAPI): an undamped spring to a dragged point.
 
-    With equal static and kinetic friction. It is model C with a damping of zero.
+    Static and kinetic friction are equal. The formula is model C with zero damping.
     """
     anchor: list[float] = []
 
@@ -87,7 +87,7 @@ def proxy(period: float) -> Formula:
 
 
 def _low_pass(frequency: float, quality: float, period: float) -> Callable[[float], float]:
-    """Return a second-order low-pass made by the bilinear transform."""
+    """Return a second-order low-pass filter, discretized by the bilinear transform."""
     k = math.tan(math.pi * frequency * period)
     norm = 1.0 + k / quality + k * k
     gain, b1, b2 = k * k / norm, 2.0 * (k * k - 1.0) / norm, (1.0 - k / quality + k * k) / norm
@@ -103,7 +103,10 @@ def _low_pass(frequency: float, quality: float, period: float) -> Callable[[floa
 
 
 def openffboard_ramp(period: float) -> Formula:
-    """Return the friction effect of OpenFFBoard: half a sine wave up to `RAMP_SPEED`, per axis, with a low-pass."""
+    """Return the friction effect of OpenFFBoard.
+
+    It is half a sine wave up to `RAMP_SPEED`, per axis, with a low-pass filter.
+    """
     filters = [_low_pass(RAMP_FILTER_FREQUENCY, RAMP_FILTER_QUALITY, period) for _ in range(2)]
 
     def formula(_: Any, velocity: Any) -> Pair:
@@ -123,4 +126,4 @@ PEERS: dict[str, Callable[[float], Formula]] = {
     "peer-proxy": proxy,
     "peer-openffboard-ramp": openffboard_ramp,
 }
-"""Renderers of others by the names used in the results."""
+"""Re-implemented renderers by their names in the results."""

@@ -1,4 +1,4 @@
-"""The leaderboard as a picture: a table of all metrics, coloured by how far they exceed their limits, and traces."""
+"""Picture of the results: a table of all metrics, coloured by their excess, and traces."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ _CLASSES = (
     (100.0, "#EFB13A", _INK, "up to 100 times"),
     (float("inf"), "#C24E00", "white", "more"),
 )
-"""Okabe-Ito hues: blue, yellow, orange, vermilion, told apart by colour-blind people."""
+"""Okabe-Ito colours: blue, yellow, orange, vermilion, distinguishable by colour-blind readers."""
 
 _SHOWN = "#EEEEEE"
-"""Behind values that are shown and not judged."""
+"""Background of values without a limit."""
 
 _LINES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#222222")
 _CHARACTER = 0.092
 """Width of a character of a name in the picture [inch]."""
 
 _ROW, _HEADS, _LEGEND, _TRACES, _FOOT = 0.36, 1.85, 1.2, 3.0, 0.65
-"""Heights in the picture [inch]: a row, everything above the rows, legend with a title, traces, their axis."""
+"""Heights in the picture [inch]: a row, everything above the rows, legend with a title, traces, and their axis."""
 
 _SMALLEST = 1.0
 
 
 def draw(rows: Sequence[Row], subjects: Sequence[Subject], folder: Path, raw: Sequence[Row] = ()) -> str:
-    """Draw the leaderboard of `rows` and traces of some of `subjects` into `folder`; return the picture's path.
+    """Draw the table of `rows` and traces of several `subjects`; return the path of the picture.
 
-    The reference cell, the same with the plain difference of positions for a velocity (`raw`), and the worst of all
-    cells stand beside each other, as far as they are there.
+    The panels show the reference cell, the same cell with the difference of positions as the velocity (`raw`), and the
+    worst value over all cells, as far as available.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -81,7 +81,7 @@ def _words() -> str:
 
 
 def _class(metric: Metric, value: float | None) -> tuple[str, str]:
-    """Return the colours of the cell and of its text."""
+    """Return the colours of a table cell and its text."""
     if not metric.is_judged:
         return _SHOWN, _INK
     excess = metric.excess({metric.key: value})
@@ -89,11 +89,11 @@ def _class(metric: Metric, value: float | None) -> tuple[str, str]:
 
 
 Values = list[dict[str, float | None] | None]
-"""For every renderer its values by the keys of the metrics; None where it has none."""
+"""Values of every renderer by metric key; None if missing."""
 
 
 def _panels(table: Sequence[tuple[str, list[Row]]], raw: Sequence[Row]) -> list[tuple[str, Values]]:
-    """Return title and values of every part of the table."""
+    """Return title and values of each panel of the table."""
 
     def values(row: Row | None) -> dict[str, float | None] | None:
         return None if row is None else {metric.key: row[metric.key] for metric in METRICS}
@@ -145,7 +145,7 @@ def _legend(axes: Axes) -> None:
 
 
 def _traces(axes: Axes, table: Sequence[tuple[str, list[Row]]], subjects: Sequence[Subject]) -> None:
-    """Draw how far the fluctuating load carries some of the subjects, from the best to the worst."""
+    """Plot the displacement under the fluctuating load for several subjects, from the best to the worst."""
     ends = []
     for colour, subject in zip(_LINES, _spread(table, subjects), strict=False):
         rows = subject.run(REFERENCE, motions.FLUCTUATION)
@@ -175,7 +175,7 @@ def _traces(axes: Axes, table: Sequence[tuple[str, list[Row]]], subjects: Sequen
 
 
 def _way(position: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the way since the settling as the mean over one cycle before each tick, (n,) [um]."""
+    """Return the displacement since the settling, averaged over the cycle before each tick, (n,) [um]."""
     cycle = round(REFERENCE.rate / motions.FLUCTUATION_FREQUENCY)
     total = np.cumsum(np.vstack((np.zeros((cycle, 2)), position)), axis=0)
     mean = (total[cycle:] - total[:-cycle]) / cycle
@@ -184,7 +184,7 @@ def _way(position: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _spread(table: Sequence[tuple[str, list[Row]]], subjects: Sequence[Subject]) -> list[Subject]:
-    """Return as many subjects as there are colours: models C and LuGre if they are there, others evenly chosen."""
+    """Return as many subjects as there are colours: models C and LuGre if available, others evenly spaced."""
     named = {subject.name: subject for subject in subjects}
     order = [name for name, _ in table]
     wanted = [name for name in ("C", "lugre") if name in order]
@@ -196,7 +196,7 @@ def _spread(table: Sequence[tuple[str, list[Row]]], subjects: Sequence[Subject])
 
 
 def _labels(axes: Axes, ends: list[tuple[float, str, str]]) -> None:
-    """Write the names at the ends of the lines, so far apart that they can be read."""
+    """Write the names at the ends of the lines, with a minimum distance."""
     low, high = np.log10(axes.get_ylim())
     least, below = 0.075, -np.inf
     for end, name, colour in sorted(ends):

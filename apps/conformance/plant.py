@@ -1,4 +1,4 @@
-"""The plant as a record, and runs on it: compiled for elements, tick by tick for renderers written in Python."""
+"""Plant record, and its simulation: compiled for elements, tick by tick for Python renderers."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from haptics.records import Rows
 Array = NDArray[np.float64]
 
 Renderer = Callable[[Array, Array], ArrayLike]
-"""``renderer(position, velocity) -> force``: each (2,), in m, m/s and N; the force is the one on the handle."""
+"""``renderer(position, velocity) -> force``: each (2,), in m, m/s and N; the force acts on the handle."""
 
 _SEED = 1
 
 
 def substeps(rate: float) -> int:
-    """Return the number of substeps in a period at `rate` [Hz]: even, and each at most `LONGEST_SUBSTEP` long."""
+    """Return the number of substeps in a period at `rate` [Hz]: even, each at most `LONGEST_SUBSTEP` long."""
     return 2 * math.ceil(0.5 / (rate * cells.LONGEST_SUBSTEP) - 1e-9)
 
 
 def transition(mass: float, stiffness: float, damping: float, step: float) -> tuple[Array, Array]:
-    """Return how a mass on a spring and damper goes through `step` under a constant force.
+    """Return the transition of a mass on a spring and damper during `step` under a constant force.
 
     Parameters
     ----------
@@ -44,8 +44,8 @@ def transition(mass: float, stiffness: float, damping: float, step: float) -> tu
     Returns
     -------
     (2, 2) array, (2,) array
-        What the old position and velocity, and what the force, contribute to the new position and velocity: the first
-        two rows of the exponential of ``step [[0, 1, 0], [-K/m, -b/m, 1/m], [0, 0, 0]]``, summed from its series.
+        Contributions of the old position and velocity, and of the force, to the new position and velocity. They are the
+        first two rows of the exponential of ``step [[0, 1, 0], [-K/m, -b/m, 1/m], [0, 0, 0]]``, summed from its series.
     """
     generator = step * np.array(((0.0, 1.0, 0.0), (-stiffness / mass, -damping / mass, 1.0 / mass), (0.0, 0.0, 0.0)))
     total, term = np.eye(3), np.eye(3)
@@ -56,7 +56,7 @@ def transition(mass: float, stiffness: float, damping: float, step: float) -> tu
 
 
 def new_plant(cell: Cell, causality: Causality, motion: Motion) -> Rows:
-    """Return the plant of `cell` at rest in the origin as a (1,) record: a joystick or an arm."""
+    """Return the plant of `cell` at rest at the origin as a (1,) record: a joystick or an arm."""
     record = np.zeros(1, PLANT)
     count, stiffness = substeps(cell.rate), motion.stiffness(cell.grip)
     record["period"], record["substeps"], record["resolution"] = 1.0 / cell.rate, count, cell.quantisation
@@ -79,14 +79,17 @@ def new_plant(cell: Cell, causality: Causality, motion: Motion) -> Rows:
 
 @lru_cache(maxsize=32)
 def drive_of(motion: Motion, grip: Grip, rate: float) -> Array:
-    """Return the hand's part of the force in every substep of `motion`, (n, 2) [N]."""
+    """Return the force of the hand in every substep of `motion`, (n, 2) [N], cached."""
     count = substeps(rate)
     times: Array = (np.arange(motion.ticks(rate) * count, dtype=np.float64) + 0.5) / (rate * count)
     return motion.drive(times, grip)
 
 
 def run_compiled(element: Element, cell: Cell, motion: Motion) -> Rows | None:
-    """Run `element`, which has the period of `cell`, through `motion`; None if a number was not finite."""
+    """Run `element`, which has the period of `cell`, through `motion`.
+
+    Return None if a value was not finite.
+    """
     drive = drive_of(motion, cell.grip, cell.rate)
     rows = np.zeros(motion.ticks(cell.rate), ROW)
     done = run_element(element.copy_record(), new_plant(cell, element.causality, motion), drive, rows)
@@ -94,12 +97,14 @@ def run_compiled(element: Element, cell: Cell, motion: Motion) -> Rows | None:
 
 
 def run_python(renderer: Renderer, cell: Cell, motion: Motion) -> Rows | None:
-    """Run a `renderer` written in Python on the joystick through `motion`; None if a number was not finite.
+    """Run a `renderer` written in Python on the joystick.
+
+    Return None if a value was not finite.
 
     Raises
     ------
     ConfigurationError
-        If the renderer returns something else than two numbers.
+        If the renderer does not return two numbers.
     """
     drive = drive_of(motion, cell.grip, cell.rate)
     rows = np.zeros(motion.ticks(cell.rate), ROW)

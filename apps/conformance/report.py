@@ -1,4 +1,4 @@
-"""The result in words and in files."""
+"""Result of the suite as text, JSON and CSV."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _KEYS = ("element", "grip", "quantisation_um", "rate_hz", "velocity", "causality
 
 
 def by_element(rows: Iterable[Row]) -> dict[str, list[Row]]:
-    """Return the rows of each renderer, in the order of their first rows."""
+    """Group the rows by renderer, in the order of their first rows."""
     table: dict[str, list[Row]] = {}
     for row in rows:
         table.setdefault(row["element"], []).append(row)
@@ -24,13 +24,13 @@ def by_element(rows: Iterable[Row]) -> dict[str, list[Row]]:
 
 
 def reference_row(rows: Sequence[Row]) -> Row | None:
-    """Return the row in which the limits apply, if it is among `rows` of one renderer."""
+    """Return the row of the reference cell among the `rows` of one renderer; None if missing."""
     wanted = (REFERENCE.grip.name, REFERENCE.quantisation_um, REFERENCE.rate)
     return next((row for row in rows if (row["grip"], row["quantisation_um"], row["rate_hz"]) == wanted), None)
 
 
 def ranked(rows: Iterable[Row]) -> list[tuple[str, list[Row]]]:
-    """Return the renderers with their rows, the best first: fewest limits exceeded, then least far, in all cells."""
+    """Return the renderers with their rows, best first: by exceeded limits, then by the excess."""
 
     def badness(own: list[Row]) -> tuple[int, float]:
         excesses = [metric.excess(row) for row in own for metric in METRICS]
@@ -40,9 +40,11 @@ def ranked(rows: Iterable[Row]) -> list[tuple[str, list[Row]]]:
 
 
 def verdicts(rows: Iterable[Row], raw: Iterable[Row] = ()) -> dict[str, dict[str, Any]]:
-    """Return for each renderer whether it passes in the reference cell, and in how many cells it would.
+    """Return the verdict of each renderer, and its number of cells within the limits.
 
-    ``raw`` is whether it would pass there with the plain difference of positions; None if that is not among `raw`.
+    The verdict applies to the reference cell.
+
+    ``raw`` is the verdict with the difference of positions as the velocity; None if it is not in `raw`.
     """
     table = {}
     plain = {row["element"]: row for row in raw}
@@ -63,7 +65,7 @@ def _verdict(row: Row | None) -> dict[str, Any]:
 
 
 def result(rows: list[Row], raw: Sequence[Row] = ()) -> dict[str, Any]:
-    """Return what ``--json`` prints."""
+    """Return the content of the ``--json`` output."""
     return {
         "rows": rows,
         "raw_rows": list(raw),
@@ -78,7 +80,7 @@ def result(rows: list[Row], raw: Sequence[Row] = ()) -> dict[str, Any]:
 
 
 def describe(rows: list[Row], raw: Sequence[Row] = ()) -> str:
-    """Return the table for people, the best first, up to three lines for each renderer; a star is beyond the limit."""
+    """Format the table, best first, with up to three lines per renderer and a star beyond a limit."""
     words = [metric.title.rpartition(" ") for metric in METRICS]
     heads = [
         ("", "", *(first for first, _, _ in words), ""),
@@ -97,7 +99,7 @@ def describe(rows: list[Row], raw: Sequence[Row] = ()) -> str:
 
 
 def _lines(element: str, own: list[Row], plain: Row | None) -> list[tuple[str, ...]]:
-    """Return the lines of one renderer: reference cell, raw, and the worst of all cells if there are more."""
+    """Return the lines of one renderer: reference cell, raw, and the worst value if there are more cells."""
     reference = reference_row(own)
     lines = []
     for cell, row in (("reference", reference), ("raw", plain)):
@@ -129,7 +131,7 @@ def _aligned(table: Sequence[Sequence[str]]) -> list[str]:
 def write(rows: list[Row], folder: Path, raw: Sequence[Row] = ()) -> dict[str, str]:
     """Write ``conformance.json`` and ``conformance.csv`` into `folder` and return their paths.
 
-    In the CSV the rows of `raw` come last; their column ``velocity`` tells them apart.
+    In the CSV file, the rows of `raw` follow the others and differ in their column ``velocity``.
     """
     as_json, as_csv = folder / "conformance.json", folder / "conformance.csv"
     as_json.write_text(json.dumps(result(rows, raw), indent=1, allow_nan=False) + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Who is judged: every element of the project, published renderers of others, and what a person brings along."""
+"""Subjects of the suite: the elements of the project, published renderers, and renderers of the user."""
 
 from __future__ import annotations
 
@@ -22,39 +22,42 @@ from haptics.records import Rows
 from haptics.settings import unknown
 
 MakeRenderer = Callable[[float], Renderer]
-"""``make_renderer(period) -> renderer``: a fresh one, at rest, for ticks `period` [s] apart."""
+"""``make_renderer(period) -> renderer``: returns a new renderer at rest for a tick period of `period` [s]."""
 
 _OWN = {"B": {"mass": 0.1}}
-"""Parameters of a model that differ from those of the others: B renders a light mass, as in the sessions."""
+"""Model-specific parameters. Model B renders a light mass, as in the sessions."""
 
 
 class Subject(Protocol):
-    """What can be judged."""
+    """Renderer that can be judged."""
 
     @property
     def name(self) -> str:
-        """Its name in the results."""
+        """Name in the results."""
 
     @property
     def causality(self) -> Causality:
-        """On which of the two plants."""
+        """Causality, which selects the plant."""
 
     def run(self, cell: Cell, motion: Motion) -> Rows | None:
-        """Go through `motion` in `cell`, afresh; None if a number was not finite."""
+        """Run `motion` in `cell` with a new instance.
+
+        Return None if a value was not finite.
+        """
 
 
 @dataclass(frozen=True)
 class ElementSubject:
-    """An element of the project.
+    """Element of the project.
 
     Attributes
     ----------
     name : str
-        Its name in the results.
+        Name in the results.
     model : str
-        Its name in settings.
+        Model name in settings.
     causality : Causality
-        Which of its two forms, where it has two.
+        Causality, for models that have both forms.
     """
 
     name: str
@@ -62,25 +65,25 @@ class ElementSubject:
     causality: Causality
 
     def make(self, period: float) -> Element:
-        """Build it for ticks `period` [s] apart."""
+        """Create the element for a tick period of `period` [s]."""
         known = {"mass": MASS, "stiffness": STIFFNESS, "damping": DAMPING, **_OWN.get(self.model, {})}
         fields = {field.name for field in element_fields(MODELS[self.model][self.causality])}
         table = {name: value for name, value in known.items() if name in fields}
         return make_element(self.model, {"name": "coulomb", "force": FRICTION}, table, period, self.causality)
 
     def run(self, cell: Cell, motion: Motion) -> Rows | None:
-        """Go through `motion` in `cell` in one compiled call."""
+        """Run `motion` in `cell` in one compiled call."""
         return run_compiled(self.make(1.0 / cell.rate), cell, motion)
 
 
 @dataclass(frozen=True)
 class RendererSubject:
-    """A renderer written in Python.
+    """Renderer written in Python.
 
     Attributes
     ----------
     name : str
-        Its name in the results.
+        Name in the results.
     make : callable
         ``make(period)`` returns ``renderer(position, velocity) -> force``.
     """
@@ -90,12 +93,12 @@ class RendererSubject:
     causality: Causality = Causality.IMPEDANCE
 
     def run(self, cell: Cell, motion: Motion) -> Rows | None:
-        """Go through `motion` in `cell`, tick by tick.
+        """Run `motion` in `cell`, tick by tick.
 
         Raises
         ------
         ConfigurationError
-            If the renderer fails, saying where.
+            If the renderer raises an exception. The message contains its location.
         """
         try:
             return run_python(self.make(1.0 / cell.rate), cell, motion)
@@ -109,7 +112,7 @@ class RendererSubject:
 
 
 def elements() -> dict[str, list[Subject]]:
-    """Return every element by the name of its model; a model with two causalities is two subjects."""
+    """Return the elements by model name; a model with two causalities has two subjects."""
     table: dict[str, list[Subject]] = {}
     for model, forms in MODELS.items():
         for causality in forms:
@@ -119,17 +122,17 @@ def elements() -> dict[str, list[Subject]]:
 
 
 def peers() -> dict[str, list[Subject]]:
-    """Return the renderers of others by their names."""
+    """Return the re-implemented renderers by name."""
     return {name: [RendererSubject(name, make)] for name, make in PEERS.items()}
 
 
 def choose(names: Iterable[str], with_peers: bool = False) -> list[Subject]:
-    """Return the subjects called `names`, or all elements if there is no name; all peers too, if asked for.
+    """Return the subjects called `names`, or all elements if empty, and all peers if `with_peers`.
 
     Raises
     ------
     ConfigurationError
-        On an unknown name.
+        If a name is unknown.
     """
     own, others = elements(), peers()
     wanted = [*(list(names) or own), *(others if with_peers else ())]
@@ -144,12 +147,12 @@ def choose(names: Iterable[str], with_peers: bool = False) -> list[Subject]:
 
 
 def load_renderer(place: str) -> RendererSubject:
-    """Return the renderer at `place`, ``FILE.py:FUNCTION``.
+    """Load the renderer at `place`, ``FILE.py:FUNCTION``.
 
     Raises
     ------
     ConfigurationError
-        If there is none.
+        If the file or function does not exist, or the file fails to load.
     """
     file, colon, function = place.rpartition(":")
     path = Path(file)
@@ -159,7 +162,7 @@ def load_renderer(place: str) -> RendererSubject:
     if spec is None or spec.loader is None:
         raise ConfigurationError(f"--renderer {place}: {path} is not a Python file.")
     module: Any = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # where dataclasses look their module up
+    sys.modules[spec.name] = module  # dataclasses look up their module here
     try:
         spec.loader.exec_module(module)
     except Exception as error:

@@ -1,4 +1,4 @@
-"""The suite: every motion in every cell, and what is concluded from it."""
+"""The suite: run every motion in every cell and compute the metrics."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MICRO = 1e6
 
 
 def judge(subject: Subject, cell: Cell) -> Row:
-    """Put `subject` through every motion in `cell` and return its row."""
+    """Run all motions of `subject` in `cell` and return the result row."""
     row: Row = {
         "element": subject.name,
         "grip": cell.grip.name,
@@ -38,7 +38,7 @@ def judge(subject: Subject, cell: Cell) -> Row:
 
 
 def _watched(subject: Subject, cell: Cell, motion: Motion) -> Rows | None:
-    """Return the rows of `motion` after its settling."""
+    """Return the rows of `motion` after its settling time."""
     rows = subject.run(cell, motion)
     return None if rows is None else rows[round(motion.settling * cell.rate) :]
 
@@ -54,7 +54,7 @@ def _hold(subject: Subject, cell: Cell) -> Row:
 
 
 def _fluctuation(subject: Subject, cell: Cell) -> Row:
-    """Compare the last cycle before the watch with the last of all: nine seconds lie between them."""
+    """Compare the last cycle before the observation time with its last cycle, nine seconds later."""
     rows = subject.run(cell, motions.FLUCTUATION)
     if rows is None:
         return {"fluctuation_drift_um": None}
@@ -70,7 +70,10 @@ def _breakaway(subject: Subject, cell: Cell) -> Row:
 
 
 def _sliding(subject: Subject, cell: Cell) -> Row:
-    """Return the worst of all speeds and directions; the spread over the directions at the worse speed."""
+    """Return the worst values over all speeds and directions.
+
+    The anisotropy is the larger of both speeds.
+    """
     errors: list[float] = []
     stds: list[float] = []
     spreads = []
@@ -103,9 +106,9 @@ def _circle(subject: Subject, cell: Cell) -> Row:
 def judge_all(
     subjects: Sequence[Subject], cells: Sequence[Cell] = CELLS, progress: Callable[[int, int, str], None] | None = None
 ) -> list[Row]:
-    """Judge every one of `subjects` in every one of `cells`; ``progress(done, total, words)`` is called in between.
+    """Judge all `subjects` in all `cells`; call ``progress(done, total, words)`` before each.
 
-    All subjects go through a cell before the next, so that the hand's motions are computed once.
+    All subjects run in a cell before the next one, so that the hand's motions are computed once.
     """
     pairs = [(cell, subject) for cell in sorted(cells, key=_plant_of) for subject in subjects]
     found = {}
@@ -117,7 +120,7 @@ def judge_all(
 
 
 def judge_raw(subjects: Sequence[Subject]) -> list[Row]:
-    """Judge those of `subjects` that take a velocity with the plain difference of positions, in the reference cell."""
+    """Judge the impedance `subjects` in the cell `RAW`, with the difference of positions as velocity."""
     return [judge(subject, RAW) for subject in subjects if subject.causality is Causality.IMPEDANCE]
 
 

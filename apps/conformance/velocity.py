@@ -1,4 +1,4 @@
-"""The velocity estimators on the plant of the suite: the table and the picture of ``docs/velocity.md``.
+"""Comparison of the velocity estimators on the plant of the suite, for ``docs/velocity.md``.
 
 ``python -m apps.conformance.velocity OUT.png`` draws the picture and writes the table to standard output.
 """
@@ -40,37 +40,37 @@ CANDIDATES: dict[str, VelocitySettings] = {
     "kalman": VelocitySettings("kalman"),
     "tracker": VelocitySettings(),
 }
-"""What is compared, by the name in the table."""
+"""Compared estimators by their name in the table."""
 
 USUAL = tuple(cell for cell in CELLS if cell.quantisation == REFERENCE.quantisation)
-"""Both grips and all rates with the usual encoder."""
+"""Cells with the reference encoder: both grips, all rates."""
 
 SWING_FREQUENCY, SWING = 25.0, 2e-4
-"""Frequency [Hz] and amplitude [m] of the swing whose delay is measured: that of a handle on the coupling, sticking."""
+"""Frequency [Hz] and amplitude [m] of the oscillation for the delay: a handle on a sticking coupling."""
 
 LARGEST_RESIDUE = 6.0
-"""A kicked handle has come to rest if it goes forth and back over no more counts in the end."""
+"""Maximum residual motion in encoder counts of a handle that is at rest after a kick."""
 
 DAMPINGS = tuple(0.5 * k for k in range(1, 61))
-"""Dampings of the coupling that are tried [N s/m]."""
+"""Tested dampings of the coupling [N s/m]."""
 
 
 @dataclass(frozen=True)
 class Figures:
-    """What the table says of an estimator.
+    """Measures of an estimator in the table.
 
     Attributes
     ----------
     drift : float
         Largest hold drift in any cell [um/s].
     buzz : float
-        Largest buzz with the usual encoder [N rms].
+        Largest buzz with the reference encoder [N rms].
     direction : float
-        Largest direction error with the usual encoder [deg].
+        Largest direction error with the reference encoder [deg].
     delay : float
-        From the true velocity to the estimated one, of a swing [ms].
+        Delay of the estimated velocity of an oscillation [ms].
     damping : float
-        Least damping with which the handle comes to rest after a kick, in the reference cell [N s/m].
+        Minimum damping with which the handle stops after a kick, in the reference cell [N s/m].
     """
 
     drift: float
@@ -81,7 +81,7 @@ class Figures:
 
 
 def run(settings: VelocitySettings, cell: Cell, motion: Motion, damping: float = DAMPING) -> Rows:
-    """Put model C through `motion` in `cell` with the estimator of `settings`."""
+    """Run model C through `motion` in `cell` with the estimator of `settings`."""
     element = MasslessImpedance(Coulomb(FRICTION), STIFFNESS, damping, 1.0 / cell.rate)
     plant, rows = new_plant(cell, Causality.IMPEDANCE, motion), np.zeros(motion.ticks(cell.rate), ROW)
     fill_velocity(plant["estimator"], settings, cell.quantisation, 1.0 / cell.rate)
@@ -98,7 +98,7 @@ KICK = Motion("kick", 2.0, 0.5, _kick)
 
 
 def least_damping(settings: VelocitySettings) -> float:
-    """Return the least of `DAMPINGS` with which a kicked handle comes to rest; infinite if there is none."""
+    """Return the minimum of `DAMPINGS` with which a kicked handle stops; infinite if none suffices."""
     for damping in DAMPINGS:
         rest = run(settings, REFERENCE, KICK, damping)["position"]
         if np.ptp(rest, axis=0).max() <= LARGEST_RESIDUE * REFERENCE.quantisation:
@@ -107,7 +107,7 @@ def least_damping(settings: VelocitySettings) -> float:
 
 
 def delay(settings: VelocitySettings) -> float:
-    """Return how late the velocity of a swing comes [s], from its phase."""
+    """Return the delay of the estimated velocity of an oscillation [s], from its phase."""
     period, quantisation = 1.0 / REFERENCE.rate, REFERENCE.quantisation
     estimator = VelocityEstimator(quantisation, period, settings)
     turns = 2.0 * math.pi * SWING_FREQUENCY * period * np.arange(4000)
@@ -118,7 +118,7 @@ def delay(settings: VelocitySettings) -> float:
 
 
 def measure(settings: VelocitySettings) -> Figures:
-    """Return the figures of an estimator."""
+    """Compute the measures of an estimator."""
     holds = {cell: run(settings, cell, motions.HOLD) for cell in CELLS}
     circles = [run(settings, cell, motions.CIRCLE) for cell in USUAL]
     return Figures(
@@ -131,7 +131,7 @@ def measure(settings: VelocitySettings) -> Figures:
 
 
 def table(figures: dict[str, Figures]) -> str:
-    """Return the table in Markdown."""
+    """Format the table in Markdown."""
     head = (
         "| estimator | hold drift [um/s] | buzz [N rms] | direction error [deg] | delay [ms] | least damping [N s/m] |"
     )
@@ -151,7 +151,7 @@ _LINES = {"difference": "#D55E00", "tracker": "#0072B2"}
 """Okabe-Ito colours."""
 
 _SMALLEST = 1e-3
-"""Smaller drifts are drawn here [um/s]."""
+"""Lower bound of the plotted drifts [um/s]."""
 
 
 def draw(figures: dict[str, Figures], path: str) -> None:
@@ -220,7 +220,7 @@ def _drifts(axes: Axes, figures: dict[str, Figures]) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, draw, and write the table."""
+    """Compute the measures, draw the picture and write the table."""
     parser = argparse.ArgumentParser(
         prog="python -m apps.conformance.velocity", description=(__doc__ or "").split("\n")[0]
     )

@@ -1,5 +1,6 @@
-"""What this machine lacks for friction at 1 kHz, and the commands that fix it.
+"""Diagnosis of this machine for friction rendering at 1 kHz, with the commands that fix problems.
 
-One small function per check; `apps.doctor.registry` has them all. Where a check looks is a `Machine`, so that tests can
-build one from files; what could crash or lasts is done in a Python of its own (`apps.doctor.child`).
+There is one small function per check; `apps.doctor.registry` lists all. A check accesses the system through a
+`Machine`, which tests can build from files. Operations that may crash or have lasting effects run in a separate Python
+process (`apps.doctor.child`).
 """

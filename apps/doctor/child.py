@@ -1,4 +1,4 @@
-"""Questions that are better asked in a Python of their own: they change a process for good, or may end it."""
+"""Calls of functions that change a process permanently or may crash it, in a separate process."""
 
 from __future__ import annotations
 
@@ -27,39 +27,42 @@ answer = getattr(importlib.import_module(module), function)(*arguments)
 sys.stdout.write("\\n" + json.dumps(answer))
 """
 _LOOK = 0.1
-"""How often somebody who waits is told so [s]."""
+"""Interval between calls of the progress callback [s]."""
 
 
 class NoAnswer(Exception):
-    """The child gave no answer; says why."""
+    """The child process returned no answer.
+
+    The message contains the reason.
+    """
 
 
 def ask(
     function: str, *arguments: Any, timeout: float = 60.0, waiting: Callable[[float], None] = lambda _: None
 ) -> Any:
-    """Call a function in a Python of its own.
+    """Call a function in a separate Python process.
 
     Parameters
     ----------
     function : str
         ``module:name``.
     *arguments
-        What JSON can carry; so must be what the function returns.
+        Arguments. They and the returned value must be JSON serializable.
     timeout : float
-        After this time [s] the child is stopped.
+        Time after which the child is killed [s].
     waiting : callable
-        Told every now and then for how long the child has been running [s].
+        Called periodically with the elapsed time [s].
 
     Raises
     ------
     NoAnswer
-        If the function raised, ended its process, or took too long, or if there is no process to be had.
+        If the function raised, ended its process, or timed out, or if no process can be started.
     """
     module, name = function.split(":")
     question = json.dumps([sys.path, module, name, arguments])
     child = None
     try:
-        with _uninterrupted():  # an interrupt in here would leave a child behind
+        with _uninterrupted():  # an interrupt in here would leave the child running
             child = _start(question)
         output, words = _wait(child, timeout, waiting)
     finally:
@@ -77,7 +80,10 @@ def ask(
 
 @contextlib.contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Hold back an interrupt until the end of this context; blocking the signal would leave it to another thread."""
+    """Defer SIGINT until the end of this context.
+
+    Blocking the signal would deliver it to another thread.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -92,7 +98,7 @@ def _uninterrupted() -> Iterator[None]:
 
 
 def _start(question: str) -> subprocess.Popen[bytes]:
-    # A session of its own: what a terminal sends to everybody in it would be answered with a traceback.
+    # A new session prevents terminal signals from interrupting the child, which would print a traceback.
     try:
         return subprocess.Popen(
             [sys.executable, "-P", "-c", _CODE, question],
@@ -118,7 +124,10 @@ def _wait(child: subprocess.Popen[bytes], timeout: float, waiting: Callable[[flo
 
 
 def _last_words(status: int, words: bytes) -> str:
-    """Return what a child that failed had to say: of an exception the end, of an abortion the beginning."""
+    """Return the error message of a failed child.
+
+    It is the last line of an exception, or the first line of an abort.
+    """
     lines = [line.strip() for line in words.decode(errors="replace").splitlines() if line.strip()]
     if status > 0:
         return lines[-1] if lines else f"exit status {status}"

@@ -1,4 +1,4 @@
-"""The command ``haptics doctor``: what this machine lacks, with the commands that fix it."""
+"""The command ``haptics doctor``: find problems of this machine and print the commands that fix them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from apps.shared.progress import Line
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command to its parser."""
+    """Add the options of the command."""
     parser.add_argument("names", metavar="NAME", nargs="*", help="only these checks; default: all; see --list")
     parser.add_argument("--list", action="store_true", help="list the checks and what they look at")
     parser.add_argument(
@@ -31,7 +31,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> Answer:
-    """Examine this machine."""
+    """Run the checks, or print udev rules."""
     if options.udev is not None:
         return _rules(options.udev)
     from apps.doctor.registry import CHECKS, chosen

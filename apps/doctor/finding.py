@@ -1,4 +1,4 @@
-"""What a check finds."""
+"""Result of a check."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from typing import Any
 
 
 class Severity(StrEnum):
-    """How much a finding matters."""
+    """Severity of a finding."""
 
     OK = "ok"
     NOTE = "note"
-    """Worth knowing; everything works."""
+    """Information; everything works."""
     PROBLEM = "problem"
-    """Something does not work, or not well enough for a hand."""
+    """Something does not work, or not well enough for use with a participant."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What one check has found.
+    """Result of one check.
 
     Attributes
     ----------
     severity : Severity
-        How much it matters.
+        Severity.
     found : str
         One sentence, without a full stop.
     fix : str
-        Lines for a shell that mend it; what no command can do is a comment. Empty if all is well.
+        Shell commands that fix the problem, and comments for manual steps. Empty if there is no problem.
     facts : mapping
-        Numbers for programs, if there are any.
+        Measured values for programs, if any.
     """
 
     severity: Severity
@@ -41,15 +41,15 @@ class Finding:
 
 
 def ok(found: str) -> Finding:
-    """All is well."""
+    """Return a finding without a problem."""
     return Finding(Severity.OK, found)
 
 
 def note(found: str, *fix: str) -> Finding:
-    """Worth knowing; `fix` are the lines."""
+    """Return a note; `fix` are the shell lines."""
     return Finding(Severity.NOTE, found, "\n".join(fix))
 
 
 def problem(found: str, *fix: str) -> Finding:
-    """Something is missing; `fix` are the lines."""
+    """Return a problem; `fix` are the shell lines."""
     return Finding(Severity.PROBLEM, found, "\n".join(fix))

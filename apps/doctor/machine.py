@@ -1,4 +1,4 @@
-"""The machine that is examined: where its files are, and who asks."""
+"""The examined machine: location of its files, and identity of the user."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ def _own_groups() -> frozenset[int]:
 
 @dataclass(frozen=True)
 class Machine:
-    """What the checks may look at.
+    """Interface of the checks to the system.
 
     Attributes
     ----------
     root : Path
-        Folder that stands for ``/``.
+        Folder that replaces ``/``.
     system : str
-        As `sys.platform` names it.
+        Name of the system as in `sys.platform`.
     environment : mapping
         Environment variables.
     user : int
-        Number of the user who asks, -1 on a system without such numbers.
+        User ID, -1 on a system without user IDs.
     groups : frozenset of int
-        Groups of this session.
+        Group IDs of this session.
     record : Path
         Folder for recordings.
     show : callable
-        Takes a line about what is being done.
+        Receives a progress line.
     """
 
     root: Path = Path("/")
@@ -53,16 +53,16 @@ class Machine:
 
     @property
     def is_root(self) -> bool:
-        """Whether the user who asks may do everything."""
+        """Whether the user is root."""
         return self.user == 0
 
     @property
     def sudo(self) -> str:
-        """What goes before a command that needs an administrator."""
+        """Prefix of commands that need administrator rights."""
         return "" if self.is_root else "sudo "
 
     def path(self, name: str) -> Path:
-        """Return the path of what is called `name` (absolute)."""
+        """Return the path of the absolute path `name` below the root."""
         return self.root / name.lstrip("/")
 
     def read(self, name: str) -> str | None:
@@ -73,12 +73,12 @@ class Machine:
             return None
 
     def groups_of_names(self) -> dict[str, int]:
-        """Return the groups that the group file knows."""
+        """Return the groups in the group file: name to ID."""
         lines = [line.split(":") for line in (self.read("/etc/group") or "").splitlines()]
         return {line[0]: int(line[2]) for line in lines if len(line) > 2 and line[2].isdecimal()}
 
     def join_group(self, group: str) -> str:
-        """Return the line that makes `group` if need be and its user a member."""
+        """Return the command that creates `group` if needed and adds the user to it."""
         return f'{self.sudo}groupadd -f {group} && {self.sudo}usermod -aG {group} "$(id -un)"'
 
 
@@ -86,7 +86,7 @@ LOG_IN_AGAIN = "# then log out and in again: rights are given at login"
 
 
 def program() -> str:
-    """Return how this program can be called from a shell."""
+    """Return the shell command that starts this program."""
     if shutil.which("haptics"):
         return "haptics"
     if (_REPOSITORY / "run").exists():

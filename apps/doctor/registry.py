@@ -1,4 +1,7 @@
-"""The checks by name, in the order in which they are done. A module is imported when one of its checks is."""
+"""Registry of the checks by name, in the order of execution.
+
+Modules are imported on demand.
+"""
 
 from __future__ import annotations
 
@@ -15,20 +18,20 @@ from apps.doctor.machine import Machine, program
 
 @dataclass(frozen=True)
 class Check:
-    """One check.
+    """Check.
 
     Attributes
     ----------
     group : str
-        Under which heading it is reported.
+        Heading in the report.
     function : str
-        ``module:function`` in `apps.doctor`.
+        ``module:function`` in `apps.doctor.checks`.
     summary : str
-        What it sees to.
+        Description.
     linux : bool
-        Whether there is something to see on Linux only.
+        Whether it applies to Linux only.
     vital : bool
-        Whether nothing works without it.
+        Whether nothing works if it fails.
     """
 
     group: str
@@ -93,24 +96,27 @@ CHECKS: dict[str, Check] = {
 
 
 def chosen(names: Iterable[str]) -> list[str]:
-    """Return the checks that `names` ask for, all for none; see `apps.catalogue.chosen`."""
+    """Return the requested checks, all if `names` is empty; see `apps.catalogue.chosen`."""
     return catalogue.chosen("check", names, CHECKS)
 
 
 def run_all(names: Iterable[str], machine: Machine) -> Iterator[tuple[str, Finding]]:
-    """Do the checks called `names`, one after the other."""
+    """Run the checks called `names` in order and yield their findings."""
     for name in names:
         machine.show(f"looking at {name}")
         yield name, run_one(name, CHECKS[name], machine)
 
 
 def run_one(name: str, check: Check, machine: Machine) -> Finding:
-    """Do one check; if it fails itself, that is what was found."""
+    """Run one check.
+
+    An exception in the check is returned as a problem.
+    """
     if check.linux and machine.system != "linux":
         return ok(f"does not apply on {machine.system}")
     try:
         return _load(check.function)(machine)
-    except Exception as error:  # whatever it is: one check must not keep the others from being done
+    except Exception as error:  # a failing check must not prevent the others
         kind = "" if isinstance(error, NoAnswer) else f"{type(error).__name__}: "
         return problem(
             f"could not be checked ({kind}{' '.join(str(error).split())})",

@@ -1,4 +1,4 @@
-"""Findings for programs and for people."""
+"""Report of the findings as JSON and as text."""
 
 from __future__ import annotations
 
@@ -14,15 +14,18 @@ from apps.doctor.registry import CHECKS
 
 _WIDEST, _NARROWEST = 120, 60
 _PASTE = " " * 11
-"""What lines to be pasted are indented by."""
+"""Indentation of shell lines."""
 _UNIT = re.compile(r"(?<=\d) (?=(?:[num]?s|[kMG]?B|k?Hz|h|min)\b|%)")
-"""The space between a number and its unit, where no line is to end."""
+"""Space between a number and its unit, where lines are not broken."""
 _TIMING = {"scheduling", "timer"}
-"""Only with these two checks is it known whether this machine is punctual."""
+"""Checks that are required for a statement about the timing of this machine."""
 
 
 def result(findings: Mapping[str, Finding]) -> dict[str, Any]:
-    """Return the findings for ``--json``; ``ready`` tells whether there is no problem among them."""
+    """Return the findings for ``--json``.
+
+    ``ready`` is True if there is no problem.
+    """
     rows = [
         {
             "name": name,
@@ -38,7 +41,7 @@ def result(findings: Mapping[str, Finding]) -> dict[str, Any]:
 
 
 def describe(findings: Mapping[str, Finding]) -> str:
-    """Return the findings in words, by groups, with the verdict last."""
+    """Format the findings by group, followed by the verdict."""
     width = min(max(shutil.get_terminal_size((_WIDEST, 24)).columns, _NARROWEST), _WIDEST)
     longest = max(map(len, findings))
     lines: list[str] = []
@@ -67,7 +70,7 @@ def _entry(begin: str, finding: Finding, width: int) -> list[str]:
 
 
 def verdict(findings: Mapping[str, Finding]) -> str:
-    """Return the last line: what it all means."""
+    """Return the last line of the report, the overall verdict."""
     problems = _problems(findings)
     notes = sum(finding.severity is Severity.NOTE for finding in findings.values())
     noted = f" ({_count(notes, 'note')})" if notes else ""
@@ -102,6 +105,6 @@ def _count(number: int, word: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Return `text` with letters that standard output does not take written as their numbers."""
+    """Return `text` with backslash escapes for characters that standard output cannot encode."""
     encoding = getattr(sys.stdout, "encoding", None) or "ascii"
     return text.encode(encoding, "backslashreplace").decode(encoding)

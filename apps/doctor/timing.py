@@ -1,4 +1,4 @@
-"""Measures how punctual the servo's clock is on this machine; runs in a process of its own."""
+"""Measurement of wake-up latency with the servo's clock; runs in a separate process."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from haptics.servo.realtime import Usage, enter
 
 
 def measure(duration: float, rate: float) -> dict[str, Any]:
-    """Wait for deadlines as the servo does, with nothing to do in between.
+    """Wait for deadlines like the servo, without work in between.
 
     Parameters
     ----------
     duration : float
-        Length of the measurement [s].
+        Duration of the measurement [s].
     rate : float
         Deadlines per second [Hz].
 
     Returns
     -------
     dict
-        Delays of the deadlines [us] and what explains them; for JSON.
+        Latencies [us] and their possible causes; JSON serializable.
     """
     granted = enter()
     clock, count = WallClock(1.0 / rate), round(duration * rate)
@@ -44,12 +44,12 @@ def measure(duration: float, rate: float) -> dict[str, Any]:
 
 
 def passed(late: float, period: float) -> list[float]:
-    """Return the delays [s] of all deadlines that have passed: the one waited for and those missed meanwhile."""
+    """Return the delays [s] of all deadlines that have passed: the awaited one and the missed ones."""
     return [late - k * period for k in range(max(int(late / period), 0) + 1)]
 
 
 def lateness(delays: list[float], period: float) -> dict[str, float]:
-    """Return quantiles of the `delays` [us], and which shares were later than half a period and than a whole one."""
+    """Return quantiles of the `delays` [us], and the shares later than half a period and than a period."""
     ordered, count = sorted(delays), len(delays)
 
     def at(share: float) -> float:

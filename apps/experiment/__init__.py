@@ -1,1 +1,1 @@
-"""The command ``haptics experiment``: psychophysics, from one file to data that can neither be lost nor be wrong."""
+"""Command ``haptics experiment``: psychophysical experiments, from the design file to verified data."""

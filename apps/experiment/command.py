@@ -1,4 +1,4 @@
-"""The command ``haptics experiment``: one sub-command for each thing that is done with an experiment."""
+"""Command ``haptics experiment``, with one sub-command for each kind of work."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ WORK: dict[str, tuple[str, str]] = {
     "pack": ("apps.experiment.packing.command", "make the recordings of sessions smaller, without loss"),
     "decode": ("apps.experiment.journal.decode_command", "open the sealed codes of blind sessions that have ended"),
 }
-"""Sub-command to the module that does it, with ``add_options`` and ``run``, and what it does. The modules are imported
-for every command line: they import little, and what is heavy where it is used."""
+"""Module, with ``add_options`` and ``run``, and summary of each sub-command.
+
+The modules are imported for every command line. They import large dependencies only where these are used.
+"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +33,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> Answer:
-    """Do what is asked for."""
+    """Run the chosen sub-command."""
     module, _ = WORK[options.work]
     answer: Answer = importlib.import_module(module).run(options)
     return answer

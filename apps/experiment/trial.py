@@ -1,4 +1,4 @@
-"""What a person, or an observer in software, meets in a trial, and what they answer."""
+"""Types of a trial as seen by a participant or a simulated observer, and of their answers."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Task:
-    """A kind of trial: how many presentations it has, what may be answered, and how often chance is right.
+    """Kind of trial: number of presentations, permitted answers, and chance level.
 
     Attributes
     ----------
     intervals : int
-        Presentations in a trial.
+        Number of presentations in a trial.
     responses : tuple of str
-        Words that are an answer; empty where the answer is a number.
+        Permitted answers, empty if the answer is a number.
     guess : float or None
-        Probability that a guess is correct, where it is fixed by the task; None where it depends on the criterion of
-        the participant (it is measured by catch trials without a stimulus), or where no answer is wrong.
+        Probability that a guess is correct, if fixed by the task. None if it depends on the criterion of the
+        participant (measured by catch trials without a stimulus), or if no answer is wrong.
     text : str
-        What is asked.
+        Description of the task.
     """
 
     intervals: int
@@ -39,31 +39,30 @@ TASKS: dict[str, Task] = {
     "adjustment": Task(1, (), None, "a value is turned until it feels like the reference"),
     "estimation": Task(1, (), None, "a number is given that is proportional to what was felt"),
 }
-"""The tasks by the names that an experiment file gives them."""
+"""Tasks by their names in an experiment file."""
 
 
 @dataclass(frozen=True)
 class TrialView:
-    """A trial as whoever answers it meets it.
+    """Trial as seen by a participant or a simulated observer.
 
     Attributes
     ----------
     task : str
         One of `TASKS`.
     axis : str
-        The setting that varies, such as ``law.force``.
+        Setting that varies, such as ``law.force``.
     reference : float
         Value of the reference, in units of the axis; 0 in a detection task.
     level : float
-        What the procedure chose: in a discrimination the increment over the reference, in a detection the value itself;
-        in an adjustment the value at which it starts, in an estimation the value. 0 in a catch trial without a
-        difference.
+        Level chosen by the procedure: the increment over the reference in a discrimination, the value in a detection or
+        estimation, and the initial value in an adjustment. 0 in a catch trial without a difference.
     values : tuple of float
         Value of the axis in each interval.
     order : int or None
-        The interval, 1 or 2, that has the comparison (or the stimulus); None where there is only one.
+        Interval, 1 or 2, with the comparison (or the stimulus). None if there is only one interval.
     rows : tuple of structured arrays or None
-        Rows of the recording of each interval; None where nothing was recorded.
+        Rows of the recording of each interval, or None if nothing was recorded.
     """
 
     task: str
@@ -77,21 +76,21 @@ class TrialView:
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer and the time that it took.
+    """Answer and reaction time.
 
     Attributes
     ----------
     response : str or float
-        One of the words of the task, or a number (the value that was set, or the estimate).
+        A permitted answer of the task, or a number (the adjusted value or the estimate).
     reaction_time : float
-        From the end of the last interval to the answer [s].
+        Time from the end of the last interval to the answer [s].
     """
 
     response: str | float
     reaction_time: float
 
     def correct(self, trial: TrialView) -> bool | None:
-        """Tell whether it is the correct answer to `trial`; None where no answer is right or wrong."""
+        """Return whether the answer to `trial` is correct, or None if no answer is right or wrong."""
         words = TASKS[trial.task].responses
         if not words:
             return None

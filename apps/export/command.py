@@ -16,7 +16,7 @@ FORMATS = {
     "mat": "MATLAB 5 file, one variable a column",
     "mcap": "MCAP, a message a tick, for Foxglove and PlotJuggler; needs the extra [export]",
 }
-"""What a recording can be exported to."""
+"""Export formats with their descriptions."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

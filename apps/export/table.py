@@ -46,7 +46,10 @@ class Table:
 
     @classmethod
     def of(cls, recording: Recording) -> Self:
-        """Return the table of a recording. The ticks are read while the chunks are consumed."""
+        """Return the table of a recording.
+
+        The ticks are read while the chunks are consumed.
+        """
         metadata = recording.metadata
         causality = str(metadata.get("device", {}).get("causality", ""))
         known = metadata.get("columns", {})

@@ -1,4 +1,6 @@
-"""Writers of the export formats. Files are written to a temporary folder and moved to their destination on success.
+"""Writers of the export formats.
+
+Files are written to a temporary folder and moved to their destination on success.
 
 All writers process the rows in chunks; their memory does not depend on the length of the recording.
 """
@@ -168,7 +170,7 @@ _LARGEST_VARIABLE = 1 << 31
 
 
 def write_mat(table: Table, path: Path) -> None:
-    """Write a MATLAB 5 file with one column vector per column and ``recording.json`` as the string ``recording``.
+    """Write a MATLAB 5 file with a column vector per column, and ``recording.json`` as a string.
 
     MATLAB 5 files store compressed variables one after the other. All variables are compressed in parallel to temporary
     files, which are concatenated at the end.

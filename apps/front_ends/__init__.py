@@ -1,1 +1,1 @@
-"""Front ends: what shows a session to a person, the messages between the two, and what all windows share."""
+"""Front ends of a session: messages, pipes, and run data shared by all windows."""

@@ -1,4 +1,4 @@
-"""A front end: what shows a session to a person and lets them act on it, such as the live view."""
+"""Front ends, such as the live view, which display a session to the user and send requests to it."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from apps.front_ends.pipes import has_room
 from haptics.servo.standby import without_signals
 
 _AT_ONCE = 1000
-"""A front end that talks without end is heard so many messages at a time: heartbeats come between."""
+"""Maximum number of messages read at a time, so that heartbeats are not delayed by a busy front end."""
 
 _MOST_WAITING = 5000
-"""So many messages may wait for a front end that does not listen; then it counts as gone."""
+"""Maximum number of messages queued for a front end; beyond it, the front end counts as lost."""
 
 _LAST_WORDS = 5.0
-"""A front end that was told to quit is waited for this long [s]."""
+"""Time to wait for the process of a front end after `messages.Quit` [s]."""
 
 
 class FrontEnd(Protocol):
-    """What shows a session to a person and lets them act on it; it speaks `apps.front_ends.messages`.
+    """Display of a session that also sends requests of the user; it exchanges `apps.front_ends.messages`.
 
     Attributes
     ----------
     open : bool
-        Whether it is there; false once it has ended, died or been closed.
+        True until the front end has ended, died or been closed.
     holds_key : bool
         Whether its dead-man's key can be held.
     """
@@ -38,34 +38,36 @@ class FrontEnd(Protocol):
 
     @property
     def connection(self) -> Any:
-        """What to wait for (`multiprocessing.connection.wait`) while it is open."""
+        """Connection to wait for (`multiprocessing.connection.wait`) while the front end is open."""
         ...
 
     def send(self, message: Any) -> None:
-        """Tell it something; never waits, and without effect once it is gone."""
+        """Send a message. Never blocks; has no effect on a closed front end."""
         ...
 
     def messages(self) -> list[Any]:
-        """Return what it has said since the last call, oldest first; never waits. Afterwards `open` is up to date."""
+        """Return the messages received since the last call, oldest first, and update `open`. Never blocks."""
         ...
 
     def close(self) -> None:
-        """Let it end, and see to it that it does. Closing twice does nothing."""
+        """End the front end and wait until it has ended. Closing twice has no effect."""
         ...
 
 
 class ProcessFrontEnd:
-    """A front end in a process of its own, behind a pipe; one that dies or freezes never disturbs the run.
+    """Front end in a separate process, connected by a pipe.
+
+    The run continues if the process dies or freezes.
 
     Parameters
     ----------
     target : callable
-        Entry of the process; gets its end of the pipe and `arguments`. It is to leave on `messages.Quit` and when the
-        pipe ends.
+        Entry point of the process, called with its end of the pipe and `arguments`. It must return on `messages.Quit`
+        and when the pipe is closed.
     arguments : tuple
-        What else it gets.
+        Further arguments of `target`.
     name : str
-        Of the process.
+        Name of the process.
     holds_key : bool
         Whether its dead-man's key can be held.
     """
@@ -90,13 +92,13 @@ class ProcessFrontEnd:
         return self._connection
 
     def send(self, message: Any) -> None:
-        """Send a message, or keep it while the other side has no room for it."""
+        """Send a message, or queue it while the pipe is full."""
         if self.open:
             self._waiting.append(message)
             self._flush()
 
     def messages(self) -> list[Any]:
-        """Return what has come through the pipe."""
+        """Return the messages received through the pipe since the last call, oldest first."""
         received: list[Any] = []
         try:
             while self.open and len(received) < _AT_ONCE and self._connection.poll():
@@ -107,17 +109,17 @@ class ProcessFrontEnd:
         return received
 
     def close(self) -> None:
-        """Tell it to quit and wait for its process."""
+        """Send `messages.Quit` and wait for the process; kill it after a timeout."""
         self.send(Quit())
         self._forget()
         self._process.join(_LAST_WORDS)
         if self._process.is_alive():
-            self._process.kill()  # a frozen one would not hear anything else
+            self._process.kill()  # a frozen process may not react to `Quit` or SIGTERM
             self._process.join()
         self._connection.close()
 
     def _flush(self) -> None:
-        """Send what waits as far as there is room: the heartbeat must not wait for somebody who does not read."""
+        """Send queued messages while the pipe has room. Never blocks, so that heartbeats are not delayed."""
         try:
             while self.open and self._waiting and has_room(self._connection):
                 self._connection.send(self._waiting.popleft())

@@ -10,12 +10,12 @@ from apps.front_ends.pipes import has_room
 
 
 class Link:
-    """Sends and receives messages, and notices when the other side is no more.
+    """Sends and receives messages, and detects that the other end is closed.
 
     Attributes
     ----------
     gone : bool
-        The application has closed its end or has died.
+        True if the application has closed its end or has died.
     """
 
     def __init__(self, connection: Connection[Any, Any]) -> None:
@@ -24,11 +24,11 @@ class Link:
 
     @property
     def waitable(self) -> tuple[Connection[Any, Any], ...]:
-        """What to wait for (`multiprocessing.connection.wait`)."""
+        """Connections to wait for (`multiprocessing.connection.wait`)."""
         return () if self.gone else (self._connection,)
 
     def receive(self) -> list[Any]:
-        """Return the messages that have come since the last call, oldest first; never waits."""
+        """Return the messages received since the last call, oldest first. Never blocks."""
         messages: list[Any] = []
         try:
             while not self.gone and self._connection.poll():
@@ -38,7 +38,7 @@ class Link:
         return messages
 
     def send(self, message: Any) -> None:
-        """Send a message; one that will be repeated anyway is left out while the other side is too busy to read."""
+        """Send a message. Messages that are repeated periodically are dropped while the pipe is full."""
         repeated = isinstance(message, HandTarget) or message == HoldKey(True)
         if self.gone or (repeated and not has_room(self._connection)):
             return

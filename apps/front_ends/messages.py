@@ -1,7 +1,7 @@
-"""What a session and its front ends, such as the live view, say to each other, over pipes between their processes.
+"""Messages between a session and its front ends, sent over pipes between their processes.
 
-A front end never touches the servo: it reads the trace and sends wishes here; the session validates them, writes them
-to the recording and passes them on. All values are SI.
+A front end never accesses the servo. It reads the trace and sends requests to the session, which validates them, writes
+them to the recording and forwards them to the servo. All values are in SI units.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Parameter:
-    """One number that may be changed while the session runs.
+    """A parameter that can be changed while the session runs.
 
     Attributes
     ----------
     key : str
-        Setting name, ``law.force`` or ``element.stiffness``.
+        Setting name, such as ``law.force`` or ``element.stiffness``.
     value, minimum, maximum : float
-        Present value and the range of the slider (SI).
+        Present value and range of the slider (SI).
     unit : str
         Unit for display.
     logarithmic : bool
-        Whether the slider should move in equal ratios.
+        Whether the slider moves in equal ratios.
     whole : bool
-        Whether the number is a count.
+        Whether the value is an integer.
     """
 
     key: str
@@ -41,41 +41,41 @@ class Parameter:
     whole: bool = False
 
 
-# --- from the session to a front end
+# --- messages from the session to a front end
 
 
 @dataclass(frozen=True)
 class SessionStarted:
-    """A run has begun and its trace can be read.
+    """A run has started and its trace can be read.
 
     Attributes
     ----------
     trace : str
-        Path of the ring (`haptics.trace.Ring.attach`).
+        Path of the ring buffer (`haptics.trace.Ring.attach`).
     choices : dict
-        Device name to the models that go with it.
+        Names of the selectable devices, each with the models that fit it.
     workspace : ((x, y), (x, y))
         Lower and upper corner [m].
     mouse : bool
-        Whether the mouse is the hand: then the view sends `HandTarget`.
+        Whether the mouse acts as the hand; if so, the view sends `HandTarget`.
     force_scale : float
-        A typical force, for the length of the vectors [N].
+        Typical force, for scaling the force vectors [N].
     duration : float or None
-        Planned length [s].
+        Planned duration [s].
     max_energy : float
-        Energy that the loop may inject [J].
+        Limit of the energy injected by the loop [J].
     dead_man : str
-        What must be held for any output: ``none``, ``key`` (then the view sends `HoldKey`) or ``button``.
+        Control that must be held for any output: ``none``, ``key`` (the view sends `HoldKey`) or ``button``.
     scene : Scene or None
-        What lies where on the plane, if it is not the same everywhere.
+        Scene of the plane; None if the law is the same everywhere.
     law : str
-        Name of the law; empty where nobody says it.
+        Name of the law; empty if unknown.
     law_settings : dict
-        What else it was made from: its numbers, and the text of a custom one.
+        Further settings of the law: its parameters, and the source of a custom law.
     laws : tuple of str
-        Laws that can be chosen.
+        Selectable laws.
     about : dict
-        What the choices are: ``device``, ``model``, ``law`` and ``hand`` to names and a line on each.
+        Descriptions of the choices: ``device``, ``model``, ``law`` and ``hand``, each with one line per name.
     """
 
     trace: str
@@ -103,14 +103,17 @@ class SessionStarted:
 
 @dataclass(frozen=True)
 class Preparing:
-    """What is done before the first tick, in words; empty when that is over."""
+    """Present activity before the first tick; empty when the preparation is complete."""
 
     words: str
 
 
 @dataclass(frozen=True)
 class SessionEnded:
-    """The run is over; ``summary`` has the keys of the command's JSON output, ``error`` says what failed."""
+    """The run has ended.
+
+    ``summary`` has the keys of the command's JSON output; ``error`` is the message of the error that ended the run.
+    """
 
     reason: str
     summary: dict[str, Any] = field(default_factory=dict)
@@ -119,7 +122,10 @@ class SessionEnded:
 
 @dataclass(frozen=True)
 class Refused:
-    """A wish could not be granted; ``message`` says why, ``values`` what stays in force (parameter key to value)."""
+    """A request was refused.
+
+    ``message`` gives the reason, ``values`` the values in force (parameter key to value).
+    """
 
     message: str
     values: dict[str, float] = field(default_factory=dict)
@@ -127,13 +133,13 @@ class Refused:
 
 @dataclass(frozen=True)
 class ValuesInForce:
-    """Parameters have changed; ``values`` are all that are in force (parameter key to value).
+    """Parameters have changed. ``values`` are all values in force (parameter key to value).
 
     Attributes
     ----------
     yours : bool
-        Whether this is the answer to the front end's own `SetParameter`. One that has asked for more than has been
-        answered shows what it asked for: the last answer will have the values in force after all of it.
+        Whether this answers a `SetParameter` of the same front end. A front end with unanswered requests shows the
+        requested values; the last answer contains the values in force after all of them.
     """
 
     values: dict[str, float]
@@ -142,14 +148,15 @@ class ValuesInForce:
 
 @dataclass(frozen=True)
 class SceneInForce:
-    """Something else lies on the plane from a tick on.
+    """The scene has changed.
 
     Attributes
     ----------
     scene : Scene or None
-        What lies where, if it is not the same everywhere.
+        The new scene; None if the law is the same everywhere.
     version : int
-        The first tick with this ``settings_version``, or a later one, is on it; those before are on what was there.
+        Rows with this ``settings_version`` or a later one belong to the new scene; earlier rows belong to the previous
+        one.
     """
 
     scene: Scene | None
@@ -158,21 +165,21 @@ class SceneInForce:
 
 @dataclass(frozen=True)
 class Advised:
-    """The parameters in force do not suit the device; ``message`` says why and what to do."""
+    """The parameters in force do not suit the device. ``message`` gives the reason and a remedy."""
 
     message: str
 
 
 @dataclass(frozen=True)
 class Captioned:
-    """What is shown is a demonstration; ``message`` says what to do and what is to be felt."""
+    """A demonstration is shown. ``message`` describes how to use it and the expected sensation."""
 
     message: str
 
 
 @dataclass(frozen=True)
 class AskShown:
-    """Say `Shown` when a window is there."""
+    """Request for `Shown` as soon as a window is open."""
 
 
 @dataclass(frozen=True)
@@ -180,15 +187,18 @@ class Quit:
     """The application ends: close the window."""
 
 
-# --- from a front end to the session
+# --- messages from a front end to the session
 
 HOLD_EVERY = 0.05
-"""How often the view repeats that the dead-man's key is held [s]; `haptics.servo.job.KEY_LASTS` is three times that."""
+"""Interval at which the view repeats that the dead-man's key is held [s].
+
+`haptics.servo.job.KEY_LASTS` is three times as long.
+"""
 
 
 @dataclass(frozen=True)
 class SetParameter:
-    """Change one parameter from the next tick on."""
+    """Request to change one parameter from the next tick on."""
 
     key: str
     value: float
@@ -196,7 +206,7 @@ class SetParameter:
 
 @dataclass(frozen=True)
 class HandTarget:
-    """Where the mouse is on the plane [m], and how firmly it grips, 0 to 1."""
+    """Position of the mouse on the plane [m] and its relative grip strength, 0 to 1."""
 
     x: float
     y: float
@@ -205,23 +215,23 @@ class HandTarget:
 
 @dataclass(frozen=True)
 class HandButtons:
-    """Which of the device's buttons the mouse over the plane holds: button n is bit n, from 1 on."""
+    """Buttons of the device held by the mouse over the plane: button n is bit n, starting from 1."""
 
     buttons: int
 
 
 @dataclass(frozen=True)
 class Key:
-    """A key that means nothing to the front end itself went down or came up; a held key says so once.
+    """Press or release of a key without a function in the front end. A held key is reported once.
 
     Attributes
     ----------
     name : str
-        The key in small letters: ``f``, ``left``, ``return``, ``1``.
+        Name of the key in lower case: ``f``, ``left``, ``return``, ``1``.
     down : bool
-        Whether it went down.
+        True for a press, False for a release.
     at : float
-        When, on the monotonic clock that all processes share [s].
+        Time of the event on the monotonic clock shared by all processes [s].
     """
 
     name: str
@@ -231,14 +241,15 @@ class Key:
 
 @dataclass(frozen=True)
 class HoldKey:
-    """Whether the dead-man's key is held: said when it is pressed, every `HOLD_EVERY` while it is, and when let go.
+    """State of the dead-man's key: sent on press, every `HOLD_EVERY` while held, and on release.
 
     Attributes
     ----------
     held : bool
-        Whether it is.
+        Whether the key is held.
     at : float
-        When that was so, on the monotonic clock that all processes share [s]: a word that comes late is an old one.
+        Time of this state on the monotonic clock shared by all processes [s]. A late message therefore reports an old
+        state.
     """
 
     held: bool
@@ -247,12 +258,15 @@ class HoldKey:
 
 @dataclass(frozen=True)
 class Shown:
-    """The window is there, and its keys can be held."""
+    """The window is open and its keys can be held."""
 
 
 @dataclass(frozen=True)
 class Start:
-    """End the present run, if any, and begin one with this device, model, hand and law, by default the present one."""
+    """Request to end the present run, if any, and to start one with this device, model, hand, and law.
+
+    If `law` is empty, the present law is kept.
+    """
 
     device: str
     model: str
@@ -262,9 +276,9 @@ class Start:
 
 @dataclass(frozen=True)
 class Stop:
-    """Bring the device to its safe output and end the run."""
+    """Request to bring the device to its safe output and end the run."""
 
 
 @dataclass(frozen=True)
 class Close:
-    """A person closed the window: it leaves, and the last one to leave takes the application with it."""
+    """The user has closed the window. The application ends with its last window."""

@@ -1,4 +1,4 @@
-"""The pipes between a session and its front ends."""
+"""Pipes between a session and its front ends."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 
 def has_room(connection: Connection[Any, Any]) -> bool:
-    """Tell whether a message of a few kilobytes can be sent without waiting for the other side to read."""
+    """Return True if a message of a few kilobytes can be sent without blocking."""
     try:
         return bool(select.select([], [connection.fileno()], [], 0)[1])
     except (OSError, ValueError):
-        return True  # this kind of pipe cannot tell (Windows); sending will say more
+        return True  # not supported for this kind of pipe (Windows); errors show when sending

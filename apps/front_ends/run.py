@@ -1,4 +1,4 @@
-"""What a front end must know of a run beside its rows, from the session's message or from a recording. No window."""
+"""Run data for front ends, from the session's message or from a recording. No window."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from haptics.scenes import Scene
 
 LEVEL_KEYS = ("law.force", "law.kinetic_force", "law.static_force")
-"""Parameters that are levels of the friction force [N]."""
+"""Keys of the parameters that are levels of the friction force [N]."""
 
 Corner = tuple[float, float]
 """A point (x, y) [m]."""
@@ -25,28 +25,28 @@ Corner = tuple[float, float]
 
 @dataclass(frozen=True)
 class RunInfo:
-    """A run, for display.
+    """Data of a run for display.
 
     Attributes
     ----------
     workspace : (corner, corner)
         Lower and upper corner [m].
     force_scale : float
-        A typical force [N]: the length of the vectors and the least height of the force axis follow from it.
+        Typical force [N], which determines the length of the vectors and the minimum height of the force axis.
     parameters : tuple of Parameter
-        What can be, or was, set.
+        Parameters that can be, or were, set.
     mouse : bool
-        Whether the mouse over the plane is the hand.
+        Whether the mouse over the plane acts as the hand.
     max_energy : float
-        Energy that the loop may inject [J].
+        Limit of the energy injected by the loop [J].
     dead_man : str
-        What must be held for any output: ``none``, ``key`` or ``button``.
+        Control that must be held for any output: ``none``, ``key`` or ``button``.
     law : str
-        Name of the law; empty if nobody says it.
+        Name of the law; empty if unknown.
     law_settings : mapping
-        What else it was made from: its numbers, and the text of a custom one.
+        Further settings of the law: its parameters, and the source of a custom law.
     scene : Scene or None
-        What lies where, if the law is not the same everywhere.
+        The scene; None if the law is the same everywhere.
     """
 
     device: str = "no device"
@@ -68,17 +68,17 @@ class RunInfo:
 
     @property
     def title(self) -> str:
-        """Model and device in words."""
+        """Model and device as text."""
         return f"model {self.model} on {self.device}"
 
     @property
     def force_name(self) -> str:
-        """What the vectors are: the force that is sent, or the force that is measured."""
+        """Name of the displayed force vectors: the commanded force, or the measured force of the hand."""
         return "command" if self.causality == Causality.IMPEDANCE else "hand force"
 
 
 def from_message(message: SessionStarted) -> RunInfo:
-    """Return what `message` says of its run."""
+    """Return the run data contained in `message`."""
     return RunInfo(
         device=message.device,
         model=message.model,
@@ -100,7 +100,7 @@ def from_message(message: SessionStarted) -> RunInfo:
 
 
 def from_metadata(metadata: Mapping[str, Any], rows: Rows) -> RunInfo:
-    """Return what a recording says of its run; what it does not say is guessed from the rows."""
+    """Return the run data of a recording. Missing entries are estimated from the rows."""
     device = metadata.get("device")
     spec: Mapping[str, Any] = device if isinstance(device, Mapping) else {"name": device or "unknown device"}
     model = str(metadata.get("model", "?"))
@@ -127,19 +127,19 @@ def from_metadata(metadata: Mapping[str, Any], rows: Rows) -> RunInfo:
 
 
 def levels(parameters: Mapping[str, float]) -> tuple[float, ...]:
-    """Return the levels of the law [N] that the parameters name, without repetition."""
+    """Return the levels of the law [N] in `parameters`, without duplicates."""
     return tuple(dict.fromkeys(parameters[key] for key in LEVEL_KEYS if key in parameters))
 
 
 def region_name(scene: Scene, number: int) -> str:
-    """Return what region `number` of a scene is called, 0 for its background; empty if there is none."""
+    """Return the name of region `number` of a scene, 0 for its background; empty if it does not exist."""
     if number <= 0:
         return scene.look if scene.look != "plain" else "ground"
     return scene.regions[number - 1].name if number <= len(scene.regions) else ""
 
 
 def _hand(metadata: Mapping[str, Any]) -> str:
-    """Return the name of the hand from a recorded configuration, empty if there is none."""
+    """Return the name of the hand in a recorded configuration, or an empty string."""
     found: Any = metadata
     for key in ("configuration", "device", "hand", "name"):
         found = found.get(key, "") if isinstance(found, Mapping) else ""
@@ -147,7 +147,7 @@ def _hand(metadata: Mapping[str, Any]) -> str:
 
 
 def _scene(metadata: Mapping[str, Any]) -> Scene | None:
-    """Return the scene of a recording; None also where this version cannot read it."""
+    """Return the scene of a recording, or None if it has no scene or this version cannot read it."""
     configuration = metadata.get("configuration")
     table = configuration.get("scene") if isinstance(configuration, Mapping) else None
     if not isinstance(table, Mapping):
@@ -161,14 +161,14 @@ def _scene(metadata: Mapping[str, Any]) -> Scene | None:
 
 
 def _configured(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the tables of the law and the element from a recorded configuration."""
+    """Return the tables of law and element in a recorded configuration."""
     configuration = metadata.get("configuration")
     tables = configuration if isinstance(configuration, Mapping) else {}
     return {name: tables[name] for name in ("law", "element") if isinstance(tables.get(name), Mapping)}
 
 
 def _parameters(table: Mapping[str, Any], prefix: str = "") -> list[Parameter]:
-    """Flatten a table of numbers: ``{"law": {"force": 4}}`` and ``{"law.force": 4}`` mean the same."""
+    """Flatten a table of numbers: ``{"law": {"force": 4}}`` and ``{"law.force": 4}`` are equivalent."""
     found: list[Parameter] = []
     for key, value in table.items():
         name = f"{prefix}{key}"
@@ -180,7 +180,10 @@ def _parameters(table: Mapping[str, Any], prefix: str = "") -> list[Parameter]:
 
 
 def _parameter(key: str, value: float) -> Parameter:
-    """Return a parameter of a recording: no range was recorded, so a decade to either side stands for it."""
+    """Return a parameter of a recording, with an estimated range.
+
+    Ranges are not recorded; a positive value gets a decade on either side.
+    """
     last = key.rsplit(".", 1)[-1]
     unit = next((unit for word, unit in _UNITS if last.endswith(word)), "")
     if value > 0:

@@ -1,4 +1,4 @@
-"""All front ends of a session: what it says goes to each, and what each says comes with its name on it."""
+"""All front ends of a session: messages are sent to all and received with their sender."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from apps.front_ends.front_end import FrontEnd
 from apps.front_ends.messages import AskShown, Close, Quit, Shown
 
 _LOOK_EVERY = 0.05
-"""Who waits for a window looks up this often [s]."""
+"""Polling interval while waiting for a window [s]."""
 
 
 class FrontEnds:
-    """Any number of front ends, which may come and go in mid-run.
+    """Any number of front ends, which can be added and removed during a run.
 
     Parameters
     ----------
     greet : callable
-        Returns what one that joins must know: the `messages.SessionStarted` of the present run with the values in
+        Returns the message for a new front end: the `messages.SessionStarted` of the present run with the values in
         force, or None if there is no run.
     """
 
@@ -30,7 +30,7 @@ class FrontEnds:
         self._left: list[FrontEnd] = []
 
     def add(self, front: FrontEnd) -> None:
-        """Let one join."""
+        """Add a front end and send it the greeting."""
         greeting = self._greet()
         self._present.append(front)
         if greeting is not None:
@@ -38,29 +38,29 @@ class FrontEnds:
 
     @property
     def open(self) -> tuple[FrontEnd, ...]:
-        """Those that are there, in the order in which they joined."""
+        """The open front ends, in the order in which they were added."""
         return tuple(front for front in self._present if front.open)
 
     @property
     def connections(self) -> tuple[Any, ...]:
-        """What to wait for."""
+        """Connections to wait for."""
         return tuple(front.connection for front in self.open)
 
     @property
     def can_hold_key(self) -> bool:
-        """Whether one is there whose dead-man's key can be held."""
+        """Whether a front end is open whose dead-man's key can be held."""
         return any(front.holds_key for front in self.open)
 
     def tell(self, message: Any, but: FrontEnd | None = None) -> None:
-        """Tell all, or all `but` one."""
+        """Send a message to all front ends except `but`."""
         for front in self.open:
             if front is not but:
                 front.send(message)
 
     def messages(self) -> list[tuple[FrontEnd, Any]]:
-        """Return what they have said since the last call, and who; what one has said is in the order of its saying.
+        """Return the messages received since the last call with their senders, in order for each sender.
 
-        One that says `messages.Close` is told nothing from then on, and heard no more: its window is closed.
+        A front end that sends `messages.Close` is removed: it receives no further messages and is not read again.
         """
         heard: list[tuple[FrontEnd, Any]] = []
         for front in self.open:
@@ -73,7 +73,7 @@ class FrontEnds:
         return heard
 
     def lost(self) -> list[FrontEnd]:
-        """Return those that have gone without a word since the last call."""
+        """Remove and return the front ends that have ended without `messages.Close` since the last call."""
         gone = [front for front in self._present if not front.open]
         for front in gone:
             self._present.remove(front)
@@ -86,21 +86,23 @@ class FrontEnds:
         hurried: Callable[[], bool],
         heard: Callable[[Any], None] = lambda message: None,
     ) -> bool:
-        """Wait until one is there whose key can be held; what they say until then has no session to go to.
+        """Wait for a front end whose key can be held.
+
+        Other messages received during the wait are passed to `heard` only.
 
         Parameters
         ----------
         patience : float
-            How long at most [s].
+            Timeout [s].
         hurried : callable
-            Tells whether somebody wants to leave.
+            Returns True if the user wants to quit.
         heard : callable
-            Gets what is said meanwhile, such as why a window cannot be opened.
+            Receives the other messages, such as the reason why a window cannot be opened.
 
         Returns
         -------
         bool
-            Whether there is.
+            True if such a front end is open.
         """
         for front in self.open:
             if front.holds_key:
@@ -116,7 +118,10 @@ class FrontEnds:
         return False
 
     def close(self) -> None:
-        """Close all; each is asked before the first is waited for."""
+        """Close all front ends.
+
+        All receive `Quit` before the first is waited for.
+        """
         self.tell(Quit())
         for front in (*self._present, *self._left):
             front.close()

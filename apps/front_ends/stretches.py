@@ -1,4 +1,4 @@
-"""Stretches of rows in which something holds, such as sticking, and means over them. No window."""
+"""Intervals of rows in which a condition holds, such as sticking, and means over them. No window."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ Indices = NDArray[np.intp]
 
 
 class Runs(NamedTuple):
-    """Stretches of rows: index of the first row of each, and index after its last one."""
+    """Intervals of rows: the index of the first row of each, and the index after its last row."""
 
     start: Indices
     stop: Indices
 
 
 def runs(flags: Floats) -> Runs:
-    """Return the stretches in which `flags` is not zero."""
+    """Return the intervals in which `flags` is not zero."""
     edges = np.diff(np.concatenate(([0], (flags != 0).astype(np.int8), [0])))
     return Runs(np.flatnonzero(edges == 1), np.flatnonzero(edges == -1))
 
 
 def means(values: Floats, stretches: Runs) -> Floats:
-    """Return the mean of `values` over each stretch."""
+    """Return the mean of `values` over each interval."""
     sums = np.concatenate(([0.0], np.cumsum(values)))
     result: Floats = (sums[stretches.stop] - sums[stretches.start]) / np.maximum(stretches.stop - stretches.start, 1)
     return result

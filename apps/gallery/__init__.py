@@ -1,1 +1,1 @@
-"""The gallery: guided minutes, each with a caption, a picture, a film, and one number that proves it."""
+"""Gallery of guided demonstrations, each with a caption, a picture, a film and a verified number."""

@@ -1,4 +1,4 @@
-"""``haptics demo NAME``: a demonstration of the gallery, or all of them."""
+"""Command ``haptics demo NAME``: run one demonstration of the gallery, or all of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FOLDER = "gallery"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add what asks for the gallery to the parser of ``haptics demo``."""
+    """Add the options of the gallery to the parser of ``haptics demo``."""
     parser.add_argument("name", metavar="NAME", nargs="?", help="a demonstration of the gallery, or 'all'; see --list")
     parser.add_argument("--list", action="store_true", help="list the demonstrations and what they show")
     parser.add_argument(
@@ -42,7 +42,7 @@ def run(
     streams: Sequence[Callable[[], FrontEnd]],
     obstacle: str,
 ) -> Answer:
-    """Run the demonstrations asked for, in the window where there is one; write their files and say what holds."""
+    """Run the chosen demonstrations, in a window if available, write their files and return the results."""
     from apps.gallery.report import finish
     from apps.gallery.showing import Showing
 
@@ -73,7 +73,7 @@ def run(
 
 
 def _answer(results: Sequence[Result], *, alone: bool) -> Answer:
-    """Put together what was found."""
+    """Combine the results of the demonstrations into the answer of the command."""
     failed = [result.name for result in results if not result.holds]
     error = f"{', '.join(failed)}: what was promised does not hold." if failed else ""
     together = {"demonstrations": [result.as_json() for result in results], "holds": not failed}

@@ -1,7 +1,7 @@
-"""Films of runs: the plane as the hand sees it and the force beside it, drawn by Pillow, as WebP, GIF or MP4.
+"""Films of runs as WebP, GIF or MP4, drawn with Pillow: workspace on the left, force on the right.
 
-One or two runs of equal length, one above the other. The handle is a disc, the contact a square, the link between them
-a line; the way of the contact is left behind it, where it stuck in another colour.
+A film shows one run, or two runs of equal length above each other. The handle is a disc, the contact a square, and a
+line connects them. The path of the contact remains visible, in a different colour where the contact stuck.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ if TYPE_CHECKING:
     from haptics.records import Rows
 
 WIDTH, HEIGHT, PER_SECOND, LENGTH = 640, 360, 8, 5.0
-"""Size [pixels], frames a second, and the length [s] that a longer run is sped up to."""
+"""Size [pixels], frame rate [1/s], and maximum duration [s]. Longer runs are sped up to this duration."""
 
 _FINE = 2
-"""Frames are drawn so many times larger, and made smaller: lines without steps."""
+"""Supersampling factor: frames are drawn larger and scaled down for smooth lines."""
 
 _LEFT, _SPLIT, _TOP, _FOOT = 16, 330, 62, 30
 _TRAIL = 250
-"""Points of the trail."""
+"""Number of points in the drawn path of the contact."""
 
 _LEAST = 1e-3
-"""The plane shows at least so much [m]."""
+"""Minimum extent of the displayed workspace [m]."""
 
 
 class Film:
-    """Draws the frames.
+    """Film of one or two runs.
 
     Parameters
     ----------
     title, foot : str
-        Above and below the runs.
+        Text above and below the runs.
     scenes : sequence of Scene
-        One or two.
+        One or two runs.
     """
 
     def __init__(self, title: str, foot: str, scenes: Sequence[Scene]) -> None:
@@ -70,7 +70,7 @@ class Film:
             yield self._frame((number + 1) / self.count)
 
     def _frame(self, part: float) -> Image:
-        """Return the frame at which a `part` of the film, 0 to 1, has gone by."""
+        """Return the frame at the relative time `part`, from 0 to 1."""
         from PIL import Image, ImageDraw
 
         image = Image.new("RGB", (_FINE * WIDTH, _FINE * HEIGHT), LIGHT.panel)
@@ -85,13 +85,13 @@ class Film:
 
 
 def _places(count: int) -> list[tuple[float, float]]:
-    """Return the upper and the lower edge of each run."""
+    """Return the upper and lower edge of each run [pixels]."""
     height = (HEIGHT - _TOP - _FOOT) / count
     return [(_TOP + k * height, _TOP + (k + 1) * height - 8.0) for k in range(count)]
 
 
 class _Track:
-    """One run of a film."""
+    """One run in a film."""
 
     def __init__(self, scene: Scene, top: float, bottom: float, centre: NDArray[np.float64], scale: float) -> None:
         rows: Rows = scene.rows[np.isfinite(scene.rows["proxy"]).all(axis=1)]
@@ -121,7 +121,7 @@ class _Track:
         draw.ellipse(_box(handle, 6), outline=LIGHT.text, fill=LIGHT.panel, width=2 * _FINE)
 
     def _pixels(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return places in the picture of `points`, (n, 2) [m]."""
+        """Return the picture coordinates [pixels] of `points`, shape (n, 2) [m]."""
         middle = np.array([0.5 * (_LEFT + _SPLIT), 0.5 * (self._top + self._bottom) + 8.0])
         return np.asarray(_FINE * (middle + (points - self._centre) * self._scale * (1.0, -1.0)))
 
@@ -146,7 +146,7 @@ def _text(draw: ImageDraw, x: float, y: float, words: str, font: Any, colour: st
 
 
 def _font(size: int) -> Any:
-    """Return the font of the pictures, which Matplotlib brings."""
+    """Return the font of the pictures, which is shipped with Matplotlib."""
     from matplotlib import get_data_path
     from PIL import ImageFont
 
@@ -154,16 +154,15 @@ def _font(size: int) -> Any:
 
 
 def _fitting(words: str, size: int) -> Any:
-    """Return the font in which `words` fit into a line, of that `size` at most."""
+    """Return the largest font, up to `size`, in which `words` fit into one line."""
     fonts = (_font(smaller) for smaller in range(size, 7, -1))
     return next((font for font in fonts if font.getlength(words) <= _FINE * (WIDTH - 2 * _LEFT)), _font(8))
 
 
-# --- files ------------------------------------------------------------------------------------------------------------
-
-
 def write_film(film: Film, stem: Path) -> list[Path]:
-    """Write a film beside `stem`: as WebP, as GIF where Pillow cannot do that, and as MP4 where there is ``ffmpeg``.
+    """Write a film as WebP or GIF, and as MP4 if ``ffmpeg`` is installed, and return the paths.
+
+    The files have the name `stem` with their suffixes. GIF is used if Pillow does not support WebP.
 
     Raises
     ------
@@ -182,7 +181,7 @@ def write_film(film: Film, stem: Path) -> list[Path]:
 
 
 def _as_mp4(program: str, frames: Sequence[Image], path: Path) -> Path:
-    """Let ``ffmpeg`` make a film that every browser and lecture hall plays."""
+    """Encode frames with ``ffmpeg`` as H.264, which every browser plays."""
     given = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{WIDTH}x{HEIGHT}", "-r", str(PER_SECOND), "-i", "-"]
     made = ["-pix_fmt", "yuv420p", "-movflags", "+faststart", str(path)]
     words = [program, "-y", "-loglevel", "error", *given, *made]

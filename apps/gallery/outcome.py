@@ -1,6 +1,6 @@
-"""What a demonstration is made of: a guide for people, the number with its bound, what stands beside it, a picture.
+"""Data types of a demonstration: guide for the visitor, film scenes and outcome.
 
-A module of a demonstration has a ``TITLE``, a ``GUIDE`` and ``demonstrate(showing) -> Outcome``, and is named in
+The module of a demonstration has a ``TITLE``, a ``GUIDE`` and ``demonstrate(showing) -> Outcome``, and is listed in
 `apps.gallery.registry`.
 """
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Guide:
-    """What a visitor is told.
+    """Instructions for the visitor.
 
     Attributes
     ----------
     do, feel, see : str
-        What to do, what is to be felt, what the picture shows; a sentence or two each.
+        Action, expected sensation, and contents of the picture; one or two sentences each.
     """
 
     do: str
@@ -35,7 +35,7 @@ class Guide:
 
     @property
     def caption(self) -> str:
-        """All of it, for the window."""
+        """Text for the window."""
         return f"{self.do} {self.feel}"
 
 
@@ -46,9 +46,9 @@ class Scene:
     Attributes
     ----------
     title : str
-        Above it.
+        Title above the run.
     rows : structured array
-        Its ticks.
+        Recorded ticks of the run.
     """
 
     title: str
@@ -57,24 +57,25 @@ class Scene:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a demonstration returns.
+    """Result of a demonstration.
 
     Attributes
     ----------
     number, bound : float
-        The number that proves it, in `unit`, and the largest that it may be.
+        Measured number and its largest permitted value, in `unit`.
     unit : str
-        Of both.
+        Unit of both.
     sentence : str
-        What the number is, in words.
+        Sentence that introduces the number.
     rows : sequence of Row
-        What else must hold, each with its source; guards count as well.
+        Further checks, each with its source. Guards must hold as well.
     draw : callable
-        Draws the picture into an empty Matplotlib figure (12 x 7 inches, constrained layout; both may be changed).
+        Function that draws the picture into an empty Matplotlib figure (12 x 7 inches, constrained layout). It may
+        change size and layout.
     film : sequence of Scene
-        One or two runs of equal length, side by side.
+        One or two runs of equal length, shown next to each other.
     facts : dict
-        What else the JSON object has.
+        Additional entries of the JSON object.
     """
 
     number: float
@@ -88,5 +89,5 @@ class Outcome:
 
     @property
     def holds(self) -> bool:
-        """Whether the number is within its bound, and everything beside it, too."""
+        """Whether the number is within its bound and all further checks hold."""
         return math.isfinite(self.number) and self.number <= self.bound and all(row.holds for row in self.rows)

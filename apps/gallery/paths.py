@@ -1,4 +1,4 @@
-"""Paths of hands, as the CSV files that the hand "recorded" takes."""
+"""Motions of hands, written as CSV files for the hand ``recorded``."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 _EVERY = 0.02
-"""Time between two samples of a path [s]."""
+"""Sampling period of a path [s]."""
 
 
 def write_path(file: Path, times: NDArray[np.float64], x: NDArray[np.float64]) -> str:
-    """Write a path along x, (n,) [m] at `times` (n,) [s], and return the name of the file."""
+    """Write a motion along x, shape (n,) [m], at `times`, shape (n,) [s], and return the file name."""
     file.parent.mkdir(parents=True, exist_ok=True)
     lines = [f"{t:.6f},{place:.9f},0\n" for t, place in zip(times, x, strict=True)]
     file.write_text("t,x,y\n" + "".join(lines), encoding="utf-8")
@@ -20,14 +20,14 @@ def write_path(file: Path, times: NDArray[np.float64], x: NDArray[np.float64]) -
 
 
 def by_speeds(knots: NDArray[np.float64], begin: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return times [s] and places [m], (n,) each, of a motion whose speed is linear between `knots`.
+    """Return times [s] and positions [m], shape (n,), of a motion with speeds interpolated at `knots`.
 
     Parameters
     ----------
     knots : (m, 2) array
         Time [s] and speed [m/s].
     begin : float
-        Where it begins [m].
+        Initial position [m].
     """
     times = np.arange(0.0, knots[-1, 0] + 0.5 * _EVERY, _EVERY)
     speed = np.interp(times, knots[:, 0], knots[:, 1])

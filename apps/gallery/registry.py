@@ -1,4 +1,7 @@
-"""The demonstrations by name. A module is imported when it is asked for."""
+"""Demonstrations by name.
+
+Their modules are imported on demand.
+"""
 
 from __future__ import annotations
 
@@ -23,21 +26,21 @@ DEMONSTRATIONS: dict[str, str] = {
     "arm": "arm",
     "threshold": "threshold",
 }
-"""Name to the module of `apps.gallery.minutes`, in the order of ``all``."""
+"""Module in `apps.gallery.minutes` by name of the demonstration, in the order of ``all``."""
 
 
 class Demonstration(Protocol):
-    """What the module of a demonstration has."""
+    """Interface of the module of a demonstration."""
 
     TITLE: str
     GUIDE: Guide
 
     def demonstrate(self, showing: Showing) -> Outcome:
-        """Run what is to be shown, and measure."""
+        """Run the sessions of the demonstration and evaluate them."""
 
 
 def chosen(name: str) -> list[str]:
-    """Return the names that `name` asks for, ``all`` meaning all; see `apps.catalogue.chosen`."""
+    """Return the demonstrations selected by `name`, which may be ``all``; see `apps.catalogue.chosen`."""
     return catalogue.chosen("demonstration", [name], DEMONSTRATIONS, ALL)
 
 

@@ -1,4 +1,4 @@
-"""What a demonstration leaves: picture, film, the verification of its recordings; in words and as JSON."""
+"""Results of a demonstration: picture, film and replay verification, as text and JSON."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Result:
-    """A demonstration that is done.
+    """A completed demonstration.
 
     Attributes
     ----------
     name, title, guide
-        Which one.
+        Name, title and guide of the demonstration.
     outcome : Outcome
-        What it found.
+        Its result.
     recordings : sequence of Path
-        Of its runs, what was shown first.
+        Recordings of its runs, starting with the run that was shown.
     ticks, mismatches : int
-        Of all of them, computed again.
+        Ticks of all recordings that were replayed, and ticks whose replay differed.
     picture : Path
-        Where it is.
+        Picture file.
     films : sequence of Path
-        Where they are.
+        Film files.
     """
 
     name: str
@@ -52,11 +52,11 @@ class Result:
 
     @property
     def holds(self) -> bool:
-        """Whether all of it holds, and every tick is what it was."""
+        """Whether the outcome holds and the replay of every tick agrees."""
         return self.outcome.holds and self.mismatches == 0 and self.ticks > 0
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as the command's JSON shows it."""
+        """Return the result as a JSON object."""
         outcome = self.outcome
         return {
             "name": self.name,
@@ -78,7 +78,7 @@ class Result:
         }
 
     def describe(self) -> str:
-        """Return it in words."""
+        """Return the result as text."""
         outcome = self.outcome
         lines = [
             f"{self.name}: {self.title}",
@@ -96,14 +96,14 @@ class Result:
 
 
 def stated(outcome: Outcome) -> str:
-    """Return the number beside its bound."""
+    """Return the number with its bound as text."""
     return f"{outcome.sentence} {outcome.number:.3g} {outcome.unit} (at most {outcome.bound:.3g} {outcome.unit})"
 
 
 def finish(
     name: str, title: str, guide: Guide, outcome: Outcome, recordings: Sequence[Recording], folder: Path
 ) -> Result:
-    """Verify the recordings, draw the picture and the film into `folder`, and return all of it."""
+    """Replay the recordings, write picture and film into `folder`, and return the result."""
     found = [examine(recording) for recording in recordings]
     picture = folder / f"{name}.png"
     _write_picture(outcome, picture)

@@ -1,4 +1,4 @@
-"""Runs what a demonstration shows: one session in the window where there is one, all others without a clock."""
+"""Runs of a demonstration: one session in the window if available, all others without a clock."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ class Showing:
     Attributes
     ----------
     name : str
-        Of the demonstration.
+        Name of the demonstration.
     folder : Path
-        Where its recordings are made, each in a folder of its own.
+        Parent folder of its recordings, which have a folder each.
     caption : str
-        Shown in the window.
+        Text in the window.
     brief : bool
-        Whether shorter runs will do, as for a test that is to be quick.
+        Whether to make shorter runs, for quick tests.
     windows, streams : sequence of callables
-        See `apps.session.application.Application`; without a window everything runs without a clock.
+        See `apps.session.application.Application`. Without a window, all sessions run without a clock.
     obstacle : str
-        Why there is no window.
+        Reason why there is no window.
     repeats : bool
-        Whether what is seen in the window is repeated until somebody stops it or leaves.
+        Whether the session in the window is repeated until the visitor stops it or leaves.
     tell : callable
-        Takes lines for the person.
+        Function that prints a line for the visitor.
     recordings : list of Recording
-        What was recorded, what is shown first.
+        Recordings, starting with the session that was shown.
     """
 
     name: str
@@ -57,15 +57,27 @@ class Showing:
     recordings: list[Recording] = field(default_factory=list)
 
     def show(self, tables: Tables) -> Recording:
-        """Run the session that is to be seen, in the window where there is one, and return its recording.
+        """Run the session to be shown, in the window if available, and return its recording.
 
-        A machine that is too busy skips ticks, and a visitor stops it or moves sliders: what was shown is then another
-        motion, and the recording returned is that of the same run without a clock.
+        If the computer was too busy and skipped ticks, or the visitor stopped the run or moved sliders, the motion
+        differs from the specified one. The same session is then run without a clock, and that recording is returned.
 
         Parameters
         ----------
         tables : dict
-            See `apps.settings.config`; what concerns clock and recording is put in here.
+            Settings, see `apps.settings.config`. Clock and recording are set here.
+
+        Returns
+        -------
+        Recording
+            The recording to evaluate.
+
+        Raises
+        ------
+        HapticError
+            The fault that ended the session.
+        KeyboardInterrupt
+            If the session was interrupted.
         """
         if not self.windows and not self.streams:
             return self.beside(tables, "shown")
@@ -95,19 +107,22 @@ class Showing:
         )
 
     def beside(self, tables: Tables, words: str) -> Recording:
-        """Run a session without a clock, and record it; `words` are for the name of its folder."""
+        """Run and record a session without a clock.
+
+        `words` are appended to the name of its folder.
+        """
         session = {**tables["session"], "clock": "off"}
         config = complete({**tables, "session": session})
         return self.keep(record_offline(config, self.folder / f"{self.name}_{words}"))
 
     def keep(self, recording: Recording) -> Recording:
-        """Take note of a recording that belongs to the demonstration, and return it."""
+        """Add a recording to the demonstration and return it."""
         self.recordings.append(recording)
         return recording
 
 
 def _what_was_other(summary: dict[str, Any], shown: Recording) -> str:
-    """Say why a run that was shown is not the one that was asked for; empty if it is."""
+    """Return why the shown run differs from the specified one, or an empty string if it does not."""
     if summary["reason"] != End.COMPLETED:
         return "what was shown was stopped"
     if len(shown.settings) > 1:

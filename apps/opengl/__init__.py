@@ -1,1 +1,1 @@
-"""What every window drawn by pyglet shares: opening it, its keys, the mouse as the hand, texts and shapes."""
+"""Shared parts of windows drawn by pyglet: opening, keys, the mouse as the hand, texts, shapes."""

@@ -1,4 +1,4 @@
-"""The dead-man's key of a pyglet window: told when it goes down, again and again while it is held, and when let go."""
+"""The dead-man's key of a pyglet window: reported on press, periodically while held, and on release."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ KEY = "space"
 
 
 class DeadMansKey:
-    """Says `HoldKey` as long as a run wants it.
+    """Sends `HoldKey` messages while a run requires the key.
 
     Parameters
     ----------
     send : callable
-        Gets the messages.
+        Receives the messages.
 
     Attributes
     ----------
     wanted : bool
-        Whether the run has such a key.
+        Whether the run requires the key.
     """
 
     def __init__(self, send: Callable[[Any], None]) -> None:
@@ -38,25 +38,25 @@ class DeadMansKey:
         return self._down
 
     def want(self, wanted: bool, *, anew: bool = False) -> None:
-        """Begin or end a run that has such a key, or has not.
+        """Set whether the present run requires the key.
 
         Parameters
         ----------
         anew : bool
-            Whether a key that is down must come up and be pressed anew before it counts.
+            Whether a key that is down must be released and pressed again to count.
         """
         self.wanted = wanted
         self._down = self._down and not anew
 
     def press(self, down: bool, at: float) -> None:
-        """Take note that the key went down, or came up, at the instant `at` [s]."""
+        """Handle a press (`down`) or release of the key at the instant `at` [s]."""
         self._down = down
         if self.wanted:
             self._send(HoldKey(down, at))
             self._said = time.monotonic()
 
     def repeat(self, now: float) -> None:
-        """Say again that it is held, if it is time for that."""
+        """Report again that the key is held, if `HOLD_EVERY` has passed."""
         if self.wanted and self._down and now - self._said >= HOLD_EVERY:
             self._send(HoldKey(True))
             self._said = now

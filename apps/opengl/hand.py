@@ -1,4 +1,4 @@
-"""The mouse over a window of pyglet's where it is the hand."""
+"""Mouse input for pyglet windows in which the mouse acts as the virtual hand."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from apps.opengl.plane import Plane
 
 
 class Hand:
-    """Says where the mouse is on the plane and which of its buttons are held, while it is the hand.
+    """Sends position and buttons of the mouse on the plane while the mouse acts as the hand.
 
     Parameters
     ----------
     window : pyglet Window
-        Over which the mouse moves.
+        Window that receives the mouse events.
     send : callable
-        Gets `HandTarget` and `HandButtons`.
+        Receives `HandTarget` and `HandButtons`.
 
     Attributes
     ----------
     grip : float
-        How firm it is, 0 to 1: a mouse is firm, the pen of a tablet as firm as it is pressed.
+        Relative grip strength, 0 to 1: 1 for a mouse, the pressure for the pen of a tablet.
     """
 
     def __init__(self, window: Any, send: Callable[[Any], None]) -> None:
@@ -44,18 +44,18 @@ class Hand:
         )
 
     def want(self, plane: Plane | None) -> None:
-        """Take the mouse for the hand on a plane, or not."""
+        """Use the mouse as the hand on `plane`, or stop using it if `plane` is None."""
         self._hold(0)
         self._wanted = plane is not None
         self._plane = plane
 
     def place(self, plane: Plane) -> None:
-        """Take note that the plane lies elsewhere on the window."""
+        """Update the position of the plane in the window."""
         if self._wanted:
             self._plane = plane
 
     def grip_at(self, x: float, y: float, grip: float) -> None:
-        """Hold the handle as firmly as `grip` says from now on, at a pixel of the window."""
+        """Set the grip strength and move the hand to a pixel of the window."""
         self.grip = grip
         self._move(x, y)
 

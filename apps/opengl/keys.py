@@ -1,4 +1,4 @@
-"""The keys of a pyglet window: what they are called here, when they went down, and which are held."""
+"""Keyboard input of a pyglet window: names of keys, times of events, and pressed keys."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyglet
 from apps.shared.stamps import instant_of
 
 _SAME = {
-    "enter": "return",  # pyglet has two names for one key, and takes this one
+    "enter": "return",  # pyglet has two names for this key and reports this one
     "num_enter": "enter",
     "num_decimal": "period",
     "num_separator": "comma",
@@ -32,13 +32,13 @@ _SAME = {
     "lalt": "alt",
     "ralt": "alt",
 }
-"""Names of pyglet's, and what the live view calls the same keys."""
+"""Names of keys in pyglet and the corresponding names in the live view."""
 
 
 def name_of(symbol: int) -> str:
-    """Return what a key is called in messages and recordings (`apps.front_ends.messages.Key`)."""
+    """Return the name of a key in messages and recordings (`apps.front_ends.messages.Key`)."""
     if symbol >= 1 << 32:
-        return f"key {symbol >> 32}"  # a letter of another script: the number of the key
+        return f"key {symbol >> 32}"  # a letter of another script, identified by the number of the key
     name = str(pyglet.window.key.symbol_string(symbol)).lower()
     if name in _SAME:
         return _SAME[name]
@@ -46,21 +46,23 @@ def name_of(symbol: int) -> str:
 
 
 def instant(window: Any) -> float:
-    """Return when the newest key event of a window happened [s]: by the display's stamp, or just now."""
+    """Return the time of the newest key event of a window [s], from the display's stamp if available."""
     return instant_of(getattr(window, "stamp", 0)) if hasattr(window, "stamp") else time.monotonic()
 
 
 class Keyboard:
-    """Says once that a key went down, and once that it came up; forgets all when another window gets the keys.
+    """Reports each press and release of a key once.
 
-    pyglet asks the display for repeats without releases, so that a release is one.
+    All keys count as released when the window loses the focus.
+
+    pyglet asks the display for key repeats without releases, so every release event is real.
 
     Parameters
     ----------
     window : pyglet Window
-        Whose keys.
+        Window that receives the key events.
     say : callable
-        Gets the name of a key, whether it went down, and the instant [s].
+        Receives the name of a key, True for a press, and the instant [s].
     """
 
     def __init__(self, window: Any, say: Callable[[str, bool, float], None]) -> None:
@@ -73,7 +75,7 @@ class Keyboard:
         if code not in self._down:
             self._down[code] = name_of(symbol)
             self._say(self._down[code], True, instant(self._window))
-        return True  # Esc closes a window of pyglet unless somebody has dealt with it
+        return True  # marks the event as handled: otherwise pyglet closes the window on Esc
 
     def _release(self, symbol: int, modifiers: int) -> bool:
         name = self._down.pop(getattr(self._window, "code", symbol), None)
@@ -82,7 +84,7 @@ class Keyboard:
         return True
 
     def forget(self) -> None:
-        """Take all keys for let go: nobody can tell any more."""
+        """Report all pressed keys as released, since their releases are sent to another window."""
         for name in self._down.values():
             self._say(name, False, time.monotonic())
         self._down.clear()

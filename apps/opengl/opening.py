@@ -1,4 +1,4 @@
-"""Opening a window of pyglet's, and why there is none."""
+"""Opening of pyglet windows, and error messages if that fails."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ Size = tuple[int, int]
 
 
 def open_window(caption: str, *, screen: int = 0, size: Size | None = None, visible: bool = True) -> Any:
-    """Open a window whose `stamp` is that of its newest key event (`apps.opengl.keys.instant`).
+    """Open a window. Its `stamp` is the time stamp of its newest key event (`apps.opengl.keys.instant`).
 
     Parameters
     ----------
     caption : str
-        Its title.
+        Title of the window.
     screen : int
-        Which screen; the last one, if there are not so many.
+        Index of the screen; the last screen if the index is too large.
     size : (int, int), optional
-        Width and height [pixel]; without it the window has the whole screen.
+        Width and height [pixel]; full screen by default.
     visible : bool
-        Whether it is shown.
+        Whether the window is shown.
 
     Raises
     ------
     Exception
-        Whatever the graphics libraries raise where there is no display or no OpenGL 3.3; see `why`.
+        Any error of the graphics libraries without a display or OpenGL 3.3; see `why`.
     """
     import pyglet
 
     pyglet.options.shadow_window = False
-    # To ask for errors after every call would cost more than what is drawn.
+    # Checking for errors after every OpenGL call would take longer than drawing.
     pyglet.options.debug_gl = False
     screens = pyglet.display.get_display().get_screens()
     options: dict[str, Any] = {} if size is None else {"width": size[0], "height": size[1]}
@@ -48,7 +48,7 @@ def open_window(caption: str, *, screen: int = 0, size: Size | None = None, visi
 
 
 def why(what: str, error: Exception) -> str:
-    """Say why `what` cannot be shown, and what to do."""
+    """Return an error message for a window (`what`) that cannot be shown, with a remedy."""
     reason = str(error) or type(error).__name__
     return (
         f"{what} cannot be shown: {reason}. It needs a display (DISPLAY) with OpenGL 3.3 or later; "
@@ -57,7 +57,7 @@ def why(what: str, error: Exception) -> str:
 
 
 def _window_class() -> type:
-    """Return the kind of window that knows when the newest key went down, where the window system says so."""
+    """Return a window class that stores the time stamp of key events if the window system has stamps."""
     import pyglet
 
     if not sys.platform.startswith("linux"):
@@ -65,26 +65,26 @@ def _window_class() -> type:
     from pyglet.libs.x11 import xlib
 
     class StampedWindow(pyglet.window.Window):  # type: ignore[misc]
-        """Notes stamp and number of each key before pyglet makes an event of it."""
+        """Window that stores the time stamp and code of each key event before pyglet processes it."""
 
         stamp = 0
         code = 0
 
         def dispatch_platform_event(self, e: Any) -> None:
-            """Take an event of the window."""
+            """Handle an event of the window."""
             self._note(e)
             super().dispatch_platform_event(e)
 
         def dispatch_platform_event_view(self, e: Any) -> None:
-            """Take an event of the area in it."""
+            """Handle an event of the view inside the window."""
             self._note(e)
             super().dispatch_platform_event_view(e)
 
         def _note(self, e: Any) -> None:
             if e.type in (xlib.KeyPress, xlib.KeyRelease):
                 self.stamp, self.code = int(e.xkey.time), int(e.xkey.keycode)
-                # pyglet remembers keys by what they stand for, which another key may change before they come up: then
-                # it would swallow the next press. `Keyboard` goes by their numbers.
+                # pyglet tracks pressed keys by symbol. If the symbol of a key changes while it is pressed, pyglet would
+                # ignore its next press. `Keyboard` tracks keys by code instead.
                 self.pressed_keys.clear()
 
     return StampedWindow

@@ -1,4 +1,4 @@
-"""What windows are drawn with: texts and pictures in a batch of pyglet's."""
+"""Texts, pictures, and rectangles in one pyglet batch."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from apps.opengl.plane import Area
 Colour = tuple[int, int, int, int]
 
 _FONTS = ("DejaVu Sans", "Noto Sans", "Segoe UI", "Helvetica", "Arial")
-"""The first of these that there is; they all have the arrows."""
+"""Fonts in order of preference; all contain the arrow characters."""
 
 _PIXELS = 72
-"""At so many dots per inch a point is a pixel."""
+"""Resolution at which a point is a pixel [dots per inch]."""
 
 
 def rgba(colour: str) -> Colour:
-    """Return the numbers of a colour like ``#e8eaed``."""
+    """Return the components of a colour such as ``#e8eaed``."""
     red, green, blue = bytes.fromhex(colour[1:])
     return red, green, blue, 255
 
 
 def fit(label: Any, size: float, room: float) -> None:
-    """Set a line of text in letters of `size` [pixel], or in smaller ones where it would be wider than its `room`."""
+    """Set the font size of a line of text [pixel], reduced where the text would be wider than `room`."""
     label.font_size = size
     if label.content_width > room:
         label.font_size = size * room / label.content_width
 
 
 class Brush:
-    """Draws into one batch, and remembers where its texts are.
+    """Draws texts and pictures in one batch and keeps a list of the texts.
 
     Attributes
     ----------
     labels : list
-        All texts drawn.
+        All texts.
     """
 
     def __init__(self) -> None:
@@ -50,11 +50,11 @@ class Brush:
 
     @property
     def shapes(self) -> int:
-        """How many texts and pictures it draws."""
+        """Number of texts and pictures."""
         return len(self.labels) + len(self._sprites)
 
     def draw(self) -> None:
-        """Draw all."""
+        """Draw the batch."""
         self._batch.draw()
 
     def text(
@@ -66,10 +66,10 @@ class Brush:
         bold: bool = False,
         anchor: str = "center",
     ) -> Any:
-        """Put one line of text with its middle, or its ``left`` or ``right`` end, at a place.
+        """Add one line of text with its middle, or its ``left`` or ``right`` end, at a position.
 
-        The letters are `size` pixels high, and the place is at half the height of the line. It is rounded to whole
-        pixels: between them letters get blurred.
+        The font size is `size` pixels, and the position is at half the height of the line. It is rounded to whole
+        pixels to avoid blurred letters.
         """
         label = pyglet.text.Label(
             words,
@@ -89,17 +89,19 @@ class Brush:
         return label
 
     def paragraphs(self, words: str, area: Area, sizes: tuple[float, float], colour: str, left: bool) -> float:
-        """Put wrapped text into the middle of an area, in the largest letters of `sizes` (largest, least) that fit.
+        """Add wrapped text centred in an area, with the largest font size that fits.
 
         Parameters
         ----------
+        sizes : (float, float)
+            Largest and smallest font size [pixel].
         left : bool
-            Whether lines begin below each other, as in longer texts, or are centred.
+            Whether the lines are left-aligned, as for longer texts, or centred.
 
         Returns
         -------
         float
-            The size of the letters; less than the least where that did not suffice [pixel].
+            Font size [pixel]; below the smallest size if the text did not fit.
         """
         size, least = sizes
         width = min(area.width, 34 * size)
@@ -133,7 +135,7 @@ class Brush:
         )
 
     def picture(self, cover: Cover, place: tuple[float, float], colour: str, front: bool = False) -> Any:
-        """Put a picture in one colour with its middle at a place; return it, so that it can be moved."""
+        """Add a one-colour picture centred at a position. Return it so that it can be moved."""
         height, width = cover.shape
         pixels = np.full((height, width, 4), 255, np.uint8)
         pixels[..., 3] = np.round(255 * cover)

@@ -1,4 +1,4 @@
-"""Rectangles of a window, in pixels from the lower left corner, and the plane in one of them. No pyglet."""
+"""Rectangles of a window, in pixels from the lower left corner, and the plane. No pyglet."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class Area:
 
     @property
     def middle(self) -> tuple[float, float]:
-        """Its centre."""
+        """The centre."""
         return self.x + 0.5 * self.width, self.y + 0.5 * self.height
 
     def holds(self, other: Area, slack: float = 0.5) -> bool:
-        """Tell whether `other` lies inside, but for `slack` pixels."""
+        """Return True if `other` is inside this area, with a tolerance of `slack` pixels."""
         return (
             other.x >= self.x - slack
             and other.y >= self.y - slack
@@ -34,9 +34,9 @@ class Area:
 
 @dataclass(frozen=True)
 class Plane:
-    """A workspace in an area, with equal scales: places on the plane [m] and on the window [pixel].
+    """Mapping between a workspace [m] and an area of the window [pixel], with equal scales.
 
-    It lies in the same place whatever else is shown, so that a hand that is moved by a mouse never jumps.
+    The mapping depends on area and workspace only, so that a hand moved by the mouse never jumps.
     """
 
     area: Area
@@ -49,13 +49,13 @@ class Plane:
         return min(self.area.width / max(right - left, 1e-9), self.area.height / max(high - low, 1e-9))
 
     def to_window(self, x: float, y: float) -> tuple[float, float]:
-        """Return where a place of the plane is on the window."""
+        """Return the position in the window of a point of the plane."""
         (left, low), (right, high) = self.workspace
         across, up = self.area.middle
         return across + self.scale * (x - 0.5 * (left + right)), up + self.scale * (y - 0.5 * (low + high))
 
     def to_plane(self, across: float, up: float) -> tuple[float, float]:
-        """Return the place of the plane under a pixel, kept in the workspace."""
+        """Return the point of the plane under a pixel, clipped to the workspace."""
         (left, low), (right, high) = self.workspace
         middle_x, middle_y = self.area.middle
         x = 0.5 * (left + right) + (across - middle_x) / self.scale
@@ -64,7 +64,7 @@ class Plane:
 
     @property
     def outline(self) -> Area:
-        """The workspace on the window."""
+        """The workspace in the window."""
         x, y = self.to_window(*self.workspace[0])
         right, top = self.to_window(*self.workspace[1])
         return Area(x, y, right - x, top - y)

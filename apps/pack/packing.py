@@ -1,4 +1,7 @@
-"""Pack and unpack recordings. At any moment, at least one of the two files is complete."""
+"""Pack and unpack recordings.
+
+At any moment, at least one of the two files is complete.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,9 @@ from haptics.recording.tick_file import Table, TickTable
 
 
 def pack(folder: Path) -> int:
-    """Pack a completed recording. Return the number of bytes saved, 0 if it is already packed or was not completed.
+    """Pack a completed recording and return the number of bytes saved.
+
+    The result is 0 if the recording is already packed or was not completed.
 
     The original file is removed after the packed file has been read back and its hash verified.
 
@@ -43,7 +48,9 @@ def pack(folder: Path) -> int:
 
 
 def unpack(folder: Path) -> int:
-    """Restore a packed recording. Return the number of bytes added, 0 if it is not packed.
+    """Restore a packed recording.
+
+    Return the number of bytes added, 0 if it is not packed.
 
     Raises
     ------

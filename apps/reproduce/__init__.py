@@ -1,8 +1,8 @@
-"""The papers' figures and tables: each computed anew, drawn, and its numbers set beside the expected ones.
+"""Reproductions of figures and tables of the papers, compared with the expected numbers.
 
 - `apps.reproduce.command`: the command ``haptics reproduce``.
 - `apps.reproduce.registry`: the reproductions by ID; one module each.
-- `apps.reproduce.outcome`: what a reproduction returns: rows to compare and a picture to draw.
-- `apps.reproduce.report`: the files it leaves: picture, table, summary.
-- `apps.reproduce.style`: how the pictures look.
+- `apps.reproduce.outcome`: the result of a reproduction: rows to compare and a picture to draw.
+- `apps.reproduce.report`: the output files: picture, table, summary.
+- `apps.reproduce.style`: the style of the pictures.
 """

@@ -1,9 +1,9 @@
-"""The alternatives to models B and D that Kikuuwe et al. 2006 warn of (Fig. 12): simpler parts, one step of delay more.
+"""Simpler alternatives to models B and D with one step of delay (Kikuuwe et al. 2006, Fig. 12).
 
-Both obey the same characteristic polynomial, z^2 - (2 - a - b) z + (1 - b) with a = T^2 K/M and b = T B/M: the first
-while it slides, the second while it sticks, (63).
+The paper warns of both. They have the same characteristic polynomial, z^2 - (2 - a - b) z + (1 - b) with a = T^2 K/M
+and b = T B/M: the first while it slides, the second while it sticks, (63).
 
-Their loops are their own: no device comes into them, and the step of delay between their parts is what they show.
+Both loops are implemented here without a device, because the step of delay between their parts is the effect to show.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from haptics import MasslessImpedance, RigidAdmittance
 
 
 def pulled_mass(body: RigidAdmittance, stiffness: float, damping: float, pull: Array) -> tuple[Array, Array]:
-    """Compute Fig. 12(a), the alternative of model B: a spring-damper in front of model A, which it sees one step late.
+    """Simulate Fig. 12(a), the alternative of model B: a spring-damper and model A, one step late.
 
     Parameters
     ----------
     body : RigidAdmittance
-        Is stepped from its present state on.
+        Body, stepped from its present state.
     stiffness, damping : float
-        Of the spring-damper [N/m], [N s/m].
+        Parameters of the spring-damper [N/m], [N s/m].
     pull : (n, 2) array
         Velocity of its other end [m/s].
 
@@ -42,16 +42,16 @@ def pulled_mass(body: RigidAdmittance, stiffness: float, damping: float, pull: A
 
 
 def mass_on_contact(contact: MasslessImpedance, mass: float, velocity: float, count: int) -> Array:
-    """Compute Fig. 12(b) and (60), the alternative of model D: a free mass that feels model C one step late.
+    """Simulate Fig. 12(b) and (60), the alternative of model D: a free mass with model C one step late.
 
     Parameters
     ----------
     contact : MasslessImpedance
-        Is stepped from its present state on; the mass begins with its present force.
+        Contact, stepped from its present state. Its present force acts on the mass in the first step.
     mass : float
-        The mass [kg].
+        Mass [kg].
     velocity : float
-        What it begins with, along x [m/s].
+        Initial velocity along x [m/s].
     count : int
         Number of steps n.
 

@@ -1,7 +1,7 @@
-"""The tour of Kikuuwe et al. 2006, section V-A, on the virtual arm, and what the hand feels of it.
+"""Experiment of Kikuuwe et al. 2006, section V-A, on the virtual arm, and its evaluation.
 
-The arm has what the device of the paper has: about 10 N m of friction in its joints, gears that yield, encoders on the
-motors. The paper controls it by stiff PID; here any servo law can be chosen.
+Like the device of the paper, the arm has about 10 N m of friction in its joints, elastic gears, and encoders on the
+motors. The paper uses stiff PID control; here any servo law can be chosen.
 """
 
 from __future__ import annotations
@@ -38,25 +38,25 @@ LAWS: dict[str, dict[str, Any]] = {
     "fractional": {},
     "linearising": {"arm": {"encoder": "both"}},
 }
-"""Servo law to what else of the arm must be chosen for it."""
+"""Servo laws, with the arm settings that each requires."""
 
 BELL = 0.01
 """Length of the window over which the force of a knock is smoothed [s]."""
 
 MOVES = 1e-4
-"""A handle that is faster than this has broken away [m/s]."""
+"""Speed above which the handle has broken away [m/s]."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What is asked for, by whom, of which arm.
+    """Conditions of an experiment: element, arm, servo and hand.
 
     Attributes
     ----------
     friction, mass : float
-        Of model A [N], [kg].
+        Parameters of model A [N], [kg].
     arm, servo, hand : tuple of (str, float)
-        Settings that differ, as pairs of name and value.
+        Settings that differ from the defaults, as pairs of name and value.
     """
 
     friction: float = FRICTION
@@ -67,12 +67,12 @@ class Trial:
 
 
 USUAL = Trial()
-"""The tour of the figures."""
+"""Conditions of the figures."""
 
 
 @functools.lru_cache(maxsize=16)
 def experiment(law: str = "pid", trial: Trial = USUAL) -> Tour:
-    """Run the tour under a servo law."""
+    """Run the experiment under a servo law."""
     table: Mapping[str, Any] = LAWS[law]
     settings = {
         "seed": 16,
@@ -85,28 +85,28 @@ def experiment(law: str = "pid", trial: Trial = USUAL) -> Tour:
 
 @dataclass(frozen=True)
 class Felt:
-    """How good an arm is at being model A, as seen from outside.
+    """Measures of how well an arm renders model A, from the true state of handle and hand.
 
     Attributes
     ----------
     error_rms, error_max : float
-        How far the handle is from the reference of the model, over the whole tour [m].
+        Distance between the handle and the reference of the model over the whole run [m].
     level : float
-        Mean force of the hand along the straight strokes, beyond what accelerates model and handle [N]: the friction
-        it feels.
+        Mean force of the hand along the straight strokes, less the force that accelerates model and handle [N]: the
+        perceived friction.
     unevenness : float
-        Root mean square of what is left of the hand's force on all strokes without friction and acceleration [N].
+        Root mean square of the hand's force on all strokes, less friction and acceleration [N].
     knock : float
-        The largest of it along the motion, smoothed over `BELL` [N].
+        Maximum of this residual force along the motion, smoothed over `BELL` [N].
     angle : float
-        Mean size of the angle between that force and the motion on the straight strokes [deg].
+        Mean absolute angle between the perceived friction and the motion on the straight strokes [deg].
     early : float
-        By how much the measured force misses the friction when the model breaks away, at worst: short of it in the
-        first tick that slides, or beyond it in the tick before, which still holds [N].
+        Maximum difference between the measured force and the friction when the model breaks away: below it in the first
+        sliding tick, or above it in the last sticking tick [N].
     breakaway : float
         Force of the hand at which the handle begins to move, mean over the straight strokes [N].
     drift, reference_drift : float
-        How far the handle and the reference of the model move while the hand rests on it [m].
+        Motion of the handle and of the reference of the model while the hand rests on the handle [m].
     """
 
     error_rms: float
@@ -122,7 +122,7 @@ class Felt:
 
 
 def felt(run: Tour, trial: Trial = USUAL) -> Felt:
-    """Return what is felt of a tour, which was that of `trial`."""
+    """Compute the measures of a run under the conditions of `trial`."""
     error = norms(run.rows["command"][:-1] - run.handle[1:])
     velocity = smooth(run.velocity, run.period)
     acceleration = np.gradient(velocity, run.period, axis=0)
@@ -149,12 +149,12 @@ def felt(run: Tour, trial: Trial = USUAL) -> Felt:
 
 @dataclass(frozen=True)
 class Ratios:
-    """How many times better one tour is felt than another.
+    """Ratios of the measures of two runs.
 
     Attributes
     ----------
     closer, smoother, weaker : float
-        Of the error of the handle, of the unevenness and of the knocks.
+        Ratios of handle error, unevenness and knock.
     """
 
     closer: float
@@ -163,37 +163,37 @@ class Ratios:
 
 
 def ratios(worse: Felt, better: Felt) -> Ratios:
-    """Return how many times better `better` is."""
+    """Return the ratios of `worse` to `better`."""
     return Ratios(worse.error_rms / better.error_rms, worse.unevenness / better.unevenness, worse.knock / better.knock)
 
 
 def _unaccelerated(run: Tour, mass: float) -> Array:
-    """Return the hand's force at every tick less what accelerates model and handle, (n, 2) [N]."""
+    """Return the hand's force less the force that accelerates model and handle, (n, 2) [N]."""
     return np.asarray(run.hand_force - (mass + HANDLE) * np.gradient(run.velocity, run.period, axis=0))
 
 
 def remainder(run: Tour, ticks: slice, mass: float = MASS) -> Array:
-    """Return the hand's force along the motion at `ticks` less what accelerates all, smoothed over `BELL`, (n,) [N]."""
+    """Return the hand's force along the motion, less acceleration, smoothed over `BELL`, (n,) [N]."""
     velocity = run.velocity[ticks]
     along = np.sum(_unaccelerated(run, mass)[ticks] * velocity, axis=1) / np.maximum(norms(velocity), 1e-9)
     return smooth(along[:, None], run.period, BELL)[:, 0]
 
 
 def _knock(run: Tour, trial: Trial) -> float:
-    """Return by how much the hand's force along the motion differs from the friction at worst [N]."""
+    """Return the maximum difference between the hand's force along the motion and the friction [N]."""
     strokes = [remainder(run, run.middle(stroke), trial.mass) for stroke in (*STRAIGHT, CURVE)]
     return max(float(abs(force - trial.friction).max()) for force in strokes)
 
 
 def _early(run: Tour, stroke: str, friction: float) -> float:
-    """Return by how much the measured force misses `friction` where the model breaks away for good in a stroke [N]."""
+    """Return the error of the measured force against `friction` at the final break-away of a stroke [N]."""
     first = run.slide(stroke).start
     before, after = norms(run.rows["force"][first - 1 : first + 1])
     return float(max(before - friction, friction - after, 0.0))
 
 
 def _breakaway(run: Tour, stroke: str) -> float:
-    """Return the hand's force when the handle begins to move for good, at the beginning of a stroke [N]."""
+    """Return the hand's force when the handle finally begins to move at the beginning of a stroke [N]."""
     phase = run.phase(stroke)
     ticks = run.between(phase.start, phase.start + 0.5 * phase.duration)
     rests = np.flatnonzero(norms(run.velocity[ticks]) < MOVES)

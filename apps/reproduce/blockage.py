@@ -1,8 +1,9 @@
-"""A blocked arm and what it does when it is freed: the table of ``docs/arm.md``.
+"""Release of a blocked arm: the table of ``docs/arm.md``.
 
-A hand pushes with 20 N for a second while something holds the last link of the virtual arm, in front of the force
-sensor: the model hears the hand and moves its reference on, the arm cannot follow. Then both let go at the same time,
-and nothing but the servo moves the arm. Figures are those of the plant, not of its encoders; nothing in it is random.
+A hand pushes with 20 N for one second while a clamp holds the last link of the virtual arm, in front of the force
+sensor. The model responds to the hand and moves its reference, but the arm cannot follow. Then hand and clamp release
+the arm at the same time, and only the servo moves it. All results are true values of the plant, not of its encoders.
+The simulation is deterministic.
 
 ``python -m apps.reproduce.blockage`` writes the table to standard output.
 """
@@ -25,16 +26,16 @@ from haptics.servo.offline import run_offline
 
 FRICTION, MASS = 6.0, 2.0
 STIFFNESS, DAMPING = 20_000.0, 400.0
-"""Of model D."""
+"""Coupling of model D [N/m], [N s/m]."""
 
 PUSH = 20.0
-"""Of the hand, along x [N]."""
+"""Force of the hand along x [N]."""
 
 BLOCKED, PUSHED, FREED, END = 0.2, 0.25, 1.25, 3.0
-"""When something holds the arm, when the hand pushes with all its force, when both let go, and the end [s]."""
+"""Times of clamping, full push, release and end [s]."""
 
 NEAR = 1e-3
-"""An arm that stays this close to where it ends has come to rest [m]."""
+"""Distance from the final position within which the arm counts as resting [m]."""
 
 MODELS: dict[str, Element] = {
     "A": RigidAdmittance(Coulomb(FRICTION), MASS),
@@ -42,34 +43,34 @@ MODELS: dict[str, Element] = {
 }
 
 SERVOS: dict[str, dict[str, Any]] = {"PID": {"law": "pid"}, "sliding mode": {"law": "sliding-mode"}}
-"""Servo laws, by the name in the table."""
+"""Servo laws by the name in the table."""
 
 
 UNWATCHED = 1000.0
-"""A following error that is no limit [m]."""
+"""Following error limit that is never reached [m]."""
 
 RULES: dict[str, dict[str, Any]] = {"off": {"max_following_error": UNWATCHED}, "on": {}}
-"""What the device is told for the envelope's limit of the following error to be off, or that of its data sheet."""
+"""Device settings with the envelope's limit of the following error disabled, or as in its data sheet."""
 
 
 @dataclass(frozen=True)
 class Freed:
-    """What came of a blockage.
+    """Result of a blockage.
 
     Attributes
     ----------
     ahead : float
-        How far the reference was from the handle when that was freed [m].
+        Distance between reference and handle at the release [m].
     force : float
-        The largest force on what held the arm [N].
+        Maximum force on the clamp [N].
     jump, speed : float
-        How far the handle then went, at most, and how fast [m], [m/s].
+        Maximum displacement and speed of the handle after the release [m], [m/s].
     rest : float
-        How long until it had come to rest [s].
+        Time from the release until the arm is at rest [s].
     message : str
-        The fault with which the run ended, empty if there was none.
+        Message of the fault that ended the run, empty if none.
     ended : float
-        How long after the hand had begun to push it ended so [s]; nan if it did not.
+        Time from the beginning of the push to the fault [s]; nan if none.
     """
 
     ahead: float
@@ -82,7 +83,7 @@ class Freed:
 
 
 class _Watched:
-    """A virtual arm that is watched from outside, and that goes on when the run on it is over."""
+    """Virtual arm that logs its true state and can be simulated further after the end of the run."""
 
     def __init__(self, device: VirtualArm) -> None:
         self._device = device
@@ -91,22 +92,25 @@ class _Watched:
         self.seen: list[Array] = []
 
     def read(self) -> State:
-        """Take a sample, and look."""
+        """Take a sample and log the true state."""
         state, device = self._device.read(), self._device
         self.seen.append(np.stack((device.handle, device.handle_velocity, device.clamp_force, self.reference)))
         return state
 
     def write(self, command: Vector) -> None:
-        """Pass a command on."""
+        """Store the command and forward it."""
         self.reference = command.copy()
         self._device.write(command)
 
     def close(self) -> None:
-        """Stay with the last command, as an arm does that holds."""
+        """Keep the last command, like an arm that holds its position."""
 
 
 def blockage(model: str, servo: dict[str, Any], **settings: Any) -> Freed:
-    """Block an arm under a `servo` (a table of settings) and free it; `settings` are more of the device's."""
+    """Block an arm under a `servo` (table of settings) and release it.
+
+    `settings` are further settings of the device.
+    """
     script = [[0.0, 0.0, 0.0], [BLOCKED, 0.0, 0.0], [PUSHED, PUSH, 0.0], [FREED, PUSH, 0.0], [FREED + 1e-3, 0.0, 0.0]]
     table = {
         "seed": 1,
@@ -137,7 +141,10 @@ def blockage(model: str, servo: dict[str, Any], **settings: Any) -> Freed:
 
 
 def _freed(seen: Array, first: int, period: float, message: str, ended: float) -> Freed:
-    """Return what came of it; `seen`, (n, 4, 2), has place, velocity, force of the clamp and reference tick by tick."""
+    """Evaluate the logged states.
+
+    `seen`, (n, 4, 2), contains position, velocity, clamp force and reference of every tick.
+    """
     place, force = seen[:, 0], seen[: first + 1, 2]
     way = norms(place[first:] - place[first])
     away = np.flatnonzero(norms(place[first:] - place[-1]) > NEAR)
@@ -153,7 +160,7 @@ def _freed(seen: Array, first: int, period: float, message: str, ended: float) -
 
 
 def line(model: str, name: str, rule: str, freed: Freed) -> str:
-    """Return a line of the table in Markdown."""
+    """Format a row of the Markdown table."""
     ended = f"fault after {1e3 * freed.ended:.0f} ms" if freed.message else "goes on"
     blocked = f"{ended} | {1e3 * freed.ahead:.1f} mm | {freed.force:.0f} N"
     after = f"{1e3 * freed.jump:.1f} mm | {freed.speed:.2f} m/s | {1e3 * freed.rest:.0f} ms"
@@ -161,7 +168,7 @@ def line(model: str, name: str, rule: str, freed: Freed) -> str:
 
 
 def main() -> None:
-    """Run everything and write the table."""
+    """Run all cases and write the table."""
     lines = [
         "| model | servo law | rule | the run | reference ahead when freed | force on what blocks | jump "
         "| greatest speed | at rest after |",

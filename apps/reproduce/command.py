@@ -1,4 +1,4 @@
-"""The command ``haptics reproduce``: the papers' figures and tables, each number beside ours."""
+"""The command ``haptics reproduce``: the papers' figures and tables, compared with our results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FOLDER = "reproductions"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command to its parser."""
+    """Add the options of the command."""
     parser.add_argument("ids", metavar="ID", nargs="*", help="which ones, or 'all' (default); see --list")
     parser.add_argument(
         "--out", metavar="DIR", type=Path, default=Path(FOLDER), help=f"folder for the files (default: {FOLDER})"
@@ -22,7 +22,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> Answer:
-    """Compute the reproductions asked for, write their files and compare."""
+    """Compute the requested reproductions, write their files and compare the results."""
     from apps.reproduce.registry import chosen
 
     names = chosen(options.ids)

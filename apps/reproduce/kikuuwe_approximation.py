@@ -1,8 +1,8 @@
-"""Kikuuwe et al. 2006, (46) and (57): what the closed-form approximation costs, and when it never slips.
+"""Kikuuwe et al. 2006, (46) and (57): errors of the closed-form approximation.
 
-(46) puts the law itself in place of its implicit counterpart wherever it is not sticking. With the mobility of a stiff
-element that is a fine approximation; with the mobility of the paper's own joystick, Z = 1/(B + T K) = 1/16, it loses
-most of the break-away peak of a Stribeck law, and with a strong viscosity it never slips.
+(46) uses the law itself instead of its implicit counterpart whenever the contact does not stick. This is accurate for
+the mobility of a stiff element. With the mobility of the paper's joystick, Z = 1/(B + T K) = 1/16, it loses most of the
+break-away peak of a Stribeck law, and with a large viscosity it never slips.
 """
 
 from __future__ import annotations
@@ -30,16 +30,18 @@ LAW = Stribeck(kinetic_force=4.0, static_force=5.0, stribeck_velocity=0.1)
 VISCOUS = Stribeck(kinetic_force=4.0, static_force=5.0, stribeck_velocity=0.1, viscosity=20.0)
 
 MOBILITIES = {"1/2000": 1 / 2000, "1/330": 1 / 330, "1/16": 1 / 16}
-"""M = 2 kg of model A; K = 3e4 N/m and B = 300 N s/m of Fig. 11; K = 6000 N/m and B = 10 N s/m of model C. T = 1 ms."""
+"""Mobilities of model A with M = 2 kg, of Fig. 11 (K = 3e4 N/m, B = 300 N s/m), and of model C (K = 6000 N/m, B = 10 N
+s/m), for T = 1 ms.
+"""
 
 _EXPECTED = {"1/2000": (0.5, 0.05, 4.975, 5e-4), "1/330": (2.8, 0.05, 4.86, 5e-3), "1/16": (19.0, 0.5, 4.08, 5e-3)}
 """Per mobility: largest error [%] and its tolerance, break-away force [N] and its tolerance."""
 
 
 def forces(law: Law, reach: Array, mobility: float) -> Array:
-    """Return the friction force (n,) [N] for arguments of the length `reach` (n,) [m/s]."""
+    """Return the friction force (n,) [N] for arguments of norm `reach` (n,) [m/s]."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", AmbiguousLawWarning)  # to leave the region of condition (48) is the point here
+        warnings.simplefilter("ignore", AmbiguousLawWarning)  # the test leaves the region of condition (48) on purpose
         return law.implicit(along_x(reach), mobility)[:, 0]
 
 
@@ -63,14 +65,14 @@ def reproduce() -> Outcome:
     exact_slip, approximate_slip = (float(values.max()) for values in slip.values())
     where = "D = 20 N s/m, Z = 1/16, arguments up to 10 m/s: fastest slip"
     rows.append(Row(f"{where} of (46), which sticks for ever", 0.0, approximate_slip, 1e-12, "m/s", "derived"))
-    # Far from rest the Stribeck part is gone: s + Z (4 N + D s) = 10 m/s.
+    # Far from rest the Stribeck part vanishes: s + Z (4 N + D s) = 10 m/s.
     fastest = (10.0 - mobility * VISCOUS.kinetic_force) / (1.0 + mobility * VISCOUS.viscosity)
     rows.append(Row(f"{where}, exact", fastest, exact_slip, 1e-9, "m/s", "derived"))
     return Outcome(rows, _draw)
 
 
 def _reach(mobility: float) -> Array:
-    """Return arguments from stick to fast slip, dense around break-away."""
+    """Return arguments from stick to fast slip, dense near break-away."""
     breakaway = mobility * LAW.breakaway_force
     near = breakaway * (1.0 + np.linspace(-0.5, 1.0, 3001))
     just_beyond = breakaway * (1.0 + np.geomspace(1e-12, 1e-4, 20))
@@ -89,7 +91,7 @@ def _draw(figure: Figure) -> None:
 
 
 def _panel(axes: Axes, law: Law, name: str, extent: tuple[float, float, float], title: str) -> None:
-    """Draw both forces up to the free velocity `extent[0]`, between the forces `extent[1]` and `extent[2]`."""
+    """Plot both forces up to the free velocity `extent[0]`, in the force range `extent[1:3]`."""
     mobility, (fastest, bottom, top) = MOBILITIES[name], extent
     reach = np.linspace(0.0, fastest, 2001)[1:]
     axes.plot(reach, reach / mobility, color=PALE, linewidth=0.9, linestyle=":", label="x/Z: sticking")

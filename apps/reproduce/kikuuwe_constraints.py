@@ -1,7 +1,7 @@
-"""Kikuuwe et al. 2006, (26), (36), (38), (45): each model solves its implicit equations, and none makes energy.
+"""Kikuuwe et al. 2006, (26), (36), (38), (45): solution of the implicit equations, and passivity.
 
-All four are driven by the same kind of random planar input, with four laws; their discrete equations are then put
-together again from what they gave. Nothing here knows how the models solve them.
+All four models receive the same kind of random planar input, with four laws. The residuals of their discrete equations
+are then computed from their outputs, independently of the solution method of the models.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ COLOURS = dict(zip(MODELS, (BLUE, GREEN, ORANGE, PINK), strict=True))
 
 
 def element(model: str, law: Law, stiffness: float = STIFFNESS, mass: float = MASS) -> Element:
-    """Build one of the four."""
+    """Create the element of a model."""
     if model == "A":
         return RigidAdmittance(law, mass, PERIOD)
     if model == "B":
@@ -59,7 +59,7 @@ def element(model: str, law: Law, stiffness: float = STIFFNESS, mass: float = MA
 
 
 def wandering(model: str, seed: int) -> Array:
-    """Return a random planar input (n, 2) under which `model` sticks and slides: forces [N] or velocities [m/s]."""
+    """Return a random planar input (n, 2) under which `model` sticks and slides, [N] or [m/s]."""
     noise = np.random.default_rng(seed).standard_normal((STEPS, 2))
     smooth = np.zeros((STEPS, 2))
     for k in range(1, STEPS):
@@ -69,12 +69,12 @@ def wandering(model: str, seed: int) -> Array:
 
 
 def change(values: Array) -> Array:
-    """Return the change per second of `values` (n, 2), from zeros before the first."""
+    """Return the rate of change of `values` (n, 2), starting from zero."""
     return np.diff(values, axis=0, prepend=np.zeros((1, 2))) / PERIOD
 
 
 def residuals(model: str, given: Array, run: Simulation) -> tuple[float, float]:
-    """Return the worst residual of the equations of motion and coupling [N] and of the sliding velocity [m/s]."""
+    """Return the maximum residuals of the motion and coupling [N], and of the sliding velocity [m/s]."""
     e, f, v = run.displacement, run.friction_force, run.velocity
     spring = STIFFNESS * e + DAMPING * change(e)
     if model == "A":
@@ -89,12 +89,15 @@ def residuals(model: str, given: Array, run: Simulation) -> tuple[float, float]:
 
 
 def worst(rows: Array) -> float:
-    """Return the length of the longest row."""
+    """Return the norm of the longest row."""
     return float(norms(rows).max())
 
 
 def inclusion(law: Law, run: Simulation) -> float:
-    """Return how far force and velocity are from the law at worst [N]: on it while sliding, below F at rest."""
+    """Return the maximum distance of force and velocity from the law [N].
+
+    While sliding, the force must be the law's force; at rest it must be at most F.
+    """
     sliding = norms(run.friction_force - law(run.velocity))[~run.sticking]
     beyond = np.maximum(norms(run.friction_force)[run.sticking] - law.breakaway_force, 0.0)
     moved = norms(run.velocity)[run.sticking]
@@ -102,12 +105,12 @@ def inclusion(law: Law, run: Simulation) -> float:
 
 
 def taken(given: Array, run: Simulation) -> Array:
-    """Return the energy (n,) [J] that has gone into the element up to every step: force times velocity at its port."""
+    """Return the energy (n,) [J] supplied to the element up to every step."""
     return np.asarray(np.cumsum(PERIOD * np.sum(given * run.output, axis=1)))
 
 
 def reproduce() -> Outcome:
-    """Drive all models with all laws, put their equations together again and count energies."""
+    """Run all models with all laws, and check their equations and energies."""
     rows: list[Row] = []
     energies: dict[str, Array] = {}
     for model in MODELS:
@@ -135,7 +138,7 @@ def reproduce() -> Outcome:
 
 
 def _rigid_limit() -> dict[float, float]:
-    """Return by how much model D differs from model A at worst [m/s], per stiffness [N/m]."""
+    """Return the maximum difference between models D and A [m/s] per stiffness [N/m]."""
     given = wandering("A", 0)
     rigid = simulate(element("A", LAWS[0]), given).output
     stiffnesses = [10.0**exponent for exponent in range(5, 11)]

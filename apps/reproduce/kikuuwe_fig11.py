@@ -1,8 +1,8 @@
-"""Kikuuwe et al. 2006, Fig. 11: stick-slip of two blocks, one on the other, with a model-C element in each contact.
+"""Kikuuwe et al. 2006, Fig. 11: stick-slip of two stacked blocks with model-C contacts.
 
-The figure's curves are not printed as numbers, so what must come out is the motion over rigid contacts, which the
-compliant ones stand for. `apps.reproduce.stacked_blocks` computes both, for both readings of the caption. How far
-apart the two may be in position is a guard: no equation gives it.
+The paper prints no numbers of these curves. The expected result is therefore the motion over rigid contacts, which the
+compliant ones approximate. `apps.reproduce.stacked_blocks` computes both, for both readings of the caption. The bound
+on the difference in position is a guard, because it follows from no equation.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ DURATION = 6.0
 _MILLI = 1e3
 _BLOCKS = ("M1", "M2")
 _LARGEST_RMS = (0.8, 0.4)
-"""Guard of the rms difference in position [mm]: a few times the 5 N/(3e4 N/m) = 0.17 mm by which a contact yields."""
+"""Guard of the rms difference in position [mm]: a few times the elastic displacement 5 N/(3e4 N/m) = 0.17 mm."""
 
 _STIFF = (1e-4, 3e6, 3e3)
 """Period [s], stiffness [N/m] and damping [N s/m] of contacts that are nearly rigid."""
@@ -47,7 +47,7 @@ Runs = dict[Wiring, tuple[Motion, Motion]]
 
 
 def reproduce() -> Outcome:
-    """Run both readings of the caption, over model-C contacts and over rigid ones."""
+    """Run both readings of the caption, with model-C contacts and with rigid ones."""
     runs: Runs = {wiring: (compliant(network(wiring), DURATION), rigid(wiring, DURATION)) for wiring in WIRINGS}
     rows = [row for wiring, (ours, reference) in runs.items() for row in _rows(wiring, ours, reference)]
     return Outcome(rows, lambda figure: _draw(figure, runs))
@@ -79,7 +79,7 @@ def _rows(wiring: Wiring, ours: Motion, reference: Motion) -> list[Row]:
             _row(f"{where}, time it sticks as rigid", wanted_stuck, stuck, 1.0, "%"),
             Row(f"{where}, largest friction below it", FRICTION[i], largest, 0.0, "N"),
         ]
-        if wiring == "base":  # with the other, rigid contacts also stick for moments too short for the elastic ones
+        if wiring == "base":  # in the other reading, rigid contacts also stick briefly
             rows.append(_row(f"{where}, times it begins to stick as rigid", _onsets(reference, i), _onsets(ours, i)))
     return rows
 
@@ -93,7 +93,7 @@ def _guard(what: str, largest: float, ours: float) -> Row:
 
 
 def rms_difference(ours: Motion, reference: Motion) -> Array:
-    """Return the root mean square of the difference in position of each block, (2,) [mm]."""
+    """Return the root mean square difference in position of each block, (2,) [mm]."""
     difference = ours.position - _sampled(reference, ours).position
     return np.asarray(_MILLI * np.sqrt(np.mean(difference**2, axis=0)))
 

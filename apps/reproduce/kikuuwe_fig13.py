@@ -1,7 +1,7 @@
-"""Kikuuwe et al. 2006, Fig. 13: model B on a ramp of velocity, and the alternative that breaks down when it is stiff.
+"""Kikuuwe et al. 2006, Fig. 13: model B on a velocity ramp, and its unstable alternative.
 
-The caption prints the damping as B = 2 sqrt(K/M); the critical damping of section IV-C is B = 2 sqrt(K M). At 1 kg
-they are the same number.
+The caption prints the damping as B = 2 sqrt(K/M); the critical damping of section IV-C is B = 2 sqrt(K M). At 1 kg both
+are equal.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ COUNT = 500
 
 _PEAKS = dict(zip(STIFFNESSES, (10.488, 10.456, 10.403), strict=True))
 _GROWTH = {0.2: 84.0, 0.3: 126.0, 0.4: 168.0, 0.5: 211.0}
-"""Peak to peak force [N] of the stiff alternative in the 0.1 s before each time [s]."""
+"""Peak-to-peak force [N] of the stiff alternative in the 0.1 s before each time [s]."""
 
 
 def critical_damping(stiffness: float) -> float:
-    """Return B = 2 sqrt(K M) [N s/m]."""
+    """Return the critical damping B = 2 sqrt(K M) [N s/m]."""
     return 2.0 * math.sqrt(stiffness * MASS)
 
 
 def reproduce() -> Outcome:
-    """Pull model B and its alternative with the same ramp."""
+    """Apply the same ramp to model B and its alternative."""
     pull = along_x(RAMP * PERIOD * np.arange(1, COUNT + 1))
     ours: dict[float, Array] = {}
     alternative: dict[float, Array] = {}
@@ -57,7 +57,7 @@ def reproduce() -> Outcome:
 
 
 def _rows(stiffness: float, damping: float, first: float, force: Array) -> list[Row]:
-    # Until it breaks away the spring-damper has the force K a t^2/2 + B a t on the ramp u = a t.
+    # Until break-away the spring-damper has the force K a t^2/2 + B a t on the ramp u = a t.
     breakaway = (math.sqrt(damping**2 + 2.0 * stiffness * FRICTION / RAMP) - damping) / stiffness
     end, last = FRICTION + MASS * RAMP, force[-100:]
     worst = float(last[np.argmax(np.abs(last - end))])

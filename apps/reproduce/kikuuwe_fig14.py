@@ -1,4 +1,4 @@
-"""Kikuuwe et al. 2006, Fig. 14: model D slides to rest, and the alternative that vibrates when it is stiff."""
+"""Kikuuwe et al. 2006, Fig. 14: model D sliding to rest, and its vibrating alternative."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SWING = dict(zip(STIFFNESSES, (0.0, 0.0, 7e-3), strict=True))
 
 
 def reproduce() -> Outcome:
-    """Let model D and its alternative slide from 1 m/s."""
+    """Simulate model D and its alternative sliding from 1 m/s."""
     ours: dict[float, Array] = {}
     alternative: dict[float, Array] = {}
     rows: list[Row] = []

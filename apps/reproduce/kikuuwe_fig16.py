@@ -1,10 +1,10 @@
-"""Kikuuwe et al. 2006, Fig. 16: model A on an arm with a force sensor; path and measured force of the hand.
+"""Kikuuwe et al. 2006, Fig. 16: model A on an arm, path and measured force of the hand.
 
-On straight strokes the hand's force has the direction of the motion and, on average over a stroke from rest to rest,
-the size of the friction. On the curve it is slanted to the inside, because it must turn the mass of the model as well:
-with the accelerations a_t along and a_n across the path by the angle atan2(M a_n, F + M a_t). Both sides of that are
-measured here, the force by the arm's noisy sensor and the path by its encoders, and smoothed with the same window. The
-arm is under stiff PID control of its joints, as in the paper; `apps.reproduce.kikuuwe_servo` has other laws.
+On straight strokes the hand's force has the direction of the motion. Averaged over a stroke from rest to rest, its
+magnitude equals the friction. On the curve the force points inwards, because it must also turn the mass of the model:
+with the accelerations a_t along and a_n across the path, by the angle atan2(M a_n, F + M a_t). Both the force (noisy
+force sensor) and the path (encoders) are measured, and smoothed with the same window. The joints of the arm are under
+stiff PID control, as in the paper. `apps.reproduce.kikuuwe_servo` has other laws.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ TITLE = "model A on the virtual arm: path and force of the hand (Kikuuwe et al. 
 
 
 def reproduce() -> Outcome:
-    """Compare the forces on strokes and curve."""
+    """Compare the forces on the strokes and the curve."""
     run = experiment()
     rows = [row for stroke in STRAIGHT for row in _straight_rows(run, stroke)]
     return Outcome([_whole_stroke_row(run), *rows, *_curve_rows(run)], lambda figure: _draw(figure, run))
 
 
 def response(run: Tour, ticks: slice) -> tuple[Motion, Array]:
-    """Return the smoothed motion that answers to the forces at `ticks`, and those forces (n, 2) [N], smoothed alike.
+    """Return the smoothed forces at `ticks`, (n, 2) [N], after the smoothed motion that they cause.
 
-    The reference moves during the period after a sample: the motion that belongs to a force is one tick later.
+    The reference moves during the period after a sample, so the motion is taken one tick after the force.
     """
     motion = motion_of(run, slice(ticks.start + 1, ticks.stop + 1))
     return motion, smooth(run.rows["force"], run.period)[ticks]
@@ -54,7 +54,10 @@ def _straight_rows(run: Tour, stroke: str) -> list[Row]:
 
 
 def _whole_stroke_row(run: Tour) -> Row:
-    """Return the row of the first stroke, which is straight from rest to rest: no momentum is left over."""
+    """Return the row of the first stroke.
+
+    The stroke is straight from rest to rest, so that its net momentum is zero.
+    """
     ticks = run.slide(STRAIGHT[0])
     force, place = run.rows["force"][ticks].mean(axis=0), run.rows["position"][ticks]
     way = place[-1] - place[0]
@@ -63,7 +66,7 @@ def _whole_stroke_row(run: Tour) -> Row:
 
 
 def slants(run: Tour) -> tuple[Array, Array]:
-    """Return measured and expected angle (n,) [deg] of the force to the motion on the curve, inside positive."""
+    """Return the measured and expected angles (n,) [deg] between force and motion, positive inwards."""
     motion, force = response(run, run.middle(CURVE))
     expected = np.arctan2(MASS * motion.inwards, FRICTION + MASS * motion.along)
     return angles(motion.velocity, force), np.degrees(expected)

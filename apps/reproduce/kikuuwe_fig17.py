@@ -1,6 +1,6 @@
-"""Kikuuwe et al. 2006, Fig. 17: the run of Fig. 16 against time; the arm does not drift under a fluctuating force.
+"""Kikuuwe et al. 2006, Fig. 17: the run of Fig. 16 over time, without drift of the arm.
 
-How strong that force is, and that it swings by 1 N and more, is a property of the hand that was chosen.
+The magnitude of this force and its fluctuation by 1 N or more are properties of the chosen hand.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TITLE = "model A on the virtual arm: position and force against time (Kikuuwe et
 
 
 def reproduce() -> Outcome:
-    """Look at the rest."""
+    """Evaluate the rest period."""
     run = experiment()
     rest = run.rows[run.rest(REST)]
     force = norms(rest["force"])

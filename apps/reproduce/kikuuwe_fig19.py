@@ -1,8 +1,8 @@
-"""Kikuuwe et al. 2006, Fig. 19: model C on a joystick without a force sensor; path and commanded force.
+"""Kikuuwe et al. 2006, Fig. 19: model C on a joystick, path and commanded force.
 
-The force opposes the motion, on straight strokes and on the curve alike: model C has no mass that would have to be
-turned. On the curve its spring makes it lag a little, by the law of `apps.reproduce.kikuuwe_lag`; path and radius are
-taken from the smoothed measured position.
+The force opposes the motion both on straight strokes and on the curve, because model C has no mass that must be turned.
+On the curve the spring makes the force lag slightly, by the law of `apps.reproduce.kikuuwe_lag`. Path and radius are
+computed from the smoothed measured position.
 """
 
 from __future__ import annotations
@@ -42,12 +42,14 @@ _JOYSTICK = {
     **{"seed": 27, "mass": DEVICE_MASS, "resolution": 20e-6},
     **{"velocity_estimator": "difference", "hand": _HAND},
 }
-"""The paper's joystick as far as it is known. With the plain difference of positions the element cannot drift."""
+"""The paper's joystick, as far as its parameters are known. With backward differences as the velocity, the element
+cannot drift.
+"""
 
 
 @functools.cache
 def experiment() -> Tour:
-    """Run the tour; Figs. 19 and 20 show the same one."""
+    """Run the experiment, which Figs. 19 and 20 share."""
     return tour("virtual-joystick", _JOYSTICK, element(PERIOD), "e")
 
 
@@ -70,7 +72,7 @@ def reproduce() -> Outcome:
 
 
 def lags(run: Tour) -> tuple[Array, Array]:
-    """Return by how much the force lags on the curve (n,) [deg], measured and by the law for each tick's radius."""
+    """Return the measured and expected lag of the force on the curve (n,) [deg]."""
     ticks = run.middle(CURVE)
     motion = motion_of(run, ticks)
     seen = angles(-run.rows["command"][ticks], motion.velocity)

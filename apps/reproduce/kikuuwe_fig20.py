@@ -1,13 +1,13 @@
-"""Kikuuwe et al. 2006, Fig. 20: the run of Fig. 19 against time; the joystick holds its place at rest.
+"""Kikuuwe et al. 2006, Fig. 20: the run of Fig. 19 over time.
 
-While it holds, the handle gives way elastically; what must not move is the point at which the spring is fixed, the
-measured position less the elastic displacement.
+The joystick holds its position at rest. During the rest the handle yields elastically. The fixed end of the spring,
+which is the measured position less the elastic displacement, must not move.
 
-How strong the force is at rest depends on the hand, not on the model, as long as it stays below the friction force.
-Grip, fluctuation, tremor and seed of the hand were picked out of about 140 runs so that the force lies in 2.4 to 3.4 N,
-as in a separate simulation of this figure: those two rows are guards, they describe the experiment. With the seeds 0 to
-29 the force spans 2.2 to 3.6 N (one count of the encoder is worth 0.2 N), and every other row of this figure and of
-Fig. 19 is met with each of them.
+The force at rest depends on the hand, not on the model, if it is below the friction force. Grip, fluctuation,
+tremor and seed of the hand were selected from about 140 runs so that the force is between 2.4 and 3.4 N, as in a
+separate simulation of this figure. The two corresponding rows are guards, because they describe the experiment. With
+the seeds 0 to 29 the force ranges from 2.2 to 3.6 N (an encoder count corresponds to 0.2 N), and every other row of
+this figure and of Fig. 19 is met with each of them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TITLE = "model C on the virtual joystick: position and force against time (Kikuu
 
 
 def reproduce() -> Outcome:
-    """Look at the rest."""
+    """Evaluate the rest period."""
     run = experiment()
     rest = run.rows[run.rest(REST)]
     force = norms(rest["command"])

@@ -1,7 +1,7 @@
-"""Kikuuwe et al. 2006, Fig. 6: model A brings a sliding body to rest, at any time step.
+"""Kikuuwe et al. 2006, Fig. 6: model A brings a sliding body to rest, for any time step.
 
-The caption gives 0.7 m/s as the initial velocity, the text 1.3 m/s. The caption is right: only with 0.7 m/s does the
-body stop about where the one of Fig. 7 turns round (1.3/18 = 0.072 s). Both are computed here.
+The caption gives 0.7 m/s as the initial velocity, the text 1.3 m/s. The caption is correct: only with 0.7 m/s does the
+body stop at about the time at which the body of Fig. 7 reverses (1.3/18 = 0.072 s). Both are computed here.
 """
 
 from __future__ import annotations
@@ -29,14 +29,17 @@ DURATION = 0.4
 
 
 def sliding(start: float, push: float, period: float, duration: float = DURATION) -> Simulation:
-    """Let the body slide from `start` [m/s] under a constant `push` [N]; row k is the state after step k + 1."""
+    """Simulate the body from `start` [m/s] under a constant `push` [N].
+
+    Row k is the state after step k + 1.
+    """
     element = RigidAdmittance(Coulomb(FRICTION), MASS, period)
     element.reset(velocity=(start, 0.0))
     return simulate(element, along_x(np.full(round(duration / period), push)))
 
 
 def reproduce() -> Outcome:
-    """Slide to rest from either velocity with either time step."""
+    """Simulate both initial velocities with both time steps."""
     runs = {period: sliding(START, PUSH, period) for period in PERIODS}
     rows = [row for period, run in runs.items() for row in _rows(START, period, run)]
     for period, stop in zip(PERIODS, (0.02687, 0.02584), strict=True):
@@ -73,7 +76,7 @@ def _draw(figure: Figure, runs: dict[float, Simulation]) -> None:
 
 
 def draw_velocity(axes: Axes, start: float, push: float, period: float, run: Simulation) -> None:
-    """Draw the velocity after every step over the exact one."""
+    """Plot the velocity after every step over the exact one."""
     velocity = run.output[:, 0]
     stop = MASS * start / (FRICTION - push)
     after = (push + FRICTION) / MASS if push < -FRICTION else 0.0
@@ -96,7 +99,7 @@ def draw_velocity(axes: Axes, start: float, push: float, period: float, run: Sim
 
 
 def draw_friction(axes: Axes, period: float, run: Simulation) -> None:
-    """Draw the friction force of every step."""
+    """Plot the friction force of every step."""
     time = period * np.arange(1, len(run.output) + 1)
     axes.plot(time, run.friction_force[:, 0], ".", markersize=4.5, color=ORANGE)
     dress(axes, "time [s]", "friction f [N]")

@@ -1,4 +1,4 @@
-"""Kikuuwe et al. 2006, Fig. 7: a velocity reversal of model A, with and without a step of exactly zero velocity."""
+"""Kikuuwe et al. 2006, Fig. 7: velocity reversal of model A, with and without a step at rest."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ START, PUSH = 1.3, -10.0
 
 
 def reproduce() -> Outcome:
-    """Turn the body round with either time step."""
+    """Simulate the reversal with both time steps."""
     runs = {period: sliding(START, PUSH, period) for period in PERIODS}
     small, large = (run.output[:, 0] for run in runs.values())
     rows = [
@@ -46,7 +46,7 @@ def _crossing(period: float, velocity: Array) -> list[Row]:
 
 
 def _acceleration(where: str, velocity: Array, period: float) -> list[Row]:
-    """Return rows for the motion after the reversal, which has the acceleration (h + F)/M."""
+    """Return the rows of the motion after the reversal, which has the acceleration (h + F)/M."""
     expected, seen = (PUSH + FRICTION) / MASS, np.diff(velocity) / period
     worst = float(seen[np.argmax(np.abs(seen - expected))])
     return [Row(f"{where}: acceleration after the reversal, worst step", expected, worst, 1e-9, "m/s^2", "derived")]

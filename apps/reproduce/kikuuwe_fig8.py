@@ -1,4 +1,4 @@
-"""Kikuuwe et al. 2006, Fig. 8: what model A with Coulomb friction looks like as a friction law, (27)."""
+"""Kikuuwe et al. 2006, Fig. 8: model A with Coulomb friction as a friction law, (27)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FORCES = (-3.0, 0.0, 3.0)
 
 
 def stepped(velocity: Array, force: float) -> Array:
-    """Return the friction force (n,) [N] of one step from each `velocity` (n,) [m/s] under `force` [N]."""
+    """Return the friction force (n,) [N] after one step from each `velocity` (n,) [m/s] under `force` [N]."""
     forces = np.empty(len(velocity))
     element = RigidAdmittance(Coulomb(FRICTION), MASS, PERIOD)
     for k, v in enumerate(velocity):
@@ -31,13 +31,13 @@ def stepped(velocity: Array, force: float) -> Array:
 
 
 def printed(velocity: Array, force: float) -> Array:
-    """Return (27): M v/T + h within the friction force, else the friction force against the motion [N]."""
+    """Return the friction force of (27) [N]: M v/T + h, limited to the friction level."""
     stopping = MASS * velocity / PERIOD + force
     return np.where(np.abs(stopping) <= FRICTION, stopping, FRICTION * np.sign(stopping))
 
 
 def reproduce() -> Outcome:
-    """Step model A once from many velocities under some forces."""
+    """Step model A once from many velocities under several forces."""
     velocity = np.linspace(-8e-3, 8e-3, 401)
     ours = {force: stepped(velocity, force) for force in FORCES}
     rows = []

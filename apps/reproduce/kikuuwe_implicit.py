@@ -1,6 +1,8 @@
-"""Kikuuwe et al. 2006, Figs. 4 and 5: a friction law and its implicit counterpart, (16), (23), (25), (53), (55).
+"""Kikuuwe et al. 2006, Figs. 4 and 5: friction laws and their implicit counterparts.
 
-The element's solution is compared with one that uses no closed form: the sliding speed s of ``s + Z g(s) = |x|`` by
+The equations are (16), (23), (25), (53) and (55).
+
+The element's solution is compared with a solution without closed form: the sliding speed s of ``s + Z g(s) = |x|`` by
 bisection to the last digit.
 """
 
@@ -30,7 +32,7 @@ POINTS = 200
 EXACT = 3e-14
 
 TINY = 1e-300
-"""A speed [m/s] at which a law has its level at vanishing speed; at none at all it has none."""
+"""Speed [m/s] that represents the limit of vanishing speed, because the level is undefined at zero speed."""
 
 
 def level(law: Law, speed: Array) -> Array:
@@ -39,7 +41,7 @@ def level(law: Law, speed: Array) -> Array:
 
 
 def bisected(law: Law, reach: Array, mobility: float) -> Array:
-    """Return |Phi_Z| (n,) [N] for arguments of the length `reach` (n,) [m/s]: by bisection where they slide."""
+    """Return |Phi_Z| (n,) [N] for arguments of norm `reach` (n,) [m/s], by bisection where they slide."""
     sticks = reach <= mobility * law.breakaway_force
     low, high = np.zeros(len(reach)), np.where(sticks, 0.0, reach)
     while True:
@@ -51,7 +53,7 @@ def bisected(law: Law, reach: Array, mobility: float) -> Array:
 
 
 def drawn(kind: str, generator: np.random.Generator) -> Iterator[tuple[Law, float, Array]]:
-    """Yield laws of a `kind`, each with a mobility Z and arguments x (n, 2) from deep stick to fast slip."""
+    """Yield random laws of a `kind`, with a mobility Z and arguments x (n, 2) from stick to fast slip."""
     for _ in range(LAWS):
         force, viscosity, fall, speed = 10.0 ** generator.uniform((-1.0, -1.0, -1.0, -2.0), (1.5, 1.5, 1.0, 0.0))
         law: Law = Coulomb(force)
@@ -66,7 +68,7 @@ def drawn(kind: str, generator: np.random.Generator) -> Iterator[tuple[Law, floa
 
 
 def reproduce() -> Outcome:
-    """Check solution, inclusion and nonexpansiveness on random laws, mobilities and arguments."""
+    """Check solution, inclusion and nonexpansiveness for random laws, mobilities and arguments."""
     generator = np.random.default_rng(16)
     rows: list[Row] = []
     for kind, equation in (("Coulomb", "(23), (53)"), ("viscous", "(25), (55)"), ("Stribeck", "Lambert's W")):
@@ -87,7 +89,7 @@ def reproduce() -> Outcome:
             Row(f"{kind}: largest residual of f = Phi(x - Z f), relative to f", 0.0, inclusion, EXACT),
             Row(f"{kind}: largest angle between f and x", 0.0, turned, 1e-15, "rad"),
         ]
-        if kind != "Stribeck":  # the counterpart of a law that falls may be steeper than 1/Z
+        if kind != "Stribeck":  # the counterpart of a decreasing law may be steeper than 1/Z
             bound = Bound(maximum=1.0)
             rows.append(Row(f"{kind}: nonexpansive, largest Z |df|/|dx|", bound, growth, 1e-12, "", "derived"))
     return Outcome(rows, _draw)

@@ -1,9 +1,9 @@
-"""Kikuuwe et al. 2006, section V-B: by how much the force of model C lags behind on a curve, and what the spring keeps.
+"""Kikuuwe et al. 2006, section V-B: lag of model C's force on a curve, and stored energy.
 
-Sliding on a circle of radius R at the angular velocity w, the elastic displacement turns with the motion, a little
-behind it: the force makes the angle asin((F/K)/(R (1 + (w B/K)^2))) with the direction of the motion. It opposes the
-motion all the better the stiffer the coupling. Circles with R < F/K never break away, and a hand that lets go after a
-stop feels a recoil of F/K. All this follows from (38).
+On a circle of radius R at the angular velocity w, the elastic displacement rotates with the motion, slightly behind it:
+the force makes the angle asin((F/K)/(R (1 + (w B/K)^2))) with the direction of the motion. A stiffer coupling reduces
+the lag. On circles with R < F/K the contact never breaks away, and a hand that releases the handle after a stop feels a
+recoil of F/K. All this follows from (38).
 """
 
 from __future__ import annotations
@@ -34,32 +34,32 @@ WINDING = FRICTION / STIFFNESS
 
 
 def element(period: float) -> MasslessImpedance:
-    """Return model C with the values of the paper's joystick."""
+    """Return model C with the parameters of the paper's joystick."""
     return MasslessImpedance(Coulomb(FRICTION), STIFFNESS, DAMPING, period)
 
 
 def lag_law(radius: float, angular_velocity: float) -> float:
-    """Return the lag of the force [degree] on a circle of `radius` [m] at `angular_velocity` [rad/s]."""
+    """Return the lag of the force [deg] on a circle of `radius` [m] at `angular_velocity` [rad/s]."""
     return math.degrees(math.asin(WINDING / (radius * (1.0 + (angular_velocity * DAMPING / STIFFNESS) ** 2))))
 
 
 def lag(radius: float, angular_velocity: float, period: float) -> float:
-    """Simulate the circle until it is steady and return by how much the force lags behind the motion [deg]."""
+    """Simulate the circle until it is steady and return the lag of the force behind the motion [deg]."""
     motion = circling(radius, angular_velocity, period, 1.5)
     run = simulate(element(period), motion)
     return float(angles(run.friction_force[-1:], motion[-1:])[0])
 
 
 def small_circle(radius: float, turns: float = 10.0) -> Array:
-    """Return the velocities (n, 2) of a hand that moves out by `radius` [m] and circles there round its start."""
+    """Return the velocities (n, 2) of a hand that moves out by `radius` [m] and circles around its start."""
     outward = np.tile((radius / 1.0, 0.0), (round(1.0 / COARSE), 1))
     return np.vstack((outward, circling(radius, 2.0, COARSE, turns)))
 
 
 def released() -> Array:
-    """Return where the joystick is, along its slide, after a stop and after the hand has let go, (n,) [m].
+    """Return the positions along x of a joystick that is stopped, held and released, (n,) [m].
 
-    It slides and is stopped, is held, and let go at index 500; with nothing but its mass it then swings into its rest.
+    The hand releases it at index 500. The joystick, a free mass, then oscillates until it is at rest.
     """
     contact = element(COARSE)
     held = np.repeat((0.05, 0.0), (300, 200))
@@ -70,7 +70,7 @@ def released() -> Array:
 
 
 def reproduce() -> Outcome:
-    """Run the circles and the release."""
+    """Simulate the circles and the release."""
     rows = []
     for radius, printed in ((0.04, 0.955), (0.01, 3.82)):
         ours = lag(radius, PULSATION, FINE)

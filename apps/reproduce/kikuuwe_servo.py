@@ -1,19 +1,19 @@
-"""Kikuuwe et al. 2006, section V-A, under every servo law: what the hand feels of model A through an arm.
+"""Kikuuwe et al. 2006, section V-A, with every servo law: the rendering of model A by an arm.
 
-The element computes the motion of a mass with friction exactly; the hand feels what the arm makes of it. The joints
-have friction of about 10 N m, which is 25 N at the handle and four times what is to be felt, and gears that yield.
-Stiff PID (the paper's choice) is compared with the feed-forwards of Weigand et al. 2020, rigid (27) and flatness-based
-(20), with exact linearisation, (12) to (15) there, and with the law of fractional order of Machado et al. 2002, all of
-the same bandwidth on the same arm with the same hand. The laws with a model know friction, inertia and elasticity of
-the arm, but not its friction at rest, which no smooth law has.
+The element computes the motion of a mass with friction exactly; the hand feels the response of the arm to it. The
+joints have friction of about 10 N m, which is 25 N at the handle and four times the rendered friction, and elastic
+gears. Stiff PID (the paper's choice) is compared with the feed-forwards of Weigand et al. 2020, rigid (27) and
+flatness-based (20), with exact linearization, (12) to (15) there, and with the fractional-order law of Machado et al.
+2002. All have the same bandwidth on the same arm with the same hand. The model-based laws use friction, inertia and
+elasticity of the arm, but not its static friction, which no smooth law can represent.
 
-What is measured is what no sensor of the arm tells: where the handle really is, and what the hand really does to it.
-PID leaves as much of an error as the gears are twisted by the friction, 0.2 mm, whatever its gains: encoders on the
-motors do not see it.
+The measures use the true position of the handle and the true force of the hand, which no sensor of the arm provides.
+PID leaves an error of 0.2 mm, the torsion of the gears under friction, for any gains, because encoders on the
+motors do not measure it.
 
-The paper has none of this. That what is felt is F, that the model breaks away at F and that nothing moves at rest
-follows from model A; how good a servo is at it does not, and those rows are guards. How the comparison of PID and
-feed-forward changes with what is believed of the arm is in `apps.reproduce.servo_sensitivity`.
+The paper has none of these results. The perceived friction F, the break-away at F and the absence of motion at rest
+follow from model A. The quality of a servo law does not, so those rows are guards. `apps.reproduce.servo_sensitivity`
+shows how the comparison of PID and feed-forward depends on errors of the arm model.
 """
 
 from __future__ import annotations
@@ -48,17 +48,17 @@ COLOURS = {"pid": ORANGE, "rigid": PINK, "flatness": BLUE, "fractional": GREEN, 
 """Colour of each law in the picture."""
 
 ERROR = {"pid": 300.0, "rigid": 300.0, "flatness": 60.0, "fractional": 500.0, "linearising": 300.0}
-"""Guard: above it the root mean square of the tracking error has grown [um]."""
+"""Guard: upper bound of the rms tracking error [um]."""
 
 UNEVENNESS = {"pid": 1.5, "rigid": 1.5, "flatness": 0.5, "fractional": 1.2, "linearising": 1.2}
-"""Guard: the same of the force that should not be there [N]."""
+"""Guard: upper bound of the rms residual force [N]."""
 
 KNOCK = {"pid": 8.0, "rigid": 8.0, "flatness": 2.5, "fractional": 8.0, "linearising": 3.0}
-"""Guard: the same of the largest of it along the motion [N]."""
+"""Guard: upper bound of the largest residual force along the motion [N]."""
 
 
 def reproduce() -> Outcome:
-    """Compare what is felt under every law."""
+    """Compare all servo laws."""
     results = {law: felt(experiment(law)) for law in LAWS}
     rows = [row for law, result in results.items() for row in _rows(law, result)]
     return Outcome([*rows, *_comparison(results["pid"], results["flatness"])], _draw)
@@ -102,7 +102,7 @@ def _comparison(pid: Felt, flatness: Felt) -> list[Row]:
 
 
 def _draw(figure: Figure) -> None:
-    """Draw the error of every law over the tour, and the force of the hand on every stroke for the two that matter."""
+    """Plot the handle error of every law, and the hand's force on every stroke for PID and flatness."""
     grid = figure.add_gridspec(2, 4, height_ratios=(1.2, 1.0))
     _draw_errors(figure.add_subplot(grid[0, :]))
     first = None

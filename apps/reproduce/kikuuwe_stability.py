@@ -1,8 +1,8 @@
-"""Kikuuwe et al. 2006, (63): where a mass on a sticking model C is stable, and where it does not oscillate.
+"""Kikuuwe et al. 2006, (63): stability and oscillation of a mass on a sticking model C.
 
-In the plane of a = T^2 K/M and b = T B/M the matrix of (63) has the trace 2 - a - b and the determinant 1 - b. It is
-stable if and only if a + 2 b < 4, and its eigenvalues lie between 0 and 1 if and only if (a + b)^2 >= 4 a, b < 1 and
-a + b < 2. The background of the picture and the rows come from computed eigenvalues, the lines from these bounds.
+In the plane of a = T^2 K/M and b = T B/M, the matrix of (63) has the trace 2 - a - b and the determinant 1 - b. It is
+stable if and only if a + 2 b < 4, and its eigenvalues are between 0 and 1 if and only if (a + b)^2 >= 4 a, b < 1 and a
++ b < 2. The background of the picture and the rows use computed eigenvalues, the lines use these bounds.
 """
 
 from __future__ import annotations
@@ -33,38 +33,38 @@ DRAWS = 20000
 
 
 def eigenvalues(a: Array, b: Array) -> Array:
-    """Return the two eigenvalues of (63) for each a and b (n,), (n, 2) complex, in units of one step."""
-    # With e measured in T m, the matrix of (63) depends on a and b alone.
+    """Return the two eigenvalues of (63) for each a and b (n,), (n, 2) complex, per step."""
+    # With e in units of T m, the matrix of (63) depends on a and b alone.
     matrix = np.array([[1.0 - a, 1.0 - b], [-a, 1.0 - b]])
     return np.asarray(np.linalg.eigvals(np.moveaxis(matrix, -1, 0)).astype(complex))
 
 
 def is_stable(a: Array, b: Array) -> Array:
-    """Return the exact bound: a + 2 b < 4."""
+    """Return True where the exact stability bound holds: a + 2 b < 4."""
     return np.asarray(a + 2.0 * b < 4.0)
 
 
 def is_quiet(a: Array, b: Array) -> Array:
-    """Return the exact bound of the nonoscillatory region."""
+    """Return True inside the exact nonoscillatory region."""
     return np.asarray(((a + b) ** 2 >= 4.0 * a) & (b < 1.0) & (a + b < 2.0))
 
 
 def seen_stable(values: Array) -> Array:
-    """Tell from the eigenvalues (n, 2) whether both are inside the unit circle."""
+    """Return True where both eigenvalues (n, 2) are inside the unit circle."""
     return np.asarray(np.abs(values).max(axis=1) < 1.0)
 
 
 def seen_quiet(values: Array) -> Array:
-    """Tell from the eigenvalues (n, 2) whether both are real and between 0 and 1."""
+    """Return True where both eigenvalues (n, 2) are real and between 0 and 1."""
     real = np.abs(values.imag).max(axis=1) == 0.0
     return np.asarray(real & (values.real.min(axis=1) > 0.0) & (values.real.max(axis=1) < 1.0))
 
 
 def reproduce() -> Outcome:
-    """Compare bounds, eigenvalues and what the two alternatives do."""
+    """Compare the bounds with the eigenvalues and with the motion of the two alternatives."""
     generator = np.random.default_rng(63)
     a, b = generator.uniform(0.0, LARGEST_A, DRAWS), generator.uniform(0.0, LARGEST_B, DRAWS)
-    # The nonoscillatory region is a sliver of that plane: half of the draws are made where it is.
+    # The nonoscillatory region is a small part of that plane, so half of the samples are drawn near it.
     a[::2], b[::2] = 10.0 ** generator.uniform(-4.0, 0.1, DRAWS // 2), generator.uniform(0.0, 1.1, DRAWS // 2)
     values = eigenvalues(a, b)
     stable = int(np.count_nonzero(seen_stable(values) != is_stable(a, b)))
@@ -80,7 +80,7 @@ def reproduce() -> Outcome:
 
 
 def _critical_rows() -> list[Row]:
-    """Return rows for critical damping, b = 2 sqrt(a): how stiff it may be."""
+    """Return the rows of critical damping, b = 2 sqrt(a): maximum stiffness."""
 
     def first_failure(holds: Callable[[Array], Array]) -> float:
         low, high = 1e-3, 4.0
@@ -103,7 +103,7 @@ def _coordinates(stiffness: float) -> tuple[float, float]:
 
 
 def _figure_rows() -> list[Row]:
-    """Return rows for the stiffnesses of Figs. 13 and 14."""
+    """Return the rows of the stiffnesses of Figs. 13 and 14."""
     rows = []
     for stiffness, which, expected, tolerance in (
         (STIFFNESSES[1], 0, 0.0, 1e-9),
@@ -121,7 +121,7 @@ def _figure_rows() -> list[Row]:
 
 
 def _alternative_rows(generator: np.random.Generator) -> list[Row]:
-    """Return rows that identify the polynomial of (63) from what Figs. 12(a) and (b) do."""
+    """Return the rows that identify the polynomial of (63) from the motion of Figs. 12(a) and (b)."""
     worst = {"12(a), sliding": 0.0, "12(b), sticking": 0.0}
     for a, b in generator.uniform(0.05, 1.2, (50, 2)):
         stiffness, damping = a * MASS / PERIOD**2, b * MASS / PERIOD
@@ -140,7 +140,7 @@ def _alternative_rows(generator: np.random.Generator) -> list[Row]:
 
 
 def _polynomial(sequence: Array) -> Array:
-    """Return trace and determinant (2,) of the recurrence that the first four numbers of `sequence` obey."""
+    """Return trace and determinant (2,) of the recurrence of the first four numbers of `sequence`."""
     s0, s1, s2, s3 = sequence[:4]
     return np.asarray(np.linalg.solve([[s1, -s0], [s2, -s1]], [s2, s3]))
 
@@ -169,7 +169,7 @@ def _draw(figure: Figure) -> None:
 
 
 def _map(axes: Axes, width: float, height: float) -> QuadMesh:
-    """Draw the largest |eigenvalue| over the plane with the exact bounds; return the background."""
+    """Plot the largest |eigenvalue| over the plane with the exact bounds, and return the background."""
     a, b = np.meshgrid(np.linspace(1e-6, width, 400), np.linspace(1e-6, height, 400))
     radius = np.abs(eigenvalues(a.ravel(), b.ravel())).max(axis=1).reshape(a.shape)
     background = axes.pcolormesh(a, b, radius, cmap="cividis", vmin=0.0, vmax=2.0, shading="nearest", rasterized=True)

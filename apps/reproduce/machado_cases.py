@@ -1,9 +1,10 @@
-"""The cases of Machado et al. 2002: the arm, its drives and controllers, and what a step of force comes to.
+"""Cases of Machado et al. 2002: arm, drives, controllers, and measures of the step response.
 
-Every number of section IV and of Tables I to IV is here. Three things the paper leaves open: whether the arm is held
-against its weight (it is here, by G(q)), what of the contact force is measured (B x' + K x unless said otherwise), and
-the time axes of its figures. The figures are drawn without numbers, so what can be held against the paper is which
-controller is better; the numbers expected in the tables follow from its equations and were computed independently.
+All numbers of section IV and of Tables I to IV are defined here. The paper leaves three points open: whether the weight
+of the arm is compensated (here it is, by G(q)), which part of the contact force is measured (here B x' + K x unless
+stated otherwise), and the time axes of its figures. The figures have no numbers, so only the ranking of the controllers
+can be compared with the paper. The expected numbers in the tables follow from its equations and were computed
+independently.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ TERMS = 17
 
 
 def fractional(position_gain: float, force_gain: float, position_order: float, force_order: float) -> Hybrid:
-    """Return a controller of fractional order (CF) with the columns of Tables II and IV."""
+    """Return a fractional-order controller (CF) with the columns of Tables II and IV."""
     position = FractionalLaw.sampled(position_gain, position_order, TERMS, PERIOD)
     return Hybrid(position, FractionalLaw.sampled(force_gain, force_order, TERMS, PERIOD), PERIOD)
 
@@ -46,7 +47,9 @@ def classic(a_p: float, b_p: float, a_f: float, b_f: float) -> Hybrid:
 CF, PD_PI = fractional(1e5, 1e3, 1 / 2, -1 / 5), classic(1e4, 2.5e4, 25.0, 100.0)
 CF_RETUNED, PD_PI_PRINTED = fractional(5e3, 50.0, 1 / 2, 1 / 5), classic(5e3, 12.5e3, 125.0, 500.0)
 PD_PI_HALVED = classic(5e3, 12.5e3, 12.5, 50.0)
-"""Table IV with all four gains halved: printed are a_F and b_F ten times larger, which makes it faster, not slower."""
+"""Table IV with all four gains halved. The printed a_F and b_F are ten times larger, which makes the controller faster,
+not slower.
+"""
 
 HOLDING, COULOMB, VISCOSITY, CREEP = 6.0, 5.0, 0.5, 0.0025
 BACKLASH, RESTITUTION = 1.8e-4, 0.5
@@ -62,7 +65,7 @@ _SUBSTEPS = {IDEAL: 50, RUBBING: 50, LOOSE: 100, YIELDING: 100}
 
 @functools.cache
 def experiment(drive: Drive, control: Hybrid, sensor: str = "elastic", links: TwoLinks = LINKS) -> Run:
-    """Ask for 1 N with `drive` in both joints."""
+    """Simulate a force step of 1 N with `drive` in both joints."""
     return simulate_hybrid(
         links,
         (drive, drive),
@@ -77,26 +80,26 @@ def experiment(drive: Drive, control: Hybrid, sensor: str = "elastic", links: Tw
 
 
 def unheld(control: Hybrid) -> Run:
-    """Ask the ideal arm for 1 N without holding it against its weight."""
+    """Simulate a force step of 1 N of the ideal arm without gravity compensation."""
     return experiment(IDEAL, replace(control, holds_weight=False))
 
 
 @dataclass(frozen=True)
 class Response:
-    """What a step of force comes to.
+    """Measures of a force step response.
 
     Attributes
     ----------
     final : float
-        Force at the end, the mean of the last 0.2 s [N].
+        Final force, the mean of the last 0.2 s [N].
     rise : float
-        Time from 10 % to 90 % of that [ms].
+        Time from 10 % to 90 % of the final force [ms].
     overshoot : float
-        Beyond it [%].
+        Overshoot over the final force [%].
     settling : float
-        Until it stays within 5 % of it [ms].
+        Time after which the force stays within 5 % of the final force [ms].
     error : float
-        By how much it falls short of what was asked for [N].
+        Steady-state error, desired less final force [N].
     deviation : float
         Largest motion along the surface [mm].
     """
@@ -110,7 +113,7 @@ class Response:
 
 
 def response(run: Run) -> Response:
-    """Measure a run on the force that is fed back."""
+    """Compute the measures of a run from the force that is fed back."""
     force = run.rows["force"]
     final = float(force[-200:].mean())
     step = 1e3 * PERIOD
@@ -126,10 +129,10 @@ def response(run: Run) -> Response:
 
 
 def rows(what: str, found: Response, rise: float, overshoot: float, settling: float, within: float = 0.0) -> list[Row]:
-    """Set a response beside expected numbers, to 10 % or one sample or one per cent of overshoot.
+    """Compare a response with expected values, within 10 %, one sample or one per cent of overshoot.
 
-    `within` is by how much the settling time may differ besides [ms]: where the force swings for long, one more
-    swing that just leaves the 5 % makes it longer by half a period at once.
+    `within` is an additional tolerance of the settling time [ms]. For a slowly decaying oscillation, one more
+    half-oscillation beyond 5 % increases the settling time by half a period.
     """
     return [
         Row(f"{what}: rise time", rise, found.rise, max(0.1 * rise, 1e3 * PERIOD), "ms", "derived"),
@@ -139,34 +142,37 @@ def rows(what: str, found: Response, rise: float, overshoot: float, settling: fl
 
 
 def error_row(what: str, expected: float, found: Response, tolerance: float) -> Row:
-    """Set the force that is missing at the end beside an expected number."""
+    """Compare the steady-state error of the force with an expected value."""
     return Row(f"{what}: force missing at the end", expected, found.error, tolerance, "N", "derived")
 
 
 def unstable_row(table: str, run: Run) -> Row:
-    """Return the row of a statement of the paper that does not come out."""
+    """Return the row of a statement of the paper that is not reproduced."""
     what = f"gains of Table {table}: unstable, as the paper says it was (1 = yes)"
     return Row(what, 0, int(run.ran_away), 0.0, "", "derived")
 
 
 def last_swing(run: Run) -> float:
-    """Return from where to where the force still goes in the last 0.5 s [N]."""
+    """Return the peak-to-peak force in the last 0.5 s [N]."""
     return float(np.ptp(run.rows["force"][-500:]))
 
 
 def time_of(run: Run) -> Array:
-    """Return the times of a run's samples [ms]."""
+    """Return the sample times of a run [ms]."""
     return np.asarray(1e3 * run.rows["time"])
 
 
 def feed_through(control: Hybrid) -> float:
-    """Return the gain around the force loop through the surface's mass, K_F M J_x H^-1 J_x^T; above 1 it runs away."""
+    """Return the gain of the force loop through the surface's mass; unstable above 1.
+
+    The gain is K_F M J_x H^-1 J_x^T.
+    """
     terms = LINKS.terms(START)[0]
-    across = terms["jacobian"][0]  # the plane stands upright: x_c is x
+    across = terms["jacobian"][0]  # the plane is vertical: x_c is x
     inertia = terms["inertia"] + np.eye(2) * IDEAL.motor.inertia + SURFACE.mass * np.outer(across, across)
     return float(control.force.weights(PERIOD)[0] * SURFACE.mass * across @ np.linalg.solve(inertia, across))
 
 
 def settled_speed(run: Run) -> float:
-    """Return the largest speed of a joint in the last 0.2 s [rad/s]."""
+    """Return the maximum joint speed in the last 0.2 s [rad/s]."""
     return float(np.abs(run.rows["speed"][-200:]).max())

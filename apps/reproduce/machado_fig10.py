@@ -9,6 +9,6 @@ TITLE = "arm with flexible joints, PD and PI control (Machado et al. 2002, Fig. 
 
 
 def reproduce() -> Outcome:
-    """Compare the response to 1 N with what it should be, and with the other controller."""
+    """Compare the response to 1 N with the expected values and with the other controller."""
     table = compare(CLASSIC, FRACTIONAL, (261, 1, 346), Bound(minimum=1.0))
     return outcome(CLASSIC, FRACTIONAL, table, "flexible joints, PD and PI control", (1000.0, 120.0))

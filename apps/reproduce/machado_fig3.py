@@ -1,9 +1,9 @@
-"""Machado et al. 2002, Fig. 3: the ideal arm under control of fractional order (CF).
+"""Machado et al. 2002, Fig. 3: the ideal arm under fractional-order control (CF).
 
-What is fed back decides. As printed, (3), the force contains M x'', and x'' follows the torque at once: around that
-loop the gain is K_F M J_x H^-1 J_x^T, and fed back one sample late it runs away where that, times what the law makes
-of a force that alternates (0.87), is above 1. With B x' + K x fed back, or with the loop solved inside each sample, it
-is stable.
+The stability depends on the measured force. The printed force (3) contains M x'', and x'' follows the torque without
+delay. The gain of that loop is K_F M J_x H^-1 J_x^T. Fed back one sample late, the loop is unstable where this gain,
+times the gain of the law for an alternating force (0.87), exceeds 1. It is stable if B x' + K x is fed back, or if the
+loop is solved within each sample.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 TITLE = "ideal arm, control of fractional order (Machado et al. 2002, Fig. 3)"
 
 _GAINS = {0.5: 0.1358, -0.2: 1.9328, 0.2: 0.4851}
-"""Gain of the truncated sum of (6) for constant signals, by order."""
+"""Static gain of the truncated sum of (6), by order."""
 
 
 def reproduce() -> Outcome:
-    """Compare the response to 1 N for the three readings of what is fed back."""
+    """Compare the response to 1 N for the three readings of the fed-back force."""
     plain, solved = response(experiment(IDEAL, CF)), response(experiment(IDEAL, CF, "solved"))
     other = response(experiment(IDEAL, PD_PI))
     static = FORCE / (1.0 + float(CF.force.weights(PERIOD).sum()))

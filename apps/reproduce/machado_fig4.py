@@ -29,11 +29,11 @@ TITLE = "ideal arm, PD and PI control (Machado et al. 2002, Fig. 4)"
 
 
 def reproduce() -> Outcome:
-    """Compare the response to 1 N for the three readings of what is fed back."""
+    """Compare the response to 1 N for the three readings of the fed-back force."""
     runs = {sensor: experiment(IDEAL, PD_PI, sensor) for sensor in ("elastic", "sampled", "solved")}
     plain, sampled, solved = (response(run) for run in runs.values())
     best = response(experiment(IDEAL, CF))
-    # What the proportional part leaves, 1/(1 + b_F), the integral takes away with the time constant (1 + b_F)/a_F.
+    # The integral part removes the error of the proportional part, 1/(1 + b_F), with the time constant (1 + b_F)/a_F.
     left = FORCE / 101.0 * math.exp(-(DURATION - 0.1) / (101.0 / 25.0))
     free = unheld(PD_PI)
     table = [

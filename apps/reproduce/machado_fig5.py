@@ -1,8 +1,8 @@
-"""Machado et al. 2002, Fig. 5: the arm with friction in its joints under control of fractional order (CF).
+"""Machado et al. 2002, Fig. 5: the arm with joint friction under fractional-order control (CF).
 
-Friction (10) as it is printed pushes: a joint at rest gets the torque F_H, without a sign. Here it is set-valued: up
-to F_H at rest, whatever is needed to hold. Where the force then stays depends on where the joints stick; what is
-missing of it is within what their friction can hold against the force loop.
+The printed friction (10) pushes: a joint at rest gets the torque F_H, without a sign. Here the friction is set-valued:
+at rest it balances any torque up to F_H. The final force then depends on where the joints stick. Its error is bounded
+by the force that the static friction can hold against the force loop.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ TITLE = "arm with friction in its joints, control of fractional order (Machado e
 
 
 def reproduce() -> Outcome:
-    """Compare the response to 1 N with what it should be, and with PD/PI."""
+    """Compare the response to 1 N with the expected values and with PD/PI."""
     run = experiment(RUBBING, CF)
     found, other = response(run), response(experiment(RUBBING, PD_PI))
     gain = float(CF.force.weights(PERIOD).sum())

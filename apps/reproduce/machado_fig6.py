@@ -1,4 +1,4 @@
-"""Machado et al. 2002, Fig. 6: the arm with friction in its joints under PD and PI control."""
+"""Machado et al. 2002, Fig. 6: the arm with joint friction under PD and PI control."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TITLE = "arm with friction in its joints, PD and PI control (Machado et al. 2002
 
 
 def reproduce() -> Outcome:
-    """Compare the response to 1 N with what it should be, and with CF."""
+    """Compare the response to 1 N with the expected values and with CF."""
     found, best = response(experiment(RUBBING, PD_PI)), response(experiment(RUBBING, CF))
     table = [
         *rows("PD/PI with friction", found, 16, 80, 347),

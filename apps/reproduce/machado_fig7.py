@@ -1,11 +1,11 @@
-"""Machado et al. 2002, Fig. 7: the arm with backlash in its joints under re-tuned control of fractional order.
+"""Machado et al. 2002, Fig. 7: the arm with backlash under re-tuned fractional-order control.
 
-The paper re-tunes because both controllers were unstable with backlash. That does not come out: with the gains of
-Table II the rotors cross their gaps and collide, yet the force settles. What holds the arm against its weight presses
-the rotors to one end of their gaps. Without that, in a plane that lies flat, or with a gap of twice the width, the
-rattling does not end: the force swings by about 0.1 N for ever, which may be what the authors saw. With the gains of
-Table IV the torques of control stay below those that hold the weight: the gaps never open, and the response is that of
-an ideal arm. What can be compared is the ranking, and the impacts.
+The paper re-tunes both controllers because they were unstable with backlash. This is not reproduced: with the gains of
+Table II the rotors cross their gaps and collide, yet the force settles, because the gravity compensation presses the
+rotors to one end of their gaps. Without gravity compensation, in a horizontal plane, or with a gap of twice the width,
+the rattling persists and the force oscillates by about 0.1 N, which may be the instability that the authors observed.
+With the gains of Table IV the control torques stay below the gravity torques: the gaps never open, and the response is
+that of an ideal arm. Only the ranking and the impacts can be compared.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ TITLE = "arm with backlash, re-tuned control of fractional order (Machado et al.
 
 
 def reproduce() -> Outcome:
-    """Compare the responses to 1 N with the gains of Tables II and IV, and the impacts with what they must keep."""
+    """Compare the responses to 1 N with the gains of Tables II and IV, and check the impacts."""
     run, floating = experiment(LOOSE, CF), experiment(LOOSE, CF, links=WEIGHTLESS)
     first, retuned = response(run), response(experiment(LOOSE, CF_RETUNED))
     slower = response(experiment(LOOSE, PD_PI_HALVED))
@@ -58,7 +58,7 @@ def reproduce() -> Outcome:
 
 
 def _impact_rows() -> list[Row]:
-    """Return rows for what (11) keeps, over inertias and speeds of all sizes."""
+    """Return the rows of the conservation laws of (11) for random inertias and speeds."""
     generator = np.random.default_rng(11)
     momentum = newton = 0.0
     for joint, motor, w, v in generator.uniform((0.1, 0.1, -1.0, -1.0), (10.0, 10.0, 1.0, 1.0), (1000, 4)).tolist():

@@ -1,7 +1,7 @@
 """Machado et al. 2002, Fig. 8: the arm with backlash in its joints under re-tuned PD and PI control.
 
-The text says that PD/PI became slower when it was re-tuned. Table IV has half of a_P and b_P, but five times a_F and
-b_F: as printed it becomes faster. With half of those as well, ten times less than printed, it becomes slower.
+According to the text, the re-tuned PD/PI is slower. Table IV has half of a_P and b_P, but five times a_F and b_F: as
+printed it is faster. With a_F and b_F halved too, ten times less than printed, it is slower.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TITLE = "arm with backlash, re-tuned PD and PI control (Machado et al. 2002, Fig
 
 
 _SWING = 22.0
-"""Half a period of the force with the gains of Table IV [ms]."""
+"""Half a period of the force oscillation with the gains of Table IV [ms]."""
 
 
 def reproduce() -> Outcome:

@@ -1,4 +1,4 @@
-"""Machado et al. 2002, Fig. 9: flexible joints under control of fractional order; see `machado_flexible`."""
+"""Machado et al. 2002, Fig. 9: flexible joints under fractional-order control; see `machado_flexible`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ TITLE = "arm with flexible joints, control of fractional order (Machado et al. 2
 
 
 def reproduce() -> Outcome:
-    """Compare the response to 1 N with what it should be, and with the other controller."""
+    """Compare the response to 1 N with the expected values and with the other controller."""
     table = compare(FRACTIONAL, CLASSIC, (11, 4, 15), Bound(maximum=1.0))
     return outcome(FRACTIONAL, CLASSIC, table, "flexible joints, fractional-order control (CF)", (400.0, 60.0))

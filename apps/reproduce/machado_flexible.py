@@ -1,7 +1,7 @@
-"""Machado et al. 2002, Figs. 9 and 10: the arm with flexible joints, under one controller beside the other.
+"""Machado et al. 2002, Figs. 9 and 10: the arm with flexible joints, comparison of both controllers.
 
-Rotor and joint are two masses on a spring (12a), (12b); in the second the inertia of the links, without the rotors,
-belongs where J is printed, and the force of the surface is missing. The damping of 10 kN m s/rad is on the rotors.
+Rotor and joint are two masses coupled by a spring, (12a), (12b). In (12b), J should be the inertia of the links without
+the rotors, and the contact force is missing. The damping of 10 kN m s/rad acts on the rotors.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Shown:
-    """A controller in its figure.
+    """Controller of a figure.
 
     Attributes
     ----------
     law : Hybrid
-        The controller.
+        Controller.
     name : str
-        What it is called.
+        Label.
     figure, ideal : int
-        Figures of the paper with it on flexible and on ideal joints.
+        Figures of the paper with this controller on flexible and on ideal joints.
     """
 
     law: Hybrid
@@ -44,7 +44,7 @@ CLASSIC = Shown(PD_PI, "PD/PI", 10, 4)
 
 
 def compare(own: Shown, other: Shown, paper: tuple[float, float, float], ratio: Bound) -> list[Row]:
-    """Return the rows of the response to 1 N beside the `paper` (rise, overshoot, settling) and `other`."""
+    """Compare the response to 1 N with the `paper` (rise, overshoot, settling) and with `other`."""
     found, beside = response(experiment(YIELDING, own.law)), response(experiment(YIELDING, other.law))
     relative = f"relative to {other.name} of Fig. {other.figure}"
     return [
@@ -55,7 +55,10 @@ def compare(own: Shown, other: Shown, paper: tuple[float, float, float], ratio: 
 
 
 def outcome(own: Shown, other: Shown, table: list[Row], heading: str, spans: tuple[float, float]) -> Outcome:
-    """Return the table with its picture; `spans` [ms] are the time that is shown, and that of the part inside."""
+    """Return the outcome with its picture.
+
+    `spans` are the lengths of the long and the short time axis [ms].
+    """
 
     def drawn(figure: Figure) -> None:
         curve = Curve(f"{own.name}, flexible joints", experiment(YIELDING, own.law), BLUE)

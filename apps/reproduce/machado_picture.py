@@ -1,4 +1,4 @@
-"""The pictures of Figs. 3 to 10 of Machado et al. 2002: one layout for all of them."""
+"""Pictures of Figs. 3 to 10 of Machado et al. 2002, with a common layout."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GAP = f"rotor in its gap of ±{0.5e6 * BACKLASH:.0f} µrad"
 
 @dataclass(frozen=True)
 class Curve:
-    """A run in a picture: its name, colour and line."""
+    """Run in a picture with its label, colour and line style."""
 
     name: str
     run: Run
@@ -33,7 +33,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Inside:
-    """What the last panel shows of the joints: title, unit, an (n, 2) array for one run, and how long [ms]."""
+    """Panel of joint quantities: title, unit, an (n, 2) array for one run, and the time shown [ms]."""
 
     title: str
     unit: str
@@ -43,7 +43,7 @@ class Inside:
 
 
 def draw(figure: Figure, title: str, curves: list[Curve], inside: Inside, shown: float, zoom: float) -> None:
-    """Draw force, its beginning, deviation and joints.
+    """Plot the force, its beginning, the deviation along the surface, and the joints.
 
     `shown` and `zoom` are the lengths of the long and the short time axes [ms].
     """
@@ -93,10 +93,10 @@ def _joints(axes: Axes, inside: Inside) -> None:
 
 
 def added_torque(run: Run) -> Array:
-    """Return the torques (n, 2) [N m] beyond those at the end, which hold the weight and the force."""
+    """Return the torques (n, 2) [N m] less their final values, which hold the weight and the force."""
     return np.asarray(run.rows["torque"] - run.rows["torque"][-200:].mean(axis=0))
 
 
 def rotor_ahead(run: Run) -> Array:
-    """Return how far the rotors are ahead of their joints (n, 2) [µrad]."""
+    """Return the angles by which the rotors are ahead of their joints (n, 2) [µrad]."""
     return np.asarray(1e6 * (run.rows["rotor"] - run.rows["angle"]))

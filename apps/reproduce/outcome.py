@@ -1,6 +1,6 @@
-"""What a reproduction returns: rows that set an expected number beside ours, and a picture to draw.
+"""Result of a reproduction: rows that compare an expected number with ours, and a picture to draw.
 
-A module of a reproduction has a ``TITLE`` and a function ``reproduce() -> Outcome``, and is named in
+The module of a reproduction has a ``TITLE`` and a function ``reproduce() -> Outcome``, and is listed in
 `apps.reproduce.registry`.
 """
 
@@ -21,7 +21,7 @@ SOURCES: tuple[Source, ...] = get_args(Source)
 
 @dataclass(frozen=True)
 class Bound:
-    """An expectation that leaves room: any number from `minimum` to `maximum`."""
+    """Range of expected values, from `minimum` to `maximum`."""
 
     minimum: float = -math.inf
     maximum: float = math.inf
@@ -36,21 +36,21 @@ class Bound:
 
 @dataclass(frozen=True)
 class Row:
-    """One number beside ours: of a paper, of its equations, or of ourselves.
+    """Comparison of an expected number with ours.
 
-    A guard notices that a result has changed and says nothing about the paper: its bound was set after seeing the
-    result, or what it describes was chosen, or nothing of ours enters it. It holds or not; it is never "met".
+    A guard detects changes of a result and proves nothing about the paper: its bound was set after seeing the result,
+    or it describes a choice of ours, or it does not depend on our results. A guard holds or not; it is never "met".
 
     Attributes
     ----------
     what : str
-        What is compared, in words.
+        Description of the compared quantity.
     expected : float or Bound
-        What must come out.
+        Expected value.
     ours : float
-        What came out.
+        Computed value.
     tolerance : float
-        By how much they may differ, in `unit`; 0 where they must be equal (or inside the bound).
+        Permitted difference, in `unit`; 0 for equality (or a value inside the bound).
     unit : str
         Unit of `expected`, `ours` and `tolerance`; empty for a pure number.
     source : str
@@ -67,7 +67,7 @@ class Row:
 
     @property
     def difference(self) -> float:
-        """Ours minus the expected number, in `unit`; for a bound how far outside of it ours is."""
+        """Ours minus the expected number, in `unit`; for a bound, the signed distance outside it."""
         if not isinstance(self.expected, Bound):
             return self.ours - self.expected
         if math.isnan(self.ours):
@@ -76,22 +76,22 @@ class Row:
 
     @property
     def holds(self) -> bool:
-        """Whether ours is where it is expected; a number that is not finite never is."""
+        """Whether ours agrees with the expectation; False if it is not finite."""
         return math.isfinite(self.ours) and abs(self.difference) <= self.tolerance
 
     @property
     def is_guard(self) -> bool:
-        """Whether it says nothing about the paper."""
+        """Whether the row is a guard, which proves nothing about the paper."""
         return self.source == "guard"
 
     @property
     def met(self) -> bool | None:
-        """Whether ours agrees with the paper or its equations; None for a guard, which cannot tell."""
+        """Whether ours agrees with the paper or its equations; None for a guard."""
         return None if self.is_guard else self.holds
 
 
 def tally(rows: Sequence[Row]) -> dict[Source, dict[str, int]]:
-    """Count the rows of each source, and how many of them hold (a number that holds is met)."""
+    """Count the rows of each source, and the rows that hold."""
     table: dict[Source, dict[str, int]] = {}
     for source in SOURCES:
         own = [row.holds for row in rows if row.source == source]
@@ -100,7 +100,7 @@ def tally(rows: Sequence[Row]) -> dict[Source, dict[str, int]]:
 
 
 def count_words(rows: Sequence[Row]) -> str:
-    """Return how many numbers are met and how many guards hold, in words."""
+    """Format the number of met rows and of guards that hold."""
     guards = [row.holds for row in rows if row.is_guard]
     numbers = [row.holds for row in rows if not row.is_guard]
     words = [f"{sum(numbers)} of {len(numbers)} met"] if numbers else ["no number to meet"]
@@ -111,12 +111,12 @@ def count_words(rows: Sequence[Row]) -> str:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a reproduction returns.
+    """Result of a reproduction.
 
     Attributes
     ----------
     rows : sequence of Row
-        The comparisons, in the order in which they are shown.
+        Comparisons in the order of the report.
     draw : callable
         Draws the picture into an empty Matplotlib figure (12 x 7 inches, constrained layout; both may be changed).
     """

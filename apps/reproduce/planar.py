@@ -1,4 +1,4 @@
-"""Small things every reproduction needs: planar inputs, lengths, signed angles."""
+"""Planar vectors for the reproductions: inputs, norms, signed angles."""
 
 from __future__ import annotations
 
@@ -15,19 +15,25 @@ def along_x(values: ArrayLike) -> Array:
 
 
 def norms(vectors: ArrayLike) -> Array:
-    """Return the length of each row of `vectors` (n, 2)."""
+    """Return the norm of each row of `vectors` (n, 2)."""
     array = np.asarray(vectors, dtype=np.float64)
     return np.asarray(np.hypot(array[:, 0], array[:, 1]))
 
 
 def angles(first: Array, second: Array) -> Array:
-    """Return the angle from each row of `first` to that of `second` (both (n, 2)), anticlockwise positive [deg]."""
+    """Return the angle from each row of `first` to the row of `second` [deg], anticlockwise positive.
+
+    Both arrays are (n, 2).
+    """
     cross = first[:, 0] * second[:, 1] - first[:, 1] * second[:, 0]
     return np.asarray(np.degrees(np.arctan2(cross, np.sum(first * second, axis=1))))
 
 
 def circling(radius: float, angular_velocity: float, period: float, turns: float) -> Array:
-    """Return the velocities (n, 2) [m/s] of a motion on a circle of `radius` [m] at `angular_velocity` [rad/s]."""
+    """Return the velocities (n, 2) [m/s] of a motion on a circle.
+
+    The circle has the `radius` [m], the motion the `angular_velocity` [rad/s].
+    """
     count = round(turns * 2.0 * np.pi / (angular_velocity * period))
     angle = angular_velocity * period * np.arange(1, count + 1)
     return radius * angular_velocity * np.column_stack((-np.sin(angle), np.cos(angle)))

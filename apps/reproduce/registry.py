@@ -1,4 +1,7 @@
-"""The reproductions by ID. A module is imported when its reproduction is asked for."""
+"""Registry of the reproductions by ID.
+
+The module of a reproduction is imported on demand.
+"""
 
 from __future__ import annotations
 
@@ -43,23 +46,23 @@ REPRODUCTIONS: dict[str, str] = {
     "machado-fig9": "machado_fig9",
     "machado-fig10": "machado_fig10",
 }
-"""ID to the module of `apps.reproduce` that has its ``TITLE`` and its ``reproduce``, in the order of ``all``."""
+"""ID to the module of `apps.reproduce` with its ``TITLE`` and ``reproduce``, in the order of ``all``."""
 
 
 class Reproduction(Protocol):
-    """What the module of a reproduction has."""
+    """Interface of the module of a reproduction."""
 
     TITLE: str
 
     def reproduce(self) -> Outcome:
-        """Compute it anew."""
+        """Compute the reproduction."""
 
 
 def chosen(names: Iterable[str]) -> list[str]:
-    """Return the IDs that `names` ask for, ``all`` meaning all; see `apps.catalogue.chosen`."""
+    """Return the requested IDs, all of them for ``all``; see `apps.catalogue.chosen`."""
     return catalogue.chosen("reproduction", names, REPRODUCTIONS, ALL)
 
 
 def load(name: str) -> Reproduction:
-    """Import the module of a reproduction."""
+    """Import and return the module of a reproduction."""
     return cast(Reproduction, importlib.import_module(f"apps.reproduce.{REPRODUCTIONS[name]}"))

@@ -1,4 +1,7 @@
-"""The files a reproduction leaves, ``ID.png``, ``ID.csv`` and one ``summary.md``, and its rows as JSON and as text."""
+"""Output files of the reproductions, and their rows as JSON and text.
+
+The files are ``ID.png``, ``ID.csv`` and ``summary.md``.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLUMNS = ("what", "expected", "ours", "difference", "tolerance", "unit", "source", "met", "holds")
-"""Columns of the table; for a guard there is nothing to be met, and that column stays empty."""
+"""Columns of the table. The column ``met`` is empty for guards."""
 
 SUMMARY = "summary.md"
 
@@ -29,16 +32,16 @@ _CLASSES = (
 
 @dataclass(frozen=True)
 class Result:
-    """A reproduction that has been written to disk.
+    """Reproduction that has been written to disk.
 
     Attributes
     ----------
     id, title : str
-        Which one.
+        ID and title.
     rows : sequence of Row
-        Its comparisons.
+        Comparisons.
     picture, table : Path
-        Where it is.
+        Paths of the files.
     """
 
     id: str
@@ -49,16 +52,16 @@ class Result:
 
     @property
     def missed(self) -> list[Row]:
-        """The numbers that are not met."""
+        """Numbers that are not met."""
         return [row for row in self.rows if not row.is_guard and not row.holds]
 
     @property
     def broken(self) -> list[Row]:
-        """The guards that do not hold."""
+        """Guards that do not hold."""
         return [row for row in self.rows if row.is_guard and not row.holds]
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as the command's JSON shows it."""
+        """Return the result in the format of the command's JSON output."""
         return {
             "id": self.id,
             "title": self.title,
@@ -70,7 +73,7 @@ class Result:
 
 
 def write(name: str, title: str, outcome: Outcome, folder: Path) -> Result:
-    """Write picture and table of one reproduction into `folder`."""
+    """Write picture and table of a reproduction into `folder`."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -88,7 +91,7 @@ def write(name: str, title: str, outcome: Outcome, folder: Path) -> Result:
 
 
 def write_summary(results: Sequence[Result], folder: Path) -> Path:
-    """Write one page with every picture and table into `folder`."""
+    """Write one page with all pictures and tables into `folder`."""
     path = folder / SUMMARY
     lines = ["# Reproductions", "", _CLASSES, "", *_contents(results)]
     for result in results:
@@ -100,7 +103,7 @@ def write_summary(results: Sequence[Result], folder: Path) -> Path:
 
 
 def describe(results: Sequence[Result], summary: Path) -> str:
-    """Return the results in words, what is not met in full."""
+    """Format the results as text, with details of failed rows."""
     width = max(len(result.id) for result in results)
     counts = [count_words(result.rows) for result in results]
     column = max(map(len, counts))
@@ -114,7 +117,7 @@ def describe(results: Sequence[Result], summary: Path) -> str:
 
 
 def _totals(rows: Sequence[Row]) -> list[str]:
-    """Return the counts of all rows in words: what a number's source is decides what it proves."""
+    """Format the counts of all rows by source."""
     found = tally(rows)
     numbers = [f"{found[source]['holding']} of {found[source]['count']} {source}" for source in ("paper", "derived")]
     guards = found["guard"]
@@ -133,7 +136,7 @@ def _contents(results: Sequence[Result]) -> list[str]:
 
 
 def row_as_json(row: Row) -> dict[str, Any]:
-    """Return a row as the command's JSON shows it."""
+    """Return a row in the format of the command's JSON output."""
     return {
         "what": row.what,
         "expected": _bound_as_json(row.expected) if isinstance(row.expected, Bound) else row.expected,
@@ -153,7 +156,7 @@ def _bound_as_json(bound: Bound) -> dict[str, float]:
 
 
 def _finite(value: float) -> float | None:
-    """Return a number that JSON can hold."""
+    """Return the number, or None if JSON cannot represent it."""
     return float(value) if math.isfinite(value) else None
 
 
@@ -172,6 +175,6 @@ def _markdown(row: Row) -> str:
 
 
 def row_sentence(row: Row) -> str:
-    """Return a row in words."""
+    """Format a row as a sentence."""
     expected = str(row.expected) if isinstance(row.expected, Bound) else f"{row.expected:.9g}"
     return f"{row.what}: {row.ours:.9g} {row.unit}, expected {expected} (tolerance {row.tolerance:g})"

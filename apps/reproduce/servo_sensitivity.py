@@ -1,4 +1,4 @@
-"""The tables of ``docs/reproduction.md`` on servo laws: what is felt, and how it hangs on what is believed of the arm.
+"""Tables of servo laws in ``docs/reproduction.md``, with the sensitivity to model errors.
 
 ``python -m apps.reproduce.servo_sensitivity`` writes them to standard output.
 """
@@ -16,7 +16,7 @@ NAMES = {
     "fractional": "fractional order",
     "linearising": "exact linearisation, encoders also on the joints",
 }
-"""Servo laws in words."""
+"""Names of the servo laws in the table."""
 
 
 def _believed(name: str, per_cent: float) -> Trial:
@@ -47,35 +47,35 @@ TRIALS: dict[str, Trial] = {
     "hand half as stiff and damped": Trial(hand=(("stiffness", 300.0), ("damping", 20.0))),
     "hand twice as stiff": Trial(hand=(("stiffness", 1200.0),)),
 }
-"""What is varied, by the name in the table; all else is as in the figures."""
+"""Varied conditions by the name in the table; all others are as in the figures."""
 
 
 def of_law(law: str) -> Felt:
-    """Return what is felt under a servo law in the tour of the figures."""
+    """Return the measures of a servo law under the conditions of the figures."""
     return felt(experiment(law))
 
 
 def compared(trial: Trial) -> tuple[Felt, Ratios]:
-    """Return what is felt with flatness-based feed-forward, and how many times better that is than with PID."""
+    """Return the measures of flatness-based feed-forward, and its improvement over PID."""
     pid, flatness = (felt(experiment(law, trial), trial) for law in ("pid", "flatness"))
     return flatness, ratios(pid, flatness)
 
 
 def law_line(law: str, result: Felt) -> str:
-    """Return the line of a servo law in Markdown."""
+    """Format the row of a servo law in Markdown."""
     error = f"{1e6 * result.error_rms:.0f} um ({1e6 * result.error_max:.0f} um)"
     numbers = f"{result.level:.3f} N | {result.unevenness:.2f} N | {result.knock:.1f} N | {result.breakaway:.1f} N"
     return f"| {NAMES[law]} | {error} | {numbers} |"
 
 
 def trial_line(name: str, result: Felt, times: Ratios) -> str:
-    """Return the line of a trial in Markdown."""
+    """Format the row of a trial in Markdown."""
     felt_as = f"{1e6 * result.error_rms:.0f} um | {result.unevenness:.2f} N | {result.knock:.1f} N"
     return f"| {name} | {felt_as} | {times.closer:.1f} | {times.smoother:.1f} | {times.weaker:.1f} |"
 
 
 def main() -> None:
-    """Run everything and write both tables."""
+    """Run all cases and write both tables."""
     lines = [
         "| servo law | error of the handle, rms (largest) | friction felt | force that is neither F nor M a, rms "
         "| hardest knock | handle breaks away at |",

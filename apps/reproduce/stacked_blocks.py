@@ -1,15 +1,15 @@
-"""Two blocks, one on the other, on a base: the system of Kikuuwe et al. 2006, Figs. 9 to 11, computed in two ways.
+"""Two stacked blocks on a base (Kikuuwe et al. 2006, Figs. 9 to 11), computed in two ways.
 
-The caption of Fig. 11 gives every number but not which part is where. The ratio of the friction levels, 2 : 1, is that
-of the normal loads if M2 lies on M1 and M1 on a base. Two readings of the velocity u remain:
+The caption of Fig. 11 gives all numbers but not the arrangement of the parts. The ratio of the friction levels, 2 : 1,
+equals the ratio of the normal loads if M2 is on M1 and M1 on a base. Two readings of the velocity u remain:
 
 ==========  ================================================================
 ``base``    the base moves at u; K1 and K2 hold the blocks to a wall
 ``ground``  the base rests; the far end of K1 moves at u
 ==========  ================================================================
 
-`compliant` has model-C contacts, as in the paper. `rigid` is the reference: contacts that do not yield, with the
-set-valued law solved exactly at every one of its small steps. It shares no code with the network.
+`compliant` has model-C contacts, as in the paper. `rigid` is the reference: rigid contacts, with the set-valued law
+solved exactly at every small step. It shares no code with the network.
 """
 
 from __future__ import annotations
@@ -38,20 +38,22 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Motion:
-    """What the blocks did along their line, row k being the state after step k, column 0 the lower block.
+    """Motion of the blocks along their line.
+
+    Row k is the state after step k, column 0 the lower block.
 
     Attributes
     ----------
     time : (n,) float array
         Time [s].
     position, velocity : (n, 2) float array
-        Of the blocks [m], [m/s].
+        Positions and velocities of the blocks [m], [m/s].
     friction_force : (n, 2) float array
-        On the contact below each block [N], in the direction in which the block slides.
+        Friction in the contact below each block [N], in the direction in which the block slides.
     sliding_velocity : (n, 2) float array
-        Of each block over what is below [m/s].
+        Velocity of each block relative to the body below [m/s].
     sticking : (n, 2) bool array
-        Whether it rests on what is below.
+        Whether the block sticks to the body below.
     """
 
     time: Array
@@ -68,14 +70,14 @@ def drive(time: Array) -> Array:
 
 
 def times(duration: float, period: float) -> Array:
-    """Return the times of all steps [s]; the start is none."""
+    """Return the times of all steps [s], without the start."""
     return period * np.arange(1, round(duration / period) + 1, dtype=np.float64)
 
 
 def network(
     wiring: Wiring, period: float = 1e-3, stiffness: float = CONTACT_STIFFNESS, damping: float = CONTACT_DAMPING
 ) -> Network:
-    """Return the blocks as a network: bodies M1 and M2, their contacts in the same order, one base to be driven."""
+    """Return the blocks as a network: bodies M1 and M2, their contacts in the same order, one driven base."""
     blocks = Network(period)
     driven, wall = blocks.base(), blocks.wall
     below, far_end = (driven, wall) if wiring == "base" else (wall, driven)
@@ -88,7 +90,7 @@ def network(
 
 
 def compliant(blocks: Network, duration: float) -> Motion:
-    """Run the blocks of `network` from rest, over model-C contacts."""
+    """Simulate the blocks of `network` from rest with model-C contacts."""
     time = times(duration, blocks.period)
     run = blocks.simulate(len(time), along_x(drive(time))[:, None])
     return Motion(
@@ -125,7 +127,7 @@ def _admissible(mode: int, force: float, limit: float, velocity: float) -> bool:
 def rigid_friction(
     free: Pair, response: tuple[float, float, float], limits: Pair, guess: Modes = (0, 0)
 ) -> tuple[Pair, Modes]:
-    """Solve two coupled contacts with Coulomb friction exactly, by trying which of them stick and which way they slide.
+    """Solve two coupled contacts with Coulomb friction exactly by enumerating the modes of both.
 
     Parameters
     ----------
@@ -141,7 +143,7 @@ def rigid_friction(
     Returns
     -------
     forces, modes
-        The only forces, and modes that go with them.
+        The unique forces, and consistent modes.
     """
     a, b, c = response
     for modes in (guess, *_MODES):
@@ -153,7 +155,7 @@ def rigid_friction(
 
 
 def rigid(wiring: Wiring, duration: float, period: float = 2e-5) -> Motion:
-    """Run the blocks from rest over contacts that do not yield, by implicit steps (Moreau's time stepping)."""
+    """Simulate the blocks from rest with rigid contacts, by implicit steps (Moreau's time stepping)."""
     (m1, m2), (k1, k2), T = MASSES, SPRINGS, period
     response = T / m1, -T / m1, T / m1 + T / m2
     time = times(duration, T)
@@ -173,9 +175,9 @@ def rigid(wiring: Wiring, duration: float, period: float = 2e-5) -> Motion:
 
 
 def law_residual(motion: Motion) -> float:
-    """Return how far [N] friction and sliding velocity are from ``f = F sgn(v)``, |f| <= F at rest, at worst.
+    """Return the maximum violation [N] of ``f = F sgn(v)``, |f| <= F at rest.
 
-    The law holds if and only if f is what is left of f + v within the friction levels, for any weight of v.
+    The law holds if and only if f equals f + v clipped to the friction levels, for any weight of v.
     """
     limits = np.array(FRICTION)
     held = np.clip(motion.friction_force + 1e3 * motion.sliding_velocity, -limits, limits)

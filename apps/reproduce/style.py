@@ -1,4 +1,4 @@
-"""How the pictures of the reproductions look: colours, axes, legends."""
+"""Style of the pictures of the reproductions: colours, axes, legends."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 BLUE, ORANGE, GREEN, PINK, SKY, AMBER = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00"
-"""Okabe-Ito colours: told apart by colour-blind people, and by their brightness in print."""
+"""Okabe-Ito colours, distinguishable by colour-blind readers and by their brightness in print."""
 
 INK, PALE, GRID = "#222222", "#8A8A8A", "#E6E6E6"
 
 
 def dress(axes: Axes, x: str, y: str, title: str = "") -> None:
-    """Give `axes` their labels, a light grid and no frame."""
+    """Set labels, a light grid and no frame on `axes`."""
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     axes.grid(True, color=GRID, linewidth=0.6)

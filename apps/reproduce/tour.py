@@ -1,7 +1,7 @@
-"""The experiments of Kikuuwe et al. 2006, section V: a hand tours lettered points on a device that renders friction.
+"""Experiments of Kikuuwe et al. 2006, section V: a hand visits lettered points on a device.
 
-The whole haptic loop runs as it does in a session (device, rendering, envelope, servo, trace), by a clock that does not
-wait. The hand makes the paper's motions: straight strokes, a curve, and a rest during which its force fluctuates.
+The whole haptic loop runs as in a session (device, rendering, envelope, servo, trace), with a clock that does not wait.
+The hand makes the paper's motions: straight strokes, a curve, and a rest during which its force fluctuates.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ SMOOTHING = 0.1
 _LETTER: dict[str, Any] = {"color": ORANGE, "fontsize": 14, "weight": "bold", "ha": "center", "va": "center"}
 
 RELAXED = 0.3
-"""A hand needs less than this to relax, and to take hold again [s]."""
+"""Upper bound of the time in which the hand relaxes or grips again [s]."""
 
 
 @dataclass(frozen=True)
 class Tour:
-    """A finished run.
+    """Completed run.
 
     Attributes
     ----------
     rows : structured array
         One trace row per tick.
     hand : MinimumJerkHand
-        Who moved the device: its points and phases.
+        Hand that moved the device, with its points and phases.
     period : float
         Period of a tick [s].
     handle, velocity, hand_force : (n, 2) float array
-        What is really so at every tick, and no sensor tells: where the handle is [m], how fast it moves [m/s] and what
-        the hand does to it [N].
+        True values at every tick, which no sensor provides: position [m] and velocity [m/s] of the handle, and force of
+        the hand [N].
     """
 
     rows: Rows
@@ -61,7 +61,7 @@ class Tour:
     hand_force: Array
 
     def phase(self, label: str) -> Phase:
-        """Return the part of the tour with this label."""
+        """Return the phase with this label."""
         return next(phase for phase in self.hand.phases if phase.label == label)
 
     def at(self, letter: str) -> int:
@@ -74,29 +74,29 @@ class Tour:
         return slice(round(start / self.period), round(stop / self.period))
 
     def middle(self, label: str) -> slice:
-        """Return the ticks of the middle half of a stroke: what is left when it has begun and before it ends."""
+        """Return the ticks of the middle half of a stroke, without its beginning and end."""
         phase = self.phase(label)
         return self.between(phase.start + 0.25 * phase.duration, phase.start + 0.75 * phase.duration)
 
     def straight(self, label: str) -> slice:
-        """Return the ticks of a stroke during which the path is straight: from 60 to 90 % of its time.
+        """Return the ticks of a stroke in which the path is straight: from 60 to 90 % of its duration.
 
-        The hand is ahead of the handle and on its way already when the handle turns into a new direction, so that the
-        path bends at first. The window was chosen by looking at these very runs: from 50 % on, the bend still turns the
-        force by 0.2 deg on the shortest stroke of the arm.
+        The hand is ahead of the handle and already moves when the handle turns into a new direction, so that the path
+        bends at first. The window was chosen from these runs: from 50 % on, the bend still turns the force by 0.2 deg
+        on the shortest stroke of the arm.
         """
         phase = self.phase(label)
         return self.between(phase.start + 0.6 * phase.duration, phase.start + 0.9 * phase.duration)
 
     def rest(self, label: str) -> slice:
-        """Return the ticks during which the hand is relaxed at a point where it rests."""
+        """Return the ticks during which the hand is relaxed at a point of rest."""
         phase = self.phase(label)
         return self.between(phase.start + RELAXED, phase.start + phase.duration - RELAXED)
 
     def slide(self, label: str) -> slice:
-        """Return the ticks from where the contact begins to slide in a stroke to where it holds again.
+        """Return the ticks of a stroke from break-away to the next sticking.
 
-        Its ends are at rest: over it, the mass of a model neither gains nor loses momentum.
+        Both ends are at rest, so the net momentum of the model's mass over these ticks is zero.
         """
         phase = self.phase(label)
         inside = self.between(phase.start, phase.start + phase.duration)
@@ -107,13 +107,13 @@ class Tour:
 
 
 class Watched:
-    """A virtual device that is watched from outside: as channels it gives what its sensors do not tell.
+    """Virtual device that adds its true state as channels, which its sensors do not provide.
 
     Parameters
     ----------
     device : VirtualDevice
-        The device. Where its handle really is [m] and how fast [m/s] takes the place of its own channels; all else of
-        `haptics.device.Device` is its own.
+        Wrapped device. The true position [m] and velocity [m/s] of its handle replace its channels. Everything else of
+        `haptics.device.Device` is unchanged.
     """
 
     def __init__(self, device: VirtualDevice) -> None:
@@ -122,14 +122,14 @@ class Watched:
         self.open, self.write, self.close = device.open, device.write, device.close
 
     def read(self) -> State:
-        """Take a sample, and look."""
+        """Take a sample and add the true state."""
         state = self._device.read()
         state.channels = np.concatenate((self._device.handle, self._device.handle_velocity))
         return state
 
 
 def tour(device: str, settings: dict[str, Any], element: Element, last: str) -> Tour:
-    """Run `element` on a virtual device until the hand has been at the point `last`."""
+    """Run `element` on a virtual device until the hand has visited the point `last`."""
 
     def make(clock: Clock | None = None) -> VirtualDevice:
         return cast(VirtualDevice, create_device(device, settings, clock=clock))
@@ -144,12 +144,12 @@ def tour(device: str, settings: dict[str, Any], element: Element, last: str) -> 
 
 @dataclass(frozen=True)
 class Motion:
-    """The smoothed motion of the end effector, one row per tick, as the trace alone shows it.
+    """Smoothed motion of the end effector, one row per tick, from the trace alone.
 
     Attributes
     ----------
     velocity, acceleration : (n, 2) float array
-        [m/s], [m/s^2]; the backward differences of the position and of that.
+        Backward differences of the position and of the velocity [m/s], [m/s^2].
     """
 
     velocity: Array
@@ -162,18 +162,18 @@ class Motion:
 
     @property
     def inwards(self) -> Array:
-        """Acceleration across the path, (n,) [m/s^2]; to the left of the motion positive."""
+        """Acceleration across the path, (n,) [m/s^2], positive to the left of the motion."""
         v, a = self.velocity, self.acceleration
         return np.asarray((v[:, 0] * a[:, 1] - v[:, 1] * a[:, 0]) / norms(v))
 
     @property
     def radius(self) -> Array:
-        """Radius of the path, (n,) [m]; of a turn to the left positive."""
+        """Radius of the path, (n,) [m], positive for a turn to the left."""
         return np.asarray(norms(self.velocity) ** 2 / self.inwards)
 
 
 def smooth(values: Array, period: float, length: float = SMOOTHING) -> Array:
-    """Return the columns of `values` (n, m), smoothed by a bell of that `length` [s] that delays nothing."""
+    """Return the columns of `values` (n, m), smoothed without delay by a Hann window of that `length` [s]."""
     half = round(0.5 * length / period)
     bell = np.hanning(2 * half + 3)[1:-1]
     padded = np.pad(values, ((half, half), (0, 0)), mode="edge")
@@ -182,7 +182,7 @@ def smooth(values: Array, period: float, length: float = SMOOTHING) -> Array:
 
 
 def motion_of(run: Tour, ticks: slice) -> Motion:
-    """Return the smoothed motion of the measured position at `ticks`, during which it must be moving."""
+    """Return the smoothed motion of the measured position at `ticks`, at nonzero velocity."""
     position = smooth(run.rows["position"], run.period)
     velocity = np.diff(position, axis=0, prepend=position[:1]) / run.period
     acceleration = np.diff(velocity, axis=0, prepend=velocity[:1]) / run.period
@@ -195,18 +195,18 @@ def motion_of(run: Tour, ticks: slice) -> Motion:
 def draw_path(
     axes: Axes, run: Tour, vectors: Array, every: float, scale: tuple[float, float], offsets: dict[str, tuple[int, int]]
 ) -> None:
-    """Draw the path as a thick line with force vectors as thin ones, and the lettered points.
+    """Plot the path as a thick line with force vectors as thin lines, and the lettered points.
 
     Parameters
     ----------
     vectors : (n, 2) array
         Force at every tick [N].
     every : float
-        Time from one drawn vector to the next [s].
+        Time between drawn vectors [s].
     scale : (float, float)
-        A length in the picture [mm] and the force it stands for [N].
+        A length in the picture [mm] and the corresponding force [N].
     offsets : dict
-        Where each letter is written, seen from its point [points].
+        Offset of each letter from its point [points].
     """
     from matplotlib.collections import LineCollection
 
@@ -232,7 +232,7 @@ def draw_path(
 
 
 def draw_courses(figure: Figure, run: Tour, size: Array, label: str, level: float) -> None:
-    """Draw x and y, and the size of a force (n,) [N], against time, and the lettered periods."""
+    """Plot x and y, and the magnitude of a force (n,) [N], over time, with the lettered periods."""
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(1.3, 1.0))
     time, place = run.rows["time"], run.rows["position"] * 1e3
     above.plot(time, place[:, 0], color=INK, linewidth=1.6, label="x")

@@ -1,9 +1,9 @@
-"""What the reproductions of Weigand et al. 2020 share: joint 1 of the robot, its motion, its runs.
+"""Shared parts of the reproductions of Weigand et al. 2020: joint 1, its motion and its runs.
 
 The paper prints the joint's parameters (Table 2), but neither the inertia of its link nor the motion of its Fig. 6.
-Here the link has 2500 kg m^2, and turns by 20 degrees and back in 2 s each way. That is a choice, made after looking:
-10 to 30 degrees give errors of 0.07 to 0.09 degrees and oscillations of 1000 to 1650 N m with the rigid feed-forward; a
-link of 1000 kg m^2 gives 0.15 degrees and 680 N m, one of 3000 kg m^2 0.08 degrees and 2000 N m.
+Here the link has 2500 kg m^2, and turns by 20 degrees and back in 2 s each way. This choice was made after seeing
+results: 10 to 30 degrees give errors of 0.07 to 0.09 degrees and oscillations of 1000 to 1650 N m with the rigid
+feed-forward; a link of 1000 kg m^2 gives 0.15 degrees and 680 N m, one of 3000 kg m^2 0.08 degrees and 2000 N m.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from devices.arm.flatness.simulation import Circumstances, JointRun, simulate_jo
 from devices.arm.flatness.stiffness import RampBacklash, SmoothBacklash
 
 BACKLASH, LOST_MOTION = 0.15e-3, 0.15e-3
-"""Half the play phi_B* and the lost motion phi_LM after it [rad]."""
+"""Half the backlash phi_B* and the lost motion phi_LM beyond it [rad]."""
 
 EFFECTIVE = BACKLASH + LOST_MOTION
-"""phi_B [rad]."""
+"""Effective half backlash phi_B [rad]."""
 
 STIFFNESS, SMOOTHNESS = 8.4225e6, 0.02
 COULOMB, VISCOSITY, STEEPNESS = 200.0, 800.0, 500.0
@@ -40,10 +40,10 @@ RAMP = RampBacklash(STIFFNESS, EFFECTIVE)
 """The stiffness (9) of joint 1."""
 
 SLACK = RampBacklash(STIFFNESS, EFFECTIVE, 3e5)
-"""(9) with as much stiffness in its play as (11) has, so that a motor can follow it."""
+"""(9) with the stiffness of (11) inside its backlash, so that a motor can follow it."""
 
 DRY = replace(JOINT, friction=SmoothCoulomb(COULOMB, VISCOSITY, 1e9))
-"""Joint 1 with the discontinuous friction (3), as near as makes no difference."""
+"""Joint 1 with practically the discontinuous friction (3)."""
 
 INERTIA, TURN, DURATION = 2500.0, 20.0, 2.0
 PERIOD = 4e-5
@@ -76,15 +76,15 @@ def run(
 
 
 def worst(result: JointRun) -> float:
-    """Return the largest error of the link [deg]."""
+    """Return the maximum error of the link [deg]."""
     return math.degrees(float(np.abs(result.error).max()))
 
 
 def mean(result: JointRun) -> float:
-    """Return the mean error of the link [deg]."""
+    """Return the mean absolute error of the link [deg]."""
     return math.degrees(float(np.abs(result.error).mean()))
 
 
 def oscillation(result: JointRun) -> float:
-    """Return the largest torque in the gearbox beyond what the motion asks for [N m]."""
+    """Return the maximum gear torque beyond the torque of the reference motion [N m]."""
     return float(np.abs(result.gear_torque - result.reference_gear_torque).max())

@@ -1,4 +1,4 @@
-"""Weigand et al. 2020, Fig. 2: dry and viscous friction, and the smooth function in its place."""
+"""Weigand et al. 2020, Fig. 2: dry and viscous friction, and its smooth approximation."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ LAW = weigand.JOINT.friction
 
 
 def discontinuous(velocity: Array) -> Array:
-    """Return (3) [N m]."""
+    """Return the friction torque of (3) [N m]."""
     return np.asarray(weigand.VISCOSITY * velocity + weigand.COULOMB * np.sign(velocity))
 
 
 def printed(velocity: Array) -> Array:
-    """Return (4) as printed [N m]."""
+    """Return the friction torque of (4) as printed [N m]."""
     level = 2.0 * weigand.COULOMB / (1.0 + np.exp(-weigand.STEEPNESS * velocity))
     return np.asarray(weigand.VISCOSITY * velocity + level - weigand.COULOMB)
 
 
 def reproduce() -> Outcome:
-    """Compare both laws, and the derivatives with differences."""
+    """Compare both laws, and the derivatives with finite differences."""
     velocity = np.linspace(-0.1, 0.1, 2001)
     values = LAW.derivatives(velocity)
     reach = 0.02
@@ -71,7 +71,7 @@ def reproduce() -> Outcome:
 def _draw(figure: Figure) -> None:
     left, right = figure.subplots(1, 2)
     for axes, reach, title in ((left, 0.5, "over the speeds of the robot"), (right, 0.03, "near rest")):
-        velocity = np.linspace(-reach, reach, 4000)  # an even number: the jump is drawn as one
+        velocity = np.linspace(-reach, reach, 4000)  # an even number, so that the jump is drawn as a vertical line
         axes.plot(velocity, discontinuous(velocity), color=ORANGE, linewidth=1.6, label="discontinuous, (3)")
         axes.plot(velocity, LAW(velocity), color=BLUE, linewidth=1.8, linestyle="--", label="smooth, (4)")
         axes.axhline(0.0, color=INK, linewidth=0.7)

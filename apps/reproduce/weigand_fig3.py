@@ -1,9 +1,9 @@
-"""Weigand et al. 2020, Fig. 3: backlash, lost motion and stiffness, and the two smooth functions in their place.
+"""Weigand et al. 2020, Fig. 3: backlash, lost motion and stiffness, and two smooth approximations.
 
-As printed the pieces of (6) do not meet, and (10) is not their inverse. Here branch 2 starts where the play ends,
-branch 3 where branch 2 ends, and (10) follows from that. The smooth functions (9) and (11) are not inverse to each
-other either: each is a law of its own, and is inverted here itself. The stiffness of lost motion is not printed; a
-tenth of the full one is taken.
+The printed branches of (6) are discontinuous, and (10) is not their inverse. Here branch 2 starts at the end of the
+backlash, branch 3 at the end of branch 2, and (10) is their inverse. The smooth functions (9) and (11) are not inverse
+to each other either: each is a separate law, and is inverted here itself. The stiffness of lost motion is not printed;
+a tenth of the full stiffness is assumed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ RAMP, KNEE = weigand.RAMP, weigand.JOINT.stiffness
 
 
 def printed_pieces(twist: Array) -> Array:
-    """Return (6) as printed [N m]."""
+    """Return the torque of (6) as printed [N m]."""
     size, sign = np.abs(twist), np.sign(twist)
     soft = PIECES.lost_motion_stiffness * (twist - 0.5 * LOST * sign)
     full = C * twist + PIECES.lost_motion_stiffness * LOST * sign
@@ -38,31 +38,31 @@ def printed_pieces(twist: Array) -> Array:
 
 
 def printed_inverse(torque: Array) -> Array:
-    """Return (10) as printed [rad]."""
+    """Return the twist of (10) as printed [rad]."""
     sign, lost = np.sign(torque), PIECES.lost_motion_stiffness * LOST
     soft = torque / PIECES.lost_motion_stiffness + 0.5 * PLAY * sign
     return np.asarray(np.where(np.abs(torque) <= lost, soft, torque / C + PHI * sign))
 
 
 def jump(law: object, at: float) -> float:
-    """Return by how much a function jumps at a twist [N m]."""
+    """Return the jump of a function at a twist [N m]."""
     below, above = law(np.array((at * (1.0 - 1e-12), at * (1.0 + 1e-12))))  # type: ignore[operator]
     return float(above - below)
 
 
 def round_trip(law: Stiffness) -> float:
-    """Return by how much a torque differs from that of its own twist, at worst, of the torque itself."""
+    """Return the maximum relative error of a torque recomputed from its twist."""
     torques = np.geomspace(1.0, 1e4, 400)
     return float(np.abs(law.torque(law.twist(torques)) / torques - 1.0).max())
 
 
 def reproduce() -> Outcome:
-    """Compare the laws with the print, with their equation and with their own inverses."""
+    """Compare the laws with the printed equations and with their own inverses."""
     torques = np.geomspace(1e-3, 1e4, 2000)
     lost = PIECES.lost_motion_stiffness * LOST
     off = np.abs(printed_inverse(torques) - PIECES.twist(torques))
     apart = np.abs(RAMP.twist(torques) - KNEE.twist(torques)).max()
-    soft = 1.0 / (1.0 / C + 0.5 * PHI * weigand.SMOOTHNESS)  # (11) differentiated at no torque
+    soft = 1.0 / (1.0 / C + 0.5 * PHI * weigand.SMOOTHNESS)  # derivative of (11) at zero torque
     rows = [
         Row("(6) as printed: jump at phi_B*", 63.2, jump(printed_pieces, PLAY), 0.1, "N m", "derived"),
         Row("(6) as printed: jump at phi_B", 2463.6, jump(printed_pieces, PHI), 0.1, "N m", "derived"),
@@ -92,9 +92,10 @@ def reproduce() -> Outcome:
 
 
 def _printed_apart() -> float:
-    """Return how far (9) and (11), put down here as their equations have them, are apart at most, of phi_B.
+    """Return the maximum distance between (9) and (11), implemented independently here, relative to phi_B.
 
-    (9) is the answer of (30), of third order, to a ramp; no inverse is needed if both twists are looked at along it.
+    (9) is the response of the third-order equation (30) to a ramp. Comparing both twists along this ramp requires no
+    inverse.
     """
     x = np.linspace(0.0, 10.0 * PHI, 100_001)
     z = 3.0 * x / PHI
@@ -104,7 +105,10 @@ def _printed_apart() -> float:
 
 
 def _residual() -> float:
-    """Return the residual of y + 3 T y' + 3 T^2 y'' + T^3 y''' = c x, T = phi_B/3, at worst, of c phi_B."""
+    """Return the maximum residual of (30) with the torque of (9), relative to c phi_B.
+
+    The equation is y + 3 T y' + 3 T^2 y'' + T^3 y''' = c x with T = phi_B/3.
+    """
     x, T = np.linspace(0.0, 3.0 * PHI, 3001), PHI / 3.0
     y, y1, y2 = RAMP.torque_derivatives(x).T
     y3 = np.gradient(y2, x)

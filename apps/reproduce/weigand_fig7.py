@@ -1,12 +1,12 @@
-"""Weigand et al. 2020, Fig. 7: error of the link under either feed-forward, and what is worse than both.
+"""Weigand et al. 2020, Fig. 7: error of the link with both feed-forwards, and with worse cases.
 
-The paper sees 0 for the flatness-based feed-forward and up to 0.06 degrees for the rigid one, on a motion that it does
-not print. Its text says that both have the discontinuous friction (3); the rigid one comes out about as well as that
-only with the smooth friction (4) of the joint. Sizes of errors hang on the motion: those rows are guards.
+The paper finds 0 for the flatness-based feed-forward and up to 0.06 degrees for the rigid one, on a motion that it does
+not print. According to its text both use the discontinuous friction (3), but the rigid one achieves this error only
+with the smooth friction (4) of the joint. The errors depend on the motion, so those rows are guards.
 
 Not reproduced: that feedback which neglects the elasticity makes the error ten times larger. With the rigid
-feed-forward it makes it three times smaller; only beside the flatness-based one, which leaves nothing to feed back
-until its torque is held, it is larger, 2.7 times.
+feed-forward the feedback makes it three times smaller. Only with the flatness-based feed-forward, which has no error to
+feed back until its torque is held, is the error larger, 2.7 times.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _INERTIAS = (1000.0, 3000.0)
 
 
 def reproduce() -> Outcome:
-    """Simulate both feed-forwards, with the right model and with wrong ones."""
+    """Simulate both feed-forwards, with correct and with incorrect models."""
     return Outcome([*_matched_rows(), *_rigid_rows(), *_mismatched_rows(), *_feedback_rows()], _draw)
 
 
@@ -77,7 +77,7 @@ def _mismatched_rows() -> list[Row]:
 
 
 def _feedback_rows() -> list[Row]:
-    """Return rows for feedback, each beside the same feed-forward without it."""
+    """Return the rows of feedback, each relative to the same feed-forward without feedback."""
     held = {feed: worst(run(FeedForwardServo(feed, "none"), circumstances=HELD)) for feed in ("elastic", "rigid")}
     cases = (
         ("flatness-based, conventional feedback", FeedForwardServo("elastic", "conventional"), Bound(1.5, 4.0)),

@@ -1,9 +1,9 @@
-"""Weigand et al. 2020, Fig. 8: torque of the motor by either feed-forward.
+"""Weigand et al. 2020, Fig. 8: motor torque of both feed-forwards.
 
-They are alike but where the torque in the gearbox changes its sign: there the motor has to cross the play in no time.
-How fast the torque changes there is what limits the method, as the paper says. It prints no number: what can be
-checked are the feed-forwards themselves, against (20) put together again from (25) by differences, and against (27).
-How much they differ hangs on the motion, which is not printed either; those rows are guards.
+The torques agree except where the gear torque changes its sign: there the motor has to cross the backlash almost
+instantaneously. The rate of change of the torque there limits the method, as the paper says. It prints no number. The
+feed-forwards themselves can be checked: against (20) computed from (25) by finite differences, and against (27). Their
+difference depends on the motion, which is not printed either; those rows are guards.
 """
 
 from __future__ import annotations
@@ -27,16 +27,18 @@ STEP = 0.5 * weigand.PERIOD
 
 
 def torques() -> tuple[Array, Array, Array]:
-    """Return the motor torque of FB-FF and of R-FF, and the torque in the gearbox, all (n,) [N m]."""
+    """Return the motor torques of FB-FF and R-FF, and the gear torque, all (n,) [N m]."""
     flat = feed_forward(weigand.JOINT, weigand.motion(), weigand.INERTIA)
     rigid = feed_forward(weigand.JOINT, weigand.motion(), weigand.INERTIA, rigid=True)
     return flat.torque, rigid.torque, flat.gear_torque
 
 
 def again() -> tuple[Array, Array]:
-    """Return the torque of FB-FF, (20) with the differences of (25) for its derivative, and of R-FF, (27), (n,) [N m].
+    """Recompute the motor torques of FB-FF and of R-FF, (n,) [N m].
 
-    The first and the last number of the former are missing.
+    FB-FF is (20) with finite differences of (25), R-FF is (27).
+
+    The first and the last value of FB-FF are missing.
     """
     joint, motion = weigand.JOINT, weigand.motion()
     load = weigand.VISCOSITY * motion[:, 1] + weigand.COULOMB * np.tanh(0.5 * weigand.STEEPNESS * motion[:, 1])
@@ -49,15 +51,15 @@ def again() -> tuple[Array, Array]:
 
 
 def rate(torque: Array) -> float:
-    """Return how fast a torque changes at most [N m/s]."""
+    """Return the maximum rate of change of a torque [N m/s]."""
     return float(np.abs(np.diff(torque)).max() / STEP)
 
 
 def reproduce() -> Outcome:
-    """Compute both feed-forwards and how they differ."""
+    """Compute both feed-forwards and their difference."""
     flat, rigid, gear = torques()
     apart = np.abs(flat - rigid)
-    loaded = np.abs(gear) > 5.0 / weigand.SMOOTHNESS  # the knee of (11) is straight beyond
+    loaded = np.abs(gear) > 5.0 / weigand.SMOOTHNESS  # (11) is linear beyond
     largest = float(np.abs(rigid).max())
     again_flat, again_rigid = again()
     far = float(np.abs(flat[1:-1] - again_flat).max())

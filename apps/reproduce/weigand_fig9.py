@@ -1,7 +1,7 @@
-"""Weigand et al. 2020, Fig. 9: torque in the gearbox, where the rigid feed-forward leaves the play ringing.
+"""Weigand et al. 2020, Fig. 9: gear torque, and its oscillation with the rigid feed-forward.
 
-That it swings by about 1500 N m hangs on motion and inertia of the link, neither of which is printed; they were chosen
-after looking, so that row is a guard.
+The amplitude of about 1500 N m depends on the motion and on the inertia of the link. Neither is printed; both were
+chosen after seeing results, so that row is a guard.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TITLE = "oscillation of the torque in the gearbox (Weigand et al. 2020, Fig. 9)"
 
 
 def reproduce() -> Outcome:
-    """Simulate both feed-forwards and look into the gearbox."""
+    """Simulate both feed-forwards and compare the gear torques."""
     rows = [
         Row("flatness-based: torque beyond the motion's", 0.0, oscillation(run(FLAT)), 1e-2, "N m"),
         Row(

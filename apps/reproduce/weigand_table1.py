@@ -1,13 +1,13 @@
-"""Weigand et al. 2020, Table 1: errors measured on the robot, what its text makes of them, and the ranking simulated.
+"""Weigand et al. 2020, Table 1: measured errors, the text's statements, and a simulation.
 
-The robot's error is dominated by what no model knew. What the simulation, joint 1 with its torque held for 0.8 ms, can
-share with it is the ranking, and that only while the model is right: with an inertia that is off by a percent it
-decides which way whether flatness-based or rigid feed-forward is better.
+Unmodelled effects dominate the error of the robot. The simulation (joint 1 with its torque held for 0.8 ms) can only
+reproduce the ranking, and only with a correct model: the sign of an inertia error of one per cent decides whether
+flatness-based or rigid feed-forward is better.
 
-The feedback rows cannot be feedback alone with the gains of Table 2 as printed, which would leave errors of 11 deg.
-If K_V is per degree instead of per radian, 57 times as much, they come out in size.
+The feedback rows cannot be feedback alone with the gains of Table 2 as printed, which would leave errors of 11 deg. If
+K_V is per degree instead of per radian, 57 times as much, the errors have the right magnitude.
 
-That the text divides the numbers of its table rightly is checked too; nothing of ours enters that.
+The ratios that the text computes from its table are checked too; they do not depend on our results.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ LAWS = {
     "R-FF": FeedForwardServo("rigid", "conventional"),
     "FB-FF": FeedForwardServo("elastic", "model-based"),
 }
-"""What the rows of Table 1 stand for, as far as the text says it."""
+"""Servo laws of the rows of Table 1, as far as the text describes them."""
 
 PER_DEGREE = math.degrees(FeedForwardServo().velocity_gain)
 """K_V of Table 2 if its unit is N m s/deg [N m s/rad]."""
@@ -55,16 +55,16 @@ READINGS = {name: replace(law, velocity_gain=PER_DEGREE) for name, law in LAWS.i
 """The same servo laws with that gain."""
 
 _OFF = {ratio: Circumstances(inertia_ratio=ratio, hold=HELD.hold) for ratio in (0.99, 1.01)}
-"""The real inertia a percent less and more than that of the model."""
+"""True inertia one per cent below and above the inertia of the model."""
 
 
 def saved(better: str, worse: str, joint: int) -> float:
-    """Return by how much the mean error of a joint is smaller [%]."""
+    """Return the reduction of a joint's mean error [%]."""
     return 100.0 * (1.0 - MEASURED[better][1][joint] / MEASURED[worse][1][joint])
 
 
 def reproduce() -> Outcome:
-    """Check the text against the table, and simulate the same four servo laws."""
+    """Check the text against the table, and simulate the four servo laws."""
     return Outcome([*_ranking_rows(), *_reading_rows(), *_text_rows()], _draw)
 
 
@@ -73,12 +73,12 @@ def _guard(what: str, expected: float | Bound, ours: float, tolerance: float = 0
 
 
 def over(better: str, worse: str, circumstances: Circumstances) -> float:
-    """Return the largest error of a servo law over that of another."""
+    """Return the ratio of the largest errors of two servo laws."""
     return worst(run(LAWS[better], circumstances=circumstances)) / worst(run(LAWS[worse], circumstances=circumstances))
 
 
 def _ranking_rows() -> list[Row]:
-    """Return rows for the ranking of joint 1, with the right model and with wrong ones."""
+    """Return the rows of the ranking of joint 1, with correct and with incorrect models."""
     exact, less, more = (over("FB-FF", "R-FF", where) for where in (HELD, *_OFF.values()))
     without = over("C-FB", "R-FF", HELD)
     return [
@@ -101,9 +101,10 @@ def _error(name: str, laws: dict[str, FeedForwardServo]) -> float:
 
 
 def _reading_rows() -> list[Row]:
-    """Return rows for K_V per degree: without feed-forward the errors of joint 1 are right within a factor of two.
+    """Return the rows for K_V per degree.
 
-    With feed-forward they are far too small: the simulated model is right.
+    Without feed-forward, the simulated errors of joint 1 agree within a factor of two. With feed-forward they are far
+    too small, because the simulated model is exact.
     """
     rows = []
     for name, law in READINGS.items():
@@ -118,7 +119,10 @@ def _reading_rows() -> list[Row]:
 
 
 def _text_rows() -> list[Row]:
-    """Return rows for what the text makes of the table; the last is a ranking that the text has the other way round."""
+    """Return the rows of the text's statements about the table.
+
+    The last row is a ranking that the text reverses.
+    """
     stated = (
         ("FB-FF", "C-FB", 0, 49.0),
         ("FB-FF", "C-FB", 2, 77.0),

@@ -1,1 +1,1 @@
-"""A session: one device, one element, one hand on it, and everything that is known about the run afterwards."""
+"""Sessions: one device, one element, one hand, and the recorded results of the run."""

@@ -1,4 +1,4 @@
-"""The application around sessions: one after the other on the same window, until the person leaves."""
+"""Application that runs sessions one after another on the same windows until the user quits."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ from haptics.servo.standby import Standby
 MOUSE = "mouse"
 
 HEADLESS = "--headless was given"
-"""Why there is no window if nobody wanted one."""
+"""Reason for the absence of a window if none was requested."""
 
 WINDOW_PATIENCE = 60.0
-"""A session that cannot do without a window waits for it this long [s]."""
+"""Timeout for the window of a session that requires it [s]."""
 
 PAUSE = 1.5
-"""A run that is shown again and again begins anew after so long [s]."""
+"""Pause before a repeated run starts again [s]."""
 
 LINGER = 5.0
-"""How long the window shows the result of a run that ended by itself before it closes [s]."""
+"""Time for which the window shows the result of a run that ended by itself [s]."""
 
 
 def tell_stderr(line: str) -> None:
-    """Say one line to the person; standard output belongs to results."""
-    with contextlib.suppress(OSError):  # a closed or full stream is no reason to disturb a run
+    """Print one line for the user to standard error; standard output is reserved for results."""
+    with contextlib.suppress(OSError):  # a closed or full stream must not disturb a run
         print(wrapped(line, 2) if sys.stderr.isatty() else line, file=sys.stderr, flush=True)
 
 
@@ -56,22 +56,22 @@ class Application:
     Parameters
     ----------
     tables : dict
-        The tables of the first session; see `apps.settings.config`.
+        Tables of the first session; see `apps.settings.config`.
     windows : sequence of callables
-        Each opens a window on the sessions, or another front end with a key that can be held.
+        Functions that open a window on the sessions, or another front end with a dead-man's key.
     streams : sequence of callables
-        Each starts one that only listens.
+        Functions that start a stream, which receives messages only.
     obstacle : str
-        Why there is no live view, empty if there is one. Unless that is `HEADLESS`, the person is told.
+        Reason why there is no live view; empty if there is one. It is reported unless it is `HEADLESS`.
     tell : callable
-        Takes lines for the person.
+        Receives lines for the user.
     caption : str
-        What the windows say of what is shown.
+        Caption of the windows.
     again : str
-        Where the runs are recorded that repeat the first one: each that is complete is followed by the same again,
-        until somebody stops it or leaves. Empty: none is repeated.
+        Folder for the recordings of repeated runs. Each completed run is repeated until a user stops it or closes the
+        windows. If empty, runs are not repeated.
     standby : Standby, optional
-        A servo process that waits for the job of the first session.
+        Servo process that waits for the job of the first session.
     """
 
     def __init__(
@@ -93,9 +93,9 @@ class Application:
         self._interrupted = False
 
     def run(self) -> Outcome:
-        """Run until the first session has ended in order, or the window was closed; return the last outcome.
+        """Run until a session ends without a successor or the window is closed; return the last outcome.
 
-        Of a run that is repeated it is the first one, unless one failed.
+        If runs are repeated, the outcome of the first run is returned, unless a run failed.
         """
         if self._tables.get("hand", {}).get("name") == MOUSE and not self._windows:
             raise ConfigurationError(f"hand.name = 'mouse': needs the live view, but there is none: {self._obstacle}.")
@@ -119,12 +119,12 @@ class Application:
             return self._sessions(config)
 
     def _require_window(self, config: SessionConfig) -> None:
-        """Wait until the window is there whose key will have to be held.
+        """Wait for a window that can hold the dead-man's key.
 
         Raises
         ------
         ConfigurationError
-            If none comes.
+            If no window opens within `WINDOW_PATIENCE`.
         """
         if self._service.fronts.await_key(WINDOW_PATIENCE, lambda: self._interrupted):
             return
@@ -155,14 +155,14 @@ class Application:
             config = following
 
     def _patience(self, outcome: Outcome) -> float:
-        """Return how long a person is waited for after a run [s]."""
+        """Return the time to wait for the user after a run [s]."""
         if self._again:
             return PAUSE if outcome.reason == End.COMPLETED else LINGER
-        # A run that was stopped by hand leaves the window to the person; any other end is shown for a moment.
+        # After a stop by hand, the window stays open for the user; after any other end, it is shown for a short time.
         return math.inf if outcome.reason == End.STOPPED else LINGER
 
     def _once_more(self, config: SessionConfig, outcome: Outcome) -> SessionConfig | None:
-        """Return the same session again, if it is to be repeated and somebody looks on."""
+        """Return the configuration of a repetition, or None if the run is not repeated or no window is open."""
         if not self._again or outcome.reason != End.COMPLETED or self._interrupted or not self._service.fronts.open:
             return None
         tables = config.as_dict()
@@ -170,14 +170,14 @@ class Application:
         return self._configure(tables)
 
     def _after_none(self, config: SessionConfig) -> SessionConfig | None:
-        """Return the session that follows one which was cancelled before it began, if one does."""
+        """Return the configuration that follows a session cancelled before its first tick, or None."""
         self._service.end(say.SessionEnded("cancelled before it began"))
         return None if self._interrupted else self._next(config, math.inf)
 
     def _one(self, config: SessionConfig) -> tuple[Outcome, SessionConfig]:
-        """Run one session; return how it went and its configuration as it was at the end."""
+        """Run one session; return its outcome and its final configuration."""
         service, standby = self._service, self._standby
-        self._standby = None  # it serves one session
+        self._standby = None  # a standby process serves one session
         session = Session(
             config,
             self._tell,
@@ -207,7 +207,7 @@ class Application:
             return None
 
     def _next(self, config: SessionConfig, patience: float) -> SessionConfig | None:
-        """Wait until the person starts another session; None if they leave, or for `patience` [s] do nothing."""
+        """Wait until the user starts another session; None if they quit or are idle for `patience` [s]."""
         until, service = time.monotonic() + patience, self._service
         while not self._interrupted and time.monotonic() < until and service.fronts.open:
             if isinstance(service.wish, say.Start):
@@ -228,7 +228,7 @@ class Application:
         return complete(tables)
 
     def _warn(self, line: str) -> None:
-        """Say to whoever looks at the terminal or the window that parameters do not suit the device."""
+        """Report on the terminal and in the windows that parameters do not suit the device."""
         self._tell(f"advice: {line}")
         self._service.fronts.tell(say.Advised(line))
 
@@ -239,7 +239,7 @@ class Application:
 
 
 def _no_key(config: SessionConfig, obstacle: str) -> ConfigurationError:
-    """Return the error of a session with a key to be held in a window that is not there."""
+    """Return the error for a session that requires the key of a window but has no window."""
     remedy = "leave --headless out" if "--headless" in obstacle else "start it where a window can be shown"
     demanded = config.spec.dead_man == "key"
     otherwise = "" if demanded else ", or choose 'button' (where the device has one) or 'none'"
@@ -249,7 +249,7 @@ def _no_key(config: SessionConfig, obstacle: str) -> ConfigurationError:
 
 
 def _retabled(config: SessionConfig, wish: say.Start) -> dict[str, Table]:
-    """Return the tables of the session that `wish` asks for, keeping what still applies of `config`."""
+    """Return the tables of the requested session, keeping the settings of `config` that still apply."""
     tables = config.as_dict()
     tables["session"] |= {"model": wish.model, "record": config.session.record}
     tables["hand"] = config.device_settings["hand"] if wish.hand == config.hand else {"name": wish.hand}
@@ -270,7 +270,7 @@ def _retabled(config: SessionConfig, wish: say.Start) -> dict[str, Table]:
 
 @contextmanager
 def _signals(interrupt: Callable[[], None]) -> Iterator[None]:
-    """Turn Ctrl-C, a request to terminate and a closed terminal into an orderly end of the run."""
+    """Handle SIGINT, SIGTERM, and SIGHUP as requests to end the run in order."""
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     previous = {number: signal.signal(number, lambda *_: interrupt()) for number in numbers}
     try:

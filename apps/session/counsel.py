@@ -1,4 +1,4 @@
-"""Advice during a session: given once when a bound is crossed, not at every step of a slider, and recorded."""
+"""Parameter advice during a session: recorded, and reported once when a bound is exceeded."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Counsel:
-    """Judges the elements of a session one after the other.
+    """Checks the elements of a session against the stability bounds of the device.
 
     Parameters
     ----------
@@ -23,9 +23,9 @@ class Counsel:
     Attributes
     ----------
     record : list of dict
-        What there was to say: for the first element everything, later the warnings that were new.
+        All advice for the first element, and new warnings for later elements.
     warnings : list of str
-        The sentences of all warnings so far.
+        Texts of all warnings, oldest first.
     """
 
     def __init__(self, spec: DeviceSpec) -> None:
@@ -35,12 +35,12 @@ class Counsel:
         self.warnings: list[str] = []
 
     def consider(self, element: Element, version: int, scene: Scene | None = None) -> str:
-        """Judge `element`, in force as `version` of the settings, and the walls of its scene.
+        """Check `element`, in force as `version` of the settings, and the walls of its scene.
 
         Returns
         -------
         str
-            One line with the bounds that are exceeded now and were not before; empty if there are none.
+            One line with the bounds that are newly exceeded, or an empty string.
         """
         found = advise(element, self._spec)
         if scene is not None:

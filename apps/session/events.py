@@ -1,4 +1,4 @@
-"""Keys in a recording: each with the tick in which it went down or up."""
+"""Key events in a recording, each with the tick in which the key was pressed or released."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from haptics.recording.recorder import Recorder
 from haptics.trace import Ring
 
 BEFORE = -1
-"""The tick of what happened before tick 0."""
+"""Tick of an event before tick 0."""
 
 
 @dataclass(frozen=True)
 class KeyEvent:
-    """A key went down or up, in a front end of the session.
+    """A press or release of a key in a front end of the session.
 
     Attributes
     ----------
     name : str
         The key, as in `apps.front_ends.messages.Key`.
     down : bool
-        Whether it went down.
+        True for a press, False for a release.
     tick : int
-        The tick in which it did: the latest that was due by then, whether it was executed or skipped; `BEFORE` before
-        tick 0. Without a clock it is the tick that had been executed last when the word came.
+        Tick of the event: the latest tick due by then, whether executed or skipped; `BEFORE` before tick 0. Without a
+        clock, it is the last tick executed when the message arrived.
     monotonic_ns : int
-        When it did, on the monotonic clock [ns].
+        Time of the event on the monotonic clock [ns].
     """
 
     name: str
@@ -37,18 +37,21 @@ class KeyEvent:
 
 
 Listener = Callable[[KeyEvent], None]
-"""Takes a key event. It is called where the servo's heartbeat is given, and must return within milliseconds."""
+"""Receives a key event.
+
+It is called between heartbeats of the servo and must return within milliseconds.
+"""
 
 
 class KeyJournal:
-    """Gives each key its tick, writes it into ``events.jsonl`` of the recording and tells who listens.
+    """Assigns ticks to key events, writes them to ``events.jsonl``, and notifies listeners.
 
     Parameters
     ----------
     recorder : Recorder
         The recording.
     trace : Ring
-        Its trace, which knows when tick 0 was.
+        Trace of the run, which holds the time of tick 0.
     rate : float or None
         Ticks per second; None for a run without a clock.
     """
@@ -58,16 +61,16 @@ class KeyJournal:
         self._listeners: list[Listener] = []
 
     def listen(self, listener: Listener) -> None:
-        """Let `listener` know of every key from now on, once it has been written down."""
+        """Call `listener` for every key event from now on, after the event was written."""
         self._listeners.append(listener)
 
     def write(self, name: str, down: bool, at: float) -> KeyEvent:
-        """Write down that the key `name` went `down`, or up, at the instant `at` [s, monotonic]; return the event.
+        """Write a press or release of the key `name` at the instant `at` [s, monotonic]; return the event.
 
         Raises
         ------
         OSError
-            If it cannot be written.
+            If the event cannot be written.
         """
         instant = min(round(at * 1e9), time.monotonic_ns())
         event = KeyEvent(name, down, self._tick_at(instant), instant)
@@ -75,7 +78,7 @@ class KeyJournal:
         return event
 
     def announce(self, event: KeyEvent) -> None:
-        """Tell who listens."""
+        """Call all listeners with `event`."""
         for listener in self._listeners:
             listener(event)
 
@@ -88,9 +91,9 @@ class KeyJournal:
 
 
 def tick_at(elapsed: int, rate: float) -> int:
-    """Return the latest tick that is due `elapsed` [ns] after tick 0 at `rate` [Hz]; `BEFORE` where that is negative.
+    """Return the latest tick due `elapsed` [ns] after tick 0 at `rate` [Hz]; `BEFORE` if negative.
 
-    Tick k is due after k/rate, rounded to a nanosecond, as the servo has it.
+    Tick k is due after k/rate, rounded to a nanosecond, as in the servo.
     """
     if elapsed < 0:
         return BEFORE

@@ -1,4 +1,4 @@
-"""What the servo process of a session is to do: its device, with faults on demand around it, and all it must know."""
+"""Construction of the servo job of a session, with fault injection around its device."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def make_job(config: SessionConfig, faults: Sequence[Fault], recording: Path) ->
     config : SessionConfig
         The session.
     faults : sequence of Fault
-        What goes wrong with the device on demand.
+        Faults to inject into the device.
     recording : Path
-        Folder of the recording, where a virtual or emulated device on the wall's clock keeps its log, too.
+        Folder of the recording. A virtual or emulated device that runs in real time also writes its log there.
     """
     settings = dict(config.device_settings)
     live = config.session.clock == "wall"

@@ -1,4 +1,4 @@
-"""The mouse as a hand: from the view to the virtual device, through one small shared file."""
+"""Mouse input for a virtual device in another process, sent through a small shared file."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from haptics.servo.lane import Lane
 from haptics.shared import SharedFile
 
 CLICK = 0.02
-"""A press lasts at least this long [s]: press and release may come in one breath, and no tick would see them."""
+"""Minimum duration of a click [s]: press and release may otherwise fall between two ticks."""
 
 
 class Mouse:
-    """Where the mouse is on the plane, for a virtual device in another process.
+    """Position and buttons of the mouse, for a virtual device in another process.
 
     Attributes
     ----------
     path : str
-        The file that the device's hand reads; its setting ``hand.target``.
+        File that the simulated hand of the device reads; its setting ``hand.target``.
     """
 
     def __init__(self) -> None:
@@ -36,7 +36,10 @@ class Mouse:
         self.path = str(self._file.path)
 
     def press(self, who: object, buttons: int) -> None:
-        """Take note of which of the device's buttons `who` holds (`devices.virtual.hands.mouse.HAND_TARGET`)."""
+        """Set the buttons that the front end `who` holds.
+
+        The bits are defined in `devices.virtual.hands.mouse.HAND_TARGET`.
+        """
         self._held[who] = buttons
         held = functools.reduce(operator.or_, self._held.values())
         pressed = held & ~int(self._value["buttons"][0])
@@ -45,7 +48,7 @@ class Mouse:
         self._show(held | self._click)
 
     def refresh(self) -> None:
-        """Let go what was only clicked; to be called now and then."""
+        """Release buttons that were only clicked. Must be called periodically."""
         if self._click and time.monotonic() - self._clicked > CLICK:
             self._click = 0
             self._show(functools.reduce(operator.or_, self._held.values()))
@@ -55,7 +58,7 @@ class Mouse:
         self._lane.publish(self._value[0])
 
     def move(self, x: float, y: float, grip: float = 1.0) -> None:
-        """Put the hand's target at (x, y) [m], and let it grip as firmly as `grip` says, 0 to 1."""
+        """Move the target of the hand to (x, y) [m], with the relative grip strength `grip` from 0 to 1."""
         self._value["position"] = (x, y)
         self._value["ease"] = 1.0 - grip
         self._value["engaged"] = 1

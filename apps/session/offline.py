@@ -1,4 +1,4 @@
-"""A session in this process and without a clock, recorded as any other: the same ticks, the same certificate."""
+"""Sessions without a clock in this process, recorded like any other session."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ _CAPACITY = 4 * AT_ONCE
 
 
 def record_offline(config: SessionConfig, folder: Path) -> Recording:
-    """Run a session as fast as the machine can and record it.
+    """Run a session as fast as possible and record it.
 
     Parameters
     ----------
     config : SessionConfig
-        Its clock is off, and it has a duration.
+        Configuration with ``session.clock = "off"`` and a duration.
     folder : Path
-        Where the recording is to be; a number is added where there is one already.
+        Folder of the recording; a number is appended if it exists.
 
     Raises
     ------
     ConfigurationError
-        If the session follows the wall's clock, or nothing can be written there.
+        If the session runs in real time, or the recording cannot be written.
     HapticError
-        What failed; the recording is closed and says so.
+        If the session failed; the recording is closed and contains the error.
     """
     session = config.session
     if session.clock != "off" or session.duration is None:
@@ -67,7 +67,7 @@ def record_offline(config: SessionConfig, folder: Path) -> Recording:
 
 
 def _run(servo: Servo, recorder: Recorder, duration: float) -> None:
-    """Run to the end, whatever that is, and leave no row behind."""
+    """Run to the end, including an end by an error, and write all remaining rows."""
 
     def drain() -> None:
         try:

@@ -1,4 +1,4 @@
-"""How a session went."""
+"""Outcome of a session."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from haptics.errors import HapticError
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a session went.
+    """Outcome of a session.
 
     Attributes
     ----------
     summary : dict
-        The keys of the command's JSON output.
+        Summary with the keys of the command's JSON output.
     reason : str
         ``completed``, ``stopped``, ``interrupted`` or ``fault``.
     fault : HapticError or None
-        What went wrong, if anything did; the recording was kept.
+        Error that ended the run, if any; the recording is kept.
     """
 
     summary: dict[str, Any]

@@ -1,4 +1,4 @@
-"""Progress before the first tick: kernels that are compiled, and the device that is opened."""
+"""Progress before the first tick: compilation of kernels and opening of the device."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ _EVERY = 0.5
 
 
 class Preparation:
-    """Says how far the preparation of a run is.
+    """Reports the progress of the preparation of a run.
 
     Parameters
     ----------
     device : str
         Name of the device.
     progress : Progress
-        The line on the terminal.
+        Progress line on the terminal.
     tell : callable
-        Takes a line for the person, once.
+        Receives lines for the user that are printed once.
     show : callable
-        Takes what is done at present, in words; empty when that is over.
+        Receives the present activity; empty when the preparation is complete.
 
     Attributes
     ----------
     opening : bool
-        Whether the device may have been touched.
+        Whether opening of the device has begun, so that it may have been accessed.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Preparation:
         self.opening = False
 
     def take(self, stage: str, facts: Any) -> None:
-        """Take note of a message of the servo: ``compiling``, ``compiled``, ``opening`` or ``ready``."""
+        """Handle a progress message of the servo: ``compiling``, ``compiled``, ``opening`` or ``ready``."""
         if stage == "ready":
             self._next = float("inf")
             self._show("")
@@ -60,7 +60,7 @@ class Preparation:
         self.refresh()
 
     def refresh(self) -> None:
-        """Bring what is shown up to date; to be called now and then."""
+        """Update the display. Must be called periodically."""
         now = time.monotonic()
         if now < self._next:
             return

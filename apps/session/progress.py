@@ -1,4 +1,4 @@
-"""A line on the terminal that shows how far a run has come."""
+"""Progress line of a run on the terminal."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _EVERY = 0.2
 
 
 class Progress:
-    """Keeps a line about the run up to date, at most five times a second.
+    """Updates a progress line of the run, at most five times per second.
 
     Parameters
     ----------
     duration : float or None
-        Planned length of the run [s].
+        Planned duration of the run [s].
     """
 
     def __init__(self, duration: float | None) -> None:
@@ -28,12 +28,12 @@ class Progress:
         self._preparing = "preparing"
 
     def prepare(self, words: str) -> None:
-        """Show what is done before the first tick."""
+        """Show the present activity before the first tick."""
         self._preparing = words
         self._line.show(words)
 
     def show(self, trace: Ring) -> None:
-        """Show where the run is."""
+        """Show the progress of the run."""
         now = time.monotonic()
         if now >= self._next:
             self._next = now + _EVERY
@@ -54,13 +54,13 @@ class Progress:
 
 
 class Quiet(Progress):
-    """Shows nothing: somebody else says how far it is."""
+    """Progress without output, for runs whose progress is shown elsewhere."""
 
     def __init__(self) -> None:
         super().__init__(None)
 
     def prepare(self, words: str) -> None:
-        """Say nothing."""
+        """Do nothing."""
 
     def show(self, trace: Ring) -> None:
-        """Say nothing."""
+        """Do nothing."""

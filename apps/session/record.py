@@ -1,4 +1,4 @@
-"""The beginning of a recording: its folder, and all that is known about the run before the first tick."""
+"""Start of a recording: its folder and the metadata known before the first tick."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ _PACKAGES = ("haptics", "numpy", "numba", "pyqtgraph", "PySide6-Essentials", "ma
 
 
 def new_recorder(config: SessionConfig, advice: list[dict[str, Any]], folder: Path | None = None) -> Recorder:
-    """Begin a recording, its first parameters included, in a new folder of the session's folder for recordings.
+    """Create a recording in a new folder and write its first parameters.
 
     Parameters
     ----------
     config : SessionConfig
         The session.
     advice : list of dict
-        What there is to say about its parameters (`apps.session.counsel`).
+        Advice on its parameters (`apps.session.counsel`).
     folder : Path, optional
-        Where it is to be; without it its name is the time, in the session's folder for recordings.
+        Folder of the recording. By default it is named by the time, within the session's folder for recordings.
 
     Raises
     ------
     ConfigurationError
-        If nothing can be written there.
+        If the recording cannot be written.
     """
     now = datetime.datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
     folder = folder or Path(config.session.record) / f"{now}_{config.device}_{config.session.model}"
@@ -61,7 +61,7 @@ def new_recorder(config: SessionConfig, advice: list[dict[str, Any]], folder: Pa
 
 
 def _begun(folder: Path, facts: dict[str, Any], parameters: dict[str, Any]) -> Recorder:
-    """Return a recording with its first parameters in it; one that cannot have them is not left behind."""
+    """Create a recording and write its first parameters; remove the recording if they cannot be written."""
     recorder = Recorder(folder, facts)
     try:
         recorder.journal_settings(0, parameters)
@@ -74,7 +74,7 @@ def _begun(folder: Path, facts: dict[str, Any], parameters: dict[str, Any]) -> R
 
 
 def journal_entry(config: SessionConfig) -> dict[str, Any]:
-    """Return the parameters in force as the journal of a recording has them."""
+    """Return the parameters in force as an entry of the settings journal."""
     from haptics.elements.plugin_laws import plugin_of
 
     plugin = plugin_of(config.law)
@@ -102,7 +102,7 @@ def _facts(config: SessionConfig) -> dict[str, Any]:
 
 
 def made_by() -> dict[str, Any]:
-    """Return which program made a recording."""
+    """Return the versions of the packages and the hash of the program that make a recording."""
     return {
         "versions": {"python": platform.python_version(), **{name: _version(name) for name in _PACKAGES}},
         "program_sha256": program_hash(),
@@ -111,7 +111,7 @@ def made_by() -> dict[str, Any]:
 
 @functools.cache
 def program_hash() -> str:
-    """Return the SHA-256 of the program's sources: between releases they say more than a version."""
+    """Return the SHA-256 of the program's sources, which also identifies versions between releases."""
     root = Path(__file__).resolve().parents[2]
     found = hashlib.sha256()
     for package in _OWN:

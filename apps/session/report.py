@@ -1,4 +1,4 @@
-"""The end of a run in words: whether it is fit, where everything is, and how punctual it was."""
+"""Text report at the end of a run: verdict, files, timing, and advice."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from apps.shared.words import wrapped
 
 _COLUMN = 18
 _PLAIN = str.maketrans({"\u00a0": " ", "\u2009": "", "µ": "u"})
-"""A terminal may know no more than ASCII."""
+"""Replacements for terminals that support ASCII only."""
 
 
 def describe(summary: dict[str, Any]) -> str:
-    """Return the text that ends a run for a person, advice last; `summary` has the keys of the JSON output."""
+    """Return the report of a run, advice last; `summary` has the keys of the JSON output."""
     lines = [
         *_judged(summary),
         ("recording", str(summary["recording"])),
@@ -29,7 +29,7 @@ def describe(summary: dict[str, Any]) -> str:
 
 
 def _judged(summary: dict[str, Any]) -> list[Line]:
-    """Return the verdict, every reason in a line of its own."""
+    """Return the verdict, with each reason on a separate line."""
     judged = verdict(summary)
     if judged is None:
         return []

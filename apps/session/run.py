@@ -1,4 +1,4 @@
-"""One session from before the first tick to the summary: recorder, servo process and, where wanted, the view."""
+"""One session from preparation to summary, with recorder, servo process, and optional front ends."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ class Session(Run):
     Parameters
     ----------
     config : SessionConfig
-        Complete and validated.
+        Complete and validated configuration.
     tell : callable
-        Takes a line for the person.
+        Receives lines for the user.
     warn : callable, optional
-        Takes a line about parameters that do not suit the device; as a rule `tell`.
+        Receives warnings about parameters that do not suit the device; `tell` by default.
     progress : Progress, optional
-        Shows how far the run is; a line on the terminal by default.
+        Progress display; a line on the terminal by default.
     prepare : callable, optional
-        Takes what is done before the first tick, in words; empty when that is over.
+        Receives the activity before the first tick; empty when the preparation is complete.
     folder : Path, optional
-        Where the recording is to be; by default a new folder in the one for recordings.
+        Folder of the recording; a new folder in the session's folder for recordings by default.
     standby : Standby, optional
-        A servo process that waits for its job.
+        Servo process that waits for its job.
 
     Attributes
     ----------
     keys : KeyJournal
-        Knows of the keys that were pressed; let it know who listens.
+        Journal of the key events, which accepts listeners.
     version : int
-        Of the settings that were put in force last: rows that are under them have it as ``settings_version``.
+        Version of the settings in force; the rows computed with them have this ``settings_version``.
     """
 
     me = "the session"
@@ -85,7 +85,7 @@ class Session(Run):
 
     @property
     def started(self) -> dict[str, Any]:
-        """What a view must know of this run: the fields of `messages.SessionStarted` that the run itself decides."""
+        """Fields of `messages.SessionStarted` that the run itself determines."""
         spec, limits, session = self._spec, self._limits, self.config.session
         return {
             "trace": str(self.servo.trace.path),
@@ -109,16 +109,16 @@ class Session(Run):
         self.stop()
 
     def hold_key(self, at: float | None) -> None:
-        """Take note that the person held the dead-man's key at the instant `at` [s, monotonic], or has let it go."""
+        """Report that the dead-man's key was held at `at` [s, monotonic], or was released if `at` is None."""
         if at is None:
             self._key.let_go()
         else:
             self._key.held(at)
 
     def take_key(self, name: str, down: bool, at: float) -> None:
-        """Write down that a key went down or up at the instant `at` [s, monotonic], and let those who listen know.
+        """Write a key event at the instant `at` [s, monotonic] to the recording and notify the listeners.
 
-        What cannot be written ends the run.
+        If the event cannot be written, the run is ended.
         """
         try:
             event = self.keys.write(name, down, at)
@@ -128,20 +128,23 @@ class Session(Run):
             self.keys.announce(event)
 
     def change(self, key: str, value: float) -> None:
-        """Change one parameter from the next tick on, writing it down first; what cannot be written ends the run.
+        """Change one parameter at the next tick, after writing it to the recording.
+
+        If it cannot be written, the run is ended.
 
         Raises
         ------
         ConfigurationError
-            If the value is not allowed; nothing changes.
+            If the value is not allowed; nothing is changed.
         """
         self._go_on_with(self.meanwhile(lambda: self.config.with_parameter(key, value)))
 
     def configure(self, tables: Mapping[str, Table]) -> None:
-        """Go on with another law, another model of the same causality, or other parameters, all at one tick.
+        """Change the law, the model (of the same causality), or other parameters, all in one tick.
 
-        An element keeps its state where the model stays, and begins at its beginning where it does not; the force
-        eases from the old one. It is written down first; what cannot be written ends the run.
+        The element keeps its state if the model is unchanged, and starts from its initial state otherwise; the force is
+        blended from the old element to the new one. The change is first written to the recording; if that fails, the
+        run is ended.
 
         Parameters
         ----------
@@ -151,20 +154,23 @@ class Session(Run):
         Raises
         ------
         ConfigurationError
-            If something cannot be changed in mid-run, or is not allowed; nothing changes.
+            If a setting is not allowed or cannot be changed during a run; nothing is changed.
         """
         self._go_on_with(self.meanwhile(lambda: self.config.with_tables(tables)))
 
     def gate(self, closed: bool) -> None:
-        """Let the output down, as between two trials, or up again (`haptics.servo.loop_kernels.GATE_TIME`)."""
+        """Fade the output out, as between two trials, or in again.
+
+        The fade takes `haptics.servo.loop_kernels.GATE_TIME`.
+        """
         self.servo.gate(closed)
 
     def mark(self, marker: int) -> None:
-        """Let the rows from the next tick on carry `marker`: the trial or stage that they belong to."""
+        """Set the marker of all rows from the next tick on: the trial or stage to which they belong."""
         self.servo.mark(marker)
 
     def _go_on_with(self, config: SessionConfig) -> None:
-        """Put the program of `config` in force, at the next tick or as soon as its functions are compiled."""
+        """Put the program of `config` in force at the next tick, or once its functions are compiled."""
         element, version = config.strongest_element, self.servo.next_version
         self._program += config.session.model != self.config.session.model
         with self.writing():
@@ -175,7 +181,7 @@ class Session(Run):
             self._advise(element, version)
 
     def _advise(self, element: Element, version: int) -> None:
-        """Say which bounds `element` exceeds that were not exceeded before, and write it down."""
+        """Report and record the bounds that `element` newly exceeds."""
         warning = self._counsel.consider(element, version, self.config.scene)
         if warning:
             self._progress.clear()
@@ -183,26 +189,26 @@ class Session(Run):
             self.recorder.note(advice=self._counsel.record)
 
     def run(self, attend: Callable[[], None] = lambda: None, listen: Listen = tuple) -> Outcome:
-        """Run to the end, whatever that is; afterwards the recording is complete.
+        """Run the session to its end and complete the recording.
 
         Parameters
         ----------
         attend : callable
-            Called between heartbeats and whenever one of `listen` has something to say; serves the view.
+            Called between heartbeats and whenever a connection of `listen` is ready; serves the front ends.
         listen : callable
-            Returns the connections to wait for besides the servo's.
+            Returns the connections to wait for, in addition to the servo's.
 
         Returns
         -------
         Outcome
-            Its ``fault`` is set where something failed after the device was open.
+            Its ``fault`` is set if an error occurred after the device was opened.
 
         Raises
         ------
         HapticError
-            What kept the device from being opened.
+            If the device could not be opened.
         NeverStarted
-            If the run was cancelled before that. In both cases no recording is left behind.
+            If the run was cancelled before the device was opened. In both cases the recording is removed.
         """
         self._announce()
         self._attend = attend
@@ -216,18 +222,18 @@ class Session(Run):
             self._warn(" ".join(self._counsel.warnings))
 
     def prepared(self, stage: str, facts: Any) -> None:
-        """Say how far the preparation is."""
+        """Report the progress of the preparation."""
         self._preparation.take(stage, facts)
 
     def attend(self) -> None:
-        """Show how far the run is, and serve the view."""
+        """Update the progress display and serve the front ends."""
         if not self.opened:
             self._preparation.refresh()
         self._progress.show(self.servo.trace)
         self._attend()
 
     def reason(self, end: End) -> str:
-        """Return why the run ended: an interrupt goes first."""
+        """Return the reason for the end of the run; an interrupt takes precedence."""
         return INTERRUPTED if self._interrupted else str(end)
 
     def quieten(self) -> None:

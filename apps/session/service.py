@@ -1,4 +1,4 @@
-"""What front ends ask of the present session, and what it tells them."""
+"""Message service between front ends and the present session."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ if TYPE_CHECKING:
 
 
 class Service:
-    """Serves front ends: passes on what the session says to all, and does what each asks for.
+    """Forwards messages of the session to all front ends and executes their requests.
 
     Parameters
     ----------
     tell : callable
-        Takes lines for the person at the terminal.
+        Receives lines for the user at the terminal.
 
     Attributes
     ----------
     fronts : FrontEnds
-        Those that are there; add others at any time.
+        The front ends; more can be added at any time.
     streams : FrontEnds
-        Those that only listen: no run goes on or ends because of them.
+        Front ends that receive messages only; they do not influence the run.
     session : Session or None
         The present run.
     mouse : Mouse or None
-        Where the mouse is put that is the hand.
+        Mouse input, if the mouse acts as the hand.
     wish : Start or None
-        The run that somebody wants after the present one.
+        Requested next run.
     """
 
     def __init__(self, tell: Callable[[str], None]) -> None:
@@ -52,28 +52,28 @@ class Service:
         self._scene: Scene | None = None
 
     def begin(self, session: Session) -> None:
-        """Let the front ends know of a run that is about to begin, and serve them for it."""
+        """Announce a run that is about to start to all front ends and serve it."""
         self.session, self._holder, self._scene = session, None, session.config.scene
         for listeners in (self.fronts, self.streams):
             listeners.tell(self._greeting())
 
     def end(self, message: say.SessionEnded) -> None:
-        """Let them know that it is over."""
+        """Send the end of the run to all front ends."""
         self.session = None
         for listeners in (self.fronts, self.streams):
             listeners.tell(message)
 
     def refuse_start(self, why: str) -> None:
-        """Tell whoever wished for another session that there will be none."""
+        """Report to the front end that requested another session that it was refused."""
         if self._asker is not None:
             self._asker.send(say.Refused(why))
 
     def connections(self) -> tuple[Any, ...]:
-        """Return what to wait for."""
+        """Return the connections to wait for."""
         return self.fronts.connections
 
     def attend(self) -> None:
-        """Do what has been asked for; a front end that died is missed, but the run goes on."""
+        """Execute the requests that have arrived. The run continues if a front end has died."""
         for front, message in self.fronts.messages():
             self._do(front, message)
         for front in self.fronts.lost():
@@ -109,7 +109,7 @@ class Service:
                 self._go_on_after_close()
 
     def _change(self, front: FrontEnd, session: Session, key: str, value: float) -> None:
-        """Change a parameter; all others see it, too."""
+        """Change a parameter and send the new values to all front ends."""
         try:
             session.change(key, value)
         except ConfigurationError as error:
@@ -120,7 +120,7 @@ class Service:
         self.fronts.tell(say.ValuesInForce(values), but=front)
 
     def _tell_of_scene(self) -> None:
-        """Let the front ends know of another scene and its numbers, whoever has put it in force."""
+        """Send a changed scene and its values to the front ends, regardless of the origin of the change."""
         session = self.session
         if session is not None and session.config.scene is not self._scene:
             self._scene = session.config.scene
@@ -128,7 +128,10 @@ class Service:
             self.fronts.tell(say.SceneInForce(self._scene, session.version))
 
     def _hold(self, front: FrontEnd, session: Session, at: float | None) -> None:
-        """Let the dead-man's key be held by who said so last; another that lets go had not held it any more."""
+        """Set or release the dead-man's key.
+
+        The front end that pressed it last holds it; a release by any other front end is ignored.
+        """
         if at is not None:
             self._holder = front
         elif front is self._holder:
@@ -138,19 +141,22 @@ class Service:
         session.hold_key(at)
 
     def _without(self, front: FrontEnd) -> None:
-        """Go on without one: what it held is let go."""
+        """Release the buttons and the key that a lost front end held."""
         if self.mouse is not None:
             self.mouse.press(front, 0)
         if self.session is not None:
             self._hold(front, self.session, None)
 
     def _go_on_after_close(self) -> None:
-        """Let the others go on, if there are any, and if one of them can hold the key that must be held."""
+        """Stop the run if no front end is left, or none that can hold a required key."""
         if not self.fronts.open or self._key_is_missing():
             self.stop()
 
     def _go_on_after_loss(self) -> None:
-        """Go on without one that died, unless its key had to be held: nobody could feel anything any more."""
+        """Report a lost front end.
+
+        The run fails if it needs the dead-man's key and no remaining front end can hold it.
+        """
         if self.session is not None and self._key_is_missing():
             self.session.fail(
                 DeviceFault("the live view ended unexpectedly, and with it the dead-man's key: the run was stopped.")
@@ -160,7 +166,7 @@ class Service:
             self._tell(others if self.fronts.open else "the live view ended unexpectedly; the run goes on without it.")
 
     def _key_is_missing(self) -> bool:
-        """Tell whether there is a run whose key must be held, and nobody who could."""
+        """Return True if the present run needs the dead-man's key and no front end can hold it."""
         session = self.session
         return session is not None and session.started["dead_man"] == "key" and not self.fronts.can_hold_key
 
@@ -170,7 +176,7 @@ class Service:
             self.session.stop()
 
     def _greeting(self) -> say.SessionStarted | None:
-        """Return what a front end must know of the present run."""
+        """Return the message that a front end needs about the present run."""
         if self.session is None:
             return None
         config: SessionConfig = self.session.config

@@ -1,1 +1,1 @@
-"""Settings of a session: from files and the command line to checked tables, models and sliders."""
+"""Settings of a session: validated tables from files and the command line, models, and sliders."""

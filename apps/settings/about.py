@@ -1,4 +1,4 @@
-"""What can be chosen for a session, and a line on each choice for people."""
+"""Selectable options of a session, each with a one-line description."""
 
 from __future__ import annotations
 
@@ -19,29 +19,32 @@ ABOUT_HANDS = {
     "recorded": "A hand in software that repeats a path from a file.",
     "mouse": "Your mouse over the plane is the hand.",
 }
-"""A line on each hand."""
+"""One-line descriptions of the hands."""
 
 _SOURCE = re.compile(r" \((?=[^()]*\b(?:19|20)\d\d)")
-"""Where a sentence goes on with the paper it is from."""
+"""Start of a literature reference in a sentence."""
 
 
 def choices(config: SessionConfig) -> dict[str, tuple[str, ...]]:
-    """Return the devices that can be chosen in a window, with their models: those in software, and the present one."""
+    """Return the devices selectable in a window with their models: the virtual ones and the present one."""
     return {name: fit for name, fit in fitting().items() if is_virtual(name) or name == config.device}
 
 
 def hands_to_choose(present: str) -> tuple[str, ...]:
-    """Return the hands that can be chosen in a window: those that need no file, and the present one."""
+    """Return the hands selectable in a window: those that need no file, and the present one."""
     return tuple(name for name in HANDS if name == present or name not in _HANDS_WITH_FILES)
 
 
 def laws_to_choose(present: str) -> tuple[str, ...]:
-    """Return the laws that can be chosen in a window: those made from their numbers alone, and the present one."""
+    """Return the laws selectable in a window: those defined by parameters alone, and the present one."""
     return (*LAWS, *(() if present in LAWS else (present,)))
 
 
 def about(causality: Causality) -> dict[str, dict[str, str]]:
-    """Return a line on every device, model (in its form for `causality` if it has two), law and hand, by its kind."""
+    """Return one-line descriptions of all devices, models, laws, and hands, by kind and name.
+
+    A model with two forms is described in the form for `causality`.
+    """
     models = {name: forms.get(causality, next(iter(forms.values()))) for name, forms in MODELS.items()}
     return {
         "device": {backend.name: backend.description for backend in describe_backends()},
@@ -52,6 +55,6 @@ def about(causality: Causality) -> dict[str, dict[str, str]]:
 
 
 def _first_sentence(cls: type) -> str:
-    """Return the first line of a docstring without its formula in TeX and the paper that it is from."""
+    """Return the first line of a docstring without its TeX formula and its literature reference."""
     line = (cls.__doc__ or "").strip().splitlines()[0]
     return f"{_SOURCE.split(line.partition(': :math:')[0])[0].rstrip('.')}."

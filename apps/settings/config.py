@@ -1,7 +1,7 @@
-"""From the command line and a TOML file to a complete, validated session: every mistake is found here.
+"""Construction and validation of a session from the command line and a TOML file.
 
-A setting has a table and a name, ``law.force``; `TABLES` has the tables. Values given with ``--set`` win over the file,
-options such as ``--rate`` over both. All units are SI.
+A setting has a table and a name, such as ``law.force``; `TABLES` lists the tables. Values given with ``--set`` override
+the file, and options such as ``--rate`` override both. All values are in SI units.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ _FILES = (
     *(("device", "parameters"), ("device", "friction_parameters")),
 )
 _LAW_NAMES = {"name", "file"}
-"""Keys of a table of a law that say which it is."""
+"""Keys of a law table that select the law."""
 
 FORMS = ("impedance", "admittance")
-"""Tables with the model and the element for devices of this causality, used where no model is given."""
+"""Tables with model and element for devices of this causality, used if no model is given."""
 
 TABLES = (
     *("session", "device", "hand", "law", "scene", "element", "envelope", "servo", "fitness"),
     *(*FORMS, "provenance"),
 )
-"""Tables of a session; ``provenance`` may hold anything and changes nothing."""
+"""Tables of a session. The content of ``provenance`` is not checked and has no effect."""
 
 
 @dataclass(frozen=True)
 class SessionConfig:
-    """A session that is ready to be run.
+    """A complete and validated session.
 
     Attributes
     ----------
@@ -61,19 +61,19 @@ class SessionConfig:
     device : str
         Backend name.
     causality : Causality
-        What the device takes and gives, and so the form of the model.
+        Causality of the device, which determines the form of the model.
     device_settings : dict
-        The device's own settings, those of the hand included.
+        Settings of the device, including the table of the hand.
     law, element, envelope : dict
-        Complete tables of parameters; on a scene the law is that of its background.
+        Complete tables of parameters. With a scene, the law is its background law.
     servo : RealTimeSettings
-        What the servo asks the operating system for.
+        Real-time requests of the servo to the operating system.
     fitness : Fitness
-        The limits of a fit run.
+        Timing limits for a fit run.
     scene : Scene or None
-        What the law's numbers are from place to place.
+        Scene that determines the parameters of the law by position.
     parameter_file_hash, friction_file_hash, measured_file_hash : str or None
-        Identity of the files that were used, if any: calibration of the device, its own friction, `session.measured`.
+        SHA-256 of the files used, if any: device calibration, device friction, and `session.measured`.
     """
 
     session: SessionSettings
@@ -92,11 +92,11 @@ class SessionConfig:
 
     @property
     def hand(self) -> str:
-        """Name of the hand, empty for a device that has a real one."""
+        """Name of the hand; empty for a device moved by a real hand."""
         hand = self.device_settings.get("hand", {})
         return str(hand.get("name", ""))
 
-    # What is built of it is built once; a configuration never changes.
+    # Derived objects are cached, since a configuration is immutable.
 
     @functools.cached_property
     def built_element(self) -> Element:
@@ -122,7 +122,7 @@ class SessionConfig:
 
     @functools.cached_property
     def program(self) -> Element | OnScene:
-        """What a servo runs: the element, on the scene if there is one.
+        """The element, combined with the scene if there is one, as executed by the servo.
 
         Raises
         ------
@@ -135,13 +135,13 @@ class SessionConfig:
 
     @property
     def strongest_element(self) -> Element:
-        """The element, on a scene with the law that breaks away at the largest force of all: what advice is about."""
+        """The element, with the law of the largest break-away force of a scene; advice refers to it."""
         element = self.built_element
         return element if self.scene is None else replace(element, law=self.scene.strongest)  # type: ignore[type-var]
 
     @functools.cached_property
     def measured(self) -> Measured | None:
-        """What ``haptics calibrate device`` found of the device, None where no file says it.
+        """Device measurements of ``haptics calibrate device``; None if no file is given.
 
         Raises
         ------
@@ -154,12 +154,12 @@ class SessionConfig:
 
     @property
     def known_spec(self) -> DeviceSpec:
-        """The data sheet for advice: with what was measured in the place of what is stated."""
+        """Data sheet for advice, in which measured values replace the stated ones."""
         return self.spec if self.measured is None else self.measured.describe(self.spec)
 
     @functools.cached_property
     def made(self) -> tuple[Device, Clock]:
-        """A device that nobody has opened, and its clock, which does not wait; a servo process makes one of its own."""
+        """An unopened device and its clock, which does not wait. A servo process creates a separate device."""
         from devices import create_device
         from haptics.clock import Clock
 
@@ -172,13 +172,13 @@ class SessionConfig:
 
     @functools.cached_property
     def limits(self) -> Limits:
-        """The envelope."""
+        """The safety envelope."""
         from haptics.rendering.envelope import Limits
 
         return Limits.of(self.spec, self.envelope)
 
     def with_parameter(self, key: str, value: float) -> SessionConfig:
-        """Return this configuration with one parameter of the law, the element or all walls changed, and validated.
+        """Return a validated copy with one parameter of the law, the element, or all walls changed.
 
         Raises
         ------
@@ -193,37 +193,36 @@ class SessionConfig:
         changed = replace(self, element={**self.element, name: value}) if table == "element" else self
         if table == "wall" and self.scene is not None:
             changed = replace(self, scene=self.scene.with_walls(**{name: value}))
-        _ = changed.program  # which proves it
+        _ = changed.program  # validates the copy
         return changed
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """What can be changed by one number: parameters of the law, of the element, and of all walls of a scene."""
+        """Keys that `with_parameter` accepts: parameters of the law, the element, and all walls of a scene."""
         names = [f"law.{name}" for name in self.law if name not in ("name", "source")]
         walls = scenes.WALL if self.scene is not None and self.scene.walls else ()
         return (*names, *(f"element.{name}" for name in self.element), *(f"wall.{name}" for name in walls))
 
     def _with_law(self, law: Table) -> SessionConfig:
-        """Return this configuration with other numbers of the law, on a scene of its background; validated."""
+        """Return a validated copy with the law replaced, and the background law of the scene if any."""
         changed = replace(self, law=law, scene=with_background(self.scene, law))
         _ = changed.program
         return changed
 
     def with_tables(self, tables: Mapping[str, Table]) -> SessionConfig:
-        """Return this configuration with another law, model or parameters, validated as a whole.
+        """Return a copy with another law, model or parameters, validated as a whole.
 
         Parameters
         ----------
         tables : mapping
-            ``session`` with ``model``, ``law``, ``element``, each with what changes, and ``scene``, a whole one, a
-            name, or "" for none (`apps.settings.scenes`). A law that is named, or a custom one, begins with its
-            defaults, and so does the element of another model; all else is kept. On a scene, ``law`` changes its
-            background.
+            Changes to ``session.model``, ``law`` and ``element``, and a new ``scene``: a complete one, a name, or ""
+            for none (`apps.settings.scenes`). A law given by name, a custom law, and the element of another model start
+            from their defaults; all other values are kept. With a scene, ``law`` changes its background.
 
         Raises
         ------
         ConfigurationError
-            If something cannot be changed in mid-run, or is not allowed.
+            If a setting is not allowed or cannot be changed during a run.
         """
         from haptics.rendering.rendering import require_pair
 
@@ -258,7 +257,7 @@ class SessionConfig:
         return changed
 
     def as_dict(self) -> Table:
-        """Return everything as plain tables, for the recording."""
+        """Return the configuration as plain tables, for the recording."""
         session = self.session
         return {
             "session": {
@@ -282,12 +281,14 @@ class SessionConfig:
 
 
 def read_file(path: Path) -> dict[str, Table]:
-    """Read a configuration file; ``law.file`` in it is found from the folder that the file is in.
+    """Read a configuration file.
+
+    Paths in it, such as ``law.file``, are relative to the folder of the file.
 
     Raises
     ------
     ConfigurationError
-        If it cannot be read, is not TOML or has a table that does not exist.
+        If the file cannot be read, is not TOML, or has an unknown table.
     """
     tables = read_toml(path, f"configuration file {path}")
     for name, table in tables.items():
@@ -304,9 +305,9 @@ def read_file(path: Path) -> dict[str, Table]:
 
 
 def parse_assignment(text: str, allowed: Iterable[str] = TABLES) -> tuple[str, str, Any]:
-    """Split ``table.name=value`` of ``--set``, with a table that is `allowed`.
+    """Parse ``table.name=value`` of ``--set``, where the table must be one of `allowed`.
 
-    The value is read as TOML, and as plain text where it is not TOML.
+    The value is parsed as TOML, and used as plain text if it is not valid TOML.
     """
     key, equals, value = text.partition("=")
     table, dot, name = SHORT.get(key.strip(), key.strip()).partition(".")
@@ -321,7 +322,7 @@ def parse_assignment(text: str, allowed: Iterable[str] = TABLES) -> tuple[str, s
 
 
 def _number_or_text(text: str) -> float | str:
-    """Read what TOML does not accept but a person means as a number (``.5``, ``3.``); else it is text."""
+    """Convert numbers that TOML rejects, such as ``.5`` and ``3.``; return other text unchanged."""
     try:
         return float(text)
     except ValueError:
@@ -329,7 +330,7 @@ def _number_or_text(text: str) -> float | str:
 
 
 def assign(tables: dict[str, Table], table: str, name: str, value: Any) -> None:
-    """Put one value into nested tables; a dotted `name` goes down further (``device.hand.name``)."""
+    """Set one value in nested tables. A dotted `name` addresses inner tables (``device.hand.name``)."""
     target = tables.setdefault(table, {})
     *parents, last = name.split(".")
     for parent in parents:
@@ -340,7 +341,7 @@ def assign(tables: dict[str, Table], table: str, name: str, value: Any) -> None:
 
 
 def gather(file: Path | None, assignments: Iterable[str]) -> dict[str, Table]:
-    """Read the file, if any, and lay the assignments of ``--set`` over it."""
+    """Read the file, if any, and apply the assignments of ``--set``."""
     tables: dict[str, Table] = read_file(file) if file else {}
     for text in assignments:
         assign(tables, *parse_assignment(text))
@@ -348,12 +349,12 @@ def gather(file: Path | None, assignments: Iterable[str]) -> dict[str, Table]:
 
 
 def complete(tables: Mapping[str, Table]) -> SessionConfig:
-    """Fill in what was not said, refuse what is wrong, and return the session.
+    """Fill in defaults, validate the settings, and return the session. No device is opened.
 
     Raises
     ------
     ConfigurationError
-        Naming the setting, its value and what is allowed. No device has been opened.
+        If a setting is invalid; the message contains the setting, its value and the allowed values.
     """
     scene = scene_of(tables)
     session = dict(tables.get("session", {}))
@@ -383,9 +384,9 @@ def complete(tables: Mapping[str, Table]) -> SessionConfig:
 
 
 def _model_and_form(tables: Mapping[str, Table], device: str, model: str) -> tuple[str, Table]:
-    """Return the model of a session and the element that a table of `FORMS` has for it, empty if none applies.
+    """Return the model of a session and the element of its table in `FORMS`, empty if none applies.
 
-    A model that is given wins; the element applies only to the same model.
+    A model given explicitly takes precedence; the element then applies only if the model is the same.
 
     Raises
     ------
@@ -411,7 +412,7 @@ def _model_and_form(tables: Mapping[str, Table], device: str, model: str) -> tup
 
 
 def _hash_of(file: Any, setting: str) -> str | None:
-    """Return the SHA-256 of the file that a `setting` names, so that a recording tells which one it was made with."""
+    """Return the SHA-256 of the file named by `setting`, for the recording; None if unset."""
     if not isinstance(file, str) or not file:
         return None
     return sha256_of(file, f"{setting} = {file!r}")

@@ -1,4 +1,4 @@
-"""Which models and laws there are, which go with which device, and what they are when nothing is said about them."""
+"""Available models and laws, their compatibility with devices, and their default parameters."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Table = dict[str, Any]
 MODELS: dict[str, tuple[Causality, ...]] = {
     model: tuple(places) for model, places in (FOUR_MODELS | CLASSIC_MODELS).items()
 }
-"""Every model and its causalities, known here so that a wrong pair is refused before anything is compiled."""
+"""Causalities of every model, listed here to refuse a wrong pair before any compilation."""
 
 
 def fitting() -> dict[str, tuple[str, ...]]:
-    """Return every device with the models that go with it."""
+    """Return the compatible models of every device."""
     from devices import describe_backends
 
     return {
@@ -31,7 +31,10 @@ def fitting() -> dict[str, tuple[str, ...]]:
 
 
 def law_defaults(name: str, causality: Causality) -> Table:
-    """Return the parameters of a law by default: around the force of the experiments with devices of its kind."""
+    """Return the default parameters of a law.
+
+    They are near the force level of experiments with devices of the same causality.
+    """
     from haptics.elements.tables import LAWS as CLASSES
 
     values = {field.name: _usual(field, causality) for field in dataclasses.fields(CLASSES[name])}
@@ -48,20 +51,20 @@ def element_defaults(model: str, causality: Causality) -> Table:
 
 
 def _usual(field: dataclasses.Field[Any], causality: Causality) -> Any:
-    """Return what a session takes for a parameter that has no default of its own; None where it has one."""
+    """Return the session default of a field without a dataclass default; None if it has none."""
     usual = field.metadata.get("usual")
     return usual[causality is Causality.IMPEDANCE] if isinstance(usual, tuple) else usual
 
 
 def causality_of(device: str) -> Causality:
-    """Return what `device` takes and gives."""
+    """Return the causality of `device`."""
     from devices import find_backend
 
     return find_backend(device).causality
 
 
 def pair(device: str, model: str) -> tuple[str, str]:
-    """Return device and model, the missing one chosen to fit; refuse a pair that does not fit."""
+    """Return device and model. A missing name is chosen to fit; an incompatible pair is refused."""
     from devices import find_backend
 
     pairs = fitting()
@@ -83,19 +86,22 @@ def pair(device: str, model: str) -> tuple[str, str]:
 
 
 def _listed(models: Iterable[str]) -> str:
-    """List models in words: the four of the paper, then the classic ones."""
+    """Format a list of models: the four of the paper, then the classic ones."""
     four = [model for model in models if model in FOUR_MODELS]
     return f"{' or '.join(four)} (or {', '.join(model for model in models if model not in four)})"
 
 
 def known(kind: str, name: Any, allowed: Iterable[str]) -> None:
-    """Raise `ConfigurationError` unless `name` is one of the `allowed` words; whatever else it may be."""
+    """Raise `ConfigurationError` unless `name` is one of the `allowed` names. `name` may have any type."""
     if not isinstance(name, str) or name not in allowed:
         raise unknown(kind, str(name), allowed)
 
 
 def law_table(table: Table, causality: Causality) -> Table:
-    """Return the complete table of the law; that of a custom law holds the text of its function."""
+    """Return the complete table of the law.
+
+    The table of a custom law contains the source of its function.
+    """
     name = table.get("name", "coulomb")
     if "file" in table or "source" in table or name == "custom":
         return _custom_law(table)
@@ -131,7 +137,10 @@ def _custom_law(table: Table) -> Table:
 
 
 def device_settings(name: str, device: Table, hand: Table, seed: int, period: float) -> Table:
-    """Return the device's own settings; a virtual or emulated one also needs a hand, a seed and the period."""
+    """Return the settings of the device.
+
+    A virtual or emulated device also gets a hand, a seed, and the period.
+    """
     from devices import has_simulated_hand
 
     if not has_simulated_hand(name, device):

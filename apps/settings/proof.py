@@ -1,4 +1,4 @@
-"""The proof of a session: everything that it is made of is built once, so that whatever is wrong shows at once."""
+"""Validation of a session by building all of its parts once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ if TYPE_CHECKING:
 
 
 def _require_clock(config: SessionConfig) -> None:
-    """Refuse a run without a clock where something keeps to the time of the world."""
+    """Raise `ConfigurationError` if a session cannot run without a clock.
+
+    It needs a duration, a virtual device, and a hand other than the mouse.
+    """
     from devices import is_virtual
 
     if config.session.clock == "wall":
@@ -25,7 +28,7 @@ def _require_clock(config: SessionConfig) -> None:
 
 
 def prove(config: SessionConfig) -> None:
-    """Build everything once, so that whatever is wrong shows now."""
+    """Build all parts of a session once, so that configuration errors are raised before the run."""
     from haptics.rendering.rendering import require_pair
 
     _require_clock(config)

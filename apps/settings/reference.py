@@ -1,4 +1,4 @@
-"""The reference of all settings, made from the declarations that also check them: ``docs/settings.md``."""
+"""Generator of ``docs/settings.md`` from the declarations that validate the settings."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ _KINDS = Causality.ADMITTANCE, Causality.IMPEDANCE
 
 
 def pages() -> Iterator[str]:
-    """Yield the reference, a section at a time."""
+    """Yield the reference, one section at a time."""
     yield _INTRODUCTION
     yield _section("session", "What is run, how fast, for how long", SessionSettings)
     for name, law in LAWS.items():

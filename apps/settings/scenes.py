@@ -1,4 +1,4 @@
-"""The scene of a session: a file, the name of one that is shipped, or a whole one as recordings have it."""
+"""Scene of a session: a file, the name of a shipped scene, or a complete scene as in recordings."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from haptics.scenes import Scene
 
 SHORT = {"scene": "session.scene"}
-"""What may be written for the name of a setting."""
+"""Short forms of setting names."""
 
 
 def is_name(text: str) -> bool:
-    """Tell whether a text can only be the name of a shipped scene, not a path."""
+    """Return True if `text` can only be the name of a shipped scene, not a path."""
     return "/" not in text and not text.endswith(".toml")
 
 
 def with_scene_in_session(tables: dict[str, Any]) -> dict[str, Any]:
-    """Return the tables of a file with a scene that is named at its top put where the setting belongs."""
+    """Return the tables of a file, with a scene named at the top level moved to ``session.scene``."""
     named = tables.get("scene")
     if not isinstance(named, str):
         return tables
@@ -33,12 +33,12 @@ def with_scene_in_session(tables: dict[str, Any]) -> dict[str, Any]:
 
 
 def scene_of(tables: Mapping[str, Any]) -> Scene | None:
-    """Return the scene that the tables of a session name, or have as a whole.
+    """Return the scene that the tables of a session name or contain.
 
     Raises
     ------
     ConfigurationError
-        Naming what is wrong.
+        If the scene is invalid.
     """
     whole = tables.get("scene")
     named = tables.get("session", {}).get("scene") or (whole if isinstance(whole, str) else "")
@@ -58,14 +58,14 @@ def scene_of(tables: Mapping[str, Any]) -> Scene | None:
 
 
 def scene_table(scene: Scene) -> Table:
-    """Return the whole scene as a table of plain values."""
+    """Return the complete scene as a table of plain values."""
     from haptics.scenes import scene_table as table_of
 
     return table_of(scene)
 
 
 def background_law(scene: Scene) -> Table:
-    """Return the law of a scene's background as the table of a law."""
+    """Return the background law of a scene as a table."""
     from haptics.scenes.family import exact, title_of
 
     law: Any = exact(scene.law)
@@ -73,12 +73,12 @@ def background_law(scene: Scene) -> Table:
 
 
 def law_on(scene: Scene | None, table: Table, causality: Causality) -> Table:
-    """Return the complete table of a session's law; on a scene it is that of the background.
+    """Return the complete table of a session's law. With a scene, it is the background law.
 
     Raises
     ------
     ConfigurationError
-        If a law is asked for besides a scene, and is another one.
+        If a different law is given besides a scene.
     """
     if scene is None:
         return law_table(table, causality)
@@ -93,11 +93,11 @@ def law_on(scene: Scene | None, table: Table, causality: Causality) -> Table:
 
 
 WALL = ("friction", "stiffness", "damping")
-"""What can be set of all walls of a scene at once, as a parameter ``wall.NAME``."""
+"""Parameters that can be set for all walls of a scene at once, as ``wall.NAME``."""
 
 
 def with_background(scene: Scene | None, law: Table) -> Scene | None:
-    """Return a scene with another law in its background."""
+    """Return a scene with another background law."""
     from haptics.elements.tables import make_law
 
     return None if scene is None else replace(scene, law=make_law(law))

@@ -1,4 +1,4 @@
-"""The settings of the table ``session``: what is run, how fast, for how long and where it is recorded."""
+"""Settings of the table ``session``: model, rate, duration, scene, faults, and recording."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from haptics.errors import ConfigurationError
 from haptics.settings import bounded, check, choice, documented, flag, free, string
 
 LONGEST = 1e7
-"""No run can be planned for longer than this [s]."""
+"""Maximum planned duration of a run [s]."""
 
 _FAULTS_ALLOWED = "a list of texts NAME@SECONDS, such as ['nan@2']"
 
@@ -19,7 +19,7 @@ _FAULTS_ALLOWED = "a list of texts NAME@SECONDS, such as ['nan@2']"
 @documented
 @dataclass(frozen=True)
 class SessionSettings:
-    """The table ``session``: what is run, how fast, for how long and where it is recorded."""
+    """Settings of the table ``session``: model, rate, duration, scene, faults, and recording."""
 
     model: str = string(
         "", allowed=", ".join(MODELS), doc="friction element; the one that suits the device if not given"
@@ -63,7 +63,7 @@ class SessionSettings:
 
 
 def _checked_faults(texts: Any) -> tuple[str, ...]:
-    """Return the texts of faults, however they were listed, once each has been understood."""
+    """Return the fault specifications as a tuple after validation."""
     if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
         raise ConfigurationError(f"session.faults = {texts!r}: must be {_FAULTS_ALLOWED}.")
     for text in texts:

@@ -1,4 +1,4 @@
-"""Which parameters of a session can be changed while it runs, and over which range a slider moves them."""
+"""Parameters of a session that can be changed during a run, and the ranges of their sliders."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from haptics.friction.closed_form import ClosedForm
 from haptics.settings import is_whole
 
 _DECADES = 100.0
-"""Ratio of a range from which on equal ratios are equally far apart on its slider."""
+"""Ratio between the ends of a range from which on its slider is logarithmic."""
 
 _Field = dataclasses.Field[Any]
 
 
 def sliders(config: SessionConfig) -> tuple[Parameter, ...]:
-    """Return a slider for every number of the law and of the element."""
+    """Return a slider for every number of the law and the element."""
     declared = _declared(config)
     return tuple(_slider(key, value, declared.get(key)) for key, value in values_in_force(config).items())
 
 
 def values_in_force(config: SessionConfig) -> dict[str, float]:
-    """Return every number of the law and of the element by its key."""
+    """Return every number of the law and the element by its key."""
     tables = (("law", config.law), ("element", config.element))
     return {
         f"{table}.{name}": float(value)
@@ -36,7 +36,7 @@ def values_in_force(config: SessionConfig) -> dict[str, float]:
 
 
 def _declared(config: SessionConfig) -> dict[str, _Field]:
-    """Return the fields with which law and element declare their numbers; a custom law declares none."""
+    """Return the fields that declare the numbers of law and element; a custom law declares none."""
     element = config.built_element
     law = element.law.law if isinstance(element.law, ClosedForm) else element.law
     owners: tuple[tuple[str, Any], ...] = (("law", law), ("element", element))
@@ -57,7 +57,7 @@ def _slider(key: str, value: float, field: _Field | None) -> Parameter:
 
 
 def _range(value: float, bounds: Mapping[str, Any]) -> tuple[float, float]:
-    """Return a range of allowed values around `value`, which is allowed."""
+    """Return a range of allowed values that contains `value`, which must be allowed."""
     lowest, highest = bounds.get("minimum", -math.inf), bounds.get("maximum", math.inf)
     if bounds.get("slider"):
         minimum, maximum = bounds["slider"]

@@ -1,1 +1,1 @@
-"""What several applications share: the picture and summary of a run, words, colours, progress, answers."""
+"""Shared parts of the applications: picture and summary of a run, text, colours, progress, answers."""

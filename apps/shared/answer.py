@@ -1,4 +1,4 @@
-"""What a command answers: a result for programs, words for people, an exit status."""
+"""Answer of a command: a result for programs, text for users, and an exit status."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from haptics.errors import ConfigurationError
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command answers.
+    """Answer of a command.
 
     Attributes
     ----------
     result : dict
-        For ``--json``.
+        Result for ``--json``.
     text : str
-        The same for people.
+        Text for users, with the same content.
     status : int
         Exit status.
     error : str
-        What went wrong, for standard error.
+        Error message for standard error; empty on success.
     """
 
     result: dict[str, Any] = field(default_factory=dict)
@@ -32,12 +32,12 @@ class Answer:
 
 
 def make_folder(folder: Path) -> None:
-    """Make the folder of ``--out``.
+    """Create the folder of ``--out``.
 
     Raises
     ------
     ConfigurationError
-        If that cannot be done.
+        If the folder cannot be created.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Figures of reports: Matplotlib without a display, written as SVG."""
+"""Figures for reports: Matplotlib without a display, written as SVG."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """Return an empty figure of that size [inch]."""
+    """Return an empty figure of the given size [inch]."""
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
@@ -20,7 +20,7 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def svg(figure: Figure) -> str:
-    """Return a figure as SVG, the same for the same figure."""
+    """Return a figure as SVG. The output is reproducible."""
     import matplotlib as mpl
 
     text = io.StringIO()

@@ -1,4 +1,4 @@
-"""A report as one HTML file that holds all it shows: its style, tables, warnings and figures."""
+"""Reports as self-contained HTML files, with style, tables, warnings and figures."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ div.columns { display: flex; flex-wrap: wrap; gap: 0 48px; }
 }
 @page { size: A4; margin: 12mm; }
 """
-"""For the screen and for A4."""
+"""Style for the screen and for printing on A4."""
 
 
 def document(title: str, sections: Sequence[str], style: str = "") -> str:
-    """Return the file.
+    """Return the HTML document.
 
     Parameters
     ----------
     title : str
-        Of the window.
+        Title of the window.
     sections : sequence of str
-        HTML, a page each when it is printed.
+        HTML of the sections; each is a page when printed.
     style : str
-        What a report adds to the common style.
+        CSS added to the common style.
     """
     body = "\n".join(sections)
     return (
@@ -57,13 +57,13 @@ def document(title: str, sections: Sequence[str], style: str = "") -> str:
 
 
 def picture(svg: str, words: str) -> str:
-    """Return a figure, with words for who cannot see it."""
+    """Return an image element with the figure; `words` is its alternative text."""
     image = base64.b64encode(svg.encode()).decode()
     return f'<img alt="{escape(words)}" src="data:image/svg+xml;base64,{image}">'
 
 
 def warnings(words: Sequence[str]) -> str:
-    """Return a list of warnings that stands out; nothing where there are none."""
+    """Return a highlighted list of warnings, or an empty string without warnings."""
     if not words:
         return ""
     items = "".join(f"<li>{escape(warning)}</li>" for warning in words)
@@ -71,7 +71,7 @@ def warnings(words: Sequence[str]) -> str:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], words: int = 0) -> str:
-    """Return a table: names in the first column, words in the last `words` columns, numbers in the others."""
+    """Return a table: names in the first column, text in the last `words` columns, numbers in the others."""
 
     def kind(column: int, count: int) -> str:
         if column == 0:

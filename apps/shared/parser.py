@@ -1,4 +1,4 @@
-"""The parser of the command line: what is wrong is one sentence, with the nearest name that exists."""
+"""Command line parser with one-sentence error messages and suggestions for misspelled names."""
 
 from __future__ import annotations
 
@@ -16,17 +16,20 @@ _KINDS: dict[Any, str] = {float: "a number", int: "a whole number"}
 
 
 class Parser(argparse.ArgumentParser):
-    """Takes options by their whole names only, and answers a wrong one with a suggestion."""
+    """Argument parser that accepts only unabbreviated options and suggests similar names."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **{"allow_abbrev": False, **options})
 
     def error(self, message: str) -> NoReturn:
-        """Raise `ConfigurationError` with what argparse says."""
+        """Raise `ConfigurationError` with the message of argparse."""
         raise ConfigurationError(f"{message}; see '{self.prog} --help'.")
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse, but refuse what is not known here: a sub-command would only hand it back to its parent."""
+        """Parse the arguments and refuse unknown ones.
+
+        By default, argparse returns the unknown arguments of a sub-command to its parent.
+        """
         arguments = list(sys.argv[1:] if args is None else args)
         if self._subparsers is None:
             self._refuse_unknown_options(arguments)
@@ -73,6 +76,6 @@ class Version(argparse.Action):
         super().__init__(option_strings, dest, nargs=0, help="print the version and exit")
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
-        """Print the version of the package and leave."""
+        """Print the version of the package and exit."""
         sys.stdout.write(f"haptics {metadata.version('haptics')}\n")
         parser.exit()

@@ -1,8 +1,8 @@
-"""The picture of a run: path, position, force, speed, energy and flags against time, and the timing certificate.
+"""Picture of a run: path, curves over time, and the timing certificate.
 
-Drawn with Matplotlib's Agg backend, which needs no display and no system library: the picture exists on every machine.
-The rows are read in pieces, of which only the points are kept that are drawn: memory does not grow with the run.
-The path is drawn as in Kikuuwe et al. 2006, Figs. 16 and 19, the time courses as in Figs. 17 and 20.
+It is drawn with Matplotlib's Agg backend, which needs no display and no system library, so that it is available on
+every machine. The rows are read in chunks and reduced to the points drawn: memory use does not grow with the run. The
+path is drawn as in Kikuuwe et al. 2006, Figs. 16 and 19, the time courses as in Figs. 17 and 20.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ if TYPE_CHECKING:
 
 PICTURE = "picture.png"
 PNG = b"\x89PNG\r\n\x1a\n"
-"""How every picture begins."""
+"""Signature of a PNG file."""
 
 _SLIP, _STICK, _FRICTION, _FORCE = LIGHT.motion, LIGHT.stick, LIGHT.friction, LIGHT.force
 _INK, _PALE = "#222222", "#8A8A8A"
-"""The colours of the window on a light ground (`apps.shared.theme`), so that one thing has one colour in both."""
+"""Colours of the light theme (`apps.shared.theme`), as in the window."""
 
 _STRETCHES = 1000
-"""Stretches of a time course of which the extremes are drawn; the axes are about 550 pixels wide."""
+"""Number of intervals of a time course whose extremes are drawn; the axes are about 550 pixels wide."""
 
 _STRETCHES_OF_PATH = 5000
-"""The same for the path, which may go to and fro through the picture many times."""
+"""Number of such intervals of the path, which may cross the picture many times."""
 
 _PATH_STEP = 0.02
-"""A line goes from point to point of the path if these are not farther apart than this [s]."""
+"""Maximum time between consecutive points of the path that are joined by a line [s]."""
 
 _DOTS = 20000
-"""Samples of the path that are looked at for dots where the contact sticks."""
+"""Maximum number of samples of the path tested for sticking; sticking samples are drawn as dots."""
 
 _VECTOR_EVERY = 0.02
 _MILLI = 1e3
@@ -76,14 +76,14 @@ _IMPORTS = (
     "matplotlib.projections",
     "matplotlib.figure",
 )
-"""Modules of Matplotlib and of its dependencies in an order in which each import is short."""
+"""Modules of Matplotlib and its dependencies, ordered such that each import is short."""
 
 
 @contextlib.contextmanager
 def preloading(permitted: threading.Event) -> Iterator[None]:
-    """Import Matplotlib for `draw` in a thread, a module at a time while `permitted` is set.
+    """Import Matplotlib for `draw` in a thread, module by module, while `permitted` is set.
 
-    The thread ends with the context, and `draw` imports the rest.
+    The thread ends with the context; `draw` imports the remaining modules.
     """
     left = threading.Event()
 
@@ -106,19 +106,19 @@ def preloading(permitted: threading.Event) -> Iterator[None]:
 
 
 def _fonts_are_known() -> bool:
-    """Return False if Matplotlib would search the machine for fonts, as it does once, for seconds."""
+    """Return False if Matplotlib has no font cache and would search the machine for fonts for seconds."""
     import matplotlib
 
     return any(Path(matplotlib.get_cachedir()).glob("fontlist-*.json"))
 
 
 def draw(recording: Recording) -> str | None:
-    """Draw the picture of `recording` into its folder; return its path, or None for a run without usable ticks."""
+    """Draw the picture of `recording` into its folder; return its path, or None without usable ticks."""
     run = _Run.of(recording)
     if run.count == 0:
         return None
     collecting = gc.isenabled()
-    gc.disable()  # collections take a seventh of the time, and find next to nothing
+    gc.disable()  # garbage collection would take a seventh of the time and free almost nothing
     try:
         drawn = _drawn(run)
     finally:
@@ -130,20 +130,20 @@ def draw(recording: Recording) -> str | None:
 
 
 class _Run:
-    """What is drawn of a recording: the points of its courses, when flags were set, and how often ticks took how long.
+    """Plotted data of a recording: points of the curves, intervals of the flags, and histograms.
 
     Attributes
     ----------
     metadata : dict
-        The content of ``recording.json``.
+        Content of ``recording.json``.
     impedance : bool
         Whether the device takes forces.
     count : int
-        Rows that can be drawn: a sample that was no number has no place in a picture.
+        Number of rows drawn; rows with non-finite samples are skipped.
     begin, end : float
-        Time of the first and of the last of them [s].
+        Time of the first and the last of these rows [s].
     visited : _Cells or None
-        Where the handle has been, in a run that is too long for a line: chords would cut its corners.
+        Cells visited by the handle, for a run too long to be drawn as a line without cutting corners.
     """
 
     COLUMNS = (
@@ -171,7 +171,7 @@ class _Run:
 
     @classmethod
     def of(cls, recording: Recording) -> Self:
-        """Return what is drawn of a recording."""
+        """Reduce a recording to the data that are drawn."""
         run = cls(recording.metadata, len(recording))
         for rows in recording.chunks(cls.COLUMNS):
             usable = np.ones(len(rows), dtype=bool)
@@ -186,11 +186,11 @@ class _Run:
         return [flag for flag in Status if self._seen & int(flag)]
 
     def points(self, name: str) -> NDArray[np.float64]:
-        """Return the points of a course, (n, 2): time [s] and value, or x and y."""
+        """Return the points of a curve, (n, 2): time [s] and value, or x and y."""
         return np.concatenate(self._points[name])
 
     def spans(self, flag: Status) -> NDArray[np.float64]:
-        """Return beginning and length of each bar that says when a flag was set [s], (n, 2)."""
+        """Return start and duration of each bar that shows when a flag was set [s], (n, 2)."""
         spans = self._spans[flag]
         found = spans.closed(self.end)
         if spans.total <= spans.MOST:
@@ -199,7 +199,7 @@ class _Run:
         return np.asarray(shares[shares[:, 2] > 0.0, :2])
 
     def _take(self, rows: Rows) -> None:
-        """Keep what is drawn of the next rows."""
+        """Add the data of the next rows."""
         if not len(rows):
             return
         times = rows["time"].copy()
@@ -248,16 +248,16 @@ def _histogram(durations: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 class _Cells:
-    """Squares that points lie in, as small as their number allows."""
+    """Square cells that contain points, as small as the maximum number of cells permits."""
 
     MOST = 100_000
 
     def __init__(self) -> None:
         self.size = 0.125
-        self._cells = np.empty(0, np.complex128)  # real and imaginary part are the two indices
+        self._cells = np.empty(0, np.complex128)  # real and imaginary part are the two indices of a cell
 
     def add(self, points: NDArray[np.float64]) -> None:
-        """Take points, (n, 2) [mm]."""
+        """Add points, (n, 2) [mm]."""
         while True:
             found = np.clip(np.floor(points / self.size), -(2.0**40), 2.0**40)
             cells = np.unique(np.concatenate((self._cells, found[:, 0] + 1j * found[:, 1])))
@@ -269,14 +269,14 @@ class _Cells:
 
     @property
     def centres(self) -> NDArray[np.float64]:
-        """The middle of each square, (n, 2) [mm]."""
+        """The centre of each cell, (n, 2) [mm]."""
         return np.column_stack((self._cells.real, self._cells.imag)) * self.size + 0.5 * self.size
 
 
 class _Spans:
-    """Stretches of set flags, each with its beginning and its length [s], from rows that come piece by piece.
+    """Intervals in which a flag is set, with start and duration [s], from rows added in chunks.
 
-    Only the first `MOST` are kept; where there are more (`total`), `shares` has what is drawn.
+    Only the first `MOST` intervals are kept. If there are more (`total`), `shares` is drawn instead.
     """
 
     MOST = 2000
@@ -289,7 +289,7 @@ class _Spans:
         self._shares: list[NDArray[np.float64]] = []
 
     def add(self, times: NDArray[np.float64], flags: NDArray[np.bool_], stretch: int) -> None:
-        """Take the next rows: when they were, whether the flag was set, and how many share a pixel."""
+        """Add the next rows: their times, whether the flag was set, and the number of rows per pixel."""
         edges = np.flatnonzero(np.diff(flags.astype(np.int8), prepend=np.int8(self.open)))
         at = times[edges]
         if self.open:
@@ -305,7 +305,7 @@ class _Spans:
         self._shares.append(np.column_stack((times[starts], times[ends] - times[starts], counts / sizes)))
 
     def closed(self, end: float) -> NDArray[np.float64]:
-        """Return beginning and length of each span, (n, 2); one that is still open ends at `end`."""
+        """Return start and duration of each interval, (n, 2); an interval that is still open ends at `end`."""
         if self.open:
             self._enter(np.array([[self._since, end]]))
             self.open = False
@@ -313,7 +313,7 @@ class _Spans:
 
     @property
     def shares(self) -> NDArray[np.float64]:
-        """Beginning and length of the time that falls on a pixel [s], and in which share of it the flag was set."""
+        """Start and duration of each pixel's time [s], and the fraction of it in which the flag was set."""
         return np.concatenate(self._shares)
 
     def _enter(self, spans: NDArray[np.float64]) -> None:
@@ -332,7 +332,7 @@ def _drawn(run: _Run) -> bytes:
     figure = Figure(figsize=(14, 9.5), dpi=110, facecolor="white")
     FigureCanvasAgg(figure)
     names = [str(flag.name).lower().replace("_", " ") for flag in run.flags]
-    # Places are in parts of the figure. A layout engine of Matplotlib would measure every text several times.
+    # Positions are in fractions of the figure. A layout engine of Matplotlib would measure every text several times.
     left = 0.640 + 0.0055 * max(0, max(map(len, names), default=0) - 12)
     below = 0.1 + 0.14 * max(len(names), 1)
     unit = 0.8 / (4.5 + below)
@@ -376,9 +376,9 @@ def _style(axes: Axes, label: str) -> None:
 
 
 def _extremes(*courses: NDArray[np.float64], length: int) -> NDArray[np.intp]:
-    """Return the indices to draw of one or several courses: the first, the last and the extremes of each `length` rows.
+    """Return the indices to draw of curves: the ends, and the extremes of every `length` rows.
 
-    These are at most as wide as a pixel, so that the line looks as if every sample were drawn.
+    These rows cover at most one pixel, so that the line looks as if every sample were drawn.
     """
     count = len(courses[0])
     starts = np.arange(0, count, length)
@@ -436,19 +436,19 @@ def _forces(axes: Axes, run: _Run) -> None:
 
 
 def _speeds(axes: Axes, run: _Run) -> None:
-    """Draw the speed of the proxy's contact: free of the encoder's steps."""
+    """Draw the sliding speed of the contact, which is free of quantization noise of the encoders."""
     axes.plot(*run.points("sliding").T, color=_SLIP, linewidth=0.9)
     _style(axes, "sliding [mm/s]")
     _shade_sticking(axes, run)
 
 
 def _energy(axes: Axes, run: _Run) -> None:
-    """Draw the energy that the loop had injected, and its limit."""
+    """Draw the energy injected by the loop, and its limit."""
     times, energy = run.points("energy").T
     axes.fill_between(times, energy, step="post", color=_SLIP, alpha=0.3, linewidth=0.0)
     axes.plot(times, energy, drawstyle="steps-post", color=_SLIP, linewidth=0.9)
     _style(axes, "energy [mJ]")
-    top = 1.6 * max(float(energy.max()), 0.01)  # room for the words
+    top = 1.6 * max(float(energy.max()), 0.01)  # room for the text
     limit = run.metadata.get("limits", {}).get("max_energy")
     if limit is not None and limit * _MILLI < 2.0 * top:
         top = max(top, 1.15 * limit * _MILLI)
@@ -462,7 +462,7 @@ def _energy(axes: Axes, run: _Run) -> None:
 
 
 def _flags(axes: Axes, run: _Run, names: list[str]) -> None:
-    """Draw when each flag was set that occurred; a stretch is at least as wide as a hair."""
+    """Draw the intervals of each flag that occurred. The line width keeps short intervals visible."""
     for number, flag in enumerate(run.flags):
         bars = run.spans(flag).tolist()
         axes.broken_barh(bars, (number - 0.32, 0.64), facecolor=_STICK, edgecolor=_STICK, linewidth=0.8)
@@ -479,7 +479,7 @@ def _norm(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _shade_sticking(axes: Axes, run: _Run) -> None:
-    """Shade where the contact sticks; where that is finer than a pixel, the darker the more it does."""
+    """Shade the times of sticking; where they are shorter than a pixel, by the fraction of sticking."""
     spans = run.sticking.closed(run.end)
     style: dict[str, Any] = {"transform": axes.get_xaxis_transform(), "linewidth": 0.0}
     if run.sticking.total <= run.sticking.MOST:
@@ -494,7 +494,7 @@ def _shade_sticking(axes: Axes, run: _Run) -> None:
 
 
 def _along_time(axes: Axes, run: _Run) -> None:
-    """Let the axes span the run; only the lowest of them says the time."""
+    """Set the time axis to the run and hide its labels."""
     axes.set_xlim(run.begin, run.end or 1.0)
     axes.tick_params(labelbottom=False)
 
@@ -511,8 +511,8 @@ def _punctuality(axes: Axes, run: _Run) -> None:
     most = int(max(lateness.max(), work.max(), 10))
     axes.set_xlim(0.5 * edges[0], 2.0 * edges[-1])
     axes.set_ylim(0.7, 1.5 * most)
-    # Matplotlib sets the labels of a logarithmic axis as formulas and makes an object of every minor tick. Both take
-    # longer than the rest of the picture's text.
+    # Matplotlib renders the labels of a logarithmic axis as formulas and creates an object for every minor tick. Both
+    # take longer than all other text of the picture.
     for axis, decades in ((axes.xaxis, _DECADES), (axes.yaxis, range(int(np.log10(1.5 * most)) + 1))):
         axis.set_minor_locator(NullLocator())
         axis.set_ticks([10.0**k for k in decades], [f"10{str(k).translate(_SUPERSCRIPTS)}" for k in decades])
@@ -530,7 +530,7 @@ def _punctuality(axes: Axes, run: _Run) -> None:
 
 
 def _certificate_text(metadata: dict[str, Any]) -> str:
-    """Return the verdict, the counts and the quantiles in a line each."""
+    """Return the verdict, the counts, and the quantiles, one line each."""
     certificate = metadata.get("certificate", {})
     found = durations(certificate)
     if not {START_DELAY, COMPUTATION} <= set(found):

@@ -1,4 +1,4 @@
-"""A line on the terminal that shows how far a command has come."""
+"""Progress line on the terminal."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ _WIDTH = 24
 
 
 class Line:
-    """Keeps one line of standard error up to date; silent where that is not a terminal.
+    """Updates one line of standard error; does nothing if that is not a terminal.
 
-    As a context it removes the line at the end, whatever that is.
+    As a context manager, it removes the line on exit.
     """
 
     def __init__(self) -> None:
         self._shown = sys.stderr.isatty()
 
     def show(self, text: str) -> None:
-        """Show `text` in place of what was there."""
+        """Replace the line by `text`."""
         if self._shown:
             with contextlib.suppress(OSError):
                 sys.stderr.write(f"\r\x1b[K{text}")
@@ -40,6 +40,6 @@ class Line:
 
 
 def bar(share: float) -> str:
-    """Draw a bar of which a `share` from 0 to 1 is filled."""
+    """Format a progress bar with a filled `share` from 0 to 1."""
     filled = round(_WIDTH * share)
     return f"[{'#' * filled}{'.' * (_WIDTH - filled)}]"

@@ -1,4 +1,4 @@
-"""Numbers for people: slider positions, axis ends, texts. No Qt."""
+"""Slider scales, axis limits, and formatting of numbers. No Qt."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 STEPS = 1000
-"""Positions of the slider of a number that is not a count, less one."""
+"""Number of steps of the slider of a real number."""
 
 
 @dataclass(frozen=True)
@@ -18,9 +18,9 @@ class SliderScale:
     minimum, maximum : float
         Ends of the range.
     logarithmic : bool
-        Equal steps are equal ratios; needs ``minimum > 0``, else the scale is linear.
+        Whether equal steps are equal ratios. Needs ``minimum > 0``; otherwise the scale is linear.
     whole : bool
-        Every step is 1, on a linear scale whose ends are whole numbers.
+        Whether each step is 1, on a linear scale whose ends are integers.
     """
 
     minimum: float
@@ -30,17 +30,17 @@ class SliderScale:
 
     @property
     def steps(self) -> int:
-        """Positions of the slider, less one."""
+        """Number of steps of the slider."""
         return max(round(self.maximum - self.minimum), 1) if self.whole else STEPS
 
     @property
     def by_ratio(self) -> bool:
-        """Whether the scale really is logarithmic."""
+        """Whether the scale is in fact logarithmic."""
         return self.logarithmic and not self.whole and 0 < self.minimum < self.maximum
 
     @property
     def decimals(self) -> int:
-        """Digits after the point that make a step of the slider visible."""
+        """Number of decimals that resolve a step of the slider."""
         if self.whole:
             digits = 0
         elif self.by_ratio:
@@ -71,7 +71,10 @@ _STEPS = (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
 
 
 def nice_ceiling(value: float) -> float:
-    """Return the smallest of 1, 1.5, 2, 2.5, 3, 4, 5, 6 or 8 times a power of ten that is at least `value`."""
+    """Return the smallest "nice" number that is at least `value`.
+
+    Nice numbers are 1, 1.5, 2, 2.5, 3, 4, 5, 6 and 8 times a power of ten.
+    """
     if not value > 0 or not math.isfinite(value):
         return 1.0
     power = 10.0 ** math.floor(math.log10(value))
@@ -79,14 +82,14 @@ def nice_ceiling(value: float) -> float:
 
 
 class AxisTop:
-    """Upper end of an axis that grows at once and shrinks only after a while, so that the picture stays calm.
+    """Upper end of an axis that grows immediately and shrinks after a delay, to keep the display steady.
 
     Parameters
     ----------
     least : float
-        The axis never ends below this.
+        Lower bound of the upper end.
     patience : int
-        Frames for which a smaller end must have been enough.
+        Number of consecutive frames after which a smaller upper end is adopted.
     """
 
     def __init__(self, least: float, patience: int = 90) -> None:
@@ -96,7 +99,7 @@ class AxisTop:
         self.top = nice_ceiling(least)
 
     def follow(self, largest: float) -> bool:
-        """Take the largest value of a frame; return whether `top` has changed."""
+        """Update the axis with the largest value of a frame; return True if `top` has changed."""
         wanted = nice_ceiling(max(1.08 * largest, self._least))
         self._waited = self._waited + 1 if wanted < self.top else 0
         if wanted > self.top or self._waited > self._patience:
@@ -106,14 +109,14 @@ class AxisTop:
 
 
 def microseconds(value: float) -> str:
-    """Write a time given in microseconds: ``0.034 µs``, ``21 µs``, ``1.38 ms``."""
+    """Format a time given in microseconds: ``0.034 µs``, ``21 µs``, ``1.38 ms``."""
     if abs(value) < 10:
         return f"{value:.2g} µs"
     return f"{value:.0f} µs" if abs(value) < 1000 else f"{value / 1000:.3g} ms"
 
 
 def millijoules(energy: float, limit: float | None = None) -> str:
-    """Write an energy [J] in millijoules, to a thousandth of `limit` [J] if there is one: ``0.8``, ``100``."""
+    """Format an energy [J] in millijoules, to a thousandth of `limit` [J] if given: ``0.8``, ``100``."""
     value = 1e3 * energy
     if limit is None:
         return f"{value:.3g}"
@@ -121,12 +124,12 @@ def millijoules(energy: float, limit: float | None = None) -> str:
 
 
 def clock(seconds: float) -> str:
-    """Write a duration [s] as ``0:12.3``, from an hour on as ``1:02:03.4``."""
+    """Format a duration [s] as ``0:12.3``, from one hour on as ``1:02:03.4``."""
     tenths = int(10 * max(seconds, 0.0) + 0.5)
     minutes, rest = tenths // 600, f"{tenths // 10 % 60:02d}.{tenths % 10}"
     return f"{minutes}:{rest}" if minutes < 60 else f"{minutes // 60}:{minutes % 60:02d}:{rest}"
 
 
 def grouped(count: int) -> str:
-    """Write a count with a thin space between groups of three digits."""
+    """Format a count with thin spaces between groups of three digits."""
     return f"{count:,}".replace(",", "\u2009")

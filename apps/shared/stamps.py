@@ -1,23 +1,23 @@
-"""When a key went down, by the window system's stamp of the event."""
+"""Time of a key event, from the window system's time stamp."""
 
 from __future__ import annotations
 
 import time
 
 _LATEST = 0.5
-"""A window that draws and a machine that is busy see a key this much too late at most [s]."""
+"""Maximum plausible delay of a key event by drawing and processor load [s]."""
 
 
 def instant_of(stamp: int) -> float:
-    """Return when an input event happened, on the monotonic clock [s].
+    """Return the time of an input event on the monotonic clock [s].
 
-    A display on this machine stamps events by the same clock, in milliseconds of 32 bits: then the time for which the
-    event waited while the window was drawn does not count. Other stamps are of no use, and it happened just now.
+    A local display stamps events with the same clock, in milliseconds modulo 2**32. The stamp then excludes the time
+    for which the event waited while the window was drawn. If the stamp is implausible, the present time is returned.
 
     Parameters
     ----------
     stamp : int
-        What the window system says [ms]; 0 if nothing.
+        Time stamp of the window system [ms]; 0 if unknown.
     """
     now = time.monotonic()
     waited = 1e-3 * ((int(now * 1e3) - stamp) % 2**32)

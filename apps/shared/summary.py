@@ -1,4 +1,4 @@
-"""The certificate of a run in words, for the window and for the report in a terminal. No Qt."""
+"""Certificate of a run as text, for the window and for the report in a terminal. No Qt."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 from apps.shared.scale import grouped, microseconds
 
 Line = tuple[str, str]
-"""A name and a value, both for people."""
+"""A name and a value, both formatted for display."""
 
 _SCHEDULING = {"fifo": "real-time (FIFO)", "other": "not real-time"}
 
 
 class Verdict(NamedTuple):
-    """Whether a run can be used, by the limits it was started with, and if not, why."""
+    """Fitness of a run by the limits it was started with, and the reasons if it is unfit."""
 
     fit: bool
     reasons: tuple[str, ...]
@@ -26,19 +26,19 @@ class Verdict(NamedTuple):
 
 
 def verdict(summary: Mapping[str, Any]) -> Verdict | None:
-    """Return the verdict in `summary`; None if there is none, as of a run that was not closed."""
+    """Return the verdict in `summary`; None if it has none, as for a run that was not closed."""
     if "fit" not in summary:
         return None
     return Verdict(bool(summary["fit"]), tuple(str(reason) for reason in summary.get("unfit_because", ())))
 
 
 def certificate(summary: Mapping[str, Any]) -> list[Line]:
-    """Return the lines of the certificate; what the summary does not hold, or what says nothing, is left out.
+    """Return the lines of the certificate. Missing and uninformative entries are omitted.
 
     Parameters
     ----------
     summary : mapping
-        The keys of the JSON object that the command prints, or the certificate in a ``recording.json``.
+        The JSON object that the command prints, or the certificate in a ``recording.json``.
     """
     lines = _counts(summary) + _scheduling(summary) + _disturbances(summary)
     force = summary.get("force_n")
@@ -51,7 +51,7 @@ def certificate(summary: Mapping[str, Any]) -> list[Line]:
 
 
 QUANTILES = {"p50": "p50", "p99": "p99", "p999": "p99.9", "max": "max"}
-"""Quantiles of a certificate with their names for people."""
+"""Quantiles of a certificate and their display names."""
 
 START_DELAY, COMPUTATION = "start delay", "computation time"
 
@@ -64,9 +64,9 @@ _DURATIONS = {
 
 
 def durations(summary: Mapping[str, Any]) -> dict[str, dict[str, float]]:
-    """Return the quantiles [us] of every duration in the certificate, by its name for people.
+    """Return the quantiles [us] of every duration in the certificate, by display name.
 
-    A duration that is always zero is left out: where samples are always new there is no sample age.
+    Durations that are always zero are omitted, such as the sample age of a device whose samples are always new.
     """
     found = {name: summary.get(key) for key, name in _DURATIONS.items()}
     return {
@@ -106,7 +106,7 @@ def _scheduling(summary: Mapping[str, Any]) -> list[Line]:
 
 
 def _disturbances(summary: Mapping[str, Any]) -> list[Line]:
-    """Say what explains a bad figure, where there is any."""
+    """Return the causes that may explain poor timing, if any were recorded."""
     parts = []
     if summary.get("stolen_s"):
         parts.append(f"CPU steal {float(summary['stolen_s']):.3g}\u00a0s")

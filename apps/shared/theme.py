@@ -1,9 +1,9 @@
-"""Colours of the view, for a dark and a light ground.
+"""Colours of the view, for a dark and a light background.
 
-The hues are those of Okabe and Ito's palette, which people with any common colour deficiency can tell apart. Where an
-original is too pale for the ground it is darkened in its own hue, so that every line keeps a contrast of at least 3
-to the panel and every text one of at least 4.5. Colour is never the only sign: stick is drawn as dots and bands where
-slip is a line, the law's level is dashed, a lamp that is on is filled and one that is off is an outline.
+The hues are from the palette of Okabe and Ito, which remains distinguishable with the common colour vision
+deficiencies. Hues too pale for the background are darkened, so that every line has a contrast of at least 3 to the
+panel and every text at least 4.5. Colour is never the only cue: sticking is drawn as dots and bands, slipping as a
+line, the level of the law is dashed, and an active lamp is filled while an inactive one is outlined.
 
 ================  =======================================================  ==================================
 role              drawn as                                                 Okabe-Ito name
@@ -24,14 +24,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Theme:
-    """One set of colours, as ``#rrggbb``; the roles are described in the module.
+    """A set of colours as ``#rrggbb``. The module docstring describes the roles.
 
     Attributes
     ----------
     ground, panel, text, faint, raster, border : str
         Window, panels and plots, text, less important text, raster of the plane, frames.
     stop, on_stop, on_alarm : str
-        The stop button, and the text on it and on a lit lamp.
+        The stop button, and the text on it and on an active lamp.
     """
 
     name: str
@@ -80,24 +80,25 @@ LIGHT = Theme(
 )
 
 NAMES = ("auto", "dark", "light")
-"""What may be asked for; ``auto`` follows the desktop."""
+"""Names of themes that can be requested; ``auto`` follows the desktop."""
 
 
 def by_name(name: str, desktop_is_dark: bool = False) -> Theme:
-    """Return the theme called `name`; ``auto``, and any other word, follows the desktop."""
+    """Return the theme `name`; any name other than ``dark`` and ``light`` follows the desktop."""
     named = {"dark": DARK, "light": LIGHT}
     return named.get(name, DARK if desktop_is_dark else LIGHT)
 
 
 def blend(colour: str, ground: str, share: float) -> str:
-    """Return `share` of a colour over the rest of another one.
+    """Mix a colour, with weight `share`, and a background colour.
 
-    Opaque, unlike transparency: segments that overlap at their joints do not show them, and they are quicker to draw.
+    The result is opaque. Transparent segments would be visible where they overlap at their joints, and are slower to
+    draw.
     """
     pairs = zip(bytes.fromhex(colour[1:]), bytes.fromhex(ground[1:]), strict=True)
     return "#" + bytes(round(share * over + (1 - share) * under) for over, under in pairs).hex()
 
 
 def other(theme: Theme) -> Theme:
-    """Return the theme that the toggle leads to."""
+    """Return the opposite theme."""
     return LIGHT if theme is DARK else DARK

@@ -1,4 +1,4 @@
-"""Text for people: wrapped to the width of the terminal that shows it."""
+"""Text wrapped to the width of the terminal."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ import shutil
 import textwrap
 
 WIDEST = 110
-"""No line of text is longer than this many characters, however wide the terminal is."""
+"""Maximum number of characters in a line, regardless of the width of the terminal."""
 
 _NARROWEST = 40
 
 
 def columns() -> int:
-    """Return how many characters a line may have; `WIDEST` where nobody knows the width of the terminal."""
+    """Return the maximum length of a line; `WIDEST` if the width of the terminal is unknown."""
     return max(min(shutil.get_terminal_size((WIDEST, 24)).columns, WIDEST), _NARROWEST)
 
 
 def wrapped(text: str, indent: int = 0, width: int | None = None) -> str:
-    """Return `text` in lines of at most `width` characters; words are never broken.
+    """Wrap `text` to lines of at most `width` characters. Words are never broken.
 
     Parameters
     ----------
     text : str
-        Lines, each of which is wrapped by itself; what one begins with is kept.
+        Lines, each of which is wrapped separately and keeps its indentation.
     indent : int
-        Spaces before what follows the first line of each.
+        Indentation of the continuation lines.
     width : int, optional
-        `columns` by default.
+        Line width; `columns` by default.
     """
     width = columns() if width is None else width
     return "\n".join(_folded(line, indent, width) for line in text.splitlines())

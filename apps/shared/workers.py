@@ -1,4 +1,4 @@
-"""Executors for simulations that share nothing: processes or threads of this machine, or a cluster of Dask's."""
+"""Executors for independent simulations: local processes or threads, or a Dask cluster."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from haptics.errors import ConfigurationError
 
 @contextlib.contextmanager
 def workers(kind: str, count: int) -> Iterator[tuple[Executor, int]]:
-    """Give an executor and its number of workers.
+    """Yield an executor and its number of workers.
 
     Parameters
     ----------
     kind : str
-        ``processes``, ``threads``, ``local`` for a cluster of Dask's on this machine, or the address of one.
+        ``processes``, ``threads``, ``local`` for a Dask cluster on this machine, or the address of a Dask scheduler.
     count : int
-        Workers; 0 for one a processor. A cluster that is there has its own.
+        Number of workers; 0 for one per processor. Ignored for an existing cluster.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def workers(kind: str, count: int) -> Iterator[tuple[Executor, int]]:
 
 
 def end_with_parent() -> None:
-    """End this process as soon as the one that started it is gone; else it waits for its tasks for ever."""
+    """End this worker process when its parent has ended; otherwise it would wait for tasks forever."""
     threading.Thread(target=_await_parent, name="end with parent", daemon=True).start()
 
 

@@ -1,4 +1,4 @@
-"""What lies where on the plane, as small pictures of numbers for the program that draws the ground. No pyglet."""
+"""Materials, shades, and borders of the plane as small arrays for the ground shader. No pyglet."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float64]
 
 LOOKS = ("plain", "ice", "wood", "rubber", "metal", "glass")
-"""The looks of materials, in the order of the shares that the program gets; what it does not know is plain."""
+"""Looks of materials, in the order of the shares in the shader; unknown looks are drawn as plain."""
 
 CELL = 3
-"""A number stands for so many pixels in either direction; in between the graphics card makes smooth what is smooth."""
+"""Size of a cell [pixel] in either direction; the graphics card interpolates between cells."""
 
 REACH = 4.0
-"""The distances to borders are told up to so many millimetres."""
+"""Largest distance to a border that the arrays represent [mm], inside and outside."""
 
 
 @dataclass(frozen=True)
 class Label:
-    """A name on the plane, at a place [m]."""
+    """A name on the plane, at a position [m]."""
 
     words: str
     place: tuple[float, float]
@@ -38,19 +38,19 @@ class Label:
 
 @dataclass(frozen=True)
 class Ground:
-    """The plane in numbers from 0 to 255, the lowest row first.
+    """The plane as numbers from 0 to 255, lowest row first.
 
     Attributes
     ----------
     looks : (rows, columns, 4) array
         Shares of ice, wood, rubber and metal.
     others : (rows, columns, 4) array
-        Share of glass, shade (255 is dark), and the distances to the borders of regions and of walls: 0 is `REACH`
-        inside, 255 as far outside.
+        Share of glass, shade (255 is dark), and the distances to the borders of regions and walls: 0 is `REACH` inside,
+        255 is `REACH` outside.
     labels : tuple of Label
         Names of regions.
     walls : bool
-        Whether there are any.
+        Whether there are walls.
     """
 
     looks: Bytes
@@ -60,7 +60,7 @@ class Ground:
 
 
 def ground_of(scene: Scene | None, corners: Corners, size: tuple[float, float]) -> Ground:
-    """Return the plane between `corners` [m] as it is drawn so large [pixel]; plain where there is no scene."""
+    """Return the plane between `corners` [m] for a drawing of `size` [pixel]; plain without a scene."""
     points = grid(corners, size if scene is not None else (0.0, 0.0))
     flat = points.reshape(-1, 2)
     if scene is None:
@@ -75,12 +75,12 @@ def ground_of(scene: Scene | None, corners: Corners, size: tuple[float, float]) 
 
 
 def grid(corners: Corners, size: tuple[float, float]) -> Floats:
-    """Return the places of a picture's numbers on a plane between `corners` [m] that is so large [pixel].
+    """Return the positions of the cells of a plane between `corners` [m], drawn with `size` [pixel].
 
     Returns
     -------
     (rows, columns, 2) float array
-        The middles of the cells [m], the lowest row first.
+        Centres of the cells [m], lowest row first.
     """
     (left, low), (right, high) = corners
     columns, rows = (max(round(length / CELL), 2) for length in size)
@@ -90,7 +90,7 @@ def grid(corners: Corners, size: tuple[float, float]) -> Floats:
 
 
 def _shares(scene: Scene, flat: Floats, distances: Sequence[Floats]) -> Floats:
-    """Return the share of each look at points: they go over into each other as the numbers of the law do."""
+    """Return the share of each look at points. Looks blend at borders like the parameters of the law."""
     from haptics.scenes.scene import blend
 
     shares = _share_of(scene.look, flat)
@@ -101,7 +101,10 @@ def _shares(scene: Scene, flat: Floats, distances: Sequence[Floats]) -> Floats:
 
 
 def _shade(scene: Scene, flat: Floats, distances: Sequence[Floats]) -> Floats:
-    """Return how dark points are, (n,), 0 to 1: 0.5, but what is plain, an image or textured follows its friction."""
+    """Return the darkness of points, (n,), from 0 to 1.
+
+    It follows the friction where the look is plain or the region has an image or a texture, and is 0.5 elsewhere.
+    """
     from haptics.scenes.scene import blend
 
     level = scene.numbers_at(flat)[:, 0]
@@ -120,11 +123,11 @@ def _share_of(look: str, flat: Floats) -> Floats:
 
 
 def _visible_border(flat: Floats, distances: Sequence[Floats]) -> Floats:
-    """Return the signed distance [m] of points from the nearest outline that no later region covers."""
+    """Return the signed distance [m] of points from the nearest outline not covered by a later region."""
     nearest = _far(flat)
     for distance in distances:
         covered = distance < 0.0
-        # Inside a region only its own outline counts, and those of later ones.
+        # Inside a region, only the outlines of this region and of later ones are visible.
         nearest = np.where(covered | (np.abs(distance) < np.abs(nearest)), distance, nearest)
     return nearest
 
@@ -134,7 +137,7 @@ def _far(flat: Floats) -> Floats:
 
 
 def _labels(scene: Scene, points: Floats, distances: Sequence[Floats], around: Floats) -> list[Label]:
-    """Return the names of the regions, each where it has most room around it."""
+    """Return the names of the regions, each at the position with the largest clearance."""
     flat = points.reshape(-1, 2)
     room = np.minimum(_to_the_edge(points).reshape(-1), around)
     found = []
@@ -149,7 +152,7 @@ def _labels(scene: Scene, points: Floats, distances: Sequence[Floats], around: F
 
 
 def _roomy(flat: Floats, depth: Floats) -> tuple[float, float]:
-    """Return the place nearest to the middle of what is seen of a region, of those with most room around them."""
+    """Return the point nearest to the centroid of the visible region among the points of large clearance."""
     middle = flat[depth > 0.0].mean(axis=0)
     candidates = flat[depth >= 0.85 * depth.max()]
     x, y = candidates[np.argmin(np.hypot(*(candidates - middle).T))].tolist()
@@ -157,13 +160,13 @@ def _roomy(flat: Floats, depth: Floats) -> tuple[float, float]:
 
 
 def _to_the_edge(points: Floats) -> Floats:
-    """Return the distances of a grid's places from its edges [m]."""
+    """Return the distances of the grid points from the edges of the grid [m]."""
     low, high = points[0, 0], points[-1, -1]
     return np.asarray(np.minimum(points - low, high - points).min(axis=2))
 
 
 def _levels(laws: Sequence[Law]) -> str:
-    """Write the break-away forces between which a region's lie."""
+    """Format the range of the break-away forces of a region."""
     forces = [law.breakaway_force for law in laws]
     low, high = min(forces), max(forces)
     return f"{low:.3g}" if low == high else f"{low:.3g} to {high:.3g}"

@@ -1,4 +1,4 @@
-"""The stage as seen from the session, and whether it can be shown at all."""
+"""Front end of the stage for the session, and a test whether it can be shown."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import sys
 from apps.front_ends.front_end import ProcessFrontEnd
 
 _PATIENCE = 30.0
-"""A display that has not let a window in for this long [s] cannot be used."""
+"""Timeout for opening a window on the display [s]."""
 
 
 def why_no_stage() -> str | None:
-    """Return why no stage can be shown here, with the remedy, or None if one can.
+    """Return the reason why no stage can be shown here, with a remedy, or None if one can.
 
-    It is tried in a process of its own: what is loaded for it, and what fails in it, does not stay.
+    The test runs in a separate process, so that loaded libraries and failures do not affect this one.
     """
     if sys.platform.startswith("linux") and not os.environ.get("DISPLAY"):
         return "no display (DISPLAY is not set; the stage needs X11, or XWayland)"
@@ -28,12 +28,12 @@ def why_no_stage() -> str | None:
 
 
 def reach_opengl() -> str:
-    """Open a window that is not shown; return why that fails, or nothing."""
+    """Open a hidden window; return the reason if that fails, else an empty string."""
     from apps.opengl.opening import open_window, why
 
     try:
         open_window("haptics", size=(64, 64), visible=False).close()
-    except Exception as error:  # whatever the graphics libraries raise
+    except Exception as error:  # the graphics libraries raise various exceptions
         return why("the stage", error).removesuffix(".")
     return ""
 

@@ -1,4 +1,4 @@
-"""Where things are on the stage, in pixels from the lower left corner. No pyglet."""
+"""Layout of the stage, in pixels from the lower left corner. No pyglet."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from apps.opengl.plane import Area
 
 _LEAST = 600.0
-"""On a window that is lower than this [pixel] letters and signs do not shrink further."""
+"""Window height below which letters and signs do not shrink further [pixel]."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The areas of a window.
+    """Areas of a window.
 
     Attributes
     ----------
     unit : float
-        A hundredth of the window's height, and no less than is needed to read [pixel]: sizes are multiples of it.
+        One hundredth of the window's height, with a minimum for legibility [pixel]. Sizes are multiples of it.
     window, plane, panel : Area
-        The whole, the room for the workspace, and the column with numbers and legend, of no width if it is hidden.
+        The whole window, the area of the workspace, and the column with numbers and legend (zero width if hidden).
     """
 
     unit: float
@@ -34,7 +34,7 @@ class Layout:
 
 
 def arrange(width: int, height: int, panel: bool = True) -> Layout:
-    """Divide a window of this size [pixel], with or without the column at the right."""
+    """Divide a window of the given size [pixel], with or without the column at the right."""
     unit = max(height, _LEAST) / 100
     margin = 2.0 * unit
     column = min(41.0 * unit, 0.42 * width) if panel else 0.0
@@ -47,7 +47,7 @@ def arrange(width: int, height: int, panel: bool = True) -> Layout:
 
 
 def nice_length(room: float) -> float:
-    """Return the largest of 1, 2 or 5 times a power of ten that is no more than `room`."""
+    """Return the largest of 1, 2 or 5 times a power of ten that is at most `room`."""
     if not room > 0:
         return 1.0
     power = 1.0

@@ -1,4 +1,4 @@
-"""The column at the right of the stage: where its lines stand, and the signs of the legend. No pyglet."""
+"""The column at the right of the stage: positions of its lines, and signs of the legend. No pyglet."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from apps.stage.marks import Marks, Place
 from haptics.device import Causality
 
 Draw = Callable[[Marks, Place, float], None]
-"""Draws a sign into marks, at a place, for a unit of length [pixel]."""
+"""Draws a sign into marks at a position, with a unit of length [pixel]."""
 
 
 @dataclass(frozen=True)
 class Lines:
-    """Heights [pixel] at which the lines of the column stand, and its left and right edge.
+    """Heights of the lines in the column, and its left and right edge [pixel].
 
     Attributes
     ----------
     values : tuple of float
-        Of the numbers, from above.
+        Heights of the numbers, from top to bottom.
     legend : float
-        Of the first sign; the others follow, `step` below each other.
+        Height of the first sign; the others follow below at intervals of `step`.
     """
 
     left: float
@@ -41,7 +41,7 @@ class Lines:
 
 
 def lines(layout: Layout) -> Lines:
-    """Return where the lines of the column stand."""
+    """Return the heights of the lines of the column."""
     unit, panel = layout.unit, layout.panel
     top = panel.y + panel.height
     return Lines(
@@ -61,14 +61,14 @@ def lines(layout: Layout) -> Lines:
 
 @dataclass(frozen=True)
 class Scales:
-    """How long things are drawn.
+    """Drawing scales.
 
     Attributes
     ----------
     per_metre, per_newton : float
-        Pixels.
+        Pixels per metre and per newton.
     factor : int
-        How many times longer than it is the link is drawn.
+        Magnification of the elastic link.
     """
 
     per_metre: float
@@ -77,22 +77,22 @@ class Scales:
 
 
 def force_words(info: RunInfo) -> str:
-    """Return what the arrow is."""
+    """Return the name of the force arrow."""
     return "force on the hand" if info.causality == Causality.IMPEDANCE else "force of the hand"
 
 
 def contact_words(info: RunInfo) -> str:
-    """Return what the place is called at which friction holds on to the ground."""
+    """Return the name of the contact point at which friction acts."""
     return "proxy" if info.causality == Causality.IMPEDANCE else "contact"
 
 
 def stretch_words(factor: int) -> str:
-    """Say how the link is drawn."""
+    """Return the legend of the elastic link, with its magnification."""
     return f"link, drawn {factor}× longer" if factor > 1 else "link, as long as it is"
 
 
 def signs(info: RunInfo, theme: Theme, walls: bool) -> list[tuple[str, Draw]]:
-    """Return what the legend explains, with what draws each sign but those of the link and the arrow."""
+    """Return texts and drawing functions of the signs in the legend, except for the link and the arrow."""
     contact = contact_words(info)
     found: list[tuple[str, Draw]] = [
         ("end effector", lambda marks, at, unit: handle(marks, at, unit, theme)),
@@ -106,13 +106,13 @@ def signs(info: RunInfo, theme: Theme, walls: bool) -> list[tuple[str, Draw]]:
 
 
 def handle(marks: Marks, at: Place, unit: float, theme: Theme) -> None:
-    """Draw the end effector: a disc with a ring around it."""
+    """Draw the end effector: a disc with a ring."""
     marks.disc(at, 1.75 * unit, theme.text, line=max(0.34 * unit, 1.5))
     marks.disc(at, 0.85 * unit, theme.text)
 
 
 def contact_mark(marks: Marks, at: Place, unit: float, theme: Theme, *, sticking: bool) -> None:
-    """Draw the contact: a filled square that holds, or an open ring that slides."""
+    """Draw the contact: a filled square while sticking, a ring while sliding."""
     if sticking:
         marks.square(at, 1.25 * unit, theme.stick)
     else:

@@ -1,4 +1,4 @@
-"""The shapes of a picture: at most `MOST`, each a rectangle in which a program draws smooth edges. No pyglet."""
+"""Shapes of a picture, each a rectangle in which a shader draws smooth edges. No pyglet."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 MOST = 100
-"""No picture has more shapes than this."""
+"""Maximum number of shapes in a picture."""
 
 Place = tuple[float, float]
 Colour = tuple[float, float, float]
@@ -24,32 +24,34 @@ VERTEX = np.dtype(
         ("halo", "<f4", (4,)),
     ]
 )
-"""A corner: where it is on the window and in the shape [pixel]; half the size of the shape; its kind, the radius of its
-corners, the width of its line (0: filled) and of its halo; the colours of both."""
+"""Vertex: position in window and shape, half size of the shape [pixel], style, and colours.
+
+The style holds the kind of the shape, the radius of its corners, its line width (0: filled), and the width of its halo.
+"""
 
 _CORNERS = np.array([(-1, -1), (1, -1), (1, 1), (-1, -1), (1, 1), (-1, 1)], np.float64)
 
 
 def colour_of(colour: str) -> Colour:
-    """Return the parts, 0 to 1, of a colour like ``#e8eaed``."""
+    """Return the components, 0 to 1, of a colour such as ``#e8eaed``."""
     red, green, blue = bytes.fromhex(colour[1:])
     return red / 255, green / 255, blue / 255
 
 
 class Marks:
-    """Collects the shapes of a picture in an array that is made once.
+    """Collects the shapes of a picture in a preallocated array.
 
     Parameters
     ----------
     halo : str
-        Colour of the thin edge around each shape, which tells it from any ground.
+        Colour of the thin edge around each shape, which separates it from any background.
     halo_width : float
-        Its width [pixel].
+        Width of that edge [pixel].
 
     Attributes
     ----------
     count : int
-        Shapes collected since `clear`.
+        Number of shapes added since `clear`.
     """
 
     def __init__(self, halo: str, halo_width: float) -> None:
@@ -59,23 +61,23 @@ class Marks:
 
     @property
     def vertices(self) -> Vertices:
-        """Corners of all shapes, six for each."""
+        """Vertices of all shapes, six per shape."""
         return self._vertices[: self.count].reshape(-1)
 
     def clear(self) -> None:
-        """Forget all shapes."""
+        """Remove all shapes."""
         self.count = 0
 
     def disc(self, place: Place, radius: float, colour: str, line: float = 0.0, share: float = 1.0) -> None:
-        """Add a circle, or only its line [pixel]; `share` is how opaque it is."""
+        """Add a circle, or its outline with a line width [pixel]; `share` is its opacity."""
         self._add(place, (1.0, 0.0), (radius, radius), (BOX, radius, line), colour, share)
 
     def square(self, place: Place, half: float, colour: str, line: float = 0.0, share: float = 1.0) -> None:
-        """Add a square by half its side [pixel]."""
+        """Add a square by half its side length [pixel]."""
         self._add(place, (1.0, 0.0), (half, half), (BOX, 0.25 * half, line), colour, share)
 
     def box(self, place: Place, half: Place, radius: float, colour: str, share: float = 1.0) -> None:
-        """Add a rectangle by half its width and height, with round corners [pixel]."""
+        """Add a rectangle with round corners by half its width and height [pixel]."""
         self._add(place, (1.0, 0.0), half, (BOX, radius, 0.0), colour, share)
 
     def stroke(self, start: Place, end: Place, width: float, colour: str, share: float = 1.0) -> None:
@@ -85,7 +87,10 @@ class Marks:
         self._add(middle, along, (0.5 * length + half, half), (BOX, half, 0.0), colour, share)
 
     def arrow(self, start: Place, end: Place, width: float, colour: str) -> None:
-        """Add an arrow: a line and a head, two shapes; the head is as long as four widths, or as the arrow."""
+        """Add an arrow of two shapes, a line and a head.
+
+        The head is four line widths long, or as long as the arrow if that is shorter.
+        """
         _, along, length = _between(start, end)
         head = min(4.0 * width, length)
         if head <= 0.0:
@@ -114,7 +119,7 @@ class Marks:
 
 
 def _between(start: Place, end: Place) -> tuple[Place, Place, float]:
-    """Return the middle between two places, the direction from one to the other, and their distance."""
+    """Return the midpoint between two points, the direction from first to second, and their distance."""
     across, up = end[0] - start[0], end[1] - start[1]
     length = float(np.hypot(across, up))
     along = (across / length, up / length) if length > 0 else (1.0, 0.0)

@@ -1,4 +1,4 @@
-"""What the contact is on, in words. No pyglet."""
+"""Descriptions of the material under the contact. No pyglet."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ if TYPE_CHECKING:
     from haptics.scenes import Scene
 
 Words = tuple[str, str]
-"""The name of a material, and its law."""
+"""The name of a material, and a description of its law."""
 
 
 def law_words(values: Mapping[str, float]) -> Words:
-    """Say the levels of the law that is in force everywhere."""
+    """Return a description of the levels of a law that is the same everywhere."""
     found = " / ".join(f"{level:.3g}" for level in levels(values))
     return "", f"friction {found} N" if found else ""
 
 
 def words_here(scene: Scene, motion: Motion) -> Words:
-    """Say what the contact is on, and at which force it breaks away there."""
+    """Return the name of the region under the contact, and its local break-away force."""
     if motion.region > len(scene.regions):
         return "", ""
     level = float(scene.numbers_at(motion.contact)[0, 0])

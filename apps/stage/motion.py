@@ -1,4 +1,4 @@
-"""What the stage shows of the rows of a trace: the newest tick, the trail, places of sticking. No pyglet."""
+"""Quantities shown on the stage: newest tick, trail, and places of sticking. No pyglet."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from haptics.records import Rows, Status
 Floats = NDArray[np.float64]
 
 TRAIL_TIME = 3.0
-"""The trail shows so many seconds."""
+"""Duration of the trail [s]."""
 
 STEP = 0.008
-"""Time between two of its points [s]."""
+"""Time between two points of the trail [s]."""
 
 LEAST_STICK = 0.03
-"""A rest shorter than this leaves no dot [s]."""
+"""Minimum duration of a rest that is marked with a dot [s]."""
 
 MOST_STICKS = 24
-"""So many dots at most, the latest ones."""
+"""Maximum number of dots; the latest ones are shown."""
 
 
 class Motion:
@@ -32,24 +32,26 @@ class Motion:
     rate : float
         Nominal rate [Hz].
     causality : str
-        Decides which force is shown: the command of an impedance device, the hand force otherwise.
+        Causality of the device. It selects the force shown: the command of an impedance device, the force of the hand
+        otherwise.
 
     Attributes
     ----------
     position, contact : (2,) float arrays
-        The end effector, and the place where friction holds on to the ground: less the elastic displacement [m].
+        The end effector, and the contact point at which friction acts: the end effector minus the elastic displacement
+        [m].
     force : (2,) float array
-        The force that is shown [N].
+        Displayed force [N].
     speed, normal_force : float
-        Of the end effector [m/s]; what it is pressed against a wall with [N], nan if there is none.
+        Speed of the end effector [m/s], and its normal force against a wall [N], nan without one.
     sticking, released : bool
-        Whether the contact sticks, and whether the dead-man's switch is not held.
+        Whether the contact sticks, and whether the dead-man's switch is released.
     region : int
-        Where in a scene it is, -1 without one.
+        Region of the scene, -1 without a scene.
     version : int
-        Of the settings of the newest row.
+        Version of the settings of the newest row.
     largest : float
-        The largest elastic displacement of the trail's time [m].
+        Largest elastic displacement during the time of the trail [m].
     """
 
     def __init__(self, rate: float, causality: str) -> None:
@@ -65,17 +67,17 @@ class Motion:
 
     @property
     def displacement(self) -> Floats:
-        """From the contact to the end effector, (2,) [m]."""
+        """Elastic displacement from the contact to the end effector, (2,) [m]."""
         return self.position - self.contact
 
     @property
     def trail(self) -> Floats:
-        """Places of the contact, (n, 2) [m], oldest first."""
+        """Positions of the contact, (n, 2) [m], oldest first."""
         return self._points[:, :2]
 
     @property
     def largest(self) -> float:
-        """The largest elastic displacement of the trail's time [m]."""
+        """Largest elastic displacement during the time of the trail [m]."""
         return float(self._points[:, 3].max()) if len(self._points) else 0.0
 
     def take(self, rows: Rows) -> None:
@@ -88,12 +90,12 @@ class Motion:
         contact = chosen["position"] - chosen["displacement"]
         stretch = np.hypot(chosen["displacement"][:, 0], chosen["displacement"][:, 1])
         points = np.column_stack((contact, chosen["sticking"] != 0, stretch))
-        # A row that is not finite is flagged by the envelope; here it must only not break the drawing.
+        # The envelope flags non-finite rows; here they must only not break the drawing.
         points = points[np.isfinite(points).all(axis=1)]
         self._points = np.concatenate((self._points, points))[-self._capacity :]
 
     def _note(self, row: Rows) -> None:
-        """Take the newest row; what is not finite in it stays as it was."""
+        """Update from the newest row. Non-finite values leave the previous ones unchanged."""
         position, displacement, force = row["position"], row["displacement"], row[self._force]
         if np.isfinite(position).all() and np.isfinite(displacement).all():
             self.position, self.contact = position.copy(), position - displacement
@@ -107,7 +109,7 @@ class Motion:
         self.released = bool(row["status"] & int(Status.RELEASED))
 
     def sticks(self) -> tuple[Floats, Floats]:
-        """Return the places where the contact rested, (n, 2) [m], and for how long, (n,) [s]; the latest ones."""
+        """Return the latest places of rest, (n, 2) [m], and the durations of rest, (n,) [s]."""
         stretches = runs(self._points[:, 2])
         seconds = np.asarray((stretches.stop - stretches.start) * self._seconds, np.float64)
         chosen = np.flatnonzero(seconds >= LEAST_STICK)[-MOST_STICKS:]
@@ -121,14 +123,14 @@ _LEAST = 1e-5
 
 
 class Stretch:
-    """How many times longer than it is the link is drawn, so that the elongation is seen.
+    """Magnification of the elastic link that makes its elongation visible.
 
-    The factor falls at once where the link would be too long, and rises only after it could have for a while.
+    The factor decreases at once if the link would be too long, and increases only after a delay.
 
     Attributes
     ----------
     nominal : float
-        Elastic displacement at which the contact breaks away [m]; zero where nobody knows.
+        Elastic displacement at which the contact breaks away [m]; zero if unknown.
     factor : int
         1, 2, 5, 10 ... 1000.
     """
@@ -139,12 +141,20 @@ class Stretch:
         self._waited = 0
 
     def expect(self, nominal: float, room: float) -> None:
-        """Take the displacement at which the contact will break away, and the room for the longest link, both [m]."""
+        """Set the displacement at break-away and the maximum length of the link, both [m]."""
         self.nominal = nominal
         self.factor, self._waited = _fitting(max(nominal, _LEAST), room), 0
 
     def follow(self, largest: float, room: float) -> bool:
-        """Take the largest displacement lately, and the room for the longest link, both [m]; tell about a change."""
+        """Update the factor. Return True if it has changed.
+
+        Parameters
+        ----------
+        largest : float
+            Largest recent displacement [m].
+        room : float
+            Maximum length of the link [m].
+        """
         wanted = _fitting(max(largest, self.nominal, _LEAST), room)
         self._waited = self._waited + 1 if wanted > self.factor else 0
         too_long = wanted < self.factor and self.factor * largest > 1.15 * room
@@ -155,5 +165,5 @@ class Stretch:
 
 
 def _fitting(displacement: float, room: float) -> int:
-    """Return the largest factor with which `displacement` has `room`; both [m]."""
+    """Return the largest factor with which `displacement` is at most `room`; both [m]."""
     return next((factor for factor in reversed(_FACTORS) if factor * displacement <= room), 1)

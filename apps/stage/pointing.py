@@ -1,4 +1,4 @@
-"""A gamepad's stick, or a tablet's pen, as the hand, beside the mouse; through pyglet's input, where there is one."""
+"""Gamepads and tablet pens as the hand, in addition to the mouse, through pyglet's input module."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from apps.opengl.hand import Hand
 from apps.opengl.plane import Plane
 
 DEAD_ZONE = 0.08
-"""A stick at rest is not exactly in its middle: less than this part of its way counts as nothing."""
+"""Dead zone of a stick, as a fraction of its range: a stick at rest is not exactly centred."""
 
 _BUTTONS = {"a": 1, "b": 2, "x": 3, "y": 4, "leftshoulder": 5, "rightshoulder": 6}
-"""Which of the device's buttons a gamepad's are."""
+"""Buttons of the device that correspond to the buttons of a gamepad."""
 
 
 class Gamepad:
-    """The left stick as the hand: from its middle to its end is from the middle of the workspace to its border.
+    """The left stick of a gamepad as the hand. Its full range is mapped to the workspace.
 
     Parameters
     ----------
     controller : pyglet Controller
-        An open one.
+        An open controller.
     send : callable
-        Gets `HandTarget` and `HandButtons` while there is a plane.
+        Receives `HandTarget` and `HandButtons` while a plane is set.
     """
 
     def __init__(self, controller: Any, send: Callable[[Any], None]) -> None:
@@ -40,13 +40,13 @@ class Gamepad:
         )
 
     def want(self, plane: Plane | None) -> None:
-        """Take the stick for the hand on a plane, or not."""
+        """Use the stick as the hand on `plane`, or stop using it if `plane` is None."""
         if plane is None:
             self._hold(0)
         self._plane = plane
 
     def poll(self) -> None:
-        """Take what the device has said; one that was unplugged says nothing any more."""
+        """Handle pending events of the device. A device that was unplugged is closed."""
         try:
             if self._device.is_open and self._device.poll():
                 self._device.select()
@@ -74,12 +74,12 @@ class Gamepad:
 
 
 class Pen:
-    """The pen of a tablet: where it is, the mouse says; how hard it is pressed is how firmly the hand grips.
+    """The pen of a tablet, whose pressure sets the grip strength; its position arrives as mouse motion.
 
     Parameters
     ----------
     canvas : pyglet TabletCanvas
-        An open one.
+        An open canvas.
     hand : Hand
         The mouse as the hand.
     """
@@ -101,7 +101,7 @@ class Pointers:
     Attributes
     ----------
     names : tuple of str
-        What they are, with what they do, and what cannot be used, with the reason.
+        Descriptions of the devices and their use, and the reasons why others cannot be used.
     """
 
     def __init__(self, window: Any, hand: Hand, send: Callable[[Any], None]) -> None:
@@ -114,49 +114,49 @@ class Pointers:
         self.names += (*no_pads, *no_pens)
 
     def want(self, plane: Plane | None) -> None:
-        """Take them for the hand on a plane, or not."""
+        """Use the devices as the hand on `plane`, or stop using them if `plane` is None."""
         for pad in self._pads:
             pad.want(plane)
 
     def poll(self) -> None:
-        """Take what they have said since the last call; never waits."""
+        """Handle the pending events of all gamepads. Never blocks."""
         for pad in self._pads:
             pad.poll()
 
 
 def _opened_gamepads() -> tuple[list[Any], list[str]]:
-    """Return the gamepads that can be opened, and why others cannot: none where the system has no input devices."""
+    """Return the gamepads that can be opened, and the reasons why others, or all, cannot."""
     try:
         from pyglet.input import get_controllers
 
         found = get_controllers()
-    except Exception as error:  # without /dev/input pyglet lets the system's error through
+    except Exception as error:  # without /dev/input, pyglet passes on the system's error
         return [], [f"no gamepad: {_reason(error)}"]
     refusals = {id(one): _refusal(one) for one in found}
     return [one for one in found if not refusals[id(one)]], [words for words in refusals.values() if words]
 
 
 def _refusal(controller: Any) -> str:
-    """Open a gamepad; return why that cannot be, or nothing."""
+    """Open a gamepad; return the reason if that fails, else an empty string."""
     try:
         controller.open()
-    except Exception as error:  # taken by another program, or not ours to read
+    except Exception as error:  # in use by another program, or permission denied
         return f"{controller.name or 'gamepad'}: cannot be opened ({_reason(error)})"
     return ""
 
 
 def _opened_tablets(window: Any) -> tuple[list[Any], list[str]]:
-    """Return the canvases of the tablets over a window, and why there are none: the window system may know no pens."""
+    """Return the canvases of the tablets over a window, and the reason if pens are not supported."""
     try:
         from pyglet.input import get_tablets
 
         return [tablet.open(window) for tablet in get_tablets(window.display)], []
-    except Exception as error:  # as above; without the library XInput, too
+    except Exception as error:  # as above; also if the library XInput is missing
         return [], [f"no pen: {_reason(error)}"]
 
 
 def _reason(error: Exception) -> str:
-    """Say an error in a few words."""
+    """Format an error in a few words."""
     if isinstance(error, FileNotFoundError) and error.filename:
         return f"this system has no {error.filename}"
     if isinstance(error, OSError) and error.strerror:

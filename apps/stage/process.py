@@ -1,4 +1,4 @@
-"""Entry of the process that shows the stage."""
+"""Entry point of the process that shows the stage."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
     from apps.stage.window import StageWindow
 
 SIZE: Size = (1280, 720)
-"""Of the window at the start [pixel]; it can be made larger, and fill the screen with F11."""
+"""Initial size of the window [pixel]; it can be resized, and F11 switches to full screen."""
 
 _ONE_THREAD = {"LP_NUM_THREADS": "1"}
-"""For OpenGL in software: threads on all processors would be in the way of the servo, and are not quicker here."""
+"""Software OpenGL uses one thread: more threads would disturb the servo and are not faster here."""
 
 
 def main(connection: Connection[Any, Any], theme: str = "auto", size: Size = SIZE) -> None:
-    """Show the stage until the session says `Quit`, the pipe ends or a person closes the window.
+    """Show the stage until the session sends `Quit`, the pipe is closed, or the user closes the window.
 
-    Where no window can be opened the process ends with a sentence on standard error, and the session goes on.
+    If no window can be opened, the process exits with a message on standard error, and the session continues.
 
     Parameters
     ----------
     connection : Connection
-        The stage's end of a two-way pipe; speaks the classes of `apps.front_ends.messages`.
+        The stage's end of a two-way pipe for the messages of `apps.front_ends.messages`.
     theme : str
-        ``dark``, ``light`` or ``auto``, which is dark: nobody can ask the desktop without Qt.
+        ``dark``, ``light`` or ``auto``. ``auto`` is dark, since the theme of the desktop cannot be read without Qt.
     size : (int, int)
-        Of the window [pixel].
+        Size of the window [pixel].
     """
     stage = opened(connection, theme, size)
     stage.run()
@@ -43,8 +43,8 @@ def main(connection: Connection[Any, Any], theme: str = "auto", size: Size = SIZ
 
 
 def opened(connection: Connection[Any, Any], theme: str, size: Size) -> StageWindow:
-    """Open the stage in this process, or end it with a sentence on standard error; see `main`."""
-    # Ctrl-C in the terminal reaches the whole group; the session decides what it means and says Quit.
+    """Open the stage in this process, or exit with a message on standard error; see `main`."""
+    # Ctrl-C in the terminal reaches the whole process group. The session handles it and sends `Quit`.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.update(_ONE_THREAD)
     link = Link(connection)
@@ -52,10 +52,10 @@ def opened(connection: Connection[Any, Any], theme: str, size: Size) -> StageWin
         from apps.stage.window import StageWindow
 
         stage = StageWindow(link, open_window("haptics: stage", size=size), by_name(theme, desktop_is_dark=True))
-    except Exception as error:  # whatever the graphics libraries raise: the session goes on without it
+    except Exception as error:  # graphics libraries raise various errors; the session continues
         link.close()
         sys.exit(f"haptics: {why('the stage', error)}")
-    # What has been built lives as long as the process: not looking at it again avoids pauses.
+    # The present objects are kept until the process ends. Excluding them from collections avoids pauses.
     gc.collect()
     gc.freeze()
     return stage

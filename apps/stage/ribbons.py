@@ -1,4 +1,4 @@
-"""Lines with a width, as strips of triangles: the trail, and the spring between contact and hand. No pyglet."""
+"""Lines with a width, as triangle strips: the trail, and the spring to the hand. No pyglet."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ Floats = NDArray[np.float64]
 Vertices = NDArray[np.void]
 
 VERTEX = np.dtype([("place", "<f4", (2,)), ("across", "<f4"), ("half_width", "<f4"), ("colour", "<f4", (4,))])
-"""A point of an edge: where it is on the window, and how far from the middle of the line [pixel]."""
+"""A vertex of an edge: its position in the window, and its distance from the centre line [pixel]."""
 
 LEAST_STEP = 2.0
-"""Points of a trail that lie closer than this [pixel] are left out: where the contact rests there are many."""
+"""Minimum distance of drawn points of a trail [pixel]; points accumulate where the contact rests."""
 
 _TURNS = 5
 _NONE = np.zeros(0, VERTEX)
 
 
 def thinned(points: Floats, step: float = LEAST_STEP) -> NDArray[np.intp]:
-    """Return the indices of points, (n, 2), that lie about `step` apart along their line, first and last included."""
+    """Return indices of points, (n, 2), about `step` apart along their line, with both ends."""
     if len(points) < 2:
         return np.arange(len(points))
     way = np.concatenate(([0.0], np.cumsum(np.hypot(*np.diff(points, axis=0).T))))
@@ -30,13 +30,16 @@ def thinned(points: Floats, step: float = LEAST_STEP) -> NDArray[np.intp]:
 
 
 def ribbon(points: Floats, width: float, colour: str, shares: Floats) -> Vertices:
-    """Return the strip along `points`, (n, 2) [pixel], in one colour, opaque by `shares`, (n,); none for one point."""
+    """Return the strip along `points`, (n, 2) [pixel], in one colour.
+
+    `shares`, (n,), is the opacity. The strip of a single point is empty.
+    """
     if len(points) < 2:
         return _NONE
     along = np.gradient(points, axis=0)
     length = np.hypot(along[:, 0], along[:, 1])
     along /= np.maximum(length, 1e-9)[:, None]
-    reach = 0.5 * width + 1.0  # beyond the line itself, for its smooth edge
+    reach = 0.5 * width + 1.0  # margin for the smooth edge
     side = reach * np.column_stack((-along[:, 1], along[:, 0]))
     strip = np.zeros((len(points), 2), VERTEX)
     strip["place"][:, 0], strip["place"][:, 1] = points + side, points - side
@@ -48,7 +51,10 @@ def ribbon(points: Floats, width: float, colour: str, shares: Floats) -> Vertice
 
 
 def zigzag(points: Floats, width: float, colour: str, share: float = 1.0) -> Vertices:
-    """Return the strip along a line with sharp corners, (n, 2) [pixel]: a rectangle for each side, with long ends."""
+    """Return the strip along a line with sharp corners, (n, 2) [pixel]: one rectangle per segment.
+
+    The rectangles extend beyond the ends of the segments to fill the corners.
+    """
     if len(points) < 2:
         return _NONE
     along = np.diff(points, axis=0)
@@ -57,7 +63,7 @@ def zigzag(points: Floats, width: float, colour: str, share: float = 1.0) -> Ver
     side, end = reach * np.column_stack((-along[:, 1], along[:, 0])), 0.45 * width * along
     strip = np.zeros((len(along), 6), VERTEX)
     first, last = points[:-1] - end, points[1:] + end
-    # The first and the last corner come twice: triangles without a size lead from one rectangle to the next.
+    # The first and the last vertex are repeated: degenerate triangles connect consecutive rectangles.
     corners = (first + side, first + side, first - side, last + side, last - side, last - side)
     strip["place"] = np.stack(corners, axis=1)
     strip["across"] = (reach, reach, -reach, reach, -reach, -reach)
@@ -67,17 +73,19 @@ def zigzag(points: Floats, width: float, colour: str, share: float = 1.0) -> Ver
 
 
 def fading(count: int) -> Floats:
-    """Return how opaque the points of a trail are, (count,): the newest, the last, most."""
+    """Return the opacity of the points of a trail, (count,), increasing to the newest point."""
     return np.linspace(0.06, 1.0, count)
 
 
 def spring(start: Floats, end: Floats, amplitude: float) -> Floats:
-    """Return the points of a coil from `start` to `end`, (2,) each: it gets slimmer as it gets longer.
+    """Return the points of a coil from `start` to `end`, (2,) each.
+
+    The coil becomes narrower when stretched.
 
     Parameters
     ----------
     amplitude : float
-        Half the width of the coil where it is as long as `amplitude` times twice its turns [pixel].
+        Half the width of the coil at its natural length, which is `amplitude` times twice its number of turns [pixel].
     """
     along = end - start
     length = float(np.hypot(*along))

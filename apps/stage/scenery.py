@@ -1,4 +1,4 @@
-"""What a picture of the stage depends on, besides the rows. No pyglet."""
+"""Inputs of a picture of the stage other than the rows. No pyglet."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from apps.stage.layout import Layout
 from apps.stage.legend import Scales
 
 LONGEST_LINK = 14.5
-"""The link is drawn up to about so long, in units of the layout."""
+"""Approximate maximum length of the drawn link, in units of the layout."""
 
 _ARROW = 0.15
-"""A force at which the contact breaks away has an arrow as long as this part of the plane's shorter side."""
+"""Length of the arrow for the break-away force, as a fraction of the plane's shorter side."""
 
 
 @dataclass(frozen=True)
 class Scenery:
-    """A run, its ground and where they lie."""
+    """A run, its ground, and its layout."""
 
     layout: Layout
     plane: Plane
@@ -31,18 +31,18 @@ class Scenery:
 
     @property
     def room(self) -> float:
-        """How long a link may be on the plane as it is drawn [m]."""
+        """Maximum length of the drawn link, in metres of the plane [m]."""
         return LONGEST_LINK * self.layout.unit / self.plane.scale
 
 
 def scales(plane: Plane, info: RunInfo, factor: int) -> Scales:
-    """Return how long things are drawn on a plane."""
+    """Return the drawing scales of a plane."""
     outline = plane.outline
     arrow = _ARROW * min(outline.width, outline.height)
     return Scales(plane.scale, arrow / max(info.force_scale, 1e-9), factor)
 
 
 def displacement_of(info: RunInfo) -> float:
-    """Return the elastic displacement at which the contact breaks away [m]; zero where nobody knows."""
+    """Return the elastic displacement at which the contact breaks away [m]; zero if unknown."""
     stiffness = next((one.value for one in info.parameters if one.key == "element.stiffness"), 0.0)
     return info.force_scale / stiffness if stiffness > 0 else 0.0

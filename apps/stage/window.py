@@ -1,4 +1,4 @@
-"""The window of the stage: messages and rows in, pictures, keys and the hand out."""
+"""The window of the stage: it handles messages, keys, and the hand, and draws the rows of the trace."""
 
 from __future__ import annotations
 
@@ -27,35 +27,35 @@ if TYPE_CHECKING:
     from haptics.scenes import Scene
 
 LOOK = 0.004
-"""The window looks for messages, keys and the hand this often [s]."""
+"""Polling interval for messages, keys, and the hand [s]."""
 
 FRAME = 1 / 60
-"""It is drawn no more often than this [s]."""
+"""Minimum time between two pictures [s]."""
 
 _FAREWELL, _ADVICE = 2.5, 20.0
 _LEAST_SIZE = (640, 480)
 
 
 class StageWindow:
-    """What a person sees and presses on the stage.
+    """The window of the stage with its display and input.
 
     Parameters
     ----------
     link : Link
-        The session.
+        Link to the session.
     window : pyglet Window
-        An open one.
+        An open window.
     theme : Theme
-        Colours at the start.
+        Initial colours.
 
     Attributes
     ----------
     picture : Picture
-        What is drawn.
+        The picture drawn.
     motion : Motion
-        What of the run is drawn.
+        Displayed quantities of the run.
     frames : int
-        Pictures drawn.
+        Number of pictures drawn.
     """
 
     def __init__(self, link: Link, window: Any, theme: Theme) -> None:
@@ -84,12 +84,12 @@ class StageWindow:
         self.picture.warm_up()
 
     def run(self, meanwhile: Callable[[], None] = lambda: None) -> None:
-        """Show what the session says until it says `Quit`, its pipe ends, or a person closes the window.
+        """Show the session until it sends `Quit`, its pipe is closed, or the user closes the window.
 
         Parameters
         ----------
         meanwhile : callable
-            Called at every look.
+            Called in every polling cycle.
         """
         while not self._closed:
             wait(self._link.waitable, LOOK) if self._link.waitable else time.sleep(LOOK)
@@ -99,7 +99,7 @@ class StageWindow:
         self._window.close()
 
     def step(self) -> None:
-        """Take what has come, and draw what has changed if it is time for a picture."""
+        """Handle pending events and messages, and draw a picture if something has changed and one is due."""
         self._window.dispatch_events()
         self._pointers.poll()
         for message in self._link.receive():
@@ -110,11 +110,11 @@ class StageWindow:
             self._leave_alone(now)
         if now >= self._due and not self._closed:
             self._draw(now)
-            if self._asked and not self._dirty:  # what had come before the question is on the screen
+            if self._asked and not self._dirty:  # everything received before the request is on the screen
                 self._asked = False
                 self._link.send(say.Shown())
 
-    # --- what comes in
+    # --- input
 
     def _take(self, message: Any) -> None:
         match message:
@@ -158,7 +158,7 @@ class StageWindow:
         self._dirty = True
 
     def _change_scene(self) -> None:
-        """Show the scene that the newest row is on: others are announced before the servo has them."""
+        """Show the scene of the newest row. Scenes are announced before the servo uses them."""
         reached = [one for one in self._coming if one.version <= self.motion.version]
         if reached:
             self._scene, self._coming = reached[-1].scene, self._coming[len(reached) :]
@@ -174,7 +174,7 @@ class StageWindow:
         self._tell(f"Run ended: {message.reason}.{error} Enter starts it again.", 600.0)
 
     def _leave_alone(self, now: float) -> None:
-        """Say that the application has gone; close after a moment."""
+        """Report that the application has ended; close the window after a short time."""
         if not self._farewell_at:
             self._farewell_at = now + _FAREWELL
             self._tell("The session's application has gone; this window closes.", 60.0)
@@ -185,7 +185,7 @@ class StageWindow:
         self._dirty = True
 
     def _pull(self) -> int:
-        """Take what the trace has published; return how many rows."""
+        """Read new rows from the trace; return their number."""
         if self._reader is None:
             return 0
         rows = self._reader.read()
@@ -193,7 +193,7 @@ class StageWindow:
             self.motion.take(rows)
         return len(rows)
 
-    # --- what goes out
+    # --- keys and requests
 
     def _key(self, name: str, down: bool, at: float) -> None:
         if name == KEY:
@@ -211,7 +211,7 @@ class StageWindow:
             self._link.send(say.Key(name, down, at))
 
     def _do(self, name: str) -> None:
-        """Do what a key of the window's own asks for."""
+        """Execute the function of one of the window's own keys."""
         match name:
             case "f1":
                 self.picture.toggle_help()
@@ -233,7 +233,7 @@ class StageWindow:
     def _full_screen(self, wanted: bool) -> None:
         try:
             self._window.set_fullscreen(wanted)
-        except Exception as error:  # whatever the window system raises: the run goes on in the window
+        except Exception as error:  # the window system raises various exceptions; the run continues in the window
             self._tell(f"The window cannot fill the screen: {error}.", _ADVICE)
 
     def _close(self) -> bool:
@@ -241,7 +241,7 @@ class StageWindow:
         self._closed = True
         return True
 
-    # --- what is drawn
+    # --- drawing
 
     def _resized(self, width: int, height: int) -> None:
         self.picture.resize()
@@ -252,7 +252,7 @@ class StageWindow:
         self._dirty = True
 
     def _place_hand(self) -> None:
-        """Take the mouse for the hand, where it is, on the plane as it lies now."""
+        """Connect the mouse to the plane at its present position if it is the hand, else disconnect it."""
         mouse = self.running and self._started is not None and self._started.mouse
         cursor = self._window.CURSOR_CROSSHAIR if mouse else self._window.CURSOR_DEFAULT
         self._window.set_mouse_cursor(self._window.get_system_mouse_cursor(cursor))
@@ -266,7 +266,7 @@ class StageWindow:
             self.picture.explain(keys(self._dead_man.wanted, started.mouse, self._pointers.names))
 
     def frame(self) -> None:
-        """Draw a picture at once, whether it is time for one or not."""
+        """Draw a picture immediately."""
         self._draw(time.monotonic())
 
     def _draw(self, now: float) -> None:
@@ -278,16 +278,16 @@ class StageWindow:
         self._dirty = not self.picture.draw(self.motion, now, self._material())
         self.frames += 1
         done = time.monotonic()
-        # Where OpenGL is done in software it rests as long as it has drawn.
+        # Software OpenGL pauses for as long as it has drawn, to limit the processor load.
         self._due = max(now + FRAME, done + (done - now))
 
     def _material(self) -> tuple[str, str]:
-        """Return the name of the material under the contact, and its law in words."""
+        """Return the name of the material under the contact, and a description of its law."""
         scene = self._scene
         return law_words(self._values) if scene is None or not self.motion.ticks else words_here(scene, self.motion)
 
     def _message(self, now: float) -> tuple[str, bool]:
-        """Return what is to be said at the top, and whether it is loud."""
+        """Return the message at the top, and whether it is highlighted."""
         if self._dead_man.wanted and self.motion.released:
             return "HOLD THE SPACE BAR: without it there is no force", True
         if self._words and now < self._words_until:
@@ -296,4 +296,4 @@ class StageWindow:
 
 
 _OWN = ("f1", "f2", "f7", "f8", "f11", "escape")
-"""Keys that always mean something to the window, and are not written down."""
+"""Keys with a function in the window; they are not sent to the session."""

@@ -1,1 +1,1 @@
-"""``haptics run --stream``: every tick of a run to other programs, by UDP or WebSocket, from a process of its own."""
+"""``haptics run --stream``: send every tick of a run to other programs, from a separate process."""

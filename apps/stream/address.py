@@ -1,4 +1,4 @@
-"""What ``--stream`` asks for: a kind of stream, and where it goes."""
+"""Parsing and validation of ``--stream``: kind and address of a stream."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from haptics.errors import ConfigurationError
 UDP, WEBSOCKET, LSL = "udp", "websocket", "lsl"
 
 DEFAULTS = {UDP: 9870, WEBSOCKET: 8765}
-"""Kind of stream to its port unless another is given: PlotJuggler's own, and one that is customary."""
+"""Default port of each kind of stream: PlotJuggler's port, and a customary WebSocket port."""
 
 _HERE = "127.0.0.1"
 _FORM = re.compile(r"(?P<kind>[a-z]+)(=((?P<host>\[[0-9a-fA-F:.]+\]|[^:\[\]=]+):)?(?P<port>[0-9]{1,5}))?")
@@ -20,15 +20,15 @@ _ALLOWED = "udp, websocket, lsl, udp=HOST:PORT or websocket=HOST:PORT, such as w
 
 @dataclass(frozen=True)
 class StreamAddress:
-    """A stream.
+    """Kind and address of a stream.
 
     Attributes
     ----------
     kind : str
-        ``udp``: datagrams to that address; ``websocket``: a server at that address; ``lsl``: outlets of the Lab
-        Streaming Layer, which finds its receivers itself.
+        ``udp``: datagrams to the address; ``websocket``: a server at the address; ``lsl``: outlets of the Lab Streaming
+        Layer, whose receivers are discovered automatically.
     host : str
-        Name or address of a machine; empty for ``lsl``.
+        Host name or address; empty for ``lsl``.
     port : int
         1 to 65535; 0 for ``lsl``.
     """
@@ -44,12 +44,12 @@ class StreamAddress:
 
 
 def parse_stream(text: str) -> StreamAddress:
-    """Return what ``--stream`` asks for.
+    """Parse an argument of ``--stream``.
 
     Raises
     ------
     ConfigurationError
-        If it is of no form that is allowed.
+        If its form is invalid.
     """
     if text == LSL:
         return StreamAddress(LSL)
@@ -63,12 +63,12 @@ def parse_stream(text: str) -> StreamAddress:
 
 
 def require_usable(stream: StreamAddress) -> None:
-    """See that a stream can begin, before anything moves.
+    """Check that a stream can be started, before the device moves.
 
     Raises
     ------
     ConfigurationError
-        If its address is unknown or taken, or a package is missing.
+        If its address is unknown or in use, or a package is missing.
     """
     if stream.kind == LSL:
         require_lsl()
@@ -90,7 +90,7 @@ def require_usable(stream: StreamAddress) -> None:
 
 
 def resolved(stream: StreamAddress) -> tuple[int, int, int, str, tuple[object, ...]]:
-    """Return family, kind and address of a socket for `stream`, as `socket.getaddrinfo` gives them."""
+    """Return family, kind and address of a socket for `stream`, as returned by `socket.getaddrinfo`."""
     kind = socket.SOCK_DGRAM if stream.kind == UDP else socket.SOCK_STREAM
     return socket.getaddrinfo(stream.host, stream.port, type=kind)[0]
 
@@ -105,16 +105,16 @@ def _require_websockets() -> None:
 
 
 def require_lsl() -> None:
-    """See that the Lab Streaming Layer is there.
+    """Check that the Lab Streaming Layer is available.
 
     Raises
     ------
     ConfigurationError
-        If it is not, with the remedy.
+        If it is not available. The message contains the remedy.
     """
     try:
         import pylsl  # noqa: F401
-    except (ImportError, RuntimeError, OSError) as error:  # RuntimeError: its library is not there
+    except (ImportError, RuntimeError, OSError) as error:  # RuntimeError: the shared library is missing
         raise ConfigurationError(
             "the Lab Streaming Layer needs the package pylsl: pip install 'haptics[lsl]' (on Linux with glibc 2.35 or "
             "newer it brings its library)."

@@ -1,4 +1,4 @@
-"""The stream as seen from the session."""
+"""Start of a stream by the session."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The Lab Streaming Layer: every tick as a regular stream, and markers as an irregular one.
+"""Lab Streaming Layer: ticks as a regular stream, and markers as an irregular stream.
 
-Receivers such as LabRecorder find both by themselves. Samples carry the stamp of the tick clock, not of the moment at
-which they were sent: the instant of tick 0 and the nominal time of the tick, by the monotonic clock, which is what
-``lsl_local_clock`` reads (https://labstreaminglayer.readthedocs.io/info/time_synchronization.html).
+Receivers such as LabRecorder discover both automatically. Samples carry the time of the tick, not of sending: the time
+of tick 0 plus the nominal time of the tick, on the monotonic clock, which ``lsl_local_clock`` reads too
+(https://labstreaminglayer.readthedocs.io/info/time_synchronization.html).
 """
 
 from __future__ import annotations
@@ -21,21 +21,23 @@ TICKS, MARKERS = "haptics ticks", "haptics markers"
 """Names of the two streams."""
 
 LAST_WORDS = 0.5
-"""Receivers are given so long to take what is still on its way at the end [s]."""
+"""Time for receivers to read pending samples before the outlets are closed [s]."""
 
 _SAME_CLOCK = 1e-3
-"""Clocks that differ by less [s] are the same one: what is left is the time that reading them takes."""
+"""Difference below which two clocks are considered equal [s]. The remainder is the time to read them."""
 
 
 class LslSink:
-    """Two outlets. They are made with the first run, or as soon as it is known what will be sent.
+    """LSL outlets of ticks and markers.
+
+    The tick outlet opens with the first run, or earlier if `columns` is given.
 
     Parameters
     ----------
     columns : sequence of str, optional
-        Names of the numbers of a tick, where they are known before the first run.
+        Names of the values of a tick, if known before the first run.
     rate : float
-        Rate of the ticks then [Hz].
+        Tick rate in this case [Hz].
     """
 
     def __init__(self, columns: Sequence[str] = (), rate: float = 0.0) -> None:
@@ -54,13 +56,16 @@ class LslSink:
             self._open(list(columns), rate)
 
     def begin(self, about: dict[str, Any]) -> None:
-        """Open the outlet of the ticks; it stays open from run to run where the same is sent."""
+        """Open the outlet of the ticks.
+
+        It stays open between runs with the same columns and rate.
+        """
         self._open(list(about["columns"]), float(about["rate_hz"]))
         self.origin = None
         self._marker = 0
 
     def send(self, batch: Batch) -> None:
-        """Push a batch with the stamps of its ticks, and a marker for every change of the column ``marker``."""
+        """Push a batch with the times of its ticks, and a marker for every change of the column ``marker``."""
         if batch.lost:
             self.mark({"event": "lost", "ticks": batch.lost}, time.monotonic())
         if not batch.ticks:
@@ -68,23 +73,26 @@ class LslSink:
         self.origin = batch.origin
         table = np.array(batch.ticks, dtype=np.float64)
         stamps = batch.origin + table[:, batch.columns.index("time_s")]
-        self._ticks.push_chunk(table[:, 1:], (stamps + self._shift).tolist())  # without the stamp of the clock of UTC
+        self._ticks.push_chunk(table[:, 1:], (stamps + self._shift).tolist())  # without the UTC time in column 0
         self._mark_changes(table[:, batch.columns.index("marker")].astype(int).tolist(), stamps.tolist())
 
     def mark(self, what: dict[str, Any], at: float) -> None:
-        """Push a marker: a JSON object, at a time of the monotonic clock [s]."""
+        """Push a marker, a JSON object, at a time of the monotonic clock [s]."""
         self._markers.push_sample([json.dumps(what, separators=(",", ":"), allow_nan=False)], at + self._shift)
 
     def end(self, reason: str) -> None:
-        """Say that the run is over."""
+        """Push a marker for the end of the run."""
         self.mark({"event": "end of run", "reason": reason}, time.monotonic())
 
     def tick_time(self, tick: int) -> float | None:
-        """Return when a tick of the present run was due, on the monotonic clock [s]; None before its first tick."""
+        """Return the deadline of a tick of the current run on the monotonic clock [s].
+
+        None before the first batch of the run.
+        """
         return None if self.origin is None else self.origin + tick / self._rate
 
     def close(self) -> None:
-        """Let receivers take what is on its way, and close the outlets."""
+        """Wait until receivers have read pending samples, and close the outlets."""
         outlets = [one for one in (self._ticks, self._markers) if one is not None]
         if any(one.have_consumers() for one in outlets):
             time.sleep(LAST_WORDS)
@@ -110,7 +118,7 @@ class LslSink:
 
 
 def _shift(local_clock: Any) -> float:
-    """Return what to add to the monotonic clock for that of the Lab Streaming Layer [s]; 0 where it is the same."""
+    """Return the offset from the monotonic clock to the LSL clock [s]; 0 if they are equal."""
     gaps = []
     for _ in range(20):
         before = time.monotonic()

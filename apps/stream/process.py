@@ -1,4 +1,7 @@
-"""Entry of the process that sends a stream: it follows the trace, as a window does, and never touches the servo."""
+"""Process that sends a stream.
+
+It follows the trace like a window and never accesses the servo.
+"""
 
 from __future__ import annotations
 
@@ -16,20 +19,20 @@ from apps.stream.ticks import Ticks
 from haptics.errors import ConfigurationError
 
 EVERY = 0.01
-"""Ticks are sent in batches of so long [s]."""
+"""Interval between batches of ticks [s]."""
 
 
 def main(connection: Connection[Any, Any], stream: StreamAddress) -> None:
-    """Send the ticks of every run until the session says `Quit` or is gone.
+    """Send the ticks of every run until the session sends `Quit` or closes the pipe.
 
     Parameters
     ----------
     connection : Connection
-        This end of a two-way pipe; speaks the classes of `apps.front_ends.messages`.
+        This end of a two-way pipe with messages of `apps.front_ends.messages`.
     stream : StreamAddress
-        Where it goes.
+        Destination.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the session decides what Ctrl-C means, and says Quit
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the session handles Ctrl-C and sends Quit
     try:
         sink = make_sink(stream)
     except OSError as error:
@@ -40,16 +43,16 @@ def main(connection: Connection[Any, Any], stream: StreamAddress) -> None:
 
 
 def follow(connection: Connection[Any, Any], sink: Sink, also: Callable[[], None] = lambda: None) -> None:
-    """Send the ticks of every run to `sink` until the session says `Quit` or is gone.
+    """Send the ticks of every run to `sink` until the session sends `Quit` or closes the pipe.
 
     Parameters
     ----------
     connection : Connection
         This end of the pipe.
     sink : Sink
-        Takes them.
+        Receives the ticks.
     also : callable
-        What else is done, after each batch.
+        Additional work after each batch.
     """
     ticks: Ticks | None = None
     while True:
@@ -73,7 +76,7 @@ def follow(connection: Connection[Any, Any], sink: Sink, also: Callable[[], None
 def _begun(started: SessionStarted, sink: Sink) -> Ticks | None:
     try:
         ticks = Ticks(started)
-    except ConfigurationError:  # the run was over before this process had come to it
+    except ConfigurationError:  # the run ended before this process could attach its trace
         return None
     sink.begin(
         {

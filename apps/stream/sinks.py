@@ -1,4 +1,4 @@
-"""Where a stream goes: datagrams to an address, or a WebSocket server that any number of clients may join."""
+"""Destinations of a stream: UDP datagrams, or a WebSocket server for any number of clients."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from apps.stream.address import LSL, UDP, StreamAddress, resolved
 from apps.stream.ticks import Batch, as_json
 
 MOST_WAITING = 500
-"""So many batches may wait for a client of the WebSocket; one that is slower is sent away."""
+"""Maximum number of queued batches per WebSocket client. Slower clients are disconnected."""
 
 LAST_WORDS = 1.0
-"""Clients are given so long to take what waits for them at the end [s]."""
+"""Time for clients to read queued messages at the end [s]."""
 
 
 class Sink(Protocol):
-    """Takes what is sent."""
+    """Destination of a stream."""
 
     def begin(self, about: dict[str, Any]) -> None:
-        """Take what is known of the run that begins."""
+        """Begin a run with the given description."""
         ...
 
     def send(self, batch: Batch) -> None:
-        """Take a batch of ticks."""
+        """Send a batch of ticks."""
         ...
 
     def end(self, reason: str) -> None:
-        """Take note that the run is over."""
+        """Mark the end of the run."""
         ...
 
     def close(self) -> None:
-        """Let go of the network."""
+        """Release the network resources."""
         ...
 
 
 def make_sink(stream: StreamAddress) -> Sink:
-    """Return the sink that `stream` asks for; raise `OSError` if the network refuses it."""
+    """Return the sink for `stream`; raise `OSError` if the network is not available."""
     if stream.kind == LSL:
         from apps.stream.lsl import LslSink
 
@@ -49,41 +49,50 @@ def make_sink(stream: StreamAddress) -> Sink:
 
 
 class UdpSink:
-    """A datagram for each tick: a JSON object, as PlotJuggler's UDP server reads it, sent in batches."""
+    """Sends a datagram per tick: a JSON object, as read by PlotJuggler's UDP server, in batches."""
 
     def __init__(self, stream: StreamAddress) -> None:
         family, kind, _, _, self._address = resolved(stream)
         self._socket = socket.socket(family, kind)
 
     def begin(self, about: dict[str, Any]) -> None:
-        """Say nothing: every datagram stands for itself."""
+        """Do nothing, because every datagram is self-contained."""
 
     def send(self, batch: Batch) -> None:
-        """Send a batch; what nobody takes is lost, as is the way of datagrams."""
+        """Send a batch.
+
+        Datagrams without a receiver are lost.
+        """
         for tick in batch.ticks:
             self._send({name: value for name, value in zip(batch.columns, tick, strict=True) if value is not None})
 
     def end(self, reason: str) -> None:
-        """Say nothing: no tick follows."""
+        """Do nothing, because datagrams have no end of stream."""
 
     def close(self) -> None:
         """Close the socket."""
         self._socket.close()
 
     def _send(self, fields: dict[str, Any]) -> None:
-        with contextlib.suppress(OSError):  # nobody is there yet, or no more
+        with contextlib.suppress(OSError):  # there is no receiver
             self._socket.sendto(as_json(fields).encode(), self._address)
 
 
 class _Client:
-    """What waits for a client of the WebSocket; None lets it go."""
+    """Message queue of a WebSocket client.
+
+    None ends the connection.
+    """
 
     def __init__(self) -> None:
         self.waiting: queue.Queue[str | None] = queue.Queue(MOST_WAITING)
         self.too_slow = False
 
     def tell(self, message: str | None) -> None:
-        """Let `message` wait, unless there is no room: what misses ticks is sent away."""
+        """Queue `message`.
+
+        If the queue is full, the client is marked as too slow and will be disconnected.
+        """
         try:
             self.waiting.put_nowait(message)
         except queue.Full:
@@ -91,7 +100,10 @@ class _Client:
 
 
 class WebSocketSink:
-    """A server: each client gets the columns first and then a text message for each batch of ticks."""
+    """WebSocket server, which sends a text message per batch of ticks to each client.
+
+    A client receives the columns first.
+    """
 
     def __init__(self, stream: StreamAddress) -> None:
         from websockets.sync.server import serve
@@ -103,7 +115,7 @@ class WebSocketSink:
         threading.Thread(target=self._server.serve_forever, name="stream server", daemon=True).start()
 
     def begin(self, about: dict[str, Any]) -> None:
-        """Tell all clients, and those that join later, what run it is."""
+        """Send the description of the run to all clients, also to clients that connect later."""
         with self._lock:
             self._about = as_json({"kind": "start", **about})
             self._tell(self._about)
@@ -116,13 +128,13 @@ class WebSocketSink:
                 self._tell(message)
 
     def end(self, reason: str) -> None:
-        """Tell all clients that the run is over."""
+        """Send the end of the run to all clients."""
         with self._lock:
             self._about = ""
             self._tell(as_json({"kind": "end", "reason": reason}))
 
     def close(self) -> None:
-        """Send what waits, let the clients go, and end the server."""
+        """Send queued messages, disconnect the clients, and stop the server."""
         with self._lock:
             self._tell(None)
             self._closed = True
@@ -136,12 +148,12 @@ class WebSocketSink:
             client.tell(message)
 
     def _serve(self, connection: Any) -> None:
-        """Serve one client, in a thread of its own."""
+        """Serve one client, in a separate thread."""
         from websockets.exceptions import ConnectionClosed
 
         client = _Client()
         with self._lock:
-            if self._closed:  # nobody would tell it to go, and the server waits for all who serve
+            if self._closed:  # this client would never be disconnected, and the shutdown would wait for it
                 return
             if self._about:
                 client.tell(self._about)
@@ -151,7 +163,7 @@ class WebSocketSink:
                 connection.send(message)
             if client.too_slow:
                 connection.close(1008, "too slow: ticks would have been missed")
-        except (ConnectionClosed, OSError):  # it has gone
+        except (ConnectionClosed, OSError):  # the client has disconnected
             return
         finally:
             with self._lock:

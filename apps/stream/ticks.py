@@ -1,4 +1,4 @@
-"""The ticks of a running session as plain numbers, ready to be sent."""
+"""Ticks of a running session as plain numbers, ready to be sent."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Batch:
     Attributes
     ----------
     columns : list of str
-        Names of the numbers of a tick.
+        Names of the values of a tick.
     ticks : list of tuple
-        A number for each column, None for what is not a number.
+        Values of each tick, None for values that are not finite.
     origin : float
-        When tick 0 was due, on the monotonic clock [s].
+        Time of tick 0 on the monotonic clock [s].
     lost : int
-        Ticks before these that were overwritten before they could be read.
+        Number of preceding ticks that were overwritten before they could be read.
     """
 
     columns: list[str]
@@ -38,28 +38,28 @@ class Batch:
 
 
 def columns_of(causality: str) -> list[str]:
-    """Return the names of the numbers of a tick on a device of this causality."""
+    """Return the names of the values of a tick for a device causality."""
     return ["timestamp", *_flat(np.zeros(0, COLUMNS), causality)]
 
 
 class Ticks:
-    """Follows the trace of a run.
+    """Reads the trace of a run incrementally.
 
     Parameters
     ----------
     started : SessionStarted
-        What is known of the run.
+        Description of the run.
 
     Attributes
     ----------
     columns : list of str
-        Names of the numbers of a tick, with their units (`haptics.recording.flat`); ``timestamp`` is first: when the
-        tick was due, in seconds since 1970 in UTC.
+        Names of the values of a tick, with their units (`haptics.recording.flat`). The first is ``timestamp``, the
+        deadline of the tick in seconds since 1970 (UTC).
 
     Raises
     ------
     ConfigurationError
-        If there is no such trace.
+        If the trace does not exist.
     """
 
     def __init__(self, started: SessionStarted) -> None:
@@ -83,5 +83,5 @@ def _flat(rows: Rows, causality: str) -> dict[str, Any]:
 
 
 def as_json(value: Any) -> str:
-    """Return JSON without blanks."""
+    """Return compact JSON without spaces."""
     return json.dumps(value, separators=(",", ":"), allow_nan=False)

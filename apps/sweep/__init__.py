@@ -1,1 +1,1 @@
-"""``haptics sweep``: many simulated sessions, one for each point of a design, on all processors or on a cluster."""
+"""Command ``haptics sweep``: simulate a session for each point of a design, in parallel."""

@@ -1,4 +1,4 @@
-"""Session and bound, cell by cell: where a sweep's sessions are stable, and where the eigenvalues say they must be."""
+"""Comparison of simulated stability with the eigenvalue bound, for each cell of a sweep."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ Table = dict[str, NDArray[Any]]
 
 
 def agreement(sweep: Sweep, table: Table) -> dict[str, Any] | None:
-    """Return in how many cells of a grid session and bound agree, and what is so where they do not.
+    """Count the grid cells in which simulation and eigenvalue bound agree, and classify the other cells.
 
     Returns
     -------
     dict or None
-        ``cells`` with a bound, ``agree``; ``border`` are those that differ next to a cell where the bound says
-        otherwise, ``inside`` all other ones that differ. Of those that differ ``slow`` would grow or fall by less than
-        a factor of e in the session, ``quiet`` are stable against a bound that is clearly violated, ``loud`` are
-        unstable within it. None without these two outcomes, or where it is no complete grid.
+        Numbers of cells. ``cells`` have a bound, ``agree`` have the same result by both methods. Of the cells that
+        differ, ``border`` are next to a cell with the opposite bound, and ``inside`` are all others. Of the cells that
+        differ, ``slow`` grow or decay by less than a factor of e during the session, ``quiet`` are stable although the
+        bound is clearly violated, and ``loud`` are unstable although the bound is met. None if the sweep lacks one of
+        the two outcomes or is not a complete grid.
     """
     counts = [len(axis.all()) for axis in sweep.axes]
     whole = sweep.settings.design == "grid" and sweep.settings.repeats == 1
@@ -48,7 +49,10 @@ def agreement(sweep: Sweep, table: Table) -> dict[str, Any] | None:
 
 
 def _beside_other(good: NDArray[np.bool_], known: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Tell which cells of a grid have, one step away on any axes, a cell that is `known` and is not as they are."""
+    """Return a mask of the cells that have a `known` neighbour of the opposite value.
+
+    Neighbours are at most one step away on each axis.
+    """
     found = np.zeros_like(good)
     for step in itertools.product((-1, 0, 1), repeat=good.ndim):
         here = tuple(slice(max(-s, 0), n + min(-s, 0)) for s, n in zip(step, good.shape, strict=True))
@@ -58,7 +62,7 @@ def _beside_other(good: NDArray[np.bool_], known: NDArray[np.bool_]) -> NDArray[
 
 
 def describe_agreement(found: dict[str, Any]) -> str:
-    """Say it in words."""
+    """Return the agreement as text."""
     return (
         f"bound: {found['agree']} of {found['cells']} cells agree; {found['border']} differ at its border, "
         f"{found['inside']} elsewhere ({found['slow']} too slow for the session to show, {found['quiet']} quiet beyond "

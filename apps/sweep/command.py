@@ -1,4 +1,4 @@
-"""The command ``haptics sweep``: parameter studies in simulated time."""
+"""Command ``haptics sweep``: parameter studies in simulated time."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> Answer:
-    """Run a sweep, or what is left of it."""
+    """Run the jobs of a sweep that have no result yet, and write its tables and picture."""
     from apps.sweep.agreement import agreement
     from apps.sweep.design import read_sweep
     from apps.sweep.picture import draw
@@ -64,7 +64,7 @@ def run(options: Namespace) -> Answer:
 
 
 def _run(sweep: Sweep, results: Results, options: Namespace) -> int:
-    """Run what is left, with a line on the terminal; return how many jobs have failed."""
+    """Run the remaining jobs, show the progress, and return the number of failed jobs."""
     from apps.sweep.running import describe_time, run_sweep
 
     begun, before = time.monotonic(), len(results.done)

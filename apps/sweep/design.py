@@ -1,4 +1,4 @@
-"""A sweep as its file describes it: the session that all have in common, and a job for every point of the design."""
+"""Definition of a sweep: shared settings of all sessions, and a job for each point of the design."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Job:
     Attributes
     ----------
     number : int
-        Its place in the design.
+        Index in the design.
     point : dict
-        Settings of the axes, by name.
+        Values of the axes by setting.
     seed : int
-        Of everything random in the session.
+        Seed of the session.
     """
 
     number: int
@@ -45,23 +45,23 @@ class Job:
     seed: int
 
     def key(self, common: str) -> str:
-        """Return what a result is known by: the same for the same session of the same sweep, whatever its place."""
+        """Return the key of the result, which depends on the session and the sweep but not on the job's index."""
         words = json.dumps([common, self.point, self.seed], sort_keys=True)
         return hashlib.sha256(words.encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """A sweep.
+    """Definition of a sweep.
 
     Attributes
     ----------
     settings : SweepSettings
         The table ``sweep``.
     axes : tuple of AxisSettings
-        What varies.
+        The axes.
     tables : dict
-        Tables of the session that all jobs have in common.
+        Session tables that all jobs share.
     """
 
     settings: SweepSettings
@@ -70,7 +70,10 @@ class Sweep:
 
     @property
     def common(self) -> str:
-        """What all jobs have in common, as text: their results are only comparable if it is the same."""
+        """Shared settings of all jobs as text.
+
+        Results are comparable only if it is identical.
+        """
         kept = ("duration", "settle", "outcomes", "function", "buzz_limit")
         own = {name: value for name, value in asdict(self.settings).items() if name in kept}
         return json.dumps([own, self.tables], sort_keys=True)
@@ -83,7 +86,10 @@ class Sweep:
         return points * self.settings.repeats
 
     def jobs(self) -> Iterator[Job]:
-        """Yield all jobs; each has a seed by its place in the design, and no job's depends on another's."""
+        """Yield all jobs.
+
+        The seed of a job depends only on its index in the design.
+        """
         repeats = self.settings.repeats
         for number, point in enumerate(self._points()):
             for again in range(repeats):
@@ -100,12 +106,12 @@ class Sweep:
             yield {axis.setting: axis.at(float(share)) for axis, share in zip(self.axes, shares, strict=True)}
 
     def config(self, job: Job) -> SessionConfig:
-        """Return the session of a job, validated.
+        """Return the validated session settings of a job.
 
         Raises
         ------
         ConfigurationError
-            If a point is not allowed.
+            If a value of the point is invalid.
         """
         tables: dict[str, Table] = json.loads(json.dumps(self.tables))
         for setting, value in job.point.items():
@@ -117,23 +123,23 @@ class Sweep:
 
 
 def _drawn(settings: SweepSettings, width: int) -> Any:
-    """Return the points of a design that is drawn, (points, width), each number from 0 to 1."""
+    """Return the points of a random or Sobol design, shape (points, width), with values from 0 to 1."""
     if settings.design == "random":
         return np.random.default_rng(settings.seed).random((settings.points, width))
     from scipy.stats.qmc import Sobol
 
-    # A power of two keeps the balance of the sequence; what is beyond the number that was asked for is left out.
+    # A power of two preserves the balance of the Sobol sequence. Excess points are dropped.
     exponent = math.ceil(math.log2(settings.points))
     return Sobol(width, rng=np.random.default_rng(settings.seed)).random_base2(exponent)[: settings.points]
 
 
 def read_sweep(path: Path) -> Sweep:
-    """Read a sweep's file and see that its first and last job can be run.
+    """Read the file of a sweep and validate its settings and its first job.
 
     Raises
     ------
     ConfigurationError
-        On whatever is wrong with it.
+        If the file or a setting is invalid.
     """
     tables = with_scene_in_session(read_toml(path, f"sweep {path}"))
     for name in tables:

@@ -1,4 +1,4 @@
-"""Sums over the ticks of a session, in one pass, so that no rows are kept."""
+"""Accumulated sums over the ticks of a session, in one pass without keeping rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from haptics.rendering.envelope import UNUSABLE
 from haptics.servo.offline import REDUCTION_FIELDS, Reduction, row_of
 
 LOWEST_BUZZ = 10.0
-"""The command is a buzz above this frequency [Hz]."""
+"""Lower cut-off frequency of the buzz measure [Hz]."""
 
 SUMS = np.dtype(
     [
@@ -26,13 +26,16 @@ SUMS = np.dtype(
         *((name, "<f8", (2,)) for name in ("x", "x_t")),
     ]
 )
-"""Sums of a session. ``decay`` is the factor of the high-pass filter in a tick; until ``settle`` [s] nothing counts.
-``crept`` is how far the proxy went while the contact stuck [m], ``aside`` the sum of the angles between friction and
-sliding [rad]."""
+"""Sums of a session.
+
+``decay`` is the coefficient of the high-pass filter per tick. Ticks before ``settle`` [s] are not counted. ``crept`` is
+the displacement of the proxy while the contact stuck [m], ``aside`` the sum of the angles between friction and sliding
+[rad].
+"""
 
 
 def reduction(period: float, settle: float) -> Reduction:
-    """Return the reduction of a session of ticks of `period` [s], of which the first `settle` [s] do not count."""
+    """Return the reduction of a session with a period of `period` [s], excluding the first `settle` [s]."""
     start = np.zeros(1, SUMS)
     start["decay"] = 1.0 / (1.0 + 2.0 * math.pi * LOWEST_BUZZ * period)
     start["settle"] = settle
@@ -41,7 +44,7 @@ def reduction(period: float, settle: float) -> Reduction:
 
 @inlined_kernel
 def _creep(s: Any, row: Any) -> None:
-    """Add how far the proxy has gone since the last tick, if the contact sticks now and did then."""
+    """Add the displacement of the proxy since the last tick if the contact sticks in both ticks."""
     for i in range(2):
         if row.sticking != 0 and s.rested != 0:
             s.crept[i] += row.proxy[i] - s.last_proxy[i]
@@ -51,7 +54,7 @@ def _creep(s: Any, row: Any) -> None:
 
 @inlined_kernel
 def _add(s: Any, row: Any) -> None:
-    """Add one usable row."""
+    """Add a usable row."""
     friction = math.hypot(row.friction_force[0], row.friction_force[1])
     square = s.high[0] ** 2 + s.high[1] ** 2
     s.buzz += square
@@ -87,7 +90,7 @@ def _add(s: Any, row: Any) -> None:
 
 @kernel
 def _add_rows(s: Any, first: float, following: float) -> None:
-    """Add the rows of a session from `first` on and before `following`."""
+    """Add the rows of a session from index `first` up to but not including `following`."""
     for number in range(int(first), int(following)):
         row = row_of(s, number)
         usable = row.status & UNUSABLE == 0

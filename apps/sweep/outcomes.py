@@ -1,4 +1,4 @@
-"""Outcomes: what is kept of a simulated session."""
+"""Outcomes of a simulated session."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from apps.settings.config import SessionConfig
 
 UNSTABLE = int(Status.NOT_FINITE | Status.IMPLAUSIBLE | Status.SPEED | Status.ENERGY | Status.ASTRAY)
-"""Flags that a stable session does not have."""
+"""Status flags that mark a session as unstable."""
 
 OUTCOMES: dict[str, str] = {
     "stable": "1 where no flag of trouble was set and the buzz is below sweep.buzz_limit; else 0",
@@ -39,13 +39,13 @@ OUTCOMES: dict[str, str] = {
     "flags": "all flags that were set, as bits (haptics.Status)",
     "bound_growth_per_s": "what the bound says: growth of the sticking loop with the bare device, stable below 0 [1/s]",
 }
-"""Name to what it is."""
+"""Description of each outcome by name."""
 
 Function = Callable[[Rows], Any]
 
 
 def outcomes_of(sums: Any, config: SessionConfig, buzz_limit: float) -> dict[str, float | int | None]:
-    """Return the outcomes of a session, all but the bound, from its sums (`apps.sweep.kernels.SUMS`, one record)."""
+    """Return the outcomes of a session, except the bound, from one record of `apps.sweep.kernels.SUMS`."""
     element, causality = config.built_element, config.causality
     strongest = config.strongest_element.law.breakaway_force
     n, sliding = max(int(sums["ticks"]), 1), int(sums["sliding"])
@@ -83,14 +83,14 @@ def _ratio(total: Any, count: int) -> float | None:
 
 
 def _relative(value: float | None, reference: float | None) -> float | None:
-    """Return how far a value is from a reference, relative to that."""
+    """Return the relative deviation of a value from a reference."""
     return None if value is None or not reference else value / reference - 1.0
 
 
 def bound_growth(config: SessionConfig) -> float | None:
-    """Return how fast the slowest motion of the bare device grows while the contact sticks [1/s]; None without a bound.
+    """Return the growth rate of the bare device while the contact sticks [1/s], or None without a bound.
 
-    The eigenvalues are those of `haptics.design.loops.stuck_matrix`. No hand is counted.
+    It is the rate of the dominant eigenvalue of `haptics.design.loops.stuck_matrix`. The hand is not modelled.
     """
     from haptics.design.loops import Coupling, Handle, growth, stuck_matrix
 
@@ -106,7 +106,7 @@ def _root(value: float | None) -> float | None:
 
 
 def _drift(sums: Any) -> float:
-    """Return the speed of the straight line that fits the positions best."""
+    """Return the speed of the least-squares line through the positions [m/s]."""
     n, t, square = float(sums["ticks"]), float(sums["t"]), float(sums["t_square"])
     spread = n * square - t * t
     if spread <= 0.0:
@@ -114,16 +114,16 @@ def _drift(sums: Any) -> float:
     return math.hypot(*((n * float(sums["x_t"][i]) - t * float(sums["x"][i])) / spread for i in range(2)))
 
 
-# --- a function of one's own ----------------------------------------------------------------------------------------
+# --- user-defined function ---
 
 
 def load_function(place: str) -> Function | None:
-    """Return the function at ``MODULE:NAME``; None for an empty text.
+    """Return the function at ``MODULE:NAME``, or None for an empty string.
 
     Raises
     ------
     ConfigurationError
-        If there is none.
+        If it cannot be imported or is not callable.
     """
     if not place:
         return None
@@ -141,12 +141,12 @@ def load_function(place: str) -> Function | None:
 
 
 def numbers_of(place: str, value: Any) -> dict[str, float | None]:
-    """Return what a function of one's own has returned as outcomes: a number by its name, or a table of numbers.
+    """Convert the return value of a user-defined function, a number or a table, to outcomes.
 
     Raises
     ------
     ConfigurationError
-        If it is neither.
+        If the value is neither.
     """
     name = place.partition(":")[2]
     table = value if isinstance(value, Mapping) else {name: value}

@@ -1,4 +1,7 @@
-"""The picture of a sweep: each outcome over one axis as curves, over two as a map; means over what else varies."""
+"""Picture of a sweep: each outcome as a curve over one axis or as a map over two.
+
+Outcomes are averaged over the other axes.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,10 @@ _NOT_DRAWN = {"seed", "flags", "unusable_ticks"}
 
 
 def draw(sweep: Sweep, table: Table, folder: Path) -> str | None:
-    """Draw the table of a sweep; return the file, or None where there is nothing to draw."""
+    """Draw the outcomes of a sweep.
+
+    Return the path of the picture, or None if nothing can be drawn.
+    """
     axes = [axis for axis in sweep.axes if _is_number(table[axis.setting]) and len(np.unique(table[axis.setting])) > 1]
     axis_names = {axis.setting for axis in sweep.axes}
     names = [name for name in table if name not in _NOT_DRAWN | axis_names and _has_numbers(table[name])]
@@ -55,9 +61,9 @@ def draw(sweep: Sweep, table: Table, folder: Path) -> str | None:
 
 
 def _slices(sweep: Sweep, table: Table, axes: list[AxisSettings]) -> list[tuple[str, Table]]:
-    """Return the table in slices, each with its title: one for each value of what no panel has on its axes.
+    """Split the table into slices with titles, one for each combination of the axes that no panel shows.
 
-    Where there would be too many it stays whole; panels then show means.
+    The table stays whole if there would be too many slices. The panels then show means.
     """
     rest = [axis.setting for axis in sweep.axes if axis not in axes[:2] and len(np.unique(table[axis.setting])) > 1]
     values = [list(dict.fromkeys(table[name].tolist())) for name in rest]
@@ -97,7 +103,7 @@ def _scale(axes: Axes, across: AxisSettings, up: AxisSettings | None = None) -> 
 
 
 def _means(values: NDArray[Any], places: NDArray[np.intp], count: int) -> NDArray[np.float64]:
-    """Return the mean of the finite `values` at each of `count` places, (count,); nan where there is none."""
+    """Return the mean of the finite `values` at each place, shape (count,), nan without values."""
     values = values.astype(float)
     finite = np.isfinite(values)
     number = np.bincount(places[finite], minlength=count)
@@ -106,7 +112,7 @@ def _means(values: NDArray[Any], places: NDArray[np.intp], count: int) -> NDArra
 
 
 def _curve(axes: Axes, table: Table, name: str, axis: AxisSettings) -> None:
-    """Draw means over the axis, and every job as a pale dot."""
+    """Draw the mean over the axis, and every job as a pale dot."""
     x = table[axis.setting].astype(float)
     levels, places = np.unique(x, return_inverse=True)
     axes.plot(x, table[name].astype(float), ".", color=LIGHT.border, markersize=3)
@@ -128,7 +134,7 @@ def _map(axes: Axes, table: Table, name: str, across: AxisSettings, up: AxisSett
 
 
 def _points(axes: Axes, table: Table, name: str, names: list[AxisSettings]) -> None:
-    """Draw a design that was drawn: dots, over two axes coloured by the outcome."""
+    """Draw the points of a random design, coloured by the outcome if there are two axes."""
     values = table[name].astype(float)
     if len(names) == 1:
         axes.plot(table[names[0].setting].astype(float), values, ".", color=LIGHT.motion, markersize=4)

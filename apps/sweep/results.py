@@ -1,4 +1,4 @@
-"""Results of a sweep on disk: a line for each job as it ends, and at the end one table of all."""
+"""Results of a sweep on disk: one line for each completed job, and a table of all jobs at the end."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ from haptics.files import write_whole
 LINES, TABLE, PARQUET, DESCRIPTION = "results.jsonl", "results.npz", "results.parquet", "sweep.json"
 
 _KEY = 16
-"""Length of a job's key [bytes]."""
+"""Length of the key of a job [bytes]."""
 
 _LONGEST_LINE, _PIECE = 1_000_000, 65536
 
 
 class Results:
-    """The lines of a sweep, in a folder that one process at a time writes to.
+    """Results of a sweep in a folder that is locked for one process.
 
     Parameters
     ----------
     folder : Path
-        It is made if it is not there.
+        Folder of the results, created if necessary.
     sweep : Sweep
-        The sweep that the folder is for.
+        The sweep.
 
     Attributes
     ----------
     done : set of bytes
-        Keys of the jobs that have their outcomes, from an earlier run too; the outcomes themselves are on the disk.
+        Keys of the jobs with outcomes, including earlier runs. The outcomes themselves are on disk only.
     failures : list of str
-        Of this run: settings of each job that failed, and why.
+        Settings and error of each job that failed in this run.
 
     Raises
     ------
     ConfigurationError
-        If the folder cannot be used, is in use, or is that of another sweep.
+        If the folder cannot be used, is in use, or contains another sweep.
     """
 
     def __init__(self, folder: Path, sweep: Sweep) -> None:
@@ -68,7 +68,7 @@ class Results:
             raise
 
     def add(self, job: Job, result: Mapping[str, Any]) -> None:
-        """Write down how a job ended."""
+        """Append the result of a job to the file."""
         line = {"key": job.key(self._common), "number": job.number, "point": job.point, "seed": job.seed, **result}
         self._file.write(json.dumps(line, allow_nan=False).encode() + b"\n")
         self._file.flush()
@@ -79,7 +79,7 @@ class Results:
             self.failures.append(f"{point}: {line['error']}")
 
     def is_done(self, job: Job) -> bool:
-        """Tell whether a job has its result."""
+        """Return True if the job has outcomes."""
         return bytes.fromhex(job.key(self._common)) in self.done
 
     def close(self) -> None:
@@ -89,7 +89,7 @@ class Results:
         self._file.close()
 
     def lines(self) -> Iterator[dict[str, Any]]:
-        """Yield what is on the disk, line by line."""
+        """Yield the lines on disk, parsed."""
         with (self.folder / LINES).open("rb") as file:
             number = 0
             while text := file.readline(_LONGEST_LINE):
@@ -106,7 +106,7 @@ class Results:
         return line
 
     def _cut_off(self) -> None:
-        """Take off a last line that a kill has cut short."""
+        """Truncate an incomplete last line, which remains if the process was killed."""
         end = self._file.seek(0, os.SEEK_END)
         while end > 0:
             begin = max(end - _PIECE, 0)
@@ -129,7 +129,10 @@ class Results:
             ) from None
 
     def _require_same(self) -> None:
-        """See that the folder has no results of another sweep, and say whose they are."""
+        """Raise if the folder contains results of another sweep.
+
+        Writes the description of this sweep into a new folder.
+        """
         path = self.folder / DESCRIPTION
         if not path.exists():
             write_whole(path, self._common + "\n")
@@ -140,7 +143,7 @@ class Results:
 
 
 def table_of(sweep: Sweep, results: Results) -> dict[str, NDArray[Any]]:
-    """Return a column for each axis, for the seed and for each outcome; a row for each job that is done, in order."""
+    """Return the columns axes, seed and outcomes, with a row for each completed job, in order."""
     common, places = sweep.common, dict[bytes, int]()
     columns: dict[str, list[Any]] = {axis.setting: [] for axis in sweep.axes}
     seeds: list[int] = []
@@ -156,7 +159,7 @@ def table_of(sweep: Sweep, results: Results) -> dict[str, NDArray[Any]]:
 
 
 def _outcomes(results: Results, places: Mapping[bytes, int]) -> dict[str, NDArray[Any]]:
-    """Return a column for each outcome; whole numbers where all are."""
+    """Return a column for each outcome, of integers if all values are integers."""
     found: dict[str, NDArray[np.float64]] = {}
     broken = set()
     for line in results.lines():
@@ -173,7 +176,10 @@ def _outcomes(results: Results, places: Mapping[bytes, int]) -> dict[str, NDArra
 
 
 def write_tables(sweep: Sweep, results: Results) -> tuple[dict[str, NDArray[Any]], list[str]]:
-    """Write the table as NPZ, and as Parquet where pandas and pyarrow are installed; return it and the files."""
+    """Write the table as NPZ, and as Parquet if pandas and pyarrow are installed.
+
+    Return the table and the files.
+    """
     table = table_of(sweep, results)
     files = [results.folder / TABLE]
     whole = files[0].with_suffix(".part.npz")

@@ -1,4 +1,4 @@
-"""Runs the jobs of a sweep side by side: in processes, in threads, or on a cluster of Dask's."""
+"""Parallel execution of the jobs of a sweep: in processes, in threads, or on a Dask cluster."""
 
 from __future__ import annotations
 
@@ -15,36 +15,39 @@ from apps.sweep.simulation import Result, simulate_jobs
 from haptics.errors import ConfigurationError
 
 BATCH_TIME = 0.3
-"""Jobs go to a worker in batches that take about so long [s]: a message to a cluster takes milliseconds."""
+"""Duration of a batch of jobs [s], long compared with the latency of a cluster (milliseconds)."""
 
 _LARGEST_BATCH = 2000
 _PER_WORKER = 2
-"""Batches that wait for each worker: so many that none has to wait, and few enough for a sweep that is stopped."""
+"""Queued batches for each worker: enough to keep it busy, few enough to stop a sweep quickly."""
 
 MOST_LOSSES = 5
-"""So often workers may die before a sweep gives up."""
+"""Number of times that workers may die before the sweep is aborted."""
 
 Batch = list[Job]
 Progress = Callable[[int, int, int], None]
-"""Takes how many jobs are done, how many have failed, and how many there are."""
+"""Callback with the numbers of completed, failed and all jobs."""
 
 
 def simulate_batch(sweep: Sweep, batch: Batch) -> tuple[float, list[Result]]:
-    """Run some jobs one after the other; return how long that took [s], and their results."""
+    """Run a batch of jobs sequentially.
+
+    Return the elapsed time [s] and the results.
+    """
     begun = time.perf_counter()
     results = simulate_jobs(sweep, batch)
     return time.perf_counter() - begun, results
 
 
 def run_sweep(sweep: Sweep, results: Results, kind: str, count: int, show: Progress) -> int:
-    """Run all jobs that have no result yet with workers of a `kind` (`workers`); return how many have failed.
+    """Run all jobs without a result on workers of a `kind`.
 
-    Workers that are killed are replaced, and their jobs run again.
+    Return the number of failed jobs. Workers that die are replaced, and their jobs are repeated.
 
     Raises
     ------
     ConfigurationError
-        If there are no such workers, or they die again and again.
+        If the workers cannot be started, or die repeatedly.
     """
     for _ in range(MOST_LOSSES):
         if len(results.done) == sweep.count:
@@ -52,7 +55,7 @@ def run_sweep(sweep: Sweep, results: Results, kind: str, count: int, show: Progr
         before = len(results.failures)
         with contextlib.suppress(BrokenExecutor), workers(kind, count) as (executor, number):
             return run_jobs(sweep, results, executor, number, show)
-        del results.failures[before:]  # they are tried again
+        del results.failures[before:]  # these jobs are repeated
     raise ConfigurationError(
         f"the workers of the sweep have died {MOST_LOSSES} times, perhaps for want of memory: take fewer of them. "
         f"{len(results.done)} of {sweep.count} jobs are done and kept in {results.folder}."
@@ -60,10 +63,10 @@ def run_sweep(sweep: Sweep, results: Results, kind: str, count: int, show: Progr
 
 
 def run_jobs(sweep: Sweep, results: Results, executor: Executor, count: int, show: Progress) -> int:
-    """Run all jobs that have no result yet; return how many have failed.
+    """Run all jobs without a result on an executor.
 
-    The first batches have one job; from then on their length is what takes `BATCH_TIME`. A result is written down as
-    soon as it is there.
+    Return the number of failed jobs. The first batches contain one job. Later batches have the number of jobs that
+    takes `BATCH_TIME`. Results are written as soon as they arrive.
     """
     left = (job for job in sweep.jobs() if not results.is_done(job))
     total, failed, size = sweep.count, 0, 1
@@ -85,7 +88,10 @@ def run_jobs(sweep: Sweep, results: Results, executor: Executor, count: int, sho
 
 
 def describe_time(begun: float, before: int, done: int, total: int) -> str:
-    """Return how long the rest will take, from what was done since `begun` [s, monotonic]; empty before that."""
+    """Return the estimated remaining time as text, or an empty string if it is too early for an estimate.
+
+    `begun` is the start of the run [s, monotonic], when `before` jobs were done.
+    """
     new = done - before
     elapsed = time.monotonic() - begun
     if new < 5 or elapsed < 1.0:

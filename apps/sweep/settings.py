@@ -1,4 +1,4 @@
-"""The tables of a sweep's file that are its own; those of the session are in `apps.settings.config`."""
+"""Tables of the file of a sweep, except the session tables, which are in `apps.settings.config`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from haptics.settings import bounded, build, check, choice, documented, free, st
 MOST_JOBS = 1_000_000
 
 _TABLES = ("session", "device", "hand", "law", "element", "envelope")
-"""Tables of a session whose settings an axis may have."""
+"""Session tables whose settings an axis may vary."""
 
 _NUMBERS = "a list of at least one value"
 
@@ -20,7 +20,7 @@ _NUMBERS = "a list of at least one value"
 @documented
 @dataclass(frozen=True)
 class SweepSettings:
-    """The table ``sweep``: how long each session is, which points there are, and what comes of them."""
+    """Table ``sweep``: duration of the sessions, points of the design, and outcomes."""
 
     duration: float = bounded(2.0, above=0.0, maximum=1e5, unit="s", doc="length of each session, simulated")
     settle: float = bounded(0.5, minimum=0.0, maximum=1e5, unit="s", doc="time at the beginning that does not count")
@@ -49,7 +49,7 @@ class SweepSettings:
 @documented
 @dataclass(frozen=True)
 class AxisSettings:
-    """A table ``axes``: one setting that varies, by a list of values or by a range."""
+    """Table ``axes``: a setting that varies, with a list of values or a range."""
 
     setting: str = string(allowed="a setting such as element.stiffness", doc="the setting that varies")
     values: Any = free((), _NUMBERS, doc="its values, numbers or texts")
@@ -75,7 +75,7 @@ class AxisSettings:
 
     @property
     def is_range(self) -> bool:
-        """Whether the axis has a lowest and a highest value."""
+        """Whether the axis is a range."""
         return self.start is not None or self.stop is not None
 
     @property
@@ -95,7 +95,7 @@ class AxisSettings:
             raise ConfigurationError(f"axis {self.setting}: start = {low:g} must be greater than 0 on a log scale.")
 
     def at(self, share: float) -> Any:
-        """Return the value at a `share` from 0 to 1 of the axis."""
+        """Return the value at the relative position `share`, from 0 to 1, of the axis."""
         if not self.is_range:
             return self.values[min(int(share * len(self.values)), len(self.values) - 1)]
         low, high = self.ends
@@ -104,7 +104,10 @@ class AxisSettings:
         return low + (high - low) * share
 
     def all(self) -> list[Any]:
-        """Return every value of a grid, in order; both ends of a range are exact."""
+        """Return all grid values in order.
+
+        Both ends of a range are exact.
+        """
         if not self.is_range:
             return list(self.values)
         low, high = self.ends
@@ -112,7 +115,7 @@ class AxisSettings:
 
 
 def read_axis(table: Any) -> AxisSettings:
-    """Return the axis that a table of the file describes."""
+    """Return the axis described by a table of the file."""
     if not isinstance(table, dict):
         raise ConfigurationError("axes: must be tables, [[axes]].")
     return build(AxisSettings, table, "axes")

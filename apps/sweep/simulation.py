@@ -1,4 +1,4 @@
-"""The jobs of a sweep: whole sessions in simulated time, each reduced to its outcomes."""
+"""Jobs of a sweep: complete sessions in simulated time, each reduced to its outcomes."""
 
 from __future__ import annotations
 
@@ -19,11 +19,14 @@ from haptics.servo.offline import Failed, OfflineJob, run_all, run_offline
 Result = dict[str, Any]
 
 TOGETHER = 64
-"""Sessions that are run in one call of compiled code; their records are in memory at the same time."""
+"""Number of sessions in one call of compiled code. Their records are in memory at the same time."""
 
 
 def simulate_jobs(sweep: Sweep, jobs: Iterable[Job]) -> list[Result]:
-    """Run jobs and return the outcomes of each, or under ``error`` why there are none; the others go on then."""
+    """Run jobs and return the outcomes of each, or its ``error``.
+
+    A failed job does not stop the others.
+    """
     found: list[Result] = []
     function, waiting = load_function(sweep.settings.function), list(jobs)
     while waiting:
@@ -37,7 +40,7 @@ def simulate_jobs(sweep: Sweep, jobs: Iterable[Job]) -> list[Result]:
 
 
 class _Session:
-    """A session that can be run."""
+    """A session that is ready to run."""
 
     def __init__(self, sweep: Sweep, job: Job) -> None:
         self.config = config = sweep.config(job)
@@ -47,7 +50,7 @@ class _Session:
         self.run = OfflineJob(factory, config.program, settings.duration, config.limits, what, config.made)
 
     def outcomes(self, sweep: Sweep, sums: Any) -> dict[str, Any]:
-        """Return the outcomes that are wanted, from what the session was reduced to."""
+        """Return the selected outcomes from the sums of the session."""
         wanted = sweep.settings.outcomes or OUTCOMES
         found = outcomes_of(sums, self.config, sweep.settings.buzz_limit)
         if "bound_growth_per_s" in wanted:
@@ -67,7 +70,7 @@ def _session(sweep: Sweep, job: Job) -> _Session | Failed:
 
 
 def _together(sweep: Sweep, sessions: list[_Session | Failed]) -> list[Result]:
-    """Run sessions of which no rows are wanted."""
+    """Run sessions without keeping rows."""
     ran = iter(run_all([session.run for session in sessions if isinstance(session, _Session)]))
     results: list[Result] = []
     for session in sessions:
@@ -83,7 +86,10 @@ def _together(sweep: Sweep, sessions: list[_Session | Failed]) -> list[Result]:
 
 
 def _with_rows(sweep: Sweep, session: _Session | Failed, function: Function) -> Result:
-    """Run a session whose rows are for a function of one's own; whatever that raises, the others go on."""
+    """Run a session and apply the user-defined function to its rows.
+
+    An exception of that function becomes the error of the job.
+    """
     if isinstance(session, Failed):
         return _failure(session)
     job = session.run

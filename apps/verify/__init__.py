@@ -1,10 +1,10 @@
-"""The command ``haptics verify``: checks a recording by the equations, and by what it says of itself.
+"""The command ``haptics verify``: independent verification of a recording.
 
-It shares no code with the elements, the laws and the envelope that made the recording: equations, rules and constants
-are written down here a second time, from the papers and the documentation. Nothing is stepped again. Each equation that
-a tick has solved is evaluated at what was recorded, and what is left over, its *residual*, is compared with what
-rounding can leave (`apps.verify.findings`).
+The checks share no code with the elements, laws and envelope that made the recording. Equations, rules and constants
+are implemented a second time, from the papers and the documentation. No simulation is repeated: each equation that a
+tick has solved is evaluated with the recorded values, and its *residual* is compared with a bound on the rounding
+errors (`apps.verify.findings`).
 
-`recorded` reads, `contact` has laws and elements, `envelope` the samples, the command and the energy; `clock`,
-`description` and `certificate` have what is said about the rows.
+`recorded` reads the recording; `contact` checks laws and elements; `envelope` checks samples, commands and energy;
+`clock`, `description` and `certificate` check the times and the metadata.
 """

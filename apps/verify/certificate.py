@@ -1,7 +1,8 @@
-"""Recomputation of the timing certificate, force statistics and flag counts of a recording from its rows.
+"""Recomputation of the timing certificate, force statistics and flag counts from the rows.
 
-The rows are read in chunks. Quantiles are exact: distinct values are counted, which are few for times with a resolution
-of 1 ns. If there are too many, the order statistics are found by radix selection, in four passes over the rows.
+The rows are read in chunks. Quantiles are exact: the distinct values are counted. Times with a resolution of 1 ns have
+few distinct values. If there are too many, the order statistics are found by radix selection, in four passes over the
+rows.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ _DURATIONS = {
 }
 MOST_LATE_TICKS = 1000
 _EDGES = np.array([0.0, *(10.0 ** (k / 10.0 - 1.0) for k in range(61))])
-"""Edges of the histograms [us]: ten per decade from 0.1 us to 100 ms, and one below."""
+"""Edges of the histograms [us]: ten per decade from 0.1 us to 100 ms, and one bin below."""
 
 _SHARES = {"p50": 0.5, "p99": 0.99, "p999": 0.999, "max": 1.0}
-"""Quantiles of a certificate."""
+"""Quantiles in a certificate."""
 
 _LIMITS = {
     "late_share": 0.05,
@@ -41,7 +42,7 @@ _LIMITS = {
 
 
 def check_certificate(run: Recorded, findings: Findings) -> None:
-    """Compare what the recording says of its rows with what they say."""
+    """Compare the stored certificate and statistics with the values recomputed from the rows."""
     told = run.metadata.get("certificate")
     if not isinstance(told, dict):
         findings.lack("certificate", "the recording has no certificate: the application ended before it was made.")
@@ -71,11 +72,13 @@ class _Rows:
     Attributes
     ----------
     late : list of int
-        The first ticks that started or ended late, and in `late_count` how many there are.
+        First ticks that started or ended late.
+    late_count : int
+        Number of all late ticks.
     flags : dict
-        How many ticks have each flag.
+        Number of ticks with each flag.
     durations : dict
-        The values of each column of durations [us].
+        Values of each duration column [us].
     """
 
     COLUMNS = ("tick", "status", "sticking", "command", "force", *_DURATIONS.values())
@@ -102,7 +105,7 @@ class _Rows:
         return found
 
     def take(self, rows: NDArray[Any]) -> None:
-        """Process the next rows."""
+        """Process the next chunk of rows."""
         status, tick = rows["status"].astype(np.int64), rows["tick"].copy()
         late = tick[(status & (STARTED_LATE | ENDED_LATE)) != 0]
         self.late_count += len(late)
@@ -127,13 +130,13 @@ class _Rows:
 
     @property
     def force(self) -> dict[str, float]:
-        """Mean and largest force that the hand felt [N]."""
+        """Mean and maximum norm of the force on the hand [N]."""
         return {"mean": self._force / self._forces, "max": self._largest} if self._forces else {}
 
     def resolution(self, name: str, told: Mapping[str, Any]) -> float:
         """Return the resolution of quantiles stated in the certificate [us].
 
-        It is accepted only if the number of distinct values requires rounding.
+        The stated value is accepted only if the number of distinct values requires rounding.
         """
         stated = told.get("resolution_us")
         resolution = stated.get(name, 0.0) if isinstance(stated, dict) and name in self.durations else 0.0
@@ -191,7 +194,10 @@ class _Values:
             self._found = {k: self._select(run, k) for k in wanted}
 
     def quantiles(self, more: bool) -> dict[str, float]:
-        """Return quantiles, between the two nearest in proportion."""
+        """Return the quantiles by linear interpolation between order statistics.
+
+        `more` includes ``p999``.
+        """
         if not self.count:
             return {}
         found = {}
@@ -202,7 +208,10 @@ class _Values:
         return found
 
     def histogram(self) -> list[int]:
-        """Return ticks per bin; what lies beyond is in the last, which has both its edges."""
+        """Return the number of ticks per bin.
+
+        Values beyond the last edge count in the last bin.
+        """
         return [int(one) for one in self._histogram]
 
     def _between(self, share: float) -> tuple[int, int, float]:
@@ -238,7 +247,7 @@ def _ordered(values: NDArray[np.float64]) -> NDArray[np.uint64]:
 
 
 def _made(run: Recorded, rows: _Rows, told: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the description should say of the rows."""
+    """Recompute the statistics that the metadata contain."""
     made: dict[str, Any] = {
         "skipped": max(_deadlines(run, rows) - rows.count, 0),
         "lost_ticks": 0,
@@ -261,7 +270,7 @@ def _made(run: Recorded, rows: _Rows, told: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _deadlines(run: Recorded, rows: _Rows) -> int:
-    """Return how many deadlines there were until the end."""
+    """Return the number of deadlines up to the end of the run."""
     session = run.metadata.get("configuration", {}).get("session", {})
     duration = session.get("duration") if isinstance(session, dict) else None
     if run.metadata.get("reason") == "completed" and isinstance(duration, int | float):
@@ -270,7 +279,7 @@ def _deadlines(run: Recorded, rows: _Rows) -> int:
 
 
 def _is_fit(run: Recorded, timing: Mapping[str, Any]) -> bool:
-    """Judge a certificate by the limits that the run was started with."""
+    """Return True if the certificate meets the fitness limits of the run's configuration."""
     configured = run.metadata.get("configuration", {}).get("fitness", {})
     limits = {**_LIMITS, **(configured if isinstance(configured, dict) else {})}
     executed, deadlines = max(timing["ticks"], 1), max(timing["ticks"] + timing["skipped"], 1)
@@ -286,7 +295,7 @@ def _is_fit(run: Recorded, timing: Mapping[str, Any]) -> bool:
 
 
 def _alike(told: Any, value: Any, tolerance: float) -> bool:
-    """Tell whether two plain values are the same but for the last digit that was kept."""
+    """Return True if two plain values are equal up to the rounding of the last stored digit."""
     match told, value:
         case dict(), dict():
             return told.keys() == value.keys() and all(_alike(told[key], one, tolerance) for key, one in value.items())

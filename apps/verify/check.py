@@ -1,4 +1,4 @@
-"""The whole verification of a recording: what it says of itself, and its ticks window by window."""
+"""Verification of a recording: checks of the metadata, then of the ticks in windows."""
 
 from __future__ import annotations
 
@@ -34,16 +34,18 @@ _BESIDE_THE_ROWS = (
 _SETTINGS = _BESIDE_THE_ROWS.index(description.check_settings)
 
 _WRONG = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""What a description that is no honest one may lead to."""
+"""Exceptions that malformed metadata may cause in a check."""
 
 
 def verify(folder: Path) -> tuple[Recorded, Findings]:
-    """Verify the recording in `folder`; ticks after the first that is missing cannot be looked at.
+    """Verify the recording in `folder`.
+
+    Only the ticks before the first gap are checked.
 
     Raises
     ------
     RecordingError
-        If it is no recording, or its ticks cannot be read.
+        If the folder is not a recording, or its ticks cannot be read.
     """
     run, findings = Recorded.open(folder), Findings()
     for number, check in enumerate(_BESIDE_THE_ROWS):
@@ -57,7 +59,10 @@ def verify(folder: Path) -> tuple[Recorded, Findings]:
 
 
 def _check_ticks(run: Recorded, findings: Findings) -> None:
-    """Check the ticks window by window; a check that cannot be made is not tried again."""
+    """Check the ticks window by window.
+
+    A check that fails with an exception is not repeated.
+    """
     first = len(_BESIDE_THE_ROWS)
     checks: dict[str, tuple[int, Callable[[Window, Findings], None]]] = {
         "settings": (_SETTINGS, description.check_versions),
@@ -85,7 +90,7 @@ def _not_checked(name: str, error: Exception, findings: Findings) -> None:
 
 
 class _Physics:
-    """Checks samples, contacts, commands and energy from window to window."""
+    """Checks of samples, contacts, commands and energy, which keep their state between windows."""
 
     def __init__(self, findings: Findings, number: int) -> None:
         self._number = number

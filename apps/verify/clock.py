@@ -1,4 +1,4 @@
-"""Ticks, times and the flags that follow from them; permissions and buttons; the instant of tick 0."""
+"""Checks of ticks, times and timing flags; of permissions and buttons; and of the time of tick 0."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from apps.verify.recorded import Recorded, Window
 
 _ROUNDING = 1e-9
 ORIGIN_SINCE = 3
-"""Format from which on a recording says when tick 0 was."""
+"""First recording format that contains the time of tick 0."""
 
 
 def check_ticks(run: Recorded, findings: Findings) -> None:
-    """Check that all ticks are there, in their order."""
+    """Check that the ticks are complete and increasing."""
     order = run.order
     if order.back is not None:
         before, after = order.back
@@ -41,7 +41,7 @@ def check_ticks(run: Recorded, findings: Findings) -> None:
 
 
 def check_times(run: Window, findings: Findings) -> None:
-    """Check times, lateness, durations, and the flags that follow from them."""
+    """Check times, lateness, durations and the corresponding flags."""
     T, tick, status = run.period, run.tick, run.status
     late, taken, written = (run.column(name) for name in ("period_error", "tick_time", "write_time"))
     where = findings.where
@@ -68,7 +68,7 @@ def _flag(run: Window, findings: Findings, flag: int, expected: NDArray[np.bool_
 
 
 def check_permissions(run: Window, findings: Findings) -> None:
-    """Check the dead-man's switch against the buttons, and that a run which was ending did not go on."""
+    """Check the dead-man's switch against the buttons, and that an ending run did not continue."""
     tick, permission = run.tick, run.column("permission").astype(np.int64)
     released, ending = (permission & TOLD_RELEASED) != 0, (permission & TOLD_ENDING) != 0
     where, dead_man = findings.where, str(run.limit("dead_man", "none"))
@@ -82,7 +82,7 @@ def check_permissions(run: Window, findings: Findings) -> None:
 
 
 def check_ending(run: Window, findings: Findings) -> None:
-    """Check that a run of a planned length was let down at its end, and not before, and that this end is there."""
+    """Check that a run of planned length fades out at its planned end, and that its last ticks exist."""
     session = run.metadata.get("configuration", {}).get("session", {})
     duration = session.get("duration")
     if run.metadata.get("reason") != "completed" or not isinstance(duration, int | float):
@@ -95,13 +95,13 @@ def check_ending(run: Window, findings: Findings) -> None:
     findings.where("tick", run.tick, run.tick >= planned, f"the run was planned to have {planned} ticks")
     if run.is_last and planned - 1 - int(run.tick[-1]) > _ticks_in(
         run, FADE_OUT
-    ):  # fewer may have been missed whole, at the very end
+    ):  # fewer ticks may be missing because the last deadlines were missed
         words = f"the last ticks of the {planned} that were planned are missing, or their deadlines were missed."
         findings.lack("end", words, int(run.tick[-1]))
 
 
 def _ticks_to_rest(run: Recorded) -> int:
-    """Return how many ticks before its planned end a run is let down."""
+    """Return the number of ticks from the beginning of the fade-out to the planned end."""
     if run.impedance:
         return _ticks_in(run, FADE_OUT)
     braking = float(run.limit("max_speed")) / float(run.limit("max_acceleration"))
@@ -109,12 +109,12 @@ def _ticks_to_rest(run: Recorded) -> int:
 
 
 def _ticks_in(run: Recorded, duration: float) -> int:
-    """Return the ticks that a duration [s] takes, and one more for the rounding."""
+    """Return the number of ticks in a duration [s], plus one for rounding."""
     return math.ceil(duration / run.period * (1.0 - 1e-9)) + 1
 
 
 def check_origin(run: Recorded, findings: Findings) -> None:
-    """Check the instant of tick 0."""
+    """Check the time of tick 0."""
     monotonic, utc = (run.metadata.get(name) for name in ("origin_monotonic_ns", "origin_utc"))
     if int(run.metadata["format"]) < ORIGIN_SINCE or not len(run.source):
         return

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from apps.verify.findings import Finding, Findings
 
 BLOCKS = "blocks"
-"""Where the session of an experiment has the recordings of its blocks."""
+"""Folder of the block recordings in the session of an experiment."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command to its parser."""
+    """Add the options of the command."""
     parser.add_argument(
         "recording",
         metavar="RECORDING",
@@ -29,7 +29,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> Answer:
-    """Verify a recording; the exit status is 0 only if everything could be checked, and fits."""
+    """Verify recordings.
+
+    The exit status is 0 only if all checks were possible and passed.
+    """
     from apps.verify.check import verify
     from apps.verify.findings import OK, Findings
 
@@ -65,7 +68,7 @@ def run(options: argparse.Namespace) -> Answer:
 
 
 def recordings_in(folder: Path) -> list[Path]:
-    """Return the recordings that a folder stands for: itself, or the blocks of an experiment's session."""
+    """Return the recordings in a folder: the folder itself, or the blocks of an experiment session."""
     blocks = folder / BLOCKS
     if not blocks.is_dir():
         return [folder]

@@ -1,4 +1,4 @@
-"""What a recording says of itself: end, hash, columns, settings, configuration, limits, each against the others."""
+"""Consistency checks of the metadata: end, hash, columns, settings, configuration and limits."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _SINCE_3 = ("marker", "gate", "region", "normal_force", "hand_force")
 
 
 def check_end(run: Recorded, findings: Findings) -> None:
-    """Check that the recording was closed, with all its rows."""
+    """Check that the recording was closed and contains all its rows."""
     metadata, count = run.metadata, len(run.source)
     state, reason = metadata.get("state"), metadata.get("reason")
     if state != "complete":
@@ -65,7 +65,7 @@ def check_end(run: Recorded, findings: Findings) -> None:
 
 
 def _ticks_of_the_end(run: Recorded) -> Any:
-    """Return how many ticks the servo said at its end that it had executed."""
+    """Return the number of executed ticks that the servo reported at the end of the run."""
     try:
         said = [event.get("ticks") for event in run.source.events if "ticks" in event]
     except RecordingError:
@@ -74,9 +74,9 @@ def _ticks_of_the_end(run: Recorded) -> Any:
 
 
 def check_hash(run: Recorded, findings: Findings) -> None:
-    """Compare the SHA-256 of the rows with the one that was stored when the recording was closed.
+    """Compare the SHA-256 of the rows with the stored value.
 
-    It is that of the rows followed by the header of their file; in older recordings, that of the file.
+    The stored hash covers the rows followed by the header of their file. In older recordings it covers the whole file.
     """
     of_rows = run.metadata.get("rows_sha256")
     stored = run.metadata.get("ticks_sha256") if of_rows is None else of_rows
@@ -103,7 +103,7 @@ def check_hash(run: Recorded, findings: Findings) -> None:
 
 
 def _check_hash_of_packed(run: Recorded, of_rows: bool, stored: Any, findings: Findings) -> None:
-    """Compare the hash with that of the rows as they were before they were packed."""
+    """Compare the stored hash with the hash of the unpacked rows."""
     header = run.source.table.header()
     found = hashlib.sha256(b"" if of_rows else header)
     for rows in run.source.chunks():
@@ -114,7 +114,7 @@ def _check_hash_of_packed(run: Recorded, of_rows: bool, stored: Any, findings: F
 
 
 def check_columns(run: Recorded, findings: Findings) -> None:
-    """Compare columns and units with the description and the device's channels."""
+    """Compare columns and units with the metadata and the channels of the device."""
     names, told = run.source.table.dtype.names or (), run.metadata.get("columns", {})
     expected = dict(_UNITS)
     if int(run.metadata["format"]) < 3:
@@ -193,7 +193,7 @@ def check_configuration(run: Recorded, findings: Findings) -> None:
         findings.violate(
             "configuration", f"the configuration differs from settings and device in {', '.join(differing)}"
         )
-    if "measured_file_hash" in metadata and not session.get("measured"):  # older recordings do not have it
+    if "measured_file_hash" in metadata and not session.get("measured"):  # older recordings do not contain it
         words = "the recording has the hash of a file of measurements, but its session names none"
         findings.violate("configuration", words)
     rate, low, high = (float(metadata["rate_hz"]), *(metadata["device"].get(name) for name in ("rate_min", "rate_max")))
@@ -207,7 +207,7 @@ def _table(configuration: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def check_limits(run: Recorded, findings: Findings) -> None:
-    """Derive the limits once more: those of the device, where the configuration does not make them tighter."""
+    """Compare the limits with the device's limits, tightened by the configuration."""
     limits, device = run.metadata["limits"], run.metadata["device"]
     configuration = run.metadata.get("configuration")
     asked = _table(configuration, "envelope") if isinstance(configuration, dict) else {}
@@ -224,7 +224,7 @@ def check_limits(run: Recorded, findings: Findings) -> None:
 
 
 def _is_wider(name: str, value: Any, own: Any) -> bool:
-    """Tell whether a limit is wider than that of the device."""
+    """Return True if a limit is less strict than the device's limit."""
     if own is None:
         return False
     if name in _TIGHTER_IF_LESS:

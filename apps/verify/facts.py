@@ -1,6 +1,6 @@
-"""Numbers of the recordings' format and of the envelope, as the documentation states them; nothing is computed here.
+"""Constants of the recording format and of the envelope, as documented.
 
-They stand here a second time on purpose: `docs/formats.md` and `docs/safety.md` say where they come from.
+They duplicate the program's constants on purpose. Their sources are `docs/formats.md` and `docs/safety.md`.
 """
 
 from __future__ import annotations
@@ -43,32 +43,32 @@ TOLD_RELEASED, TOLD_ENDING = 1, 2
 DEAD_MAN_BUTTON = 1
 
 FADE_OUT = 8e-3
-"""Time in which the output goes down [s]."""
+"""Duration of the fade-out [s]."""
 
 GATE_TIME = 0.05
-"""Time in which the gate moves, along half a cosine [s]."""
+"""Duration of the gate's half cosine [s]."""
 
 SPEED_MARGIN = 0.1
-"""Part of the speed limit below it in which a driving force goes away."""
+"""Share of the speed limit, just below it, over which a driving force decreases to zero."""
 
 CLOCK_ROUNDING = 1.0 + 1e-9
-"""Two instants on a clock that has run for days differ by this much more than they should."""
+"""Factor on limits for the rounding of a clock that has run for days."""
 
 PATIENCE = 0.02
-"""A motion's end effector may be too fast for this long [s]."""
+"""Time for which the end effector may exceed the maximum speed of a motion [s]."""
 
 LATE_SHARE = 0.5
-"""A tick that starts later than this part of a period is late."""
+"""Share of a period after which the start of a tick counts as late."""
 
 EPS = 2.0**-52
 
 ROUNDINGS = 64.0
-"""Roundings that may have gone into a number, each of half a unit in the last place of the largest term, twofold."""
+"""Number of roundings in a value, each half a unit in the last place of the largest term, times two."""
 
 ADMITTANCE, IMPEDANCE = "admittance", "impedance"
 MOTION = "motion"
 
 
 def rounding(*terms: Any) -> Any:
-    """Return what rounding can leave of a sum of `terms`: numbers or arrays, of any sign."""
+    """Return the rounding bound of a sum of `terms`: numbers or arrays, of any sign."""
     return ROUNDINGS * EPS * sum(abs(term) for term in terms)

@@ -1,7 +1,7 @@
-"""Findings of a verification: violated rules, checks that were not possible, and the largest residuals.
+"""Findings of a verification: violated rules, impossible checks, and the largest residuals.
 
 Recordings are verified in windows. Violations of a rule in several windows are merged into one finding with the first
-tick and the total number of ticks. The order of findings is that of the checks and does not depend on the windows.
+tick and the total number of ticks. Findings are in the order of the checks, independently of the windows.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ _Place = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Finding:
-    """A rule that is broken, or that could not be checked.
+    """Rule that is violated or could not be checked.
 
     Attributes
     ----------
     rule : str
-        Which one.
+        Name of the rule.
     tick : int or None
-        The first tick it is about, if of any.
+        First affected tick, if the rule concerns ticks.
     words : str
-        What was found, for a person.
+        Message for the user.
     """
 
     rule: str
@@ -48,18 +48,18 @@ class Finding:
 
 @dataclass
 class Residual:
-    """The largest residual of an equation, as a share of its bound.
+    """Largest residual of an equation relative to its bound.
 
     Attributes
     ----------
     ticks : int
-        Ticks in which it was evaluated.
+        Number of evaluated ticks.
     share : float
-        Largest residual over its bound; above 1 is a violation.
+        Maximum of residual over bound; above 1 is a violation.
     value, bound : float
-        The residual at that place, and its bound [unit].
+        Residual and bound at the maximum [unit].
     unit : str
-        Of both.
+        Unit of both.
     """
 
     unit: str
@@ -71,7 +71,7 @@ class Residual:
 
 @dataclass
 class _Entry:
-    """Finding with its number of ticks so far."""
+    """Finding with its current number of ticks."""
 
     place: _Place
     rule: str
@@ -94,9 +94,9 @@ class Findings:
     Attributes
     ----------
     violated_ticks : int
-        Ticks with any violation, as far as a rule is about ticks.
+        Number of ticks that violate a rule.
     violated_markers : set of int
-        Markers, each the number of a trial, of these ticks; 0 stands for none.
+        Nonzero markers (trial numbers) of these ticks.
     """
 
     violated_ticks: int = 0
@@ -132,7 +132,7 @@ class Findings:
 
     @property
     def verdict(self) -> str:
-        """One violation violates, else one thing missing leaves it incomplete."""
+        """`VIOLATED` after any violation, else `INCOMPLETE` if a check was not possible, else `OK`."""
         if self._violations or self._taken[True]:
             return VIOLATED
         return INCOMPLETE if self._missing or self._taken[False] else OK
@@ -163,11 +163,17 @@ class Findings:
     # --- entries
 
     def violate(self, rule: str, words: str, tick: int | None = None) -> None:
-        """Enter a violation; one more of a rule that was broken in the same words before adds nothing."""
+        """Add a violation.
+
+        A repeated violation of a rule with the same message is ignored.
+        """
         self._violations.setdefault((rule, words), _Entry(self._place(), rule, tick, words, 0))
 
     def lack(self, rule: str, words: str, tick: int | None = None) -> None:
-        """Enter what is missing, or could not be checked; once."""
+        """Add missing data or a check that was not possible.
+
+        Repetitions are ignored.
+        """
         self._missing.setdefault((rule, words), _Entry(self._place(), rule, tick, words, 0))
 
     def where(self, rule: str, ticks: Any, broken: Mask, words: str | Callable[[int], str]) -> None:
@@ -197,20 +203,22 @@ class Findings:
     def residual(
         self, rule: str, name: str, ticks: Any, value: Any, bound: Any, unit: str, words: str, where: Mask | None = None
     ) -> None:
-        """Compare the residuals of an equation, (n,) or (n, 2), with their bounds; nan is beyond any bound.
+        """Compare the residuals of an equation, (n,) or (n, 2), with their bounds.
+
+        A nan exceeds any bound.
 
         Parameters
         ----------
         rule, name : str
-            The rule that is broken by a residual beyond its bound, and what the equation is called in the report.
+            Rule that a residual beyond its bound violates, and name of the equation in the report.
         ticks : (n,) array
             Numbers of the ticks.
         value, bound : array
-            Residuals, of any sign, and what rounding can leave.
+            Residuals, of any sign, and rounding bounds.
         unit, words : str
-            Unit of both, and what is said of the first tick.
+            Unit of both, and message for the first violating tick.
         where : (n,) array, optional
-            Ticks in which the equation holds; all by default.
+            Ticks to which the equation applies; all by default.
         """
         place = self._place()
         size, most = np.abs(value), np.broadcast_to(bound, np.shape(value))

@@ -1,9 +1,9 @@
 """Access to a recording for the verification: metadata, and windows of ticks with their stretches.
 
 A recording may be larger than the memory, so its ticks are verified in windows. Each window includes `LOOK_BACK`
-earlier rows; checks that depend on older rows keep their own state.
+earlier rows; checks that depend on older rows keep separate state.
 
-The reader of recordings is the only part of the program that is used: it is proof against hostile files.
+Only the reader of recordings is shared with the program; it is hardened against malicious files.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LOOK_BACK = 520
 """Number of earlier rows in a window; must exceed the number of commands stored by the energy ledger."""
 
 _NEUTRAL: dict[str, Any] = {"gate": 1.0, "marker": 0, "region": -1, "normal_force": math.nan}
-"""What columns stand for that the first formats did not have."""
+"""Values of columns that the first formats did not have."""
 
 SHEET: dict[str, Any] = {
     "max_following_error": 1000.0,
@@ -43,24 +43,30 @@ SHEET: dict[str, Any] = {
     "damping": 0.0,
     "mass": None,
 }
-"""What a data sheet says by what it does not say."""
+"""Defaults of entries that a data sheet omits."""
 
 
 @dataclass
 class Recorded:
-    """A recording, its rows as far as no tick is missing.
+    """Recording with its rows up to the first gap.
 
     Attributes
     ----------
     source : Recording
-        As the reader has it.
+        The underlying recording.
     """
 
     source: Recording
 
     @classmethod
     def open(cls, folder: Path) -> Recorded:
-        """Read the recording in `folder`; raise `RecordingError` if it is none, or lacks what every recording has."""
+        """Open the recording in `folder`.
+
+        Raises
+        ------
+        RecordingError
+            If the folder is not a recording, or required metadata are missing.
+        """
         recorded = cls(Recording(folder))
         try:
             _ = recorded.period, recorded.impedance, recorded.journal
@@ -72,7 +78,7 @@ class Recorded:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """The content of ``recording.json``."""
+        """Content of ``recording.json``."""
         return self.source.metadata
 
     @cached_property
@@ -85,22 +91,22 @@ class Recorded:
 
     @cached_property
     def impedance(self) -> bool:
-        """Whether the device takes forces; else it takes positions."""
+        """Whether the device is an impedance device, which receives forces; otherwise it receives positions."""
         return str(self.metadata["device"]["causality"]) == IMPEDANCE
 
     @cached_property
     def journal(self) -> dict[int, dict[str, Any]]:
-        """The settings of every version."""
+        """Settings by version."""
         return {int(entry["version"]): entry for entry in self.source.settings}
 
     def limit(self, name: str, otherwise: Any = None) -> Any:
-        """Return a limit of the envelope; what is not stated is what it is `otherwise`."""
+        """Return a limit of the envelope, or `otherwise` if it is not stated."""
         limits = self.metadata["limits"]
         value = limits.get(name, otherwise)
         return math.inf if value is None else value
 
     def sheet(self, name: str) -> Any:
-        """Return what the data sheet says."""
+        """Return an entry of the data sheet, or its default."""
         value = self.metadata["device"].get(name)
         return SHEET.get(name) if value is None else value
 
@@ -111,12 +117,12 @@ class Recorded:
 
     @property
     def gap(self) -> int:
-        """Rows before the first place where ticks are missing, come twice, or go back."""
+        """Number of rows before the first missing, repeated or decreasing tick."""
         return self.order.gap
 
     @property
     def count(self) -> int:
-        """Rows that can be looked at."""
+        """Number of rows that can be checked."""
         return self.gap
 
     def windows(self) -> Iterator[Window]:
@@ -140,7 +146,7 @@ class Order:
     ----------
     gap : int
         Index of the first row with a repeated or decreasing tick, or after missing ticks that are not flagged as
-        skipped; the number of rows if there is none.
+        skipped; the number of rows if there is no such row.
     gap_tick : int
         Tick of that row.
     back : (int, int) or None
@@ -232,17 +238,17 @@ class Window(Recorded):
 
     @cached_property
     def good(self) -> Array:
-        """Whether a tick's command was not the safe output."""
+        """Whether the tick had a usable sample, so that its command was not the safe output."""
         return np.asarray((self.status & UNUSABLE) == 0)
 
     @cached_property
     def in_motion(self) -> Array:
-        """Whether a tick is one of a motion, and not of an element."""
+        """Whether the tick belongs to a prescribed motion instead of an element."""
         versions = [version for version, entry in self.journal.items() if entry.get("model") == MOTION]
         return np.asarray(np.isin(self.column("settings_version"), versions))
 
     def parameter(self, name: str) -> Array:
-        """Return a parameter of the element in every tick, (n,); 0 where it has none."""
+        """Return a parameter of the element in every tick, (n,); 0 if the element does not have it."""
         versions = sorted(self.journal)
         tables = (self.journal[version].get("element", {}) for version in versions)
         values = np.array([float(table.get(name, 0.0)) for table in tables])
@@ -251,13 +257,16 @@ class Window(Recorded):
 
     @property
     def coupling_stiffness(self) -> Array:
-        """Stiffness of the sticking element in every tick, (n,) [N/m]: of the stiff element of Iwan's model, too."""
+        """Stiffness of the sticking element in every tick, (n,) [N/m].
+
+        It includes the stiff element of Iwan's model.
+        """
         stiff = np.where(self.parameter("stiff_share") > 0.0, self.parameter("stiff_stiffness"), 0.0)
         return np.asarray(self.parameter("stiffness") + stiff)
 
     @cached_property
     def reference(self) -> Array:
-        """Where the reference of an admittance device was before each tick, (n, 2) [m]; where it is at its start."""
+        """Reference of an admittance device before each tick, (n, 2) [m]; initially the device position."""
         before, place = _shifted(self.column("command")), self.column("position")
         unknown = ~np.isfinite(before).all(axis=1) | (np.arange(self.count) == 0)
         before[unknown] = place[unknown]
@@ -265,7 +274,7 @@ class Window(Recorded):
 
     @cached_property
     def last(self) -> Array:
-        """What was sent in the tick before, (n, 2): the force [N], or the velocity of the reference [m/s]."""
+        """Previous output, (n, 2): the force [N], or the velocity of the reference [m/s]."""
         command = self.column("command")
         if self.impedance:
             return _shifted(command)
@@ -274,7 +283,7 @@ class Window(Recorded):
         return moved
 
     def stretches(self) -> Iterator[Stretch]:
-        """Yield stretches of ticks under the same settings."""
+        """Yield stretches of ticks with the same settings."""
         versions = self.column("settings_version", self.skip)
         edges = [0, *(np.flatnonzero(np.diff(versions)) + 1).tolist(), len(versions)]
         for number, (start, stop) in enumerate(itertools.pairwise(edges)):
@@ -283,7 +292,7 @@ class Window(Recorded):
 
 
 def _shifted(values: Array) -> Array:
-    """Return values as they were a tick before; zeros before the first."""
+    """Return values shifted by one tick, with zeros before the first."""
     before: Array = np.zeros_like(values)
     before[1:] = values[:-1]
     return before
@@ -291,18 +300,18 @@ def _shifted(values: Array) -> Array:
 
 @dataclass
 class Stretch:
-    """Ticks under the same settings, rows `start` to `stop` of a window.
+    """Ticks with the same settings, rows `start` to `stop` of a window.
 
     Attributes
     ----------
     run : Window
         The window.
     start, stop : int
-        Its rows.
+        Range of rows.
     version : int
         Version of the settings.
     segment : int
-        How many times the settings had changed before.
+        Number of changes of the settings before this stretch.
     """
 
     run: Window
@@ -316,11 +325,11 @@ class Stretch:
         return self.stop - self.start
 
     def __getitem__(self, name: str) -> Array:
-        """Return a column, in floats where it has any."""
+        """Return a column."""
         return self.back(name, 0)
 
     def back(self, name: str, ticks: int) -> Array:
-        """Return a column as it was `ticks` rows before; before the first row of a recording it is 0."""
+        """Return a column shifted by `ticks` rows, with zeros before the first row of the recording."""
         if (name, ticks) not in self._kept:
             begin = self.start - ticks
             values = self.run.column(name, max(begin, 0), max(self.stop - ticks, 0))
@@ -332,22 +341,22 @@ class Stretch:
 
     @property
     def rows(self) -> slice:
-        """Its place in arrays over all rows."""
+        """Slice of the stretch in arrays over all rows of the window."""
         return slice(self.start, self.stop)
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What its settings are."""
+        """Settings of the stretch."""
         return self.run.journal[self.version]
 
     @property
     def tick(self) -> Array:
-        """Numbers of its ticks."""
+        """Numbers of the ticks."""
         return self["tick"]
 
     @property
     def good(self) -> Array:
-        """Whether a tick's command was not the safe output."""
+        """Whether the tick had a usable sample, so that its command was not the safe output."""
         good: Array = self.run.good[self.rows]
         return good
 

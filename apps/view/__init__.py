@@ -1,13 +1,13 @@
-"""The experimenter's window: what the servo does, seen through the trace.
+"""The experimenter's window, which displays the state of the servo from the trace.
 
-The view is a process of its own and never touches the servo: it reads the trace and sends wishes to the session.
+The view is a separate process and never accesses the servo: it reads the trace and sends requests to the session.
 Importing this package imports neither Qt nor NumPy; each entry point is a module:
 
-- `apps.view.process.main`: the live view, or the window of an experimenter, in the process that the session spawns.
-- `apps.view.replay.run`: the same panels over a recorded array, with a scrub slider.
+- `apps.view.process.main`: the live view, or the window of an experiment, in the process that the session spawns.
+- `apps.view.replay.run`: the same panels for a recording, with a slider.
 - `apps.view.screenshot.grab`: a picture of the window from recorded rows, without a display.
 
-Behind them: `history`, `counts` and `feed` know nothing of Qt; `plots` has the plots, with zoom, cursors and
-tables of what they show, `panels` all else that is seen, `instrument` the files that a person saves, and help;
-`dashboard` and `window` put them together.
+`history`, `counts` and `feed` do not depend on Qt. `plots` contains the plots with zoom, cursors and tables of their
+values, `panels` all other visible parts, `instrument` saving, comparison and help. `dashboard` and `window` assemble
+them.
 """

@@ -1,4 +1,4 @@
-"""What a run has counted so far: ticks, late and skipped ones, flags, energy, and how long things took. No Qt."""
+"""Counters and histograms of a run: ticks, flags, energy, and durations. No Qt."""
 
 from __future__ import annotations
 
@@ -9,39 +9,39 @@ from apps.view.history import Floats
 from haptics.records import Rows, Status
 
 FLAGS: tuple[Status, ...] = tuple(Status)
-"""The flags that are counted: all."""
+"""The counted flags: all flags."""
 
 _LATE = int(Status.STARTED_LATE | Status.ENDED_LATE)
 
 
 class Counts:
-    """Adds up rows.
+    """Accumulates counts over rows.
 
     Attributes
     ----------
     ticks : int
-        Ticks executed and seen.
+        Ticks read.
     late : int
         Ticks that started or ended late.
     skipped : int
-        Deadlines missed whole: gaps in the numbering, less the rows that this reader was too slow to get.
+        Skipped deadlines: gaps in the tick numbers, minus the rows that this reader lost.
     flags : (14,) int array
-        Ticks with each flag of `FLAGS`.
+        Number of ticks with each flag of `FLAGS`.
     last : (14,) float array
-        Time of the last tick with each flag [s]; minus infinity if there was none.
+        Time of the last tick with each flag [s]; minus infinity without such a tick.
     time : float
         Time of the newest row [s].
     newest : Status
         Flags of the newest row.
     largest_energy : float
-        The most that the loop had injected at any time [J].
+        Maximum of the energy injected by the loop [J].
     """
 
     def __init__(self) -> None:
         self.clear()
 
     def clear(self) -> None:
-        """Start anew."""
+        """Reset all counts."""
         self.ticks = 0
         self.late = 0
         self.skipped = 0
@@ -53,7 +53,7 @@ class Counts:
         self._previous_tick = -1
 
     def add(self, rows: Rows, unseen: int = 0) -> None:
-        """Take rows, oldest first, of which `unseen` were lost on the way since the last call."""
+        """Add rows, oldest first. `unseen` is the number of rows lost by the reader since the last call."""
         if not len(rows):
             return
         self._add_gaps(rows["tick"], unseen)
@@ -82,51 +82,51 @@ class Durations:
     Attributes
     ----------
     counts : (50,) int array
-        Ticks per bin; what lies outside is in the first and in the last bin.
+        Ticks per bin. Values outside the range are counted in the first and the last bin.
     maximum : float
-        Largest value so far [us].
+        Largest value added [us].
     """
 
     EDGES: Floats = np.linspace(-1.0, 4.0, 51)
-    """Edges of the bins, as the decimal logarithm of microseconds."""
+    """Edges of the bins, as decimal logarithms of microseconds."""
 
     def __init__(self) -> None:
         self.clear()
 
     def clear(self) -> None:
-        """Start anew."""
+        """Reset the histogram."""
         self.counts: NDArray[np.int64] = np.zeros(len(self.EDGES) - 1, np.int64)
         self.maximum = 0.0
 
     def add(self, durations: Floats) -> None:
-        """Take values [us]."""
+        """Add values [us]."""
         if len(durations):
             self.counts += self.histogram(durations)
             self.maximum = max(self.maximum, float(durations.max()))
 
     @classmethod
     def histogram(cls, durations: Floats) -> NDArray[np.int64]:
-        """Return the ticks per bin of some values [us]."""
+        """Return the number of `durations` [us] in each bin."""
         bins, first, last = len(cls.EDGES) - 1, cls.EDGES[0], cls.EDGES[-1]
         place = (np.log10(np.maximum(durations, 10**first)) - first) * (bins / (last - first))
         return np.bincount(np.minimum(place.astype(np.intp), bins - 1), minlength=bins)
 
 
 class RateMeter:
-    """Measures rows per second of wall-clock time over about one second."""
+    """Measures the rate of rows over about one second of wall-clock time."""
 
     def __init__(self) -> None:
         self._marks: list[tuple[float, int]] = []
 
     def update(self, now: float, count: int) -> None:
-        """Note that `count` rows had been seen at the time `now` [s]."""
+        """Record that `count` rows have been read at time `now` [s]."""
         self._marks.append((now, count))
         while len(self._marks) > 2 and now - self._marks[1][0] >= 1.0:
             self._marks.pop(0)
 
     @property
     def rate(self) -> float | None:
-        """Rows per second [Hz]; None until it has been measured for half a second."""
+        """Rate of rows [Hz]; None until it has been measured for half a second."""
         if not self._marks or self._marks[-1][0] - self._marks[0][0] < 0.5:
             return None
         (start, before), (end, after) = self._marks[0], self._marks[-1]

@@ -1,4 +1,4 @@
-"""The plots that show a run, in their places, with the strip of lamps and the line of numbers under them."""
+"""Layout of the plots of a run, with the indicator lamps and the line of numbers below them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from haptics.scenes import Scene
 
 _TEXT_FRAMES = 3
-"""Numbers and the histogram change in every third frame: ten times a second is as fast as one can read."""
+"""Number of frames between updates of numbers and histogram: ten updates per second remain readable."""
 
 PLOTS: tuple[type[Plot], ...] = (
     TimingPanel,
@@ -47,11 +47,11 @@ PLOTS: tuple[type[Plot], ...] = (
     MotionPanel,
     ContactPanel,
 )
-"""The plots that can be chosen; the first three are shown at first."""
+"""The selectable plots; the first three are shown initially."""
 
 
 class ElidedLabel(QtWidgets.QLabel):
-    """A line that gives up its middle when there is no room for all of it."""
+    """Label of one line whose middle is elided if the text does not fit."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -62,13 +62,13 @@ class ElidedLabel(QtWidgets.QLabel):
         self.setProperty("faint", True)
 
     def show_text(self, text: str) -> None:
-        """Show `text`, whole in the tool tip."""
+        """Show `text`; the tool tip contains the complete text."""
         self._full = text
         self.setToolTip(text)
         self._elide()
 
     def resizeEvent(self, event: QtGui.QResizeEvent) -> None:  # noqa: N802
-        """Fit the text anew (Qt calls this)."""
+        """Elide the text for the new size (Qt event handler)."""
         super().resizeEvent(event)
         self._elide()
 
@@ -78,12 +78,12 @@ class ElidedLabel(QtWidgets.QLabel):
 
 
 class Dashboard(QtWidgets.QWidget):
-    """Plots in their places, notices above, lamps, transport and numbers below.
+    """Plots with notices above and lamps, transport controls and numbers below.
 
     Parameters
     ----------
     rows : int
-        Rows of a recorded run; 0 for one that goes on.
+        Number of rows of a recorded run; 0 for a live run.
     """
 
     def __init__(self, rows: int = 0) -> None:
@@ -134,7 +134,7 @@ class Dashboard(QtWidgets.QWidget):
             self.transport.moved.connect(self.seek)
 
     def configure(self, info: RunInfo) -> None:
-        """Show another run, empty."""
+        """Clear all panels and prepare them for a run."""
         self._info = info
         self._feed = None
         self.end.close()
@@ -144,33 +144,36 @@ class Dashboard(QtWidgets.QWidget):
         self.path.show_text(f"recording to {info.recording}" if info.recording else "")
 
     def show_ended(self) -> None:
-        """Say that nothing is recorded any more."""
+        """Show that the recording has ended."""
         self.path.show_text(f"recorded in {self._info.recording}" if self._info.recording else "")
 
     def apply(self, theme: Theme) -> None:
-        """Take the colours of `theme`."""
+        """Apply the colours of `theme`."""
         self.places.apply(theme)
         self.safety.apply(theme)
         self.dead_man.apply(theme)
         self.end.apply(theme)
 
     def show_scene(self, scene: Scene | None) -> None:
-        """Show what follows from another scene that is in force from now on."""
+        """Update all panels for the scene now in force."""
         self.places.show_scene(scene)
 
     def show_values(self, values: Mapping[str, float]) -> None:
-        """Show what follows from numbers that are in force from now on (parameter key to value)."""
+        """Update all panels for the values now in force (parameter key to value)."""
         self.places.show_values(values)
 
     def tell_end(self, reason: str, summary: Mapping[str, Any], error: str = "") -> None:
-        """Show how the run ended in the lowest place at the right, until a person wants the plot back."""
+        """Show the end of the run in place of the lowest plot at the right, until the user closes it."""
         self.places.make_room(True)
         self.end.tell(reason, summary, error)
 
-    # --- what a person wants
+    # --- user input
 
     def take_key(self, key: QtCore.Qt.Key) -> bool:
-        """Do what a function key means, see `apps.view.instrument.help.KEYS`; return whether it means something."""
+        """Execute a function key and return True if the key has a function.
+
+        The keys are listed in `apps.view.instrument.help.KEYS`.
+        """
         keys = QtCore.Qt.Key
         actions: dict[QtCore.Qt.Key, Callable[[], None]] = {
             keys.Key_F1: self.help,
@@ -186,13 +189,13 @@ class Dashboard(QtWidgets.QWidget):
         return True
 
     def help(self) -> None:
-        """Show the keys and what each plot shows, or hide that again."""
+        """Show or hide the help on the keys and the plots."""
         if self._help is None:
             self._help = HelpWindow(self.window(), (PlanePanel, *PLOTS), self._past)
         self._help.setVisible(not self._help.isVisible())
 
     def _save(self, what: QtWidgets.QWidget, action: str) -> None:
-        """Copy or save the picture of the window or of a plot, or the data that a plot shows, and say where."""
+        """Copy or save the picture of the window or of a plot, or the data of a plot, and report the file."""
         folder = shown_folder(self._info.recording)
         time = self._feed.history.newest(Column.TIME) if self._feed is not None else 0.0
         try:
@@ -201,17 +204,17 @@ class Dashboard(QtWidgets.QWidget):
             told = f"Nothing was saved in {folder}: {error.strerror or error}."
         self.notice.tell(told)
 
-    # --- what is shown
+    # --- display
 
     def pause(self) -> None:
-        """Hold the picture, or follow the run again."""
+        """Pause the display, or follow the run again."""
         if self._feed is not None:
             history = self._feed.history
             history.hold(None if history.held else history.count)
             self._redraw()
 
     def seek(self, stop: int) -> None:
-        """Show the rows before number `stop` of a run that goes on; at the newest one it is followed again."""
+        """Show the rows before number `stop` of a live run; at the newest row, follow the run again."""
         if self._feed is not None:
             history = self._feed.history
             history.hold(stop if stop < history.count else None)
@@ -227,7 +230,7 @@ class Dashboard(QtWidgets.QWidget):
             self.refresh(self._feed, everything=True)
 
     def refresh(self, feed: Feed, everything: bool = False) -> None:
-        """Draw a frame; `everything` also brings those parts up to date that change less often."""
+        """Draw a frame; `everything` also updates the parts that change less often."""
         if feed is not self._feed:
             self._feed = feed
             feed.show_span(float(self.transport.span.currentData()))

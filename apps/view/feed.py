@@ -1,4 +1,4 @@
-"""Where the panels get their rows from: a running trace or a recording. No Qt."""
+"""Sources of rows for the panels: a live trace or a recording. No Qt."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ from haptics.records import Rows
 from haptics.trace import Reader, Ring
 
 SPAN = 5.0
-"""Seconds that the panels show, unless a person asks for another span."""
+"""Default time span shown by the panels [s]."""
 
 SPANS = (1.0, 2.0, 5.0, 10.0, 20.0)
-"""Spans that can be asked for [s]."""
+"""Selectable time spans [s]."""
 
 KEPT = 120_000
-"""Rows that the live view keeps to scrub through: two minutes at 1 kHz, some 50 MB."""
+"""Number of rows kept by the live view for scrubbing: two minutes at 1 kHz, about 50 MB."""
 
 
 _COUNTED = ("tick", "time", "status", "injected_energy", "period_error", "tick_time")
-"""Columns that are counted."""
+"""Columns needed by the counters."""
 
 
 class Feed:
-    """What the panels read: the last seconds as a history, and what was counted since the start.
+    """Data source of the panels: the last seconds as a history, and counts since the start.
 
     Parameters
     ----------
     rate : float
         Nominal rate [Hz].
     causality : str
-        Of the device; decides which force is drawn as a vector.
+        Causality of the device, which selects the force drawn as a vector.
     kept : int
-        Rows to keep, if these are more than the longest of `SPANS` has.
+        Number of rows to keep, if larger than the longest of `SPANS`.
 
     Attributes
     ----------
     counted : bool
-        Whether counts and durations are those of the whole run up to the newest row; else of what is shown.
+        True if counts and durations cover the whole run up to the newest row, False if only the visible rows.
     """
 
     def __init__(self, rate: float, causality: str = Causality.IMPEDANCE, kept: int = 0) -> None:
@@ -58,11 +58,11 @@ class Feed:
         self.counted = True
 
     def show_span(self, seconds: float) -> None:
-        """Show so many seconds from now on."""
+        """Set the time span shown [s]."""
         self.history.capacity = max(round(seconds * self.nominal_rate), 2)
 
     def take(self, rows: Rows, unseen: int = 0) -> None:
-        """Add rows, oldest first; `unseen` rows between these and the last ones were lost to this reader."""
+        """Add rows, oldest first; `unseen` rows before them were lost by the reader."""
         self.history.append(rows)
         self._add(rows, unseen)
 
@@ -79,7 +79,7 @@ class LiveFeed(Feed):
     Raises
     ------
     ConfigurationError
-        When there is no trace at `path`.
+        If there is no trace at `path`.
     """
 
     def __init__(self, path: Path, rate: float, causality: str = Causality.IMPEDANCE, kept: int = 0) -> None:
@@ -88,7 +88,7 @@ class LiveFeed(Feed):
         self._meter = RateMeter()
 
     def pull(self, now: float) -> int:
-        """Take what the trace has published since the last call, at the wall-clock time `now` [s]; return its rows."""
+        """Read new rows from the trace at the wall-clock time `now` [s]; return their number."""
         before = self._reader.lost
         rows = self._reader.read()
         self.take(rows, self._reader.lost - before)
@@ -114,18 +114,18 @@ class ReplayFeed(Feed):
     Parameters
     ----------
     source : Recording, table or structured array
-        What is shown.
+        Data to show.
     rate : float
         Nominal rate [Hz].
     causality : str
-        Of the device.
+        Causality of the device.
     overview : Overview, optional
-        Knows what had been counted until when; without it going to another place counts from the beginning.
+        Overview with cumulative counts. Without it, a distant seek counts from the beginning.
 
     Attributes
     ----------
     index : int
-        The newest row shown; -1 before the first `seek`.
+        Index of the newest row shown; -1 before the first `seek`.
     end : float
         Time of the last row [s].
     """
@@ -153,7 +153,7 @@ class ReplayFeed(Feed):
 
     @property
     def tick(self) -> int:
-        """Its tick."""
+        """Tick of the newest row shown."""
         return int(self.newest["tick"][0])
 
     def index_at(self, time: float) -> int:
@@ -161,7 +161,7 @@ class ReplayFeed(Feed):
         return row_of(self._table, "time", time, self.index)
 
     def seek(self, index: int) -> None:
-        """Make row `index` the newest."""
+        """Make row `index` the newest row shown."""
         index = min(max(index, 0), len(self) - 1)
         if self.counted and 0 <= index - self.index <= self.history.capacity:
             rows = self._table.read(self.index + 1, index + 1)
@@ -172,7 +172,7 @@ class ReplayFeed(Feed):
             self._go_to(index)
 
     def show_span(self, seconds: float) -> None:
-        """Show so many seconds from now on."""
+        """Set the time span shown [s]."""
         super().show_span(seconds)
         if self.index >= 0 and self.history.oldest > max(self.history.count - self.history.capacity, 0):
             self._show(self.index)
@@ -183,7 +183,7 @@ class ReplayFeed(Feed):
         self.index = index
 
     def _show(self, index: int) -> None:
-        """Show the rows up to `index`."""
+        """Load the visible rows up to `index`."""
         first = max(index + 1 - self.history.capacity, 0)
         rows = self._table.read(first, index + 1)
         self.history.clear()

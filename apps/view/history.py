@@ -1,7 +1,7 @@
-"""The last seconds of the trace as contiguous columns, and the thinning that makes them quick to draw. No Qt.
+"""The last seconds of the trace as contiguous columns, and their decimation for drawing. No Qt.
 
-Thinning is anchored to the number of a row since the start of the run, not to the edge of the picture: the same
-samples are chosen in every frame, so that lines move without shimmering.
+Decimation is anchored to the row numbers since the start of the run, not to the edge of the plot. The same samples are
+chosen in every frame, so that moving lines do not flicker.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ Indices = NDArray[np.intp]
 
 
 class Column(IntEnum):
-    """Columns of a history, in the units of the display."""
+    """Columns of a history, in display units."""
 
     TIME = 0
     """Nominal time [s]."""
     X = 1
-    """End effector [mm]."""
+    """Position of the end effector [mm]."""
     Y = 2
     PROXY_X = 3
-    """Proxy [mm]."""
+    """Position of the proxy [mm]."""
     PROXY_Y = 4
     VECTOR_X = 5
-    """The force that is shown as a vector [N]: the command of an impedance device, the hand force otherwise."""
+    """Force shown as a vector [N]: the command of an impedance device, else the force of the hand."""
     VECTOR_Y = 6
     FORCE = 7
-    """Its norm [N]."""
+    """Norm of that force [N]."""
     FRICTION = 8
     """Norm of the friction force [N]."""
     SPEED = 9
     """Norm of the velocity of the end effector [mm/s]."""
     STICKING = 10
-    """0 or 1."""
+    """1 while sticking, else 0."""
     LATENESS = 11
-    """How late the tick started [us]."""
+    """Start delay of the tick [us]."""
     ENERGY = 12
-    """What the loop had injected [mJ]."""
+    """Energy injected by the loop [mJ]."""
     VELOCITY_X = 13
     """Velocity of the end effector [mm/s]."""
     VELOCITY_Y = 14
@@ -57,43 +57,43 @@ class Column(IntEnum):
     """Friction force [N]."""
     FRICTION_Y = 18
     COMMAND_X = 19
-    """What was sent to the device: a force [N], or a position [mm] where the device takes positions."""
+    """Command to the device: a force [N], or a position [mm] for a device that takes positions."""
     COMMAND_Y = 20
     SLIDING = 21
     """Norm of the sliding velocity [mm/s]."""
     STRETCH = 22
     """Norm of the elastic displacement [mm]."""
     WORK = 23
-    """What the moving end effector has given to the friction element since the first row kept [mJ]."""
+    """Energy transferred from the end effector to the friction element since the first row [mJ]."""
     DISSIPATED = 24
-    """What friction has taken out of it in sliding since then [mJ]."""
+    """Energy dissipated by sliding friction since the first row [mJ]."""
     REGION = 25
-    """Where in a scene the contact is; 0 is the background, -1 stands for no scene."""
+    """Region of the scene at the contact; 0 is the background, -1 means no scene."""
     NORMAL = 26
-    """What it is pressed against walls with [N]; 0 where there are none."""
+    """Normal force against walls [N]; 0 without walls."""
 
 
 class History:
-    """The newest rows of a run, as columns, and a window on them: what is shown.
+    """The newest rows of a run as columns, with a visible window.
 
-    The window is at the end, or stands still (`hold`) while rows are added. The buffer becomes twice as long as what is
-    kept: columns stay contiguous and old rows are moved once per `kept` rows. Until then it grows as rows come.
+    The window follows the newest row, or stays fixed (`hold`) while rows are added. The buffer grows with the rows up
+    to twice the number of rows kept: columns stay contiguous, and old rows are moved only once per `kept` rows.
 
     Parameters
     ----------
     capacity : int
-        Rows in the window.
+        Number of rows in the window.
     causality : str
-        Decides which force is the vector, see `Column.VECTOR_X`.
+        Causality of the device, which selects the force shown as a vector; see `Column.VECTOR_X`.
     kept : int
-        Rows to keep; never less than `capacity`.
+        Number of rows to keep; at least `capacity`.
 
     Attributes
     ----------
     capacity : int
-        Rows in the window; may be changed, up to `kept`.
+        Number of rows in the window; can be changed, up to `kept`.
     count : int
-        Rows ever appended.
+        Total number of rows appended.
     """
 
     def __init__(self, capacity: int, causality: str = Causality.IMPEDANCE, kept: int = 0) -> None:
@@ -128,11 +128,11 @@ class History:
 
     @property
     def held(self) -> bool:
-        """Whether the window stands still."""
+        """Whether the window is fixed."""
         return self._held is not None
 
     def hold(self, stop: int | None) -> None:
-        """Let the window end before row number `stop` from now on; None lets it follow the newest row."""
+        """Fix the end of the window before row number `stop`, or follow the newest row if None."""
         self._held = stop
 
     def column(self, column: Column) -> Floats:
@@ -142,11 +142,11 @@ class History:
         return view
 
     def newest(self, column: Column) -> float:
-        """Return the newest value of a column in the window, zero if there is none."""
+        """Return the newest value of a column in the window, or 0 if the window is empty."""
         return float(self.column(column)[-1]) if len(self) else 0.0
 
     def clear(self) -> None:
-        """Forget all rows."""
+        """Remove all rows."""
         self.count = 0
         self._length = 0
         self._end = 0
@@ -165,7 +165,7 @@ class History:
         self._length = min(self._length + size, self.kept)
 
     def _make_room(self, size: int) -> None:
-        """Move what is kept to the front; of a longer buffer, until that is twice as long as `kept`."""
+        """Move the kept rows to the front, in a longer buffer if it is not yet twice as long as `kept`."""
         wanted = min(2 * self.kept, 2 * (self._length + size))
         data = np.zeros((len(Column), wanted)) if wanted > self._data.shape[1] else self._data
         data[:, : self._length] = self._data[:, self._end - self._length : self._end]
@@ -198,12 +198,12 @@ class History:
         data[Column.ENERGY, place] = 1e3 * rows["injected_energy"]
         data[Column.REGION, place] = columns.column(rows, "region")
         data[Column.NORMAL, place] = columns.column(rows, "normal_force")
-        # A row that is not finite is flagged by the envelope; here it must only not break the drawing.
+        # The envelope flags non-finite rows; here they must only not break the drawing.
         np.nan_to_num(data[:, place], copy=False, nan=0.0, posinf=0.0, neginf=0.0)
         self._add_up(rows, place)
 
     def _add_up(self, rows: Rows, place: slice) -> None:
-        """Fill the columns that are sums over time: a row stands for the time since the one before."""
+        """Fill the columns that are integrals over time; each row covers the time since the previous row."""
         data, start = self._data, place.start
         before = data[:, start - 1] if start else np.zeros(len(Column))
         times = data[Column.TIME, place]
@@ -214,7 +214,10 @@ class History:
 
 
 def every(first: int, length: int, stride: int) -> Indices:
-    """Return the indices of rows whose number since the start is a multiple of `stride`, and of the newest row."""
+    """Return the indices of the rows whose number is a multiple of `stride`, and of the newest row.
+
+    Rows are numbered from the start of the run.
+    """
     start = -first % stride
     chosen = np.arange(start, length, stride)
     if length and (not len(chosen) or chosen[-1] != length - 1):
@@ -223,19 +226,21 @@ def every(first: int, length: int, stride: int) -> Indices:
 
 
 def envelope(values: Floats, first: int, size: int) -> tuple[Floats, Floats]:
-    """Reduce a signal to the smallest and the largest value of every bin, so that no peak is lost.
+    """Reduce a signal to the minimum and maximum of every bin, so that no peak is lost.
 
     Parameters
     ----------
     values : (n,) float array
-        The signal; its first value has the number `first` since the start of the run.
+        The signal.
+    first : int
+        Row number of the first value since the start of the run.
     size : int
         Rows per bin.
 
     Returns
     -------
     positions, extremes : (m,) float arrays
-        Two points per bin, in the order in which they came; positions are indices into `values`.
+        Two points per bin in temporal order; positions are indices into `values`.
     """
     if size <= 1 or len(values) < 2 * size:
         return np.arange(len(values), dtype=np.float64), values
@@ -255,7 +260,7 @@ def averages(values: Floats, first: int, size: int) -> tuple[Floats, Floats]:
     Returns
     -------
     positions, means : (m,) float arrays
-        One point per bin, at its middle row; positions are indices into `values`.
+        One point per bin, at its centre; positions are indices into `values`.
     """
     start = -first % size
     bins = max((len(values) - start) // size, 0)
@@ -270,16 +275,16 @@ def segments(x: Floats, y: Floats, along_x: Floats, along_y: Floats) -> tuple[Fl
 
 
 def arrow(x: float, y: float, along_x: float, along_y: float, barb: float) -> tuple[Floats, Floats]:
-    """Return shaft and two barbs of one arrow as three pairs of vertices: two arrays of shape (6,).
+    """Return the shaft and the barbs of one arrow as three pairs of vertices: two arrays of shape (6,).
 
-    `barb` is the length of a barb; it is shortened to half the shaft.
+    `barb` is the length of a barb, limited to half the length of the shaft.
     """
     length = np.hypot(along_x, along_y)
     if not length > 0:
         return np.full(6, x), np.full(6, y)
     reach = min(barb, 0.5 * length) / length
     tip_x, tip_y = x + along_x, y + along_y
-    cosine, sine = -0.88 * reach, 0.47 * reach  # barbs fold back by 28 degrees
+    cosine, sine = -0.88 * reach, 0.47 * reach  # the barbs fold back by 28 degrees
     left = tip_x + cosine * along_x - sine * along_y, tip_y + cosine * along_y + sine * along_x
     right = tip_x + cosine * along_x + sine * along_y, tip_y + cosine * along_y - sine * along_x
     return (

@@ -1,4 +1,4 @@
-"""The live view as seen from the session, and whether it can be shown at all."""
+"""Front end of the live view for the session, and a test whether it can be shown."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import sys
 from apps.front_ends.front_end import ProcessFrontEnd
 
 _PATIENCE = 20.0
-"""A display that has not let a window in for this long [s] cannot be used."""
+"""Timeout for connecting to the display [s]."""
 
 
 def why_no_window() -> str | None:
-    """Return why no window can be shown here, with the remedy, or None if one can.
+    """Return the reason why no window can be shown here, with a remedy, or None if one can.
 
-    It is tried in a process of its own: Qt aborts the process in which it cannot reach the display.
+    The test runs in a separate process, because Qt aborts a process that cannot reach the display.
     """
     obstacle = obstacle_at_hand()
     if obstacle is not None:
@@ -30,14 +30,14 @@ def why_no_window() -> str | None:
 
 
 def reach_display() -> None:
-    """Connect to the display; ends the process, as Qt does, where that fails."""
+    """Connect to the display. Qt aborts the process if that fails."""
     from PySide6.QtGui import QGuiApplication
 
     QGuiApplication(["haptics"])
 
 
 def obstacle_at_hand() -> str | None:
-    """Return what keeps a window from being shown as far as can be said without trying it, or None."""
+    """Return an obstacle to showing a window that is found without contacting the display, or None."""
     if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
         return "no display (neither DISPLAY nor WAYLAND_DISPLAY is set)"
     try:

@@ -1,4 +1,4 @@
-"""Overview of a recording: extremes for the overview strip, marks for navigation, and cumulative counts.
+"""Overview of a recording: extremes for the strip, marks for navigation, and cumulative counts.
 
 A background thread computes it in one pass over the ticks and stores it in a cache file in the recording's folder. The
 cache may be deleted at any time. No Qt.
@@ -114,14 +114,14 @@ class Overview:
 
     @property
     def marks(self) -> list[Mark]:
-        """Marks found so far, sorted by row."""
+        """The marks found, sorted by row."""
         found = [Mark(row, kind, _words(kind, value)) for kind in _IN_ROWS for row, value in self._marks[kind]]
         return sorted([*found, *self._other], key=lambda mark: mark.row)
 
     def counted_until(self, rows: int) -> tuple[int, Counts, Durations, Durations] | None:
-        """Return the last stored state before row `rows`: number of rows, counts, start delays, computation times.
+        """Return the last stored state before row `rows`, or None if the scan has not reached it.
 
-        Returns None if the scan has not come that far.
+        The state consists of the number of rows, the counts, the start delays and the computation times.
         """
         number = rows // STEP
         if number >= len(self._states):

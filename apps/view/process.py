@@ -1,4 +1,4 @@
-"""Entry of the process that shows a Qt window on a session: the live view, or another window of the same kind."""
+"""Entry point of the process that shows a Qt window on a session: the live view, or a similar window."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ LIVE = "apps.view.window:LiveWindow"
 
 
 def main(connection: Connection[Any, Any], theme: str = "auto", window: str = LIVE) -> None:
-    """Show a window until the session says `Quit`, the pipe ends or a person closes it.
+    """Show a window until the session sends `Quit`, the pipe is closed, or the user closes the window.
 
     Parameters
     ----------
     connection : Connection
-        The window's end of a two-way pipe; speaks the classes of `apps.front_ends.messages` and those of its session.
+        The window's end of a two-way pipe for the messages of `apps.front_ends.messages` and of its session.
     theme : str
         ``dark``, ``light`` or ``auto``.
     window : str
         ``module:Class`` of the window, which takes a link (`apps.front_ends.link.Link`) and a theme.
     """
-    # Ctrl-C in the terminal reaches the whole group; the session decides what it means and says Quit.
+    # Ctrl-C in the terminal reaches the whole process group. The session handles it and sends `Quit`.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ["PYQTGRAPH_QT_LIB"] = "PySide6"
     module, _, name = window.partition(":")
@@ -41,7 +41,8 @@ def main(connection: Connection[Any, Any], theme: str = "auto", window: str = LI
     link = Link(connection)
     shown = build(link, desktop_theme(theme))
     shown.show()
-    # What has been built lives as long as the process: not looking at it again avoids pauses of tens of milliseconds.
+    # The present objects are kept until the process ends. Excluding them from collections avoids pauses of tens of
+    # milliseconds.
     gc.collect()
     gc.freeze()
     app.exec()

@@ -1,4 +1,4 @@
-"""The one place that imports Qt and pyqtgraph, and the helpers that every window shares."""
+"""Imports of Qt and pyqtgraph, made only here, and helpers shared by all windows."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import cast
 
-# pyqtgraph takes the first Qt binding it finds unless it is told.
+# By default, pyqtgraph uses the first Qt binding that it finds.
 os.environ.setdefault("PYQTGRAPH_QT_LIB", "PySide6")
 
 import pyqtgraph as pg
@@ -35,29 +35,29 @@ __all__ = [
 ]
 
 POINT_SIZE = 10.5
-"""Size of ordinary text on a screen of up to `_ORDINARY`."""
+"""Size of ordinary text on screens up to `_ORDINARY`."""
 
 _ORDINARY = (1760, 990)
-"""On a larger screen [pixel] everything grows with it, at most by `_LARGEST`."""
+"""Screen size above which windows are magnified [pixel], by at most `_LARGEST`."""
 
 _LARGEST = 2.5
 
 _STYLE = "fusion"
 
 _GROWN = "grown"
-"""Property of the application: by how much."""
+"""Property of the application that stores the magnification."""
 
 KeyPress = Callable[[QtCore.Qt.Key, QtCore.Qt.KeyboardModifier], bool]
-"""Gets a key and its modifiers; returns whether it has dealt with them."""
+"""Handles a key and its modifiers. Returns True if the key was handled."""
 
 
 def application() -> QtWidgets.QApplication:
-    """Return the application object, made and dressed if there is none yet."""
+    """Return the application object; create and style it if it does not exist."""
     running = QtWidgets.QApplication.instance()
     if running is None:
         running = QtWidgets.QApplication(["haptics"])
     app = cast(QtWidgets.QApplication, running)
-    if app.style().objectName() != _STYLE:  # every widget there is would be polished anew
+    if app.style().objectName() != _STYLE:  # setting the style again would restyle every existing widget
         app.setStyle(_STYLE)
     if app.property(_GROWN) is None:
         room = app.primaryScreen().availableGeometry()
@@ -66,7 +66,7 @@ def application() -> QtWidgets.QApplication:
 
 
 def grow(width: int, height: int) -> None:
-    """Let texts and widths of all windows that will be built suit a screen of this size [pixel]."""
+    """Set the magnification of new windows for a screen of the given size [pixel]."""
     app = cast(QtWidgets.QApplication, QtWidgets.QApplication.instance())
     ratio = min(width / _ORDINARY[0], height / _ORDINARY[1])
     app.setProperty(_GROWN, round(20 * min(max(ratio, 1.0), _LARGEST)) / 20)
@@ -81,22 +81,22 @@ def _grown() -> float:
 
 
 def px(pixels: float) -> int:
-    """Return a length for an ordinary screen [pixel] as it is on this one."""
+    """Convert a length on an ordinary screen [pixel] to the magnification of this screen."""
     return round(pixels * _grown())
 
 
 def desktop_theme(name: str) -> Theme:
-    """Return the theme called `name`, where ``auto`` follows the desktop."""
+    """Return the theme `name`, where ``auto`` follows the desktop."""
     scheme = QtGui.QGuiApplication.styleHints().colorScheme()
     return by_name(name, scheme == QtCore.Qt.ColorScheme.Dark)
 
 
 _FRAME = (16, 48)
-"""What a window manager's frame may add to a window [pixel]."""
+"""Allowance for the window manager's frame [pixel]."""
 
 
 def fit(window: QtWidgets.QWidget, width: int, height: int) -> None:
-    """Give a window this size [pixel, on an ordinary screen], or less where the screen has no room for it."""
+    """Resize a window to a size on an ordinary screen [pixel], reduced where the screen is too small."""
     room = window.screen().availableGeometry()
     window.resize(min(px(width), room.width() - _FRAME[0]), min(px(height), room.height() - _FRAME[1]))
 
@@ -110,7 +110,7 @@ def font(size: float = POINT_SIZE, bold: bool = False) -> QtGui.QFont:
 
 
 def label(text: str = "", size: float = POINT_SIZE, bold: bool = False, faint: bool = False) -> QtWidgets.QLabel:
-    """Return a label; `faint` ones get the theme's less important text colour."""
+    """Return a label; a `faint` one has the theme's colour for less important text."""
     result = QtWidgets.QLabel(text)
     result.setFont(font(size, bold))
     if faint:
@@ -122,19 +122,19 @@ _KEYS = (QtCore.QEvent.Type.KeyPress, QtCore.QEvent.Type.KeyRelease)
 
 
 class KeyFilter(QtCore.QObject):
-    """Sees every key of the application before any widget does, spin boxes and lists included.
+    """Event filter that receives every key of the application before any widget, such as a spin box.
 
     Parameters
     ----------
     press : callable
-        Called once per press (not for repeats unless `repeats`); the press is swallowed if it returns True.
+        Called once per press, and for repeats if `repeats`. The event is consumed if it returns True.
     release : callable, optional
-        Called likewise when a key is let go, which no repeat is.
+        Called likewise for each release, but not for repeats.
 
     Attributes
     ----------
     at : float
-        When the latest key went down or came up, on the monotonic clock [s].
+        Time of the latest key event on the monotonic clock [s].
     """
 
     def __init__(
@@ -152,7 +152,7 @@ class KeyFilter(QtCore.QObject):
         QtWidgets.QApplication.instance().installEventFilter(self)  # type: ignore[union-attr]
 
     def eventFilter(self, watched: QtCore.QObject, event: QtCore.QEvent) -> bool:  # noqa: N802
-        """Hand keys on (Qt calls this)."""
+        """Pass key events to the callbacks (Qt event handler)."""
         if event.type() not in _KEYS or not isinstance(event, QtGui.QKeyEvent):
             return False
         self.at = instant_of(event.timestamp())
@@ -162,15 +162,15 @@ class KeyFilter(QtCore.QObject):
         return (self._press if down else self._release)(QtCore.Qt.Key(event.key()), event.modifiers())
 
     def remove(self) -> None:
-        """See no more keys."""
+        """Remove the filter."""
         app = QtWidgets.QApplication.instance()
         if app is not None:
             app.removeEventFilter(self)
 
 
 def dress(window: QtWidgets.QWidget, theme: Theme) -> None:
-    """Give a window and all it holds the colours of `theme`."""
-    # From these two the style derives the shades of frames, gradients and arrows.
+    """Apply the colours of `theme` to a window and its widgets."""
+    # The style derives the shades of frames, gradients, and arrows from these two colours.
     palette = QtGui.QPalette(QtGui.QColor(theme.panel), QtGui.QColor(theme.ground))
     role = QtGui.QPalette.ColorRole
     for target, colour in (
@@ -189,6 +189,6 @@ def dress(window: QtWidgets.QWidget, theme: Theme) -> None:
         palette.setColor(target, QtGui.QColor(colour))
     for target in (role.WindowText, role.Text, role.ButtonText):
         palette.setColor(QtGui.QPalette.ColorGroup.Disabled, target, QtGui.QColor(theme.faint))
-    # For the application, not the window: a window's palette does not reach widgets that a style sheet touches.
+    # The palette is set for the application, since the palette of a window does not reach widgets with a style sheet.
     QtWidgets.QApplication.setPalette(palette)
     window.setStyleSheet(sheet(theme, _grown()))

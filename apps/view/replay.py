@@ -1,4 +1,4 @@
-"""The panels over a recording, with a slider and a strip to go through it."""
+"""Replay window: the panels for a recording, with a slider and an overview strip for navigation."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _GROWING_MS = 200
 """Interval at which the strip shows the progress of the scan [ms]."""
 
 _SAMPLE = 60_000
-"""Rows used to guess properties that the recording does not state."""
+"""Number of rows used to estimate properties that the recording does not state."""
 
 _RESULT = ("rate_hz", "force_n", "stick_fraction")
-"""What a recording says of a whole run besides its certificate."""
+"""Keys of the metadata that describe the whole run besides its certificate."""
 
 
 def _about(info: RunInfo) -> QtWidgets.QWidget:
-    """Return a panel with what is known of the recorded run."""
+    """Return a panel that describes the recorded run."""
     panel = Panel("Recording")
     grid = QtWidgets.QGridLayout()
     grid.setHorizontalSpacing(12)
@@ -52,21 +52,21 @@ def _about(info: RunInfo) -> QtWidgets.QWidget:
 
 
 class ReplayWindow(QtWidgets.QWidget):
-    """A window that plays a recording back.
+    """Window that replays a recording.
 
     Parameters
     ----------
     source : Recording, table or structured array
-        What is shown: a recording of any length, its table of ticks, or rows in memory.
+        A recording of any length, its table of ticks, or rows in memory.
     metadata : mapping
         See `run`.
     theme : Theme
-        Its colours.
+        Initial colours.
 
     Attributes
     ----------
     index : int
-        The row shown as the newest.
+        Index of the newest row shown.
     """
 
     def __init__(self, source: Source, metadata: Mapping[str, Any], theme: Theme) -> None:
@@ -128,7 +128,7 @@ class ReplayWindow(QtWidgets.QWidget):
         self.setWindowTitle(f"haptics: replay of {info.title}")
 
     def _certify(self, metadata: Mapping[str, Any]) -> None:
-        """Show the end of the run, if its recording was closed, and its certificate, if it came to that."""
+        """Show the end of the run if its recording was closed, with its certificate if available."""
         found = metadata.get("certificate")
         certificate = found if isinstance(found, Mapping) else {}
         if certificate or "reason" in metadata:
@@ -138,11 +138,11 @@ class ReplayWindow(QtWidgets.QWidget):
 
     @property
     def index(self) -> int:
-        """The row shown as the newest."""
+        """Index of the newest row shown."""
         return self._feed.index
 
     def apply(self, theme: Theme) -> None:
-        """Take the colours of `theme`."""
+        """Apply the colours of `theme`."""
         self.theme = theme
         self.theme_button.setText("Light theme" if theme.name == "dark" else "Dark theme")
         dress(self, theme)
@@ -153,7 +153,7 @@ class ReplayWindow(QtWidgets.QWidget):
             self._show()
 
     def seek(self, index: int) -> None:
-        """Show row `index` as the newest one."""
+        """Make row `index` the newest row shown."""
         self._feed.seek(index)
         self._now = self._feed.time
         self._show()
@@ -187,7 +187,7 @@ class ReplayWindow(QtWidgets.QWidget):
             self.seek(rows[0])
 
     def toggle(self) -> None:
-        """Play, or pause; from the end play begins anew."""
+        """Start or pause the replay; at the end, restart it from the beginning."""
         if not self.playing and self.index == len(self._feed) - 1:
             self.seek(0)
         self._set_playing(not self.playing)
@@ -208,7 +208,7 @@ class ReplayWindow(QtWidgets.QWidget):
         self._stamp = now
 
     def advance(self, seconds: float) -> None:
-        """Go on by `seconds` of the clock on the wall, times the chosen speed; stop at the end."""
+        """Advance by `seconds` of wall-clock time multiplied by the selected speed; stop at the end."""
         self._now += seconds * self.transport.factor
         self._feed.seek(max(self._feed.index_at(self._now), self.index))
         self._show()
@@ -237,7 +237,7 @@ class ReplayWindow(QtWidgets.QWidget):
         return True
 
     def closeEvent(self, event: QtGui.QCloseEvent) -> None:  # noqa: N802
-        """Stop playing (Qt calls this)."""
+        """Stop timers and threads (Qt event handler)."""
         self._timer.stop()
         self._growing.stop()
         self._scan.stop()
@@ -251,18 +251,18 @@ def run(source: Source, metadata: Mapping[str, Any], theme: str = "auto") -> Non
     Parameters
     ----------
     source : Recording, table or structured array
-        What is shown.
+        Data to show.
     metadata : mapping
-        The recording's ``recording.json``. Used are ``device`` (a table with ``name``, ``workspace_min`` and
+        Content of ``recording.json``. The keys used are ``device`` (a table with ``name``, ``workspace_min`` and
         ``workspace_max``), ``model``, ``causality``, ``rate_hz``, ``hand``, ``parameters``, ``limits`` and
-        ``certificate``; what is missing is guessed, or left out.
+        ``certificate``; missing entries are estimated or omitted.
     theme : str
         ``dark``, ``light`` or ``auto``.
 
     Raises
     ------
     RecordingError
-        When there are no ticks.
+        If there are no ticks.
     """
     app = application()
     window = ReplayWindow(source, metadata, desktop_theme(theme))

@@ -1,4 +1,4 @@
-"""A picture of the live window, made from recorded rows without a display.
+"""Draw a picture of the live window from recorded rows, without a display.
 
 ``python -m apps.view.screenshot RECORDING OUT.png [--theme dark]``
 """
@@ -24,7 +24,7 @@ SIZE = (1280, 800)
 def grab(
     rows: Rows, metadata: Mapping[str, Any], path: Path, theme: str = "dark", size: tuple[int, int] = SIZE
 ) -> None:
-    """Save a picture of the live window as it was at the last of `rows`.
+    """Save a picture of the live window at the last of `rows`.
 
     Parameters
     ----------
@@ -37,12 +37,12 @@ def grab(
     theme : str
         ``dark`` or ``light``.
     size : (width, height)
-        Of the window [pixel].
+        Size of the window [pixel].
 
     Raises
     ------
     RecordingError
-        When there are no rows, or the picture cannot be written.
+        If there are no rows, or the picture cannot be written.
     """
     if not len(rows):
         raise RecordingError("the recording holds no ticks, so there is no picture of it")
@@ -64,7 +64,7 @@ def grab(
     feed = ReplayFeed(rows, info.rate, info.causality)
     feed.seek(len(rows) - 1)
     window.show_feed(feed)
-    for _ in range(3):  # layouts and the plots' ranges settle over a few rounds of events
+    for _ in range(3):  # layouts and plot ranges need several rounds of events to settle
         app.processEvents()
     saved = window.grab().save(str(path))
     window.close()
@@ -75,7 +75,7 @@ def grab(
 
 
 def announcement(info: RunInfo, metadata: Mapping[str, Any]) -> SessionStarted:
-    """Return the message with which a session would announce a run that was recorded."""
+    """Return the message with which a session would announce a recorded run."""
     choices = {str(name): tuple(models) for name, models in dict(metadata.get("choices") or {}).items()}
     return SessionStarted(
         trace="",
@@ -100,13 +100,13 @@ def announcement(info: RunInfo, metadata: Mapping[str, Any]) -> SessionStarted:
 
 
 def _prefer_no_display() -> None:
-    """Have Qt draw into memory, unless it runs already."""
+    """Make Qt draw into memory, unless Qt is already loaded."""
     if "PySide6.QtWidgets" not in sys.modules:
         os.environ["QT_QPA_PLATFORM"] = "offscreen"
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run from the command line; return the exit status."""
+    """Run the command line and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m apps.view.screenshot", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("recording", type=Path, help="folder of a recording")
     parser.add_argument("picture", type=Path, help="PNG file to write")

@@ -1,4 +1,4 @@
-"""The style sheet of the windows. No Qt."""
+"""Style sheet of the windows. No Qt."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from apps.shared.theme import Theme
 
 
 def sheet(theme: Theme, scale: float = 1.0) -> str:
-    """Return the style sheet for a theme, with handles so many times as large as on an ordinary screen."""
+    """Return the style sheet for a theme, with handles magnified by `scale`."""
     return _surfaces(theme) + _handles(theme, scale) + _buttons(theme)
 
 
@@ -29,7 +29,7 @@ def _surfaces(theme: Theme) -> str:
 
 
 def _handles(theme: Theme, unit: float) -> str:
-    """Return the part on what the mouse drags."""
+    """Return the style of the parts that are dragged with the mouse."""
     groove = f"height: {4 * unit:.0f}px; border-radius: {2 * unit:.0f}px"
     handle = f"width: {14 * unit:.0f}px; margin: -{5 * unit:.0f}px 0; border-radius: {7 * unit:.0f}px"
     grip = f"min-height: {24 * unit:.0f}px; border-radius: {4 * unit:.0f}px"

@@ -1,4 +1,4 @@
-"""Rate limit of a stream of positions, without losing the last one."""
+"""Rate limiter for a stream of positions that never drops the last one."""
 
 from __future__ import annotations
 
@@ -7,18 +7,21 @@ from collections.abc import Callable
 from apps.view.qt import QtCore
 
 Send = Callable[[float, float], None]
-"""Takes x and y."""
+"""Receives x and y."""
 
 
 class Throttle(QtCore.QObject):
-    """Passes a position on at once, or when the pause after the previous one is over; then only the newest counts.
+    """Forwards positions at a limited rate.
+
+    A position is forwarded immediately, or at the end of the pause after the previous one; of the positions received
+    during a pause, only the newest is forwarded.
 
     Parameters
     ----------
     send : callable
-        Gets x and y.
+        Receives x and y.
     pause_ms : int
-        Least time between two calls [ms].
+        Minimum time between two calls [ms].
     """
 
     def __init__(self, send: Send, pause_ms: int, parent: QtCore.QObject | None = None) -> None:
@@ -32,7 +35,7 @@ class Throttle(QtCore.QObject):
         self._timer.timeout.connect(self._over)
 
     def offer(self, x: float, y: float) -> None:
-        """Take a position."""
+        """Handle a new position."""
         if self._timer.isActive():
             self._waiting = (x, y)
         else:

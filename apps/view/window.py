@@ -1,4 +1,4 @@
-"""The live window: messages in, rows in, wishes out."""
+"""The live window: it displays messages and rows, and sends the requests of the user."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from haptics.errors import ConfigurationError
 
 FRAME_MS = 33
 LEAST = (1260, 600)
-"""No window is smaller than this [pixel]: it fits a screen of 1280 x 720 with a panel and a title bar."""
+"""Minimum size of the window [pixel]; it fits a screen of 1280 x 720 with a panel and a title bar."""
 HAND_PAUSE_MS = 8
 _FAREWELL_MS = 2500
 _FAULT_SECONDS = 600.0
@@ -49,14 +49,14 @@ _ADVICE_SECONDS = 20.0
 
 
 class LiveWindow(QtWidgets.QWidget):
-    """Everything a person sees and touches during a session.
+    """Main window of a session with all displays and controls.
 
     Parameters
     ----------
     link : Link or None
-        The session; None shows what `show_run` and `show_feed` give it (pictures).
+        Link to the session. Without it, `show_run` and `show_feed` set the content (for pictures).
     theme : Theme
-        Colours at the start.
+        Initial colours.
     """
 
     def __init__(self, link: Link | None, theme: Theme) -> None:
@@ -105,7 +105,7 @@ class LiveWindow(QtWidgets.QWidget):
         self.dashboard.plane.buttons_changed.connect(lambda buttons: self._send(HandButtons(buttons)))
 
     def apply(self, theme: Theme) -> None:
-        """Take the colours of `theme`."""
+        """Apply the colours of `theme`."""
         self.theme = theme
         dress(self, theme)
         self.controls.apply(theme)
@@ -113,10 +113,10 @@ class LiveWindow(QtWidgets.QWidget):
         if self._feed is not None:
             self.dashboard.refresh(self._feed, everything=True)
 
-    # --- what comes in
+    # --- input from the session
 
     def frame(self) -> None:
-        """Take messages and rows and draw them; the timer calls this."""
+        """Process new messages and rows and draw them; called by the timer."""
         if self._link is None:
             return
         for message in self._link.receive():
@@ -158,7 +158,7 @@ class LiveWindow(QtWidgets.QWidget):
             self.close()
 
     def _take_values(self, values: dict[str, float], answer: bool) -> None:
-        """Show what is in force, unless more was asked for here: the answer to that will have it all."""
+        """Show the values in force, unless a change is unanswered: its answer will contain all values."""
         self._unanswered = max(self._unanswered - answer, 0)
         if not self._unanswered:
             self.controls.show_values(values)
@@ -196,12 +196,12 @@ class LiveWindow(QtWidgets.QWidget):
         self._show_levels({parameter.key: parameter.value for parameter in info.parameters})
 
     def show_feed(self, feed: Feed) -> None:
-        """Show the rows of a feed that somebody else fills."""
+        """Show the rows of a feed that the caller fills."""
         self._feed = feed
         self.dashboard.refresh(feed, everything=True)
 
     def _prepare(self, words: str) -> None:
-        """Say what is done before the first tick."""
+        """Show the present activity before the first tick."""
         if words:
             self.dashboard.notice.tell(f"{words[0].upper()}{words[1:]}.", _FAULT_SECONDS)
         elif self._advice is not None:
@@ -227,8 +227,8 @@ class LiveWindow(QtWidgets.QWidget):
 
     @staticmethod
     def _freeze(feed: Feed) -> Feed:
-        """Return a feed with the same picture that no longer follows the trace, whose file may go away."""
-        frozen = Feed(feed.nominal_rate)  # its history is that of the run
+        """Return a copy of the feed that no longer follows the trace, whose file may be removed."""
+        frozen = Feed(feed.nominal_rate)  # its history is taken from the run
         frozen.history, frozen.counts, frozen.unseen = feed.history, feed.counts, feed.unseen
         frozen.lateness, frozen.tick_times = feed.lateness, feed.tick_times
         return frozen
@@ -240,7 +240,7 @@ class LiveWindow(QtWidgets.QWidget):
         self.dashboard.notice.tell("The session's application has gone; this window closes.", 60.0)
         QtCore.QTimer.singleShot(_FAREWELL_MS, self.close)
 
-    # --- what goes out
+    # --- output to the session
 
     def _send(self, message: Any) -> None:
         if self._link is not None:
@@ -279,18 +279,18 @@ class LiveWindow(QtWidgets.QWidget):
         return key == KEY
 
     def changeEvent(self, event: QtCore.QEvent) -> None:  # noqa: N802
-        """Let the dead-man go when another window gets the keys (Qt calls this)."""
+        """Release the dead-man's key when the window loses the focus (Qt event handler)."""
         super().changeEvent(event)
         if event.type() == QtCore.QEvent.Type.ActivationChange and not self.isActiveWindow():
             self._let_go()
 
     def _let_go(self) -> None:
-        """Take note that nobody can tell any more what is held."""
+        """Treat all keys as released, since their releases cannot be observed any longer."""
         self._dead_man.release()
         self._others.release(time.monotonic())
 
     def closeEvent(self, event: QtGui.QCloseEvent) -> None:  # noqa: N802
-        """Tell the session that the window was closed, unless it asked for that (Qt calls this)."""
+        """Report the closed window to the session, unless the session requested it (Qt event handler)."""
         self._timer.stop()
         self._keys.remove()
         self._let_go()

@@ -1,4 +1,4 @@
-"""The history of benchmarks: a file of lines that only grows, with what each run measured, where, and with what."""
+"""History of benchmarks: an append-only file with one line per run (results, versions, machine)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _RATIOS = ("ratio", "ratio_p99", "ratio_p999", "ratio_tick")
 
 
 def entry(results: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the line of a run: its results, with the versions and the facts of the machine that they hang on."""
+    """Return the history entry of a run: its results, with the versions and properties of the machine."""
     return {
         "format": FORMAT,
         "time_utc": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -39,17 +39,17 @@ def entry(results: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def append(path: Path, line: Mapping[str, Any]) -> None:
-    """Add a line to the file at `path`, which is made if it is not there.
+    """Append a line to the file at `path`, which is created if missing.
 
     Raises
     ------
     ConfigurationError
-        If it cannot be written to.
+        If the file cannot be written.
     """
     try:
         with path.open("ab+") as file:
             file.seek(0)
-            file.truncate(file.read().rfind(b"\n") + 1)  # a line that a kill has cut short
+            file.truncate(file.read().rfind(b"\n") + 1)  # remove a line that was truncated by a kill
             file.write(json.dumps(line, allow_nan=False).encode() + b"\n")
     except OSError as error:
         raise ConfigurationError(
@@ -58,12 +58,12 @@ def append(path: Path, line: Mapping[str, Any]) -> None:
 
 
 def lines_of(path: Path) -> list[dict[str, Any]]:
-    """Return the lines of a history, oldest first; none where there is no file.
+    """Return the lines of a history, oldest first; empty if the file does not exist.
 
     Raises
     ------
     ConfigurationError
-        If a line is none of a history, but for a last one that was cut short.
+        If a line is invalid. A truncated last line is ignored.
     """
     if not path.exists():
         return []
@@ -81,9 +81,10 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
 
 
 def ratios(results: Mapping[str, Any]) -> dict[str, float]:
-    """Return every ratio in the results of benchmarks, by what it is of: of those of the same name the first.
+    """Return all ratios in the results by name.
 
-    It is the one that stands for all: those of single slices follow.
+    Of several ratios with the same name, the first is used. The first one is the summary; ratios of single slices
+    follow.
     """
     found: dict[str, float] = {}
     for name, result in results.items():
@@ -106,7 +107,7 @@ def _ratios_in(value: Any, words: tuple[str, ...]) -> Iterator[tuple[tuple[str, 
 
 
 def describe(before: list[dict[str, Any]], now: Mapping[str, Any]) -> str:
-    """Return a table of all ratios `now`, beside the median of those of the runs before."""
+    """Format a table of all current ratios with the medians of the earlier runs."""
     earlier = [ratios(line["benchmarks"]) for line in before]
     rows: list[tuple[object, ...]] = [("what", "ratio", "median before", "runs")]
     for name, value in ratios(now).items():
@@ -123,7 +124,7 @@ def _version(package: str) -> str | None:
 
 
 def _processor() -> str:
-    """Return what the processor calls itself."""
+    """Return the model name of the processor."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

@@ -1,1 +1,1 @@
-"""Benchmarks of the running servo: lateness beside cyclictest, beside a view, for hours."""
+"""Real-time benchmarks of the servo, the stage and the streams."""

@@ -1,7 +1,7 @@
-"""The live view, in its own process and at work, beside what is measured.
+"""Live view in a separate process that runs in parallel with a measurement.
 
-It is the window of `apps.view` in front of a trace that moves all the time, whoever is being measured: its own process
-fills it with the ticks of an earlier run, over and over. Where there is no display it is drawn all the same, offscreen.
+It is the window of `apps.view` with a trace that changes continuously, independently of the measured candidate: its
+process repeatedly publishes the ticks of an earlier run. Without a display it is drawn offscreen.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from haptics.shared import SharedFile
 from haptics.trace import Trace
 
 ENOUGH = 5.0
-"""A view that draws fewer frames in a second than this was not at work."""
+"""Minimum frame rate of a view that counts as running [1/s]."""
 
 DRAWN = np.dtype([("frames", "<i8")])
-"""What the view tells of itself."""
+"""Frame counter shared by the process of the view."""
 
 _FEED_MS = 10
 _FIRST_FRAMES = 10
@@ -42,7 +42,7 @@ _PATIENCE, _QUITTING = 60.0, 2.0
 
 
 def why_no_view() -> str:
-    """Return why no view can be drawn here, with or without a display; empty if one can."""
+    """Return the reason why no view can be drawn, with or without a display; empty if it can."""
     try:
         importlib.import_module("PySide6.QtWidgets")
     except ImportError as error:
@@ -51,18 +51,18 @@ def why_no_view() -> str:
 
 
 class View:
-    """A window; as a context it draws from the beginning to the end.
+    """Window in a separate process, which is drawn while the context is active.
 
     Parameters
     ----------
     rows : structured array
-        The ticks that it shows.
+        Ticks to show.
     started : dict
-        What it must know of their run; see `apps.session.run.Session.started`.
+        Description of their run; see `apps.session.run.Session.started`.
     stop : Stop
-        Looked at while the window opens.
+        Polled while the window opens.
     show : callable
-        What is done in its process: `show_view` for the live view, `show_stage` for the stage.
+        Main function of the process: `show_view` for the live view, `show_stage` for the stage.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class View:
 
     @property
     def frames(self) -> int:
-        """How many frames have been drawn since the window was opened."""
+        """Number of frames drawn since the window was opened."""
         return int(self._drawn.record["frames"][0])
 
     def __enter__(self) -> Self:
@@ -116,7 +116,7 @@ class View:
             time.sleep(0.05)
 
     def _end(self) -> None:
-        with contextlib.suppress(OSError):  # it was closed, or has died
+        with contextlib.suppress(OSError):  # the connection was closed, or the process has died
             self._connection.send(Quit())
         self._process.join(_QUITTING)
         if self._process.is_alive():
@@ -128,12 +128,12 @@ class View:
 
 
 class Together:
-    """Several windows at once, as one.
+    """Several windows at once.
 
     Parameters
     ----------
     windows : View
-        Those that draw.
+        The windows.
     """
 
     def __init__(self, *windows: View) -> None:
@@ -142,7 +142,7 @@ class Together:
 
     @property
     def frames(self) -> int:
-        """How many frames that one has drawn which drew fewest."""
+        """Minimum number of frames drawn by any of the windows."""
         return min(window.frames for window in self._windows)
 
     def __enter__(self) -> Self:
@@ -159,14 +159,17 @@ class Together:
 
 
 Windows = View | Together
-"""What draws beside what is measured."""
+"""Windows that run in parallel with a measurement."""
 
 
-# --- in the process of the view -----------------------------------------------------------------------------------
+# --- process of the view -------------------------------------------------------------------------------------------
 
 
 def show_view(connection: Connection, trace: Path, drawn: Path, rows: Rows, rate: float) -> None:
-    """Show the live view, move its `trace` with `rows` at `rate` [Hz] and count its frames; target of its process."""
+    """Show the live view, publish `rows` to its `trace` at `rate` [Hz] and count its frames.
+
+    This is the target of the process of the view.
+    """
     if why_no_window():
         os.environ["QT_QPA_PLATFORM"] = "offscreen"
     from apps.view import process
@@ -178,12 +181,15 @@ def show_view(connection: Connection, trace: Path, drawn: Path, rows: Rows, rate
     timer.timeout.connect(lambda: feeder.feed(time.monotonic()))
     timer.start(_FEED_MS)
     frames = Lane(drawn, DRAWN).record["frames"]
-    QtCore.QTimer.singleShot(0, lambda: _count_frames(frames))  # by then the window is there
+    QtCore.QTimer.singleShot(0, lambda: _count_frames(frames))  # after the window has been created
     process.main(connection)
 
 
 def show_stage(connection: Connection, trace: Path, drawn: Path, rows: Rows, rate: float) -> None:
-    """Show the stage in the same way; target of its process."""
+    """Show the stage in the same way as `show_view`.
+
+    This is the target of its process.
+    """
     from apps.stage.process import SIZE, opened
 
     stage = opened(connection, "dark", SIZE)
@@ -198,7 +204,7 @@ def show_stage(connection: Connection, trace: Path, drawn: Path, rows: Rows, rat
 
 
 class Feeder:
-    """Publishes the same rows over and over, at the rate of their run."""
+    """Publishes the same rows repeatedly, at the rate of their run."""
 
     def __init__(self, trace: Trace, rows: Rows, rate: float) -> None:
         self._trace = trace
@@ -207,7 +213,7 @@ class Feeder:
         self._start = time.monotonic()
 
     def feed(self, now: float) -> None:
-        """Publish what is due at `now` (monotonic clock) [s]."""
+        """Publish the rows that are due at `now` (monotonic clock) [s]."""
         due = int((now - self._start) * self._rate)
         numbers = np.arange(max(self._trace.count, due - self._trace.capacity), due)
         rows = completed(self._rows[numbers % len(self._rows)])
@@ -217,7 +223,7 @@ class Feeder:
 
 
 def _count_frames(frames: Any) -> None:
-    """Count in `frames`, (1,), how often the plane of the live window is painted."""
+    """Count the paint events of the live window's plane in `frames`, (1,)."""
     from apps.view.qt import QtCore, QtWidgets
     from apps.view.window import LiveWindow
 

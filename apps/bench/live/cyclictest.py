@@ -1,7 +1,7 @@
-"""Cyclictest of rt-tests: the accepted measure of how punctually a machine wakes a sleeping thread.
+"""Cyclictest of rt-tests, the standard measure of wake-up latency.
 
-It sleeps until absolute deadlines in C and does nothing else. Here it prints every wake-up in nanoseconds
-(``--verbose --nsecs``), which its histograms would round to microseconds and mix with the settling time.
+It is a C program that sleeps until absolute deadlines and does nothing else. It prints every wake-up in nanoseconds
+(``--verbose --nsecs``), because its histograms are rounded to microseconds and include the settling time.
 """
 
 from __future__ import annotations
@@ -21,54 +21,54 @@ from haptics.servo.realtime.precedence import NICENESS
 NAME = "cyclictest"
 
 _LINE = re.compile(r"^\s*0:\s*(\d+):\s*(-?\d+)\s*$", re.MULTILINE)
-"""Thread, cycle, lateness [ns]."""
+"""Thread, cycle, latency [ns]."""
 
 _LOOK_EVERY, _ENDING = 0.1, 2.0
 _PATIENCE = 60.0
-"""It counts wake-ups, not seconds; this much longer than planned it may take [s]."""
+"""Tolerance of the planned duration [s], because cyclictest counts wake-ups instead of seconds."""
 
 
 def require() -> None:
-    """Raise unless cyclictest is installed.
+    """Check that cyclictest is installed.
 
     Raises
     ------
     CannotMeasure
-        Naming the remedy.
+        If it is missing. The message contains the remedy.
     """
     if not shutil.which(NAME):
         raise CannotMeasure("cyclictest, the reference, is not installed: apt-get install rt-tests")
 
 
 def command(period: float, count: int, priority: int, cpu: int) -> list[str]:
-    """Return the command for `count` wake-ups.
+    """Return the command line for `count` wake-ups.
 
     Parameters
     ----------
     period : float
-        Time between two deadlines [s]; cyclictest knows whole microseconds.
+        Time between two deadlines [s]; cyclictest supports whole microseconds.
     count : int
-        How many.
+        Number of wake-ups.
     priority : int
-        Of the class SCHED_FIFO; 0 for SCHED_OTHER.
+        Priority in the class SCHED_FIFO; 0 for SCHED_OTHER.
     cpu : int
-        The processor that it stays on; -1 for any.
+        Processor affinity; -1 for any processor.
     """
     policy = ["--policy=fifo", f"--priority={priority}"] if priority else ["--policy=other"]
     affinity = [f"--affinity={cpu}"] if cpu >= 0 else []
     length = [f"--interval={round(period * 1e6)}", f"--loops={count}"]
-    # In the ordinary class as nice as the servo; where that is refused, `nice` says so and goes on.
+    # Without FIFO, use the nice value of the servo. If permission is denied, `nice` prints a warning and continues.
     before = [] if priority else ["nice", "-n", str(NICENESS)]
     return [*before, NAME, "--mlockall", "--verbose", "--nsecs", *policy, *affinity, *length]
 
 
 def lateness(text: str, count: int) -> NDArray[np.float64]:
-    """Return how late each of `count` wake-ups was, (count,) [s], from what cyclictest printed.
+    """Parse the latencies of `count` wake-ups, (count,) [s], from the output of cyclictest.
 
     Raises
     ------
     CannotMeasure
-        If the text does not hold all of them in order.
+        If the text does not contain all wake-ups in order.
     """
     found = np.array(_LINE.findall(text), np.int64).reshape(-1, 2)
     if len(found) != count or (found[:, 0] != np.arange(count)).any():
@@ -79,24 +79,24 @@ def lateness(text: str, count: int) -> NDArray[np.float64]:
 
 
 def measure(arguments: list[str], output: Path, length: float, wait: Callable[[], None]) -> None:
-    """Run cyclictest into the file `output`.
+    """Run cyclictest and write its output to the file `output`.
 
     Parameters
     ----------
     arguments : list of str
         See `command`.
     output : Path
-        Where its words go.
+        Output file.
     length : float
-        How long it should take [s].
+        Planned duration [s].
     wait : callable
-        Called a few times a second; what it raises ends cyclictest.
+        Called several times per second. An exception in it ends cyclictest.
 
     Raises
     ------
     CannotMeasure
-        If cyclictest refuses (it does so to a user without the right to FIFO, whatever was asked for), or does not come
-        to an end.
+        If cyclictest does not end, or refuses to run. It refuses without the permission for FIFO, even if only
+        SCHED_OTHER was requested.
     """
     with (
         output.open("wb") as file,
@@ -111,7 +111,10 @@ def measure(arguments: list[str], output: Path, length: float, wait: Callable[[]
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End `process` if it still runs; asked to end, it removes what it has put into shared memory."""
+    """Terminate `process` if it still runs.
+
+    On SIGTERM it removes its shared memory.
+    """
     process.terminate()
     try:
         process.wait(_ENDING)
@@ -120,14 +123,14 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _words(process: subprocess.Popen[bytes], patience: float, wait: Callable[[], None]) -> bytes:
-    """Wait for the end of `process` and return what it said on standard error."""
+    """Wait for the end of `process` and return its standard error."""
     for _ in range(round(patience / _LOOK_EVERY)):
         wait()
         try:
             words = process.communicate(timeout=_LOOK_EVERY)[1]
         except subprocess.TimeoutExpired:
             continue
-        wait()  # Ctrl-C reaches cyclictest too, and then it ends before its time
+        wait()  # Ctrl-C also reaches cyclictest, which then ends early
         return words
     raise CannotMeasure(f"cyclictest did not end within {patience:.0f} s.")
 

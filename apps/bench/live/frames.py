@@ -1,4 +1,4 @@
-"""The frames of the stage, measured in a process of its own beside a window that is only cleared."""
+"""Frame times of the stage, measured in a separate process and compared with a cleared window."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 SIZE = (1280, 720)
 SLICE = 30
-"""Frames of each candidate in a round."""
+"""Frames of each candidate per round."""
 
 _WORKSPACE = ((-0.06, -0.045), (0.06, 0.045))
 _SCENE = "ice-wood-rubber"
@@ -30,7 +30,7 @@ _SHARES = (("p50", 50), ("p95", 95))
 
 
 def motion(count: int) -> Rows:
-    """Return rows of a hand that draws ellipses, and rests for a part of the time, at 1 kHz."""
+    """Return rows of a hand that moves along ellipses and sticks part of the time, at 1 kHz."""
     rows = np.repeat(NEUTRAL, count)
     rows["tick"] = np.arange(count)
     rows["time"] = 1e-3 * rows["tick"]
@@ -45,27 +45,27 @@ def motion(count: int) -> Rows:
 
 
 def measure(rounds: int) -> dict[str, Any]:
-    """Draw the stage and an empty window in turns.
+    """Alternately draw the stage and an empty window.
 
     Returns
     -------
     dict
         ``frame_ms``, ``reference_ms``, ``cpu_ms`` (``p50``, ``p95``), ``ratio_p50``, ``ratio_p95``, ``shapes``,
-        ``standing_shapes``, ``renderer``; or ``obstacle``: why nothing can be drawn.
+        ``standing_shapes``, ``renderer``; or ``obstacle``, the reason why nothing can be drawn.
     """
-    os.environ.setdefault("LP_NUM_THREADS", "1")  # as the stage has it
+    os.environ.setdefault("LP_NUM_THREADS", "1")  # as in the process of the stage
     from apps.opengl.opening import open_window, why
 
     try:
         window = open_window("haptics: bench", size=SIZE)
-    except Exception as error:  # whatever the graphics libraries raise
+    except Exception as error:  # graphics libraries raise various exceptions
         return {"obstacle": why("the stage", error)}
     with tempfile.TemporaryDirectory(prefix="haptics-bench-") as folder:
         trace = Trace.create(Path(folder) / "trace")
         stage = _stage(window, trace)
         rows = motion(8000)
         stage_times, cpu_times, empty_times = (np.zeros((rounds, SLICE)) for _ in range(3))
-        for number in range(-1, rounds):  # the first round warms up
+        for number in range(-1, rounds):  # the first round is a warm-up
             for frame in range(SLICE):
                 _publish(trace, rows)
                 stage_times[number, frame], cpu_times[number, frame] = _timed(stage.frame)
@@ -85,7 +85,7 @@ def measure(rounds: int) -> dict[str, Any]:
 
 
 def _stage(window: Any, trace: Trace) -> Any:
-    """Return a stage at work on a scene, as large as the window."""
+    """Return a stage with a scene, in the size of the window."""
     from apps.front_ends.link import Link
     from apps.shared.theme import DARK
     from apps.stage.window import StageWindow
@@ -130,7 +130,7 @@ def _empty(window: Any) -> None:
 
 
 def _timed(draw: Callable[[], None]) -> tuple[float, float]:
-    """Return how long a frame takes until the graphics have done it: on the wall's clock and of the processor [ms]."""
+    """Return wall time and processor time of a frame until the graphics have finished [ms]."""
     from pyglet import gl
 
     start, used = time.perf_counter(), time.process_time()
@@ -144,6 +144,6 @@ def _figures(times: Floats) -> dict[str, float]:
 
 
 def _ratio(times: Floats, references: Floats, share: int) -> float:
-    """Return the median over rounds of the ratio of a percentile of neighbouring slices."""
+    """Return the median over rounds of the ratio of a percentile in neighbouring slices."""
     own, other = (np.percentile(part, share, axis=1) for part in (times, references))
     return round(float(np.median(own / other)), 3)

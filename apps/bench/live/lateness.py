@@ -1,4 +1,4 @@
-"""Latency and jitter of wake-ups: from the rows of the servo, in figures, and as ratios to those of a reference."""
+"""Wake-up latency of the servo: figures computed from its rows, and their ratios to a reference."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from haptics.recording.certificate import quantiles
 from haptics.records import Rows
 
 LATE = 1e-3
-"""A tick that starts later than this counts in ``late_share`` [s]."""
+"""Latency above which a tick counts in ``late_share`` [s]."""
 
 SETTLING = 0.2
-"""The first stretch of a slice that does not count [s]: the process around the loop has only just started."""
+"""Initial part of a slice that is ignored [s], while the process around the loop settles."""
 
 QUANTILES = ("p50", "p99", "p999")
 
 _RESOLUTION = 1e-3
-"""What a figure of 0 counts as where it is a reference [us]: the step in which the figures are given."""
+"""Lower bound of a reference in ratios [us]: the resolution of the figures."""
 
 Figures = dict[str, float]
 
 
 def whole_lateness(rows: Rows, period: float) -> NDArray[np.float64]:
-    """Return how long after its deadline every tick of a run started, (n,) [s], the settling time left out.
+    """Return the latency of every tick after its deadline, (n,) [s], without the settling time.
 
-    The row of a tick that comes after skipped deadlines says how late it is after its own. What was waited for is the
-    first deadline that nothing has served yet, so that a stall counts in full, as it does in cyclictest.
+    The row of a tick after skipped deadlines contains the latency after its own deadline. Here the latency is counted
+    from the first unserved deadline, so that a stall counts in full, as in cyclictest.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def whole_lateness(rows: Rows, period: float) -> NDArray[np.float64]:
 
 
 def figures(lateness: NDArray[np.float64]) -> Figures:
-    """Return ``p50``, ``p99``, ``p999`` and ``max`` [us] and the ``late_share`` of wake-ups, (n,) [s]."""
+    """Return ``p50``, ``p99``, ``p999``, ``max`` [us] and ``late_share`` of the latencies, (n,) [s]."""
     share = float(np.mean(lateness > LATE)) if len(lateness) else 0.0
     return {**quantiles(lateness, scale=1e6, p999=True), "late_share": share}
 
@@ -52,8 +52,8 @@ def figures(lateness: NDArray[np.float64]) -> Figures:
 def ratios(own: Figures, reference: Figures, count: int) -> Figures:
     """Return ``ratio_p50``, ``ratio_p99``, ``ratio_p999`` and ``ratio_late_share`` of two slices.
 
-    Two zeros are equal. A reference of zero beside something else counts as the least that could have been seen:
-    one late wake-up in its `count`, or a nanosecond.
+    The ratio of two zeros is 1. Otherwise, a reference of zero is replaced by the smallest observable value: one late
+    wake-up in `count`, or a nanosecond.
     """
     found = {f"ratio_{name}": _ratio(own[name], reference[name], _RESOLUTION) for name in QUANTILES}
     return {**found, "ratio_late_share": _ratio(own["late_share"], reference["late_share"], 1.0 / count)}
@@ -64,6 +64,6 @@ def _ratio(own: float, reference: float, least: float) -> float:
 
 
 def medians(slices: list[dict[str, Any]]) -> Figures:
-    """Return the median of each ratio over slices."""
+    """Return the median of each ratio over the slices."""
     names = (*(f"ratio_{name}" for name in QUANTILES), "ratio_late_share")
     return {name: float(np.median([one[name] for one in slices])) for name in names}

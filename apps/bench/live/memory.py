@@ -1,4 +1,4 @@
-"""Memory that processes have in use, watched during a run."""
+"""Monitoring of the memory usage of processes during a run."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ from typing import Any
 import numpy as np
 
 _FILL_TIME = 30.0
-"""By then the rings of a run at 1 kHz have been filled once, so that all of their pages are in use [s]."""
+"""Time after which the ring buffers of a run at 1 kHz have been filled once, so that all pages are in use [s]."""
 
 _KIB = 1024.0
 
 
 def resident_memory(pid: int) -> int | None:
-    """Return how much memory a process has in use [bytes]; None once it is gone, or where the system does not say."""
+    """Return the resident memory of a process [bytes].
+
+    Return None if the process has ended or the system does not provide the value.
+    """
     try:
         pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
     except (OSError, IndexError, ValueError):
@@ -25,16 +28,16 @@ def resident_memory(pid: int) -> int | None:
 
 
 class Watch:
-    """Notes from time to time how much memory a process has in use.
+    """Periodic samples of the memory usage of a process.
 
     Parameters
     ----------
     pid : int
-        The process.
+        Process.
     duration : float
-        Planned length of the run [s]; a fifth of a short one is time to warm up, 30 s of a long one.
+        Planned duration of the run [s]. The warm-up takes a fifth of it, at most 30 s.
     every : float
-        Time between two looks [s]; shorter in a short run.
+        Time between two samples [s]; shorter in a short run.
     look : callable
         Takes the process and returns its memory [bytes] or None.
     """
@@ -49,7 +52,7 @@ class Watch:
         self._samples: list[tuple[float, int]] = []
 
     def at(self, time: float) -> None:
-        """Look, if that is due at `time` since the start of the run [s]."""
+        """Take a sample if it is due at `time` since the start of the run [s]."""
         if time < self._next:
             return
         self._next = time + self._every
@@ -59,13 +62,17 @@ class Watch:
 
     @property
     def growth(self) -> float | None:
-        """How much more memory was in use at the end than after the warm-up [KiB]; None if that was never seen."""
+        """Growth of the memory from the end of the warm-up to the last sample [KiB]; None without two samples."""
         if len(self._samples) < 2:
             return None
         return (self._samples[-1][1] - self._samples[0][1]) / _KIB
 
     def as_dict(self) -> dict[str, Any]:
-        """Return ``first_kib``, ``last_kib``, ``growth_kib``, ``slope_kib_per_min`` and the number of ``samples``."""
+        """Return the growth of the memory, its slope, and the number of samples.
+
+        The keys are ``first_kib``, ``last_kib``, ``growth_kib``, ``slope_kib_per_min`` and ``samples``; only
+        ``samples`` without two samples.
+        """
         if self.growth is None:
             return {"samples": len(self._samples)}
         times, sizes = np.array(self._samples).T

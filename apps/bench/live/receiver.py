@@ -1,4 +1,4 @@
-"""A client of a stream in a process of its own: it receives as another program would, and tells which ticks came."""
+"""Client of a stream in a separate process, which returns the received tick numbers."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ READY = "ready"
 _HERE = "127.0.0.1"
 _PATIENCE, _LAST_WORDS = 60.0, 20.0
 _QUIET = 0.3
-"""After so long without a datagram, once the stream is closed, none follows [s]."""
+"""Time without a datagram after which a closed stream has ended [s]."""
 
 _ROOM = 1 << 22
-"""What a socket is asked to keep until somebody reads it [byte]."""
+"""Requested size of the receive buffer of a socket [bytes]."""
 
 
 class Receiver:
-    """A client; as a context it is there from the beginning to the end.
+    """Client process, which runs while the context is active.
 
     Parameters
     ----------
     kind : str
         ``udp`` or ``websocket``.
     stop : Stop
-        Looked at while it gets ready.
+        Polled while the client starts.
 
     Attributes
     ----------
     address : StreamAddress
-        Where the stream must go.
+        Destination of the stream.
     """
 
     def __init__(self, kind: str, stop: Stop) -> None:
@@ -71,12 +71,14 @@ class Receiver:
         self._connection.close()
 
     def await_ready(self) -> None:
-        """Wait until it listens: a WebSocket's client can only once the stream is there.
+        """Wait until the client is ready.
+
+        A WebSocket client can connect only when the stream exists.
 
         Raises
         ------
         CannotMeasure
-            If it does not come to that.
+            If the client does not become ready.
         """
         until = time.monotonic() + _PATIENCE
         while not self._connection.poll(0.02):
@@ -87,12 +89,12 @@ class Receiver:
             raise CannotMeasure(f"bench stream: the client of {self.address} could not begin.")
 
     def finish(self) -> Ticks:
-        """Return the ticks that have come, in the order of their coming; the stream has been closed.
+        """Return the received ticks in the order of arrival, after the stream has been closed.
 
         Raises
         ------
         CannotMeasure
-            If it says nothing.
+            If the client does not answer.
         """
         with contextlib.suppress(OSError):
             self._connection.send(None)
@@ -109,7 +111,7 @@ class Receiver:
 
 
 def missing(executed: Ticks, received: Ticks) -> tuple[int, int]:
-    """Return how many of the ticks `executed` were not `received`, and in how many gaps they lie."""
+    """Return the number of `executed` ticks that were not `received`, and the number of gaps."""
     away = ~np.isin(executed, received)
     return int(away.sum()), int((np.diff(away.astype(np.int8), prepend=0) == 1).sum())
 
@@ -120,11 +122,14 @@ def _free_port(kind: str) -> int:
         return int(line.getsockname()[1])
 
 
-# --- in the process of the client -----------------------------------------------------------------------------------
+# --- process of the client -----------------------------------------------------------------------------------------
 
 
 def receive(connection: Connection[Any, Any], stream: StreamAddress) -> None:
-    """Receive until the stream is closed, and say which ticks came; target of its process."""
+    """Receive until the stream is closed, and send the tick numbers.
+
+    This is the target of the process.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     ticks = _datagrams(connection, stream) if stream.kind == UDP else _messages(connection, stream)
     connection.send(np.array(ticks, np.int64))
@@ -151,7 +156,7 @@ def _messages(connection: Connection[Any, Any], stream: StreamAddress) -> list[i
     ticks: list[int] = []
     with _connected(stream) as line, contextlib.suppress(ConnectionClosed):
         connection.send(READY)
-        for text in line:  # until the server closes
+        for text in line:  # until the server closes the connection
             message = json.loads(text)
             if message["kind"] == "start":
                 place = message["columns"].index("tick")
@@ -161,7 +166,7 @@ def _messages(connection: Connection[Any, Any], stream: StreamAddress) -> list[i
 
 
 def _connected(stream: StreamAddress) -> Any:
-    """Connect as soon as the server is there."""
+    """Connect as soon as the server is available."""
     from websockets.sync.client import connect
 
     until = time.monotonic() + _PATIENCE

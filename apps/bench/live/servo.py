@@ -1,9 +1,9 @@
-"""The benchmark ``servo``: how punctual the servo is, beside cyclictest on the same machine in the same minutes.
+"""Benchmark ``servo``: wake-up latency of the servo, compared with cyclictest on the same machine.
 
-A session on the virtual joystick with model C and cyclictest take turns of some seconds, at the same priority and the
-same period. A machine changes from minute to minute, so neighbouring slices are compared, and what counts is the median
-of these ratios. Where Qt can be loaded, all is done twice: with the live view at work in a process of its own beside
-both candidates, and without.
+Slices of several seconds alternate between a session (virtual joystick, model C) and cyclictest, at the same priority
+and period. Because the load of a machine changes from minute to minute, neighbouring slices are compared, and the
+result is the median of these ratios. If Qt can be loaded, everything is measured twice: with the live view running in a
+separate process, and without it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _CONDITIONS = {
 @documented
 @dataclass(frozen=True)
 class Settings(Turns):
-    """What can be asked of the benchmark."""
+    """Settings of the benchmark."""
 
     where: ClassVar[str] = _WHERE
 
@@ -53,17 +53,20 @@ class Settings(Turns):
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """What is measured; the first is what the servo is judged by."""
+        """Measured conditions.
+
+        The first one is decisive.
+        """
         return _CONDITIONS[self.view]
 
     @property
     def turns(self) -> int:
-        """Slices in a round."""
+        """Number of slices in a round."""
         return 2 * len(self.conditions)
 
 
 def run(progress: Progress, **options: Any) -> Outcome:
-    """Measure in turns."""
+    """Run the benchmark."""
     obstacle = why_no_view()
     settings = build(Settings, {"view": "off" if obstacle else "both", **options}, _WHERE)
     cyclictest.require()
@@ -85,7 +88,7 @@ def run(progress: Progress, **options: Any) -> Outcome:
 def _take_turns(
     settings: Settings, candidates: Candidates, priority: int, windows: Mapping[str, Windows], progress: Progress
 ) -> dict[str, Condition]:
-    """Measure both candidates under every condition, round after round; who is first changes from round to round."""
+    """Measure both candidates under all conditions in every round, in alternating order."""
     conditions = {name: Condition() for name in settings.conditions}
     total, done = settings.turns * settings.rounds, 0
     for number in range(settings.rounds):

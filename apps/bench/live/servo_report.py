@@ -1,4 +1,4 @@
-"""What the benchmark ``servo`` found, as a result and in words."""
+"""Report of the benchmark ``servo``, as a result and as text."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ _HEADING = ("", "", "median us", "99 % us", "99.9 % us", "max us", "late of 1000
 
 
 def report(conditions: Mapping[str, Condition], trial: Trial, length: float, command: str, remark: str = "") -> Outcome:
-    """Put together what was measured in slices of `length` [s].
+    """Compute the result of slices of `length` [s].
 
     Parameters
     ----------
     conditions : mapping
-        Name to slices; the first is the one whose figures are also given at the top.
+        Name to slices. The figures of the first condition are also at the top level of the result.
     trial : Trial
-        The session before.
+        Warm-up session.
     length : float
-        Of a slice [s].
+        Length of a slice [s].
     command : str
-        How cyclictest was called.
+        Command line of cyclictest.
     remark : str
-        What a person must know besides.
+        Additional remark for the text.
     """
     found = {name: measured(condition) for name, condition in conditions.items()}
     slices = [one for condition in conditions.values() for one in condition.servo]
@@ -55,7 +55,7 @@ def report(conditions: Mapping[str, Condition], trial: Trial, length: float, com
 
 
 def measured(condition: Condition) -> dict[str, Any]:
-    """Return the figures of all slices of a condition together, the ratios, and what every pair of slices says."""
+    """Return the figures over all slices of a condition, the ratios, and the figures of every pair."""
     pairs = [_pair(own, reference) for own, reference in zip(condition.servo, condition.reference, strict=True)]
     own, reference = _together(condition.servo), _together(condition.reference)
     share = own.pop("late_share")
@@ -100,12 +100,12 @@ def _sum(values: Any) -> float | None:
 
 
 def _slowest(slices: Any) -> float | None:
-    """Return how many frames the view drew in a second in that slice in which it drew fewest."""
+    """Return the minimum frame rate of the view over the slices [1/s]."""
     return min((one.frames for one in slices if one.frames is not None), default=None)
 
 
 def _doubts(found: Mapping[str, dict[str, Any]]) -> str:
-    """Say why the figures cannot be trusted; empty if they can."""
+    """Return the reasons why the figures are unreliable; empty if they are reliable."""
     doubts = []
     for name, one in found.items():
         if one["lost_ticks"]:

@@ -1,4 +1,4 @@
-"""The slices of the benchmark ``servo``: a real session, or cyclictest, for some seconds."""
+"""Slices of the benchmark ``servo``: a real session, or cyclictest, for several seconds."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Slice:
-    """What was measured of one candidate in one slice.
+    """Measurement of one candidate in one slice.
 
     Attributes
     ----------
     lateness : (n,) float array
-        Of every wake-up after the settling time [s].
+        Latency of every wake-up after the settling time [s].
     stolen : float or None
-        Time that the hypervisor took away meanwhile [s].
+        Time stolen by the hypervisor during the slice [s].
     frames : float or None
-        Frames that the view drew in a second; None if there was none.
+        Frame rate of the view [1/s]; None without a view.
     """
 
     lateness: Floats
@@ -52,18 +52,18 @@ class Slice:
 
 @dataclass(frozen=True)
 class ServoSlice(Slice):
-    """A slice of the servo.
+    """Measurement of the servo in one slice.
 
     Attributes
     ----------
     tick_time : (m,) float array
-        How long every tick took [s].
+        Duration of every tick [s].
     summary : dict
-        Of the session; see the command ``run``.
+        Summary of the session; see the command ``run``.
     startup : float
-        From the start of the session to its first tick [s].
+        Time from the start of the session to its first tick [s].
     numbers : (m,) int array
-        Of the ticks.
+        Tick numbers.
     """
 
     tick_time: Floats
@@ -74,18 +74,18 @@ class ServoSlice(Slice):
 
 @dataclass(frozen=True)
 class Trial:
-    """A short session before anything is measured: it compiles, and says under which rules the servo runs.
+    """Warm-up session, which compiles the kernels and reports the scheduling of the servo.
 
     Attributes
     ----------
     rows : structured array
         Its ticks.
     started : dict
-        What a view must know of it.
+        Description of the run for a view.
     real_time : dict
-        What the operating system granted.
+        Real-time properties granted by the operating system.
     startup : float
-        From the start of the session to its first tick [s].
+        Time from the start of the session to its first tick [s].
     """
 
     rows: Rows
@@ -95,20 +95,20 @@ class Trial:
 
     @property
     def priority(self) -> int:
-        """FIFO priority of the servo; 0 if it has none."""
+        """FIFO priority of the servo; 0 without FIFO scheduling."""
         return int(self.real_time["priority"])
 
 
 @dataclass(frozen=True)
 class Condition:
-    """What was measured under the same circumstances; the slices of the two stand in pairs."""
+    """Slices under the same condition, in pairs of servo and reference."""
 
     servo: list[ServoSlice] = field(default_factory=list)
     reference: list[Slice] = field(default_factory=list)
 
 
 class _Window:
-    """The stretch of time in which a candidate is at work, and what else happens in it."""
+    """Stolen time and frames during the time in which a candidate runs."""
 
     def __init__(self, view: Windows | None) -> None:
         self._view = view
@@ -117,14 +117,17 @@ class _Window:
         self._frames = view.frames if view else 0
 
     def close(self) -> tuple[float | None, float | None]:
-        """Return the stolen time [s] and the frames in a second."""
+        """Return the stolen time [s] and the frame rate [1/s]."""
         took, stolen = time.monotonic() - self._start, stolen_time()
         frames = round((self._view.frames - self._frames) / took, 1) if self._view else None
         return None if stolen is None or self._stolen is None else round(stolen - self._stolen, 3), frames
 
 
 class _Attendant:
-    """What a session calls some fifty times a second: notices the first tick and a wish for the end."""
+    """Callback of a session, which detects the first tick and a requested stop.
+
+    It is called about fifty times per second.
+    """
 
     def __init__(self, trace: Ring, view: Windows | None, stop: Stop) -> None:
         self._trace = trace
@@ -149,13 +152,13 @@ class Candidates:
     Parameters
     ----------
     folder : Path
-        For recordings and what cyclictest says; nothing of it is kept.
+        Folder for recordings and the output of cyclictest, which are deleted.
     rate : float
-        Wake-ups in a second [Hz].
+        Wake-up rate [Hz].
     servo : dict
-        The table ``servo`` of the settings of a session.
+        Table ``servo`` of the session settings.
     stop : Stop
-        Looked at all the time.
+        Polled during the runs.
     """
 
     def __init__(self, folder: Path, rate: float, servo: dict[str, Any], stop: Stop) -> None:
@@ -165,7 +168,7 @@ class Candidates:
         self._stop = stop
 
     def trial(self, length: float) -> Trial:
-        """Run a session of `length` [s] that does not count."""
+        """Run a warm-up session of `length` [s]."""
         session, outcome, attendant = self._run(length, None, None)
         recording = Recording(Path(outcome["recording"]))
         return Trial(np.array(recording.rows), session.started, recording.metadata["real_time"], attendant.startup)
@@ -195,7 +198,10 @@ class Candidates:
         return complete({"session": session, "device": {"name": DEVICE}, "servo": self._servo})
 
     def command(self, length: float, priority: int) -> list[str]:
-        """Return how cyclictest is called for `length` [s] with the FIFO `priority` of the servo, 0 for SCHED_OTHER."""
+        """Return the cyclictest command line for `length` [s].
+
+        `priority` is the FIFO priority of the servo, 0 for SCHED_OTHER.
+        """
         return cyclictest.command(1.0 / self._rate, self._count(length), priority, self._servo["cpu"])
 
     def _count(self, length: float) -> int:
@@ -212,7 +218,7 @@ class Candidates:
 
 
 def _served(session: Session, service: Service, attendant: _Attendant) -> Outcome:
-    """Run a session with front ends, as an application does."""
+    """Run a session with front ends in the same way as an application."""
 
     def attend() -> None:
         service.attend()
@@ -225,4 +231,4 @@ def _served(session: Session, service: Service, attendant: _Attendant) -> Outcom
 
 
 def _say_nothing(line: str) -> None:
-    """Take what a session tells a person: here it is one of many."""
+    """Ignore the messages of a session."""

@@ -1,7 +1,7 @@
-"""The benchmark ``soak``: one session for an hour, or as long as one likes, after which everything must be right.
+"""Benchmark ``soak``: a long session, by default one hour, with checks at the end.
 
-Every deadline was served or counted as skipped, no tick is missing in the recording, neither process has more memory in
-use than after its warm-up, and computing the whole recording once more gives the same bits.
+Every deadline must be served or counted as skipped, the recording must contain all ticks, the memory of both processes
+must not have grown since the warm-up, and a replay of the whole recording must give the same bits.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ from haptics.trace import Ring
 TITLE = "one long session: no tick lost, memory flat, replay bit-exact (only if named; an hour by default)"
 
 FLAT = 8192.0
-"""What memory may have grown by after the warm-up [KiB]: more than allocators go up and down by, less than what three
-bytes in every tick add up to in an hour."""
+"""Maximum memory growth after the warm-up [KiB]. It exceeds the fluctuations of allocators, and is below a leak of
+three bytes per tick in an hour.
+"""
 
 LONGEST_END = 0.3
 """Limit of the time from the last tick to the certificate [s]."""
@@ -45,13 +46,13 @@ LONGEST_END = 0.3
 _WHERE = "bench soak"
 _SERVO = "haptics servo"
 _SPARE = 1.1
-"""So much room for the recording must there be, in parts of its size."""
+"""Required disk space relative to the size of the recording."""
 
 
 @documented
 @dataclass(frozen=True)
 class Settings:
-    """What can be asked of the benchmark."""
+    """Settings of the benchmark."""
 
     duration: float = bounded(3600.0, minimum=1.0, maximum=1e6, unit="s", doc="length of the session")
     rate: float = bounded(1000.0, minimum=100.0, maximum=8000.0, unit="Hz", doc="servo rate")
@@ -68,7 +69,7 @@ class Settings:
 
 
 def run(progress: Progress, **options: Any) -> Outcome:
-    """Run the session and examine it."""
+    """Run the session and check it."""
     settings = build(Settings, options, _WHERE)
     with Stop() as stop, contextlib.ExitStack() as cleaning:
         folder = Path(settings.record or tempfile.mkdtemp(prefix="haptics-bench-"))
@@ -111,7 +112,10 @@ def _config(settings: Settings, folder: Path) -> SessionConfig:
 
 
 class _Attendant:
-    """What the session calls all the time: watches the memory of both processes from the first tick on."""
+    """Callback of the session.
+
+    It monitors the memory of both processes from the first tick on.
+    """
 
     def __init__(self, session: Session, stop: Stop) -> None:
         self._trace = Ring.attach(Path(session.started["trace"]))
@@ -134,7 +138,7 @@ class _Attendant:
 
     @property
     def stolen(self) -> float | None:
-        """Time that the hypervisor has taken away since the first tick [s]."""
+        """Time stolen by the hypervisor since the first tick [s]."""
         now = stolen_time()
         return None if now is None or self._stolen is None else round(now - self._stolen, 3)
 
@@ -147,7 +151,7 @@ def _session(config: SessionConfig, stop: Stop) -> tuple[_Attendant, SessionOutc
 
 
 def _replayed(recording: Path) -> dict[str, Any]:
-    """Return ``ticks`` and ``mismatches`` of a recording that was computed again, or the ``error`` that prevents it."""
+    """Replay a recording and return ``ticks``, ``mismatches`` and the ``error`` that prevented it."""
     try:
         found = verify(Recording(recording))
     except RecordingError as error:
@@ -198,7 +202,7 @@ def _time_since_last_tick(recording: Path, ended: float) -> float | None:
 
 
 def failures(result: dict[str, Any]) -> list[str]:
-    """Return what is not as it must be in the result of a soak, in sentences."""
+    """Return a message for each violated requirement in the result of a soak."""
     found = []
     served, expected = result["ticks"] + result["skipped"], result["expected_ticks"]
     if abs(served - expected) > 1:

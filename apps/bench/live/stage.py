@@ -1,8 +1,8 @@
-"""The benchmark ``stage``: how long a frame of the stage takes, beside a window of the same size that is only cleared.
+"""Benchmark ``stage``: frame time of the stage, compared with a cleared window of the same size.
 
-Both are drawn in turns of 30 frames, in one window; what counts is the median over rounds of the ratio of neighbouring
-slices. A frame ends when the graphics have done it. The stage shows a scene with three materials, and 17 new rows a
-frame.
+Both are drawn alternately in slices of 30 frames in the same window. The result is the median over rounds of the ratio
+of neighbouring slices. The time of a frame ends when the graphics pipeline has finished. The stage shows a scene with
+three materials, and 17 new rows per frame.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ TITLE = "time of a frame of the stage, as a ratio to a window that is only clear
 
 ROUNDS = 20
 BUDGET = 1e3 / 60.0
-"""Frames of a smooth picture come in this time [ms]."""
+"""Frame time at 60 frames per second [ms]."""
 
 
 def run(progress: Progress) -> Outcome:
-    """Measure in turns."""
+    """Run the benchmark."""
     progress(0.0, f"{ROUNDS} times {SLICE} frames")
     try:
         found: dict[str, Any] = ask("apps.bench.live.frames:measure", ROUNDS, timeout=300.0)

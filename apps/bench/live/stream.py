@@ -1,9 +1,9 @@
-"""The benchmark ``stream``: how punctual the servo is while its ticks are streamed, beside itself without a stream.
+"""Benchmark ``stream``: wake-up latency of the servo with and without streaming its ticks.
 
-A session on the virtual joystick with model C takes turns of some seconds with the same session that is streamed to a
-client, which receives and reads every message in a process of its own. A machine changes from minute to minute, so the
-slices of one round are compared, and what counts is the median of these ratios. The ticks that the client did not get
-are counted.
+Slices of several seconds alternate between a session (virtual joystick, model C) without a stream and the same session
+with a stream to a client, which receives and parses every message in a separate process. Because the load of a machine
+changes from minute to minute, the slices of a round are compared, and the result is the median of these ratios. Ticks
+that the client did not receive are counted.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _KINDS = {UDP: (UDP,), WEBSOCKET: (WEBSOCKET,), "both": (UDP, WEBSOCKET)}
 @documented
 @dataclass(frozen=True)
 class Settings(Turns):
-    """What can be asked of the benchmark."""
+    """Settings of the benchmark."""
 
     where: ClassVar[str] = "bench stream"
 
@@ -43,17 +43,20 @@ class Settings(Turns):
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """What is measured in a round."""
+        """Candidates in a round."""
         return (OFF, *_KINDS[self.stream])
 
     @property
     def turns(self) -> int:
-        """Slices in a round."""
+        """Number of slices in a round."""
         return len(self.kinds)
 
 
 def run(progress: Progress, **options: Any) -> Outcome:
-    """Measure in turns; who is first changes from round to round."""
+    """Run the benchmark.
+
+    The first candidate changes from round to round.
+    """
     settings = build(Settings, options, Settings.where)
     if WEBSOCKET in settings.kinds:
         _require_websockets()

@@ -1,4 +1,4 @@
-"""What the benchmark ``stream`` found, as a result and in words."""
+"""Report of the benchmark ``stream``, as a result and as text."""
 
 from __future__ import annotations
 
@@ -23,14 +23,16 @@ _HEADING = ("", "median us", "99 % us", "99.9 % us", "late of 1000", "tick us", 
 
 @dataclass(frozen=True)
 class Streamed:
-    """A slice of the servo, and what its client got; without a stream there is no client.
+    """Slice of the servo and the ticks received by its client.
+
+    Without a stream there is no client.
 
     Attributes
     ----------
     own : ServoSlice
-        What was measured of the servo.
+        Measurement of the servo.
     received, missing, gaps : int or None
-        Ticks that the client got, those that it did not, and in how many gaps they lie.
+        Number of received ticks, of missing ticks, and of the gaps that they form.
     """
 
     own: ServoSlice
@@ -40,16 +42,16 @@ class Streamed:
 
 
 def report(slices: Mapping[str, Sequence[Streamed]], trial: Trial, length: float) -> Outcome:
-    """Put together what was measured.
+    """Compute the result.
 
     Parameters
     ----------
     slices : mapping
-        Kind of stream to its slices, round by round; the first, without a stream, is the reference.
+        Kind of stream to its slices, round by round. The first, without a stream, is the reference.
     trial : Trial
-        The session before.
+        Warm-up session.
     length : float
-        Of a slice [s].
+        Length of a slice [s].
     """
     (off, reference), *streams = slices.items()
     found = [_measured(kind, own, reference) for kind, own in streams]
@@ -90,7 +92,7 @@ def _ratios(own: ServoSlice, reference: ServoSlice) -> dict[str, float]:
 
 
 def _together(slices: Sequence[Streamed]) -> dict[str, Any]:
-    """Return the figures of all slices of one kind together."""
+    """Return the figures over all slices of one kind."""
     lateness = figures(np.concatenate([one.own.lateness for one in slices]))
     share = lateness.pop("late_share")
     stolen = [one.own.stolen for one in slices if one.own.stolen is not None]
@@ -104,7 +106,10 @@ def _together(slices: Sequence[Streamed]) -> dict[str, Any]:
 
 
 def _doubts(result: dict[str, Any]) -> str:
-    """Say what must not be; empty if all is well. Datagrams that nobody takes in time are lost, as is their way."""
+    """Return a message for each violated requirement; empty if there is no violation.
+
+    Missing datagrams are permitted, because UDP may lose them if the client reads too slowly.
+    """
     doubts = []
     for name, one in (("without a stream", result["without"]), *((one["stream"], one) for one in result["streams"])):
         if one["lost_ticks"]:

@@ -1,4 +1,4 @@
-"""How long slices are that take turns in real time, and how the servo runs in them: settings of several benchmarks."""
+"""Settings of benchmarks with alternating real-time slices: slice length and servo scheduling."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SHORTEST_SLICE = 0.5
 @documented
 @dataclass(frozen=True)
 class Turns:
-    """What can be asked of a benchmark with slices in real time."""
+    """Settings of a benchmark with real-time slices."""
 
     where: ClassVar[str] = "bench"
 
@@ -38,7 +38,7 @@ class Turns:
 
     @property
     def turns(self) -> int:
-        """Slices in a round."""
+        """Number of slices in a round."""
         raise NotImplementedError
 
     @property
@@ -48,10 +48,10 @@ class Turns:
 
     @property
     def rounds(self) -> int:
-        """How many rounds there are."""
+        """Number of rounds."""
         return int(self.duration / (self.turns * self.length) * (1 + 1e-9))
 
     @property
     def servo(self) -> dict[str, object]:
-        """The table ``servo`` of the settings of a session."""
+        """Table ``servo`` of the session settings."""
         return {"scheduling": self.scheduling, "cpu": self.cpu}

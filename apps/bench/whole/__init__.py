@@ -1,1 +1,1 @@
-"""Benchmarks of whole things without a clock: ticks of the loop, sessions, sweeps, simulated people with their fits."""
+"""Offline benchmarks of the whole loop, sessions, sweeps, and simulated participants with their fits."""

@@ -1,6 +1,7 @@
-"""The benchmark ``fit``: people who do 60 trials of QUEST+ and are fitted, as ``haptics experiment power`` has them.
+"""Benchmark ``fit``: simulated participants with 60 trials of QUEST+ and a fit.
 
-The reference of its ratio is the procedure without the fit, measured in turns with it.
+They are simulated as in ``haptics experiment power``. The reference of the ratio is the procedure without the fit,
+measured in alternation.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from apps.shared.workers import workers
 TITLE = "a simulated person with 60 trials of QUEST+ and a fit, as a ratio to 60 trials of QUEST+"
 
 PORTION = 20
-"""People in a task."""
+"""Participants in a task."""
 
 PEOPLE, MILLIONS = 2000, 2_000_000
-"""People of a plan, and of a very large one."""
+"""Participants of a typical and of a very large power analysis."""
 
 _ROUNDS = 7
 _WORKERS = (1, 2, 8, 32, 128)
@@ -35,7 +36,7 @@ STUDY = Study((Arm("2 N", "discrimination", "law.force", 2.0, 1, _PROCEDURE),), 
 
 
 def simulate_portion(number: int) -> float:
-    """Simulate some people; return how long that took [s]."""
+    """Simulate the participants of a task and return the elapsed time [s]."""
     begun = time.perf_counter()
     found = simulate_people(replace(STUDY, seed=1 + number), 0, PORTION)
     if found.shape[0] != PORTION or not np.isfinite(found).any():
@@ -44,7 +45,7 @@ def simulate_portion(number: int) -> float:
 
 
 def run(progress: Progress) -> Outcome:
-    """Measure people alone and on all processors, and say what many would take."""
+    """Measure participants alone and on all processors, and extrapolate to large numbers."""
     progress(0.0, "one process")
     times = measure([functools.partial(simulate_people, STUDY, 0, 1), own_session], 20)
     ratio = compare(times[:, 0], times[:, 1])

@@ -1,8 +1,8 @@
-"""The benchmark ``loop``: a tick of the whole loop without a clock, beside a step of its element alone.
+"""Benchmark ``loop``: a tick of the whole loop without a clock, compared with a step of its element.
 
-What a tick has besides the step: the plant in ten substeps, the hand with its tremor, the encoder and its velocities,
-the envelope, the ledger of energy, and a row of the trace. It is the difference of long sessions and short ones: what
-it takes to put a session together does not count.
+In addition to the step, a tick contains the plant in ten substeps, the hand with its tremor, the encoder and its
+velocities, the envelope, the energy ledger, and a row of the trace. The time is computed from the difference of long
+and short sessions, which removes the time to create a session.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Sessions without a clock, as benchmarks and sweeps make them: model C on the virtual joystick, in a hand."""
+"""Offline sessions of benchmarks: model C on the virtual joystick with a simulated hand."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from haptics.device import Causality, Device
 from haptics.servo.offline import OfflineJob, run_all, run_offline
 
 MANY = 8
-"""Sessions in a slice."""
+"""Sessions per slice."""
 
 
 def session(seed: int, duration: float) -> OfflineJob:
-    """Return a session of `duration` [s] whose hand has a seed of its own."""
+    """Return a session of `duration` [s] whose hand has the given seed."""
     return OfflineJob(functools.partial(_joystick, seed), plainest(Causality.IMPEDANCE), duration)
 
 
@@ -25,12 +25,12 @@ def _joystick(seed: int, clock: Clock) -> Device:
 
 
 def together(duration: float) -> Callable[[], object]:
-    """Return a call that makes `MANY` sessions in one call of compiled code."""
+    """Return a function that runs `MANY` sessions in one call of compiled code."""
     jobs = [session(seed, duration) for seed in range(MANY)]
     return lambda: run_all(jobs)
 
 
 def alone(duration: float) -> Callable[[], object]:
-    """Return a call that makes them one by one, each with a trace of its own."""
+    """Return a function that runs `MANY` sessions one by one, each with a separate trace."""
     jobs = [session(seed, duration) for seed in range(MANY)]
     return lambda: [run_offline(job.factory, job.program, job.duration) for job in jobs]

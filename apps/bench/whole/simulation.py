@@ -1,4 +1,4 @@
-"""The benchmark ``simulation``: whole sessions of 2 s without a clock, many in one call beside one after the other."""
+"""Benchmark ``simulation``: offline sessions of 2 s, many in one call compared with one by one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from apps.bench.whole.sessions import MANY, alone, together
 TITLE = "time of a session of 2 s made in a batch, as a ratio to one made alone, with a trace"
 
 DURATION = 2.0
-"""Of a session [s]."""
+"""Duration of a session [s]."""
 
 _ROUNDS = 20
 

@@ -1,6 +1,7 @@
-"""The benchmark ``sweep``: sessions of a sweep on one process and on one for each processor, in turns in the same run.
+"""Benchmark ``sweep``: sessions of a sweep in one process and on all processors, alternately.
 
-A task is what ``haptics sweep`` sends to a worker, a batch of sessions of 2 s over stiffness and damping of model C.
+A task is the unit that ``haptics sweep`` sends to a worker: a batch of sessions of 2 s over stiffness and damping of
+model C.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from apps.sweep.simulation import simulate_jobs
 TITLE = "sessions of a sweep on all processors, as a ratio to one of them"
 
 BATCH = 150
-"""Sessions in a task: about 0.3 s."""
+"""Sessions per task, about 0.3 s."""
 
 MAP = 10_000
 """Sessions of a map of 100 x 100."""
@@ -40,7 +41,7 @@ SWEEP = Sweep(
 
 
 def simulate_batch(batch: int, number: int) -> float:
-    """Simulate a `batch` of sessions; return how long that took [s]."""
+    """Simulate a `batch` of sessions and return the elapsed time [s]."""
     begun = time.perf_counter()
     points = [{"element.stiffness": 500.0 + 7.0 * k, "element.damping": 2.0} for k in range(batch)]
     results = simulate_jobs(SWEEP, [Job(k, point, number * batch + k) for k, point in enumerate(points)])
@@ -50,7 +51,7 @@ def simulate_batch(batch: int, number: int) -> float:
 
 
 def run(progress: Progress) -> Outcome:
-    """Measure tasks, and say what a map would take."""
+    """Measure tasks, and extrapolate to a map."""
     count = len(os.sched_getaffinity(0))
     progress(0.0, "one processor")
     alone = float(np.median(measure([functools.partial(simulate_batch, BATCH, 0)], 5))) / BATCH

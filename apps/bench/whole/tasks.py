@@ -1,4 +1,4 @@
-"""How long work takes on many workers: what was measured of a task here, and what follows from it elsewhere."""
+"""Time of tasks on a pool of workers: measurement, and extrapolation to other numbers of workers."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from dataclasses import dataclass
 import numpy as np
 
 Task = Callable[[int], float]
-"""Takes its number, and returns how long it worked [s]; it can be sent to another process."""
+"""Takes the number of the task and returns its working time [s]. It must be picklable."""
 
 
 @dataclass(frozen=True)
 class Speed:
-    """What was measured of tasks on a pool of workers.
+    """Measured speed of tasks on a pool of workers.
 
     Attributes
     ----------
     working : float
-        Time that a task works, alone on the machine [s].
+        Working time of a task, alone on the machine [s].
     overhead : float
-        What it takes besides: to be sent, taken up, and answered [s].
+        Additional time to send a task, start it and return its result [s].
     speedup : float
-        How many times sooner as many tasks as there are workers are done when all work than when one does.
+        Ratio of the serial to the parallel time of one task per worker.
     """
 
     working: float
@@ -33,13 +33,16 @@ class Speed:
     speedup: float
 
     def time(self, tasks: float, workers: int) -> float:
-        """Return how long `tasks` would take on `workers` [s]; one process hands them all out, one after the other."""
+        """Return the time of `tasks` on `workers` [s].
+
+        One process submits them sequentially.
+        """
         return max(math.ceil(tasks / workers) * (self.working + self.overhead), tasks * self.overhead)
 
 
 def measure_tasks(executor: Executor, workers: int, task: Task, rounds: int) -> Speed:
-    """Measure tasks one at a time and on all workers, in turns; the medians of all rounds count."""
-    list(executor.map(task, range(4 * workers)))  # every worker has compiled what it needs
+    """Measure tasks serially and on all workers, alternately; return medians over all rounds."""
+    list(executor.map(task, range(4 * workers)))  # warm-up: every worker compiles the kernels
     working, overhead, ratio = [], [], []
     for _ in range(rounds):
         begun, inside = time.perf_counter(), []
@@ -55,7 +58,7 @@ def measure_tasks(executor: Executor, workers: int, task: Task, rounds: int) -> 
 
 
 def in_words(seconds: float) -> str:
-    """Return a time as a person says it."""
+    """Format a duration with a suitable unit."""
     units: Sequence[tuple[float, str]] = ((86400.0, "days"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
     for size, unit in units:
         if seconds >= 2.0 * size:

@@ -1,1 +1,1 @@
-"""What ``haptics calibrate`` shows: figures, tables and reports."""
+"""Figures, tables and reports of ``haptics calibrate``."""

@@ -1,4 +1,4 @@
-"""The figure of a friction: like Fig. 10 of Guedelha et al. 2018, and what the fit leaves."""
+"""Figure of a friction fit, modelled on Fig. 10 of Guedelha et al. 2018, with its residuals."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ Array = NDArray[np.float64]
 
 _CURVE = 2000
 _SLOW = 8.0
-"""Near rest is shown up to this many Stribeck velocities."""
+"""Range of the near-rest plot [Stribeck velocities]."""
 _LAGS = 60
 
 
 def friction_figure(identified: Identified) -> str:
-    """Return the figure of a friction: data and law, near rest, what the fit leaves, and how other models do."""
+    """Return the figure of a friction fit as SVG: data and law, detail near rest, residuals, model scores."""
     fit = identified.fit
     figure = new_figure(11.0, 10.4)
     rows = figure.add_gridspec(2, 1, height_ratios=(2.3, 0.9))
@@ -48,7 +48,10 @@ def friction_figure(identified: Identified) -> str:
 
 
 def _curve(axes: Axes, fit: FrictionFit, reach: float, label: str) -> None:
-    """Draw the law, with a gap at rest where it may be anything between its two levels."""
+    """Draw the law on both sides of zero.
+
+    At rest the friction can have any value between the two levels.
+    """
     for side in (-1.0, 1.0):
         velocity = side * np.geomspace(1e-5, 1.0, _CURVE) * reach
         axes.plot(velocity, fit.evaluate(velocity), color=ORANGE, linewidth=2.0, label=label if side > 0.0 else None)
@@ -57,7 +60,7 @@ def _curve(axes: Axes, fit: FrictionFit, reach: float, label: str) -> None:
 
 
 def _plain(axes: Axes, fit: FrictionFit, reach: float) -> None:
-    """Draw the Coulomb-viscous law that fits best, as Fig. 10 does, where the model is another."""
+    """Draw the best Coulomb-viscous law for comparison, as in Fig. 10, if the fit has a different model."""
     from calibration.friction import fit_friction
 
     if not fit.model.scaled:
@@ -87,7 +90,7 @@ def _law(axes: Axes, fit: FrictionFit, units: tuple[str, str]) -> None:
 
 
 def _felt(fit: FrictionFit) -> Array:
-    """Return the friction that was measured, without what an inertia took that was found with it."""
+    """Return the measured friction without the load of an inertia identified with it."""
     inertia = fit.values.get("inertia", 0.0)
     acceleration = fit.samples.acceleration
     return fit.samples.friction if acceleration is None else fit.samples.friction - inertia * acceleration
@@ -115,7 +118,7 @@ def _near_rest(axes: Axes, fit: FrictionFit, units: tuple[str, str]) -> None:
 
 
 def _levels(axes: Axes, fit: FrictionFit) -> None:
-    """Mark the levels at vanishing speed and their intervals."""
+    """Mark the levels at zero speed and their intervals."""
     names = ("static_forward", "static_backward") if fit.model.scaled else ("coulomb", "coulomb")
     offset = fit.values.get("offset", 0.0)
     for name, side in zip(names, (1.0, -1.0), strict=True):
@@ -150,7 +153,10 @@ def _left_by_time(axes: Axes, fit: FrictionFit, units: tuple[str, str]) -> None:
 
 
 def _memory(axes: Axes, fit: FrictionFit) -> None:
-    """Draw how much of a residual is left in those that follow: zero, were all errors independent."""
+    """Draw the autocorrelation of the residual.
+
+    It is zero for independent errors.
+    """
     residual = fit.residual - fit.residual.mean()
     lags = np.arange(1, min(_LAGS, len(residual) // 4))
     power = float(residual @ residual) or 1.0
@@ -164,7 +170,7 @@ def _memory(axes: Axes, fit: FrictionFit) -> None:
 
 
 def _distribution(axes: Axes, fit: FrictionFit, units: tuple[str, str]) -> None:
-    """Draw how often the residuals have what size, beside normal errors of the same rms."""
+    """Draw the histogram of the residuals and a normal distribution of the same rms."""
     reach = float(np.abs(fit.residual).max()) or 1.0
     _, edges, _ = axes.hist(fit.residual, bins=80, range=(-reach, reach), color=BLUE, alpha=0.8)
     size = np.linspace(-reach, reach, 400)
@@ -176,7 +182,7 @@ def _distribution(axes: Axes, fit: FrictionFit, units: tuple[str, str]) -> None:
 
 
 def _scores(axes: Axes, scores: Mapping[str, float], chosen: str, what: str) -> None:
-    """Draw the error of every model on what it was not fitted to."""
+    """Draw the cross-validated error of every model."""
     names = list(scores)
     percent = [100.0 * scores[name] for name in names]
     axes.barh(range(len(names)), percent, height=0.62, color=[ORANGE if name == chosen else BLUE for name in names])

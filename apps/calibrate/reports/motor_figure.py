@@ -1,4 +1,4 @@
-"""The figure of a motor: like Fig. 11 of Guedelha et al. 2018, the line behind it, and what the fit leaves."""
+"""Figure of a motor fit, modelled on Fig. 11 of Guedelha et al. 2018, with its residuals."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _DRIVES = {
 
 
 def motor_figure(fit: MotorFit) -> str:
-    """Return the figure of a motor: its hysteresis, the line once the friction is known, and what the fit leaves."""
+    """Return the figure of a motor fit as SVG: hysteresis, line with the friction added, and residuals."""
     figure = new_figure(11.0, 8.4)
     grid = figure.add_gridspec(2, 2, height_ratios=(1.25, 0.8))
     _, effort = units_of(fit.recording.rotary)
@@ -50,7 +50,10 @@ def _drive_label(fit: MotorFit) -> str:
 
 
 def _hysteresis(axes: Axes, fit: MotorFit, effort: str) -> None:
-    """Draw the torque that came out, one colour a way: two branches, apart by twice the friction (Fig. 11)."""
+    """Draw the output torque, one colour for each direction.
+
+    The branches differ by twice the friction (Fig. 11).
+    """
     drive = fit.drive
     words = ("drive falling", "drive rising") if fit.held else ("moving backward", "moving forward")
     for side, colour, label in ((-1.0, PINK, words[0]), (1.0, BLUE, words[1])):
@@ -72,7 +75,7 @@ def _hysteresis(axes: Axes, fit: MotorFit, effort: str) -> None:
 
 
 def _line(axes: Axes, fit: MotorFit, effort: str) -> None:
-    """Draw the torque of the motor itself, friction added, and the line through it."""
+    """Draw the motor torque, with the friction added, and the fitted line."""
     drive = fit.drive
     dots(axes, drive[~fit.used], _own(fit)[~fit.used], PALE, "left out")
     dots(axes, drive[fit.used], _own(fit)[fit.used], BLUE, "motor")

@@ -1,4 +1,4 @@
-"""The report of a calibration: one HTML file that holds all it shows, a page for each joint."""
+"""Report of a calibration: a self-contained HTML file with one page for each joint."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ _PARTS = {"relative_error", "relative_error_cross_validated", "outlier_share"}
 
 @dataclass(frozen=True)
 class Page:
-    """What a page of the report shows.
+    """Contents of one page of the report.
 
     Attributes
     ----------
     joint : JointParameters
-        Which joint.
+        The joint.
     kind : str
-        ``friction`` or ``motor``: which of its parameters.
+        Parameters on the page, ``friction`` or ``motor``.
     lead : str
-        One sentence below the title.
+        Sentence below the title.
     figure : str
-        SVG.
+        Figure as SVG.
     checks : mapping
-        Errors on other recordings, by their names.
+        Prediction errors by the name of the validation recording.
     candidates : tuple of Candidate
-        The models that were compared.
+        The compared models.
     """
 
     joint: JointParameters
@@ -61,7 +61,7 @@ class Page:
 
     @property
     def found(self) -> Found:
-        """What was found."""
+        """Identified parameters on the page."""
         found: Found = getattr(self.joint, self.kind)
         return found
 
@@ -71,7 +71,7 @@ def friction_pages(
     joints: Sequence[JointParameters],
     checks: Mapping[str, Mapping[str, PredictionError]],
 ) -> list[Page]:
-    """Return the pages of joints whose friction was identified."""
+    """Return the report pages of joints whose friction was identified."""
     return [
         Page(
             joint,
@@ -86,7 +86,7 @@ def friction_pages(
 
 
 def motor_pages(fits: Sequence[MotorFit], joints: Sequence[JointParameters]) -> list[Page]:
-    """Return the pages of joints whose motors were identified."""
+    """Return the report pages of joints whose motors were identified."""
     return [
         Page(joint, "motor", _motor_lead(fit), motor_figure(fit), {}) for fit, joint in zip(fits, joints, strict=True)
     ]
@@ -98,7 +98,7 @@ def write_report(path: Path, file: ParameterFile, pages: Sequence[Page]) -> None
     Raises
     ------
     ConfigurationError
-        If it cannot be written.
+        If the file cannot be written.
     """
     from haptics.files import write_whole
 
@@ -188,7 +188,7 @@ def _fact_name(name: str) -> str:
 
 
 def _spoken(key: str) -> str:
-    """Return a key with a unit as people write it."""
+    """Return a key with its unit in brackets and spaces instead of underscores."""
     from devices.common.parameter_keys import UNIT_WORDS
 
     for unit in sorted(UNIT_WORDS, key=len, reverse=True):

@@ -1,4 +1,4 @@
-"""What calibrations from data answer: the parameter file, the words and the object for programs."""
+"""Results of calibrations from data: provenance, text for the terminal and objects for ``--json``."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _PACKAGES = ("haptics", "numpy", "scipy")
 
 
 def provenance(method: str, sources: Iterable[Source], identity: str, before: Provenance | None = None) -> Provenance:
-    """Return where the numbers come from, as of now.
+    """Return the provenance of parameters that are written now.
 
     Parameters
     ----------
     method : str
-        How they were found.
+        Identification method.
     sources : iterable of Source
-        What was read; each is named once.
+        Input files. Each is listed once.
     identity : str
-        What was measured, where the files do not say it.
+        Name of the device, used if the files do not contain one.
     before : Provenance, optional
-        Where the numbers come from that were known before.
+        Provenance of the parameters that are extended.
     """
     from calibration.parameters.parameters import Provenance
 
@@ -50,17 +50,17 @@ def provenance(method: str, sources: Iterable[Source], identity: str, before: Pr
 def _version(package: str) -> str:
     try:
         return metadata.version(package)
-    except metadata.PackageNotFoundError:  # run from its sources
+    except metadata.PackageNotFoundError:  # run from a source tree
         return "not installed"
 
 
 def effort_word(rotary: bool) -> str:
-    """Return what a joint gives: one that turns a torque, one that slides a force."""
+    """Return ``torque`` for a rotary joint and ``force`` for a linear one."""
     return "torque" if rotary else "force"
 
 
 def as_object(joint: JointParameters) -> dict[str, Any]:
-    """Return the parameters of a joint for ``--json``: as in its file, with its name."""
+    """Return the parameters of a joint for ``--json``: its table in the parameter file, with its name."""
     from calibration.parameters.files import joint_table
 
     return {"name": joint.name, **joint_table(joint)}
@@ -73,7 +73,7 @@ def describe(joint: JointParameters, errors: Mapping[str, PredictionError] | Non
     ----------
     joint : JointParameters
     errors : mapping, optional
-        Errors on other recordings, by their names.
+        Prediction errors by the name of the validation recording.
     """
     lines = []
     if joint.friction is not None:
@@ -107,7 +107,7 @@ def describe_error(error: PredictionError, rotary: bool) -> str:
 
 
 def describe_candidates(candidates: Sequence[Candidate]) -> list[str]:
-    """Return the table of the models that were compared, a line each."""
+    """Return the table of the compared models, one line each."""
     width = max(len(one.name) for one in candidates)
     head = f"  {'model':<{width}}  parameters  cross-validated residual"
     return [
@@ -146,19 +146,19 @@ def _values(joint: JointParameters, found: Found, kind: str) -> list[str]:
 
 
 def interval_words(low: float | None, high: float | None) -> str:
-    """Return a 95 % interval in words: one-sided where a parameter may be 0, nothing where there is none."""
+    """Return a 95 % interval as text, one-sided if the lower bound is 0 and empty if a bound is unknown."""
     if low is None or high is None:
         return ""
     return f"   95 % below {high:.4g}" if low == 0.0 else f"   95 % between {low:.4g} and {high:.4g}"
 
 
 def ending(out: Path, report: Path | None) -> list[str]:
-    """Return where the results are, in words."""
+    """Return the lines that list the written files."""
     written = [f"Parameters: {out}"] + ([f"Report:     {report}"] if report is not None else [])
     return ["", *written]
 
 
 def names_of(sources: Sequence[str]) -> list[str]:
-    """Return files by their names, whole where two would be called the same."""
+    """Return the file names of `sources`, or full paths where names would be ambiguous."""
     short = [Path(source).name for source in sources]
     return [name if short.count(name) == 1 else source for name, source in zip(short, sources, strict=True)]

@@ -1,6 +1,6 @@
-"""Whether the torque that a robot's drives report holds that of the rotors: a table of what is too much, by joint.
+"""Check whether the drive torques of a robot include rotor inertia, as a table by joint.
 
-Run as ``python -m apps.calibrate.reports.rotor_inertia RECORDING.npz``, a recording as of
+Run as ``python -m apps.calibrate.reports.rotor_inertia RECORDING.npz``. The recording has the format of
 `calibration.data.serial_robot`.
 """
 
@@ -17,13 +17,13 @@ from haptics.reading import read_npz
 
 
 def excess(seen: JointRecording) -> float:
-    """Return the inertia [kg m^2] that is left in the friction beside an offset, dry and viscous friction."""
+    """Return the inertia [kg m^2] fitted to the friction, besides offset, dry and viscous friction."""
     columns = np.column_stack((np.ones(len(seen)), seen.direction(), seen.smooth_velocity, seen.known_acceleration))
     return float(least_squares(columns, seen.friction).coefficients[3])
 
 
 def table(path: str) -> str:
-    """Return the table, as Markdown."""
+    """Return the comparison of all joints as a Markdown table."""
     arrays = read_npz(path)
     rotors = arrays["motor_inertia"] * arrays["gear_ratio"] ** 2
     links = arrays["link_inertia"]

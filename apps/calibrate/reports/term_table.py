@@ -1,4 +1,4 @@
-"""How kinds of models of a joint's friction compare on a recording: as lines of a table, and as an object."""
+"""Comparison of friction model kinds on a recording, as table lines and as an object."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _HEAD = ("kind", "rms error / rms torque", "by that of the first", "expected by 
 
 
 def table(kinds: Sequence[Compared]) -> list[str]:
-    """Return the lines of a table, a kind each."""
+    """Return the lines of a table with one row for each kind of model."""
     rows = [_HEAD, *(_row(one) for one in kinds)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
     notes = ["", *(one.note for one in kinds)]
@@ -23,7 +23,7 @@ def table(kinds: Sequence[Compared]) -> list[str]:
 
 
 def as_object(one: Compared) -> dict[str, Any]:
-    """Return what ``--json`` says of a kind."""
+    """Return the comparison of a kind of model for ``--json``."""
     return {
         **vars(one.error),
         "ratio_to_first": None if one.ratio is None else dict(zip(("value", "low", "high"), one.ratio, strict=True)),

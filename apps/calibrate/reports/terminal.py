@@ -1,4 +1,4 @@
-"""A person at a terminal: words on standard error, answers from standard input, counts live while a hand is busy."""
+"""Dialogue with the user at a terminal, with live encoder counts while an answer is awaited."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from calibration.joystick.person import Look, Pair, Place, in_words
 from haptics.errors import ConfigurationError
 
 _LOOK = 0.1
-"""How often the counts are shown while an answer is awaited [s]."""
+"""Polling period of the answer and update period of the counts [s]."""
 _PREPARE = 0.8
-"""Between the announcement of a push and the push [s]."""
+"""Delay between the announcement of a push and the push [s]."""
 
 
 def say(words: str) -> None:
-    """Tell a person something."""
+    """Write a message to standard error."""
     sys.stderr.write(f"{words}\n")
     sys.stderr.flush()
 
 
 class Answers:
-    """Lines that somebody types; they can be waited for, a little at a time."""
+    """Lines read from a file descriptor with a timeout."""
 
     def __init__(self, descriptor: int = 0) -> None:
         self._descriptor = descriptor
         self._rest = b""
 
     def next(self, timeout: float) -> str | None:
-        """Return the next line, None if there was none for `timeout` [s].
+        """Return the next line, or None if none arrived within `timeout` [s].
 
         Raises
         ------
         ConfigurationError
-            If there will be none any more.
+            If the input is closed.
         """
         if b"\n" not in self._rest:
             if not select.select([self._descriptor], [], [], timeout)[0]:
@@ -55,14 +55,14 @@ class Answers:
 
 
 class TerminalPerson:
-    """The person who calibrates a real stick.
+    """User interface of the calibration of a real stick.
 
     Parameters
     ----------
     yes : bool
-        Do not ask what they saw.
+        Skip the question whether the handle moved as measured.
     answers : Answers, optional
-        Where their answers come from; by default standard input.
+        Source of the answers. Default: standard input.
     """
 
     def __init__(self, yes: bool, answers: Answers | None = None) -> None:
@@ -70,24 +70,24 @@ class TerminalPerson:
         self._answers = answers or Answers()
 
     def tell(self, words: str) -> None:
-        """Say something."""
+        """Print a message."""
         say(words)
 
     def bring(self, place: Place, look: Look) -> None:
-        """Ask for the handle to be brought to a place."""
+        """Ask the user to hold the handle at a given position, and wait."""
         self._wait(f"Bring the handle to {place.words}, hold it there, and press Enter.", look)
 
     def let_go(self, look: Look) -> None:
-        """Ask for the handle to be left alone."""
+        """Ask the user to release the handle, and wait."""
         self._wait("Let go of the handle, keep your hand near it, and press Enter. It will be pushed, gently.", look)
 
     def watch(self, words: str) -> None:
-        """Announce a push."""
+        """Announce a push and wait briefly."""
         say(words)
         time.sleep(_PREPARE)
 
     def saw(self, motion: Pair) -> bool:
-        """Ask whether the handle moved that way."""
+        """Ask the user whether the handle moved by `motion` [m]."""
         moved = f"{1e3 * (motion[0] ** 2 + motion[1] ** 2) ** 0.5:.0f} mm {in_words(motion)}"
         if self._yes:
             say(f"By its counts the handle moved {moved}.")
@@ -101,7 +101,7 @@ class TerminalPerson:
                 return False
 
     def hang(self, mass: float, look: Look) -> None:
-        """Ask for the weight."""
+        """Ask the user to attach a weight of `mass` [kg], and wait."""
         self._wait(
             f"Hang {mass:g} kg on a thread over the edge of the table, so that it pulls the handle horizontally and "
             "straight towards you. Keep clear of it, and press Enter. The stick will take it up, slowly.",
@@ -109,7 +109,7 @@ class TerminalPerson:
         )
 
     def take_off(self, mass: float, look: Look) -> None:
-        """Ask for the weight to be taken off."""
+        """Ask the user to remove the weight, and wait."""
         self._wait("Take the weight off, and press Enter. The stick does not carry it any more.", look)
 
     def _wait(self, words: str, look: Look) -> None:

@@ -1,1 +1,1 @@
-"""The checks of ``haptics doctor``, one subject a module."""
+"""Checks of ``haptics doctor``, one module per subject."""

@@ -1,6 +1,6 @@
-"""The USB devices that the drivers know: which identities they have and which device files they need.
+"""USB devices known to the drivers: their identities and the device files that they need.
 
-A driver that learns of one more device adds a row here; rules and checks follow.
+For a new device, add a row to `FAMILIES`; rules and checks use this table.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from devices.pantograph.identities import IDENTITIES as HAPI_BOARDS
 
 @dataclass(frozen=True)
 class Family:
-    """USB devices that need the same rights.
+    """USB devices that need the same permissions.
 
     Attributes
     ----------
     name : str
-        What a person calls it.
+        Short name.
     title : str
-        One line.
+        One-line description.
     backend : str
-        The device of ``--device`` that uses it.
+        Backend (``--device``) that uses it.
     identities : tuple of str
-        ``vendor:product``, hexadecimal, small letters.
+        ``vendor:product`` in lower-case hexadecimal.
     nodes : tuple of Node
-        The device files that the driver opens.
+        Device files that the driver opens.
     """
 
     name: str
@@ -52,19 +52,19 @@ FAMILIES = (
 
 
 def stick_family(identity: str, title: str = "") -> Family:
-    """Return a family for a force-feedback stick that is in none of the table; it is called by its identity."""
+    """Return a family for a force-feedback stick that is not in `FAMILIES`, named by its identity."""
     return Family(identity, title or "a force-feedback stick", "pid-joystick", (identity,), _HID)
 
 
 def names() -> list[str]:
-    """Return everything `named` understands."""
+    """Return all names of families and backends that `named` accepts."""
     return list(dict.fromkeys([*(family.name for family in FAMILIES), *(family.backend for family in FAMILIES)]))
 
 
 def named(name: str) -> tuple[Family, ...]:
-    """Return the family called `name`, or all that the device `name` may be made of.
+    """Return the family called `name`, or all families of the backend `name`.
 
-    A name of the form ``vendor:product`` stands for a stick that is in none of the table.
+    A name of the form ``vendor:product`` denotes a stick that is not in `FAMILIES`.
     """
     found = tuple(family for family in FAMILIES if name in {family.name, family.backend} or name in family.identities)
     return found or ((stick_family(name),) if _IDENTITY.fullmatch(name) else ())

@@ -1,4 +1,4 @@
-"""The locale: commas in numbers, and letters that cannot be printed."""
+"""Checks of the locale: decimal commas, and characters that cannot be printed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ _VARIABLES = ("LC_ALL", "LC_NUMERIC", "LANG")
 
 
 def settle() -> dict[str, Any]:
-    """Adopt the language of the environment, as Qt does, and tell what came of it; for a process of its own."""
+    """Set the locale of the environment, as Qt does, and return its decimal point.
+
+    Runs in a separate process, because the locale stays set.
+    """
     try:
         locale.setlocale(locale.LC_ALL, "")
     except locale.Error as error:
@@ -30,7 +33,7 @@ def _settle() -> dict[str, Any]:
 
 
 def numbers(machine: Machine, settle: Callable[[], dict[str, Any]] = _settle) -> Finding:
-    """See how this language writes numbers."""
+    """Check the decimal point of the locale."""
     answer = settle()
     asked = next(
         (f"{name}={machine.environment[name]}" for name in _VARIABLES if machine.environment.get(name)), "none"
@@ -59,7 +62,7 @@ def encoding_of_output() -> str:
 
 
 def encoding(machine: Machine, output: Callable[[], str] = encoding_of_output) -> Finding:
-    """See whether every letter can be printed and used in a file name."""
+    """Check that all characters can be printed and used in file names."""
     printed, named = output(), sys.getfilesystemencoding()
     poor = [
         f"{what} ({code})"

@@ -1,4 +1,7 @@
-"""System libraries that pip cannot supply, and the Debian packages that have them; `./run` installs the same."""
+"""System libraries that pip cannot provide, and their Debian packages.
+
+`./run` installs the same.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ WINDOW = {
 
 
 def loads(library: str) -> bool:
-    """Tell whether the dynamic linker finds and loads `library`."""
+    """Return True if the dynamic linker finds and loads `library`."""
     try:
         ctypes.CDLL(library)
     except OSError:
@@ -44,12 +47,12 @@ def loads(library: str) -> bool:
 
 
 def missing(libraries: Mapping[str, str], present: Callable[[str], bool] = loads) -> dict[str, str]:
-    """Return those of the `libraries` that cannot be loaded, with their packages."""
+    """Return the `libraries` that cannot be loaded, with their packages."""
     return {library: package for library, package in libraries.items() if not present(library)}
 
 
 def install_line(packages: Iterable[str], sudo: str, apt: bool | None = None) -> str:
-    """Return the line that installs Debian `packages`, each once; a comment with their names where there is no apt."""
+    """Return the command that installs Debian `packages`, or a comment with their names without apt."""
     names = " ".join(dict.fromkeys(packages))
     if shutil.which("apt-get") is not None if apt is None else apt:
         return f"{sudo}apt-get install -y --no-install-recommends {names}"

@@ -1,4 +1,4 @@
-"""The processors: how many, how fast, how they tell the time, and whether they are real."""
+"""Checks of the processors: number, frequency, clock source, and virtualization."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from apps.doctor.machine import Machine
 CPUS = "/sys/devices/system/cpu"
 CLOCK_SOURCE = "/sys/devices/system/clocksource/clocksource0"
 _GOOD_SOURCES = ("tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter", "riscv_clocksource", "timebase")
-"""Clocks that are read without a call into the kernel."""
+"""Clock sources that can be read without a system call."""
 _SLOW_READING = 1e-6
 _ENOUGH_PROCESSORS = 2
 
 
 def governor(machine: Machine) -> Finding:
-    """See whether the processors change their frequency."""
+    """Check that the processors run at full frequency."""
     folder = machine.path(CPUS)
     governors = [_text(path) for path in sorted(folder.glob("cpu[0-9]*/cpufreq/scaling_governor"))]
     if not governors:
@@ -45,7 +45,7 @@ def _text(path: os.PathLike[str]) -> str:
 
 
 def reading_time(count: int = 2000) -> float:
-    """Return the time that one reading of the servo's clock takes [s]."""
+    """Return the time to read the servo's clock once [s]."""
     start = time.perf_counter()
     for _ in range(count):
         time.perf_counter()
@@ -53,7 +53,7 @@ def reading_time(count: int = 2000) -> float:
 
 
 def clock_source(machine: Machine, measure: Callable[[], float] = reading_time) -> Finding:
-    """See which clock the kernel has chosen and what reading it costs."""
+    """Check the kernel's clock source and the time to read it."""
     cost = measure()
     source = machine.read(f"{CLOCK_SOURCE}/current_clocksource") or "a clock of unknown name"
     words = f"time comes from {source}; one reading takes {1e9 * cost:.0f} ns"
@@ -73,14 +73,14 @@ def clock_source(machine: Machine, measure: Callable[[], float] = reading_time) 
 
 
 def usable_processors() -> int:
-    """Return how many processors this process may run on."""
+    """Return the number of processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def cores(machine: Machine, count: Callable[[], int] = usable_processors) -> Finding:
-    """See whether servo and view can run side by side."""
+    """Check that servo and view can run in parallel."""
     number = count()
     share = _quota(machine)
     if share is not None and share < number:
@@ -97,7 +97,7 @@ def cores(machine: Machine, count: Callable[[], int] = usable_processors) -> Fin
 
 
 def _quota(machine: Machine) -> float | None:
-    """Return how many processors' time the control group may use, None if there is no limit."""
+    """Return the processor time limit of the control group in processors, or None if unlimited."""
     words = (machine.read("/sys/fs/cgroup/cpu.max") or "max 1").split()
     if len(words) != 2 or not words[0].isdecimal() or not words[1].isdecimal() or int(words[1]) == 0:
         return None
@@ -113,7 +113,7 @@ _HYPERVISORS = re.compile(
 
 
 def container(machine: Machine) -> str | None:
-    """Return the kind of container this is, or None."""
+    """Return the kind of container that this process runs in, or None."""
     for path, name in _CONTAINERS.items():
         if machine.path(path).exists():
             return name
@@ -125,7 +125,7 @@ def container(machine: Machine) -> str | None:
 
 
 def hypervisor(machine: Machine) -> str | None:
-    """Return what makes this a virtual machine, or None."""
+    """Return the hypervisor of this virtual machine, or None."""
     if "microsoft" in (machine.read("/proc/version") or "").lower():
         return "Windows Subsystem for Linux"
     for name in ("product_name", "sys_vendor", "board_vendor"):
@@ -140,7 +140,7 @@ def hypervisor(machine: Machine) -> str | None:
 
 
 def virtual(machine: Machine) -> Finding:
-    """See whether other systems share the processors."""
+    """Check whether the machine is virtual or a container."""
     inside, below = container(machine), hypervisor(machine)
     if below is None and inside is None:
         return ok("no virtual machine and no container")

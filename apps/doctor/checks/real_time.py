@@ -1,4 +1,4 @@
-"""What the operating system grants a process that must be punctual."""
+"""Checks of real-time permissions granted by the operating system."""
 
 from __future__ import annotations
 
@@ -21,11 +21,14 @@ LATENCY_DEVICE = "/dev/cpu_dma_latency"
 LATENCY_RULE = f'KERNEL=="cpu_dma_latency", GROUP="{GROUP}", MODE="0660"'
 _NOTHING_INSIDE = "# it cannot be granted inside this container; start the container with these options too:"
 _ENOUGH_RUNTIME = 0.5
-"""Share of a second that must be left to real-time processes; the servo takes a tenth of one processor."""
+"""Required share of time for real-time processes; the servo uses a tenth of one processor."""
 
 
 def request() -> dict[str, Any]:
-    """Ask for everything the servo asks for, and return what was granted. It stays so: for a process of its own."""
+    """Enter real-time mode like the servo, and return the granted properties.
+
+    Runs in a separate process, because this is irreversible.
+    """
     from haptics.servo.realtime import enter
 
     return enter().as_dict()
@@ -33,7 +36,10 @@ def request() -> dict[str, Any]:
 
 @functools.cache
 def granted() -> dict[str, Any]:
-    """Return what a new process was granted when it asked as the servo does (`haptics.servo.realtime.RealTime`)."""
+    """Return the real-time properties granted to a new process.
+
+    See `haptics.servo.realtime.RealTime`. The result is cached.
+    """
     answer: dict[str, Any] = ask("apps.doctor.checks.real_time:request")
     return answer
 
@@ -43,7 +49,10 @@ Limit = Callable[[str], float | None]
 
 
 def limit_of(name: str) -> float | None:
-    """Return the limit `name` (as in the module `resource`) of this process, infinity if there is none."""
+    """Return the resource limit `name` (as in the module `resource`).
+
+    Infinity if unlimited, None if unavailable.
+    """
     try:
         resource = importlib.import_module("resource")  # does not exist on Windows
         soft = resource.getrlimit(getattr(resource, name))[0]
@@ -53,7 +62,7 @@ def limit_of(name: str) -> float | None:
 
 
 def _rights(machine: Machine) -> tuple[str, ...]:
-    """Return the lines that give the rights to be real time and to lock memory."""
+    """Return the shell commands that grant real-time scheduling and memory locking."""
     if container(machine):
         return (_NOTHING_INSIDE, "#   --cap-add=SYS_NICE --cap-add=IPC_LOCK --ulimit rtprio=95 --ulimit memlock=-1")
     if machine.is_root:
@@ -71,12 +80,15 @@ def _rights(machine: Machine) -> tuple[str, ...]:
 
 
 def _is_listed(machine: Machine) -> bool:
-    """Tell whether the group file makes anybody a member of our group; whom, only a new login shows."""
+    """Return True if the group file lists any member of our group.
+
+    It takes effect at the next login.
+    """
     return re.search(rf"^{GROUP}:[^:]*:\d+:.", machine.read("/etc/group") or "", re.MULTILINE) is not None
 
 
 def scheduling(machine: Machine, granted: Granted = granted, limit: Limit = limit_of) -> Finding:
-    """See whether the servo gets the FIFO scheduling class."""
+    """Check that the servo gets the FIFO scheduling class."""
     answer = granted()
     if answer["scheduling"] == "fifo":
         return ok(f"SCHED_FIFO with priority {answer['priority']} was granted")
@@ -98,7 +110,7 @@ def scheduling(machine: Machine, granted: Granted = granted, limit: Limit = limi
 
 
 def _no_runtime(machine: Machine) -> bool:
-    """Tell whether the system, or the control group of this process (version 1), gives real-time processes no time."""
+    """Return True if the system, or the control group (version 1), grants no time to real-time processes."""
     return "0" in {
         machine.read("/proc/sys/kernel/sched_rt_runtime_us"),
         machine.read("/sys/fs/cgroup/cpu/cpu.rt_runtime_us"),
@@ -106,7 +118,7 @@ def _no_runtime(machine: Machine) -> bool:
 
 
 def memory_lock(machine: Machine, granted: Granted = granted, limit: Limit = limit_of) -> Finding:
-    """See whether the servo's memory can be kept from being swapped out."""
+    """Check that the servo's memory can be locked, so that it is not swapped out."""
     if granted()["memory_locked"]:
         return ok("the servo's memory can be locked")
     if machine.system != "linux":
@@ -117,7 +129,7 @@ def memory_lock(machine: Machine, granted: Granted = granted, limit: Limit = lim
 
 
 def cpu_dma_latency(machine: Machine, granted: Granted = granted) -> Finding:
-    """See whether the servo may keep the processor out of deep sleep."""
+    """Check that the servo can prevent deep sleep states of the processor."""
     if granted()["low_latency"]:
         return ok("the processor can be kept out of deep sleep")
     device = machine.path(LATENCY_DEVICE)
@@ -155,7 +167,7 @@ def _latency_lines(machine: Machine) -> tuple[str, ...]:
 
 
 def throttling(machine: Machine) -> Finding:
-    """See how much time real-time processes may take."""
+    """Check the share of time available to real-time processes."""
     runtime, period = (machine.read(f"/proc/sys/kernel/sched_rt_{kind}_us") for kind in ("runtime", "period"))
     if runtime is None or period is None:
         return ok("this kernel does not say how much time it leaves to real-time processes")
@@ -171,7 +183,7 @@ def throttling(machine: Machine) -> Finding:
 
 
 def kernel(machine: Machine, version: str | None = None) -> Finding:
-    """See which kernel this is, and whether it can be interrupted."""
+    """Check that the kernel is preemptible."""
     if version is None:
         version = f"{os.uname().release} {os.uname().version}"
     release, _, kind = version.partition(" ")

@@ -1,4 +1,4 @@
-"""Serial ports: who may open them, and who else does."""
+"""Checks of serial ports: permissions, and programs that open them automatically."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from apps.doctor.machine import LOG_IN_AGAIN, Machine, program
 from devices.common.bus.udev import RULES_FILE
 
 _PORT_GROUPS = ("dialout", "uucp")
-"""Debian, Fedora and their kin; Arch."""
+"""Debian, Fedora and derivatives; Arch."""
 
 
 def user_name() -> str:
-    """Return the name of the user, empty if there is none."""
+    """Return the name of the user, empty if unknown."""
     import getpass
 
     try:
@@ -23,7 +23,7 @@ def user_name() -> str:
 
 
 def serial_ports(machine: Machine, name: Callable[[], str] = user_name) -> Finding:
-    """See whether the user belongs to the group of the serial ports."""
+    """Check that the user is a member of the group of the serial ports."""
     if machine.is_root:
         return ok("root may open every serial port")
     known = machine.groups_of_names()
@@ -53,12 +53,12 @@ def _running(machine: Machine) -> Iterator[str]:
     for path in machine.path("/proc").glob("[0-9]*/comm"):
         try:
             yield path.read_text(errors="replace").strip()
-        except OSError:  # it has ended meanwhile
+        except OSError:  # the process has ended
             continue
 
 
 def modem_manager(machine: Machine) -> Finding:
-    """See whether something tries out every serial port that appears."""
+    """Check that ModemManager does not probe our devices."""
     if "ModemManager" not in set(_running(machine)):
         return ok("ModemManager does not run: nobody else talks to serial devices")
     if "ID_MM_DEVICE_IGNORE" in (machine.read(RULES_FILE) or ""):

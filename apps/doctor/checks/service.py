@@ -1,4 +1,7 @@
-"""The service that an Inverse3 is reached through: whether it runs. It is not connected to, so nothing is disturbed."""
+"""Check of the Haply service, which provides access to an Inverse3.
+
+The check does not connect to it.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,14 @@ from apps.doctor.machine import Machine
 from devices.inverse3.identities import PORT
 
 BACKEND = "inverse3"
-"""The device of ``--device`` that uses it."""
+"""Backend (``--device``) that uses the service."""
 
 _TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
 _LISTENS = "0A"
 
 
 def listens(machine: Machine, port: int = PORT) -> bool:
-    """Tell whether some program listens at a TCP `port` of this machine, as Linux shows it."""
+    """Return True if a program listens on a TCP `port` of this machine, according to /proc."""
     wanted = f"{port:04X}"
     for table in _TABLES:
         try:
@@ -28,7 +31,7 @@ def listens(machine: Machine, port: int = PORT) -> bool:
 
 
 def haply_service(machine: Machine) -> Finding:
-    """See whether something listens where the Haply service does."""
+    """Check whether a program listens on the port of the Haply service."""
     if listens(machine):
         return ok(f"port {PORT} is listened at: the Haply service runs, as far as can be told without asking it")
     return ok(f"no Haply service was seen at port {PORT}; only the device {BACKEND} needs one")

@@ -1,4 +1,4 @@
-"""Python, the packages, and the compiled kernels."""
+"""Checks of Python, the required packages, and the compiled kernels."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ PACKAGES = {
     "matplotlib": "matplotlib",
     "scipy": "scipy",
 }
-"""Distributions that the project needs, and the module that each brings."""
+"""Required distributions, and the module that each provides."""
 _BROKEN_QT = (6, 12)
-"""From this version on PySide6 ends a Python older than 3.12."""
+"""First version of PySide6 that crashes Python older than 3.12."""
 
 Version = Callable[[str], str | None]
 
 
 def python(machine: Machine, version: tuple[int, ...] = sys.version_info[:3], name: str = "") -> Finding:
-    """See which Python this is."""
+    """Check the version of Python."""
     name = name or platform.python_implementation()
     words = f"{name} {'.'.join(map(str, version))}, {8 * struct.calcsize('P')} bit"
     if version[:2] < OLDEST_PYTHON or name != "CPython":
@@ -51,7 +51,10 @@ def python(machine: Machine, version: tuple[int, ...] = sys.version_info[:3], na
 
 
 def version_of(distribution: str) -> str | None:
-    """Return the version of a distribution whose module can be found, else None; imports nothing."""
+    """Return the version of a distribution, or None if its module is not found.
+
+    Imports nothing.
+    """
     try:
         if importlib.util.find_spec(PACKAGES[distribution]) is None:
             return None
@@ -63,7 +66,7 @@ def version_of(distribution: str) -> str | None:
 def packages(
     machine: Machine, version: Version = version_of, python: tuple[int, ...] = sys.version_info[:3]
 ) -> Finding:
-    """See whether all packages are there."""
+    """Check that all packages are installed."""
     found = {name: version(name) for name in PACKAGES}
     absent = [name for name, number in found.items() if number is None]
     pip = f"{shlex.quote(sys.executable)} -m pip install"
@@ -89,7 +92,7 @@ def _own_version() -> str:
 
 
 def load_kernels() -> dict[str, Any]:
-    """Load the compiler as every command that computes does, and tell where compiled kernels are kept."""
+    """Load the compiler and return its version and the cache folder of compiled kernels."""
     import numba
 
     from haptics import jit
@@ -113,7 +116,7 @@ def _load() -> dict[str, Any]:
 
 
 def kernels(machine: Machine, load: Callable[[], dict[str, Any]] = _load) -> Finding:
-    """See whether the compiler of the kernels works, and whether what it compiles is kept."""
+    """Check that the compiler works and its cache is writable."""
     try:
         answer = load()
     except NoAnswer as error:

@@ -1,4 +1,4 @@
-"""Where data go: the disk for recordings, the memory that processes share, what dead runs have left there."""
+"""Checks of storage: the disk for recordings, shared memory, and files left by killed runs."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from apps.doctor.machine import Machine, program
 from haptics.errors import HapticError
 
 HIGHEST_RATE = 8000.0
-"""The fastest servo [Hz], and hence the fastest growing recording."""
+"""Highest servo rate [Hz], which determines the growth of a recording."""
 SIZE, BLOCK = 8 << 20, 256 << 10
-"""How much is written to measure a disk, and in what pieces [bytes]."""
+"""Size of the test file and of its blocks [bytes]."""
 _MARGIN = 4.0
-"""A disk should be so many times as fast as a recording needs: others write too."""
+"""Required ratio of disk speed to recording rate, because other programs write too."""
 _SHORT, _NOTHING = 3600.0, 60.0
-"""Less room than for so long a recording [s] is worth a word, or too little for any."""
+"""Recording times [s] for which there should be, and must be, free disk space."""
 SHARED = "/dev/shm"
 _RINGS = 16 << 20
-"""Room that the files between the processes of a run need, with a margin [bytes]."""
+"""Required shared memory of a run, with a margin [bytes]."""
 
 
 def need() -> float:
-    """Return what a recording at the highest rate grows by [bytes/s]."""
+    """Return the growth rate of a recording at the highest servo rate [bytes/s]."""
     from haptics.records import COLUMNS
 
     return HIGHEST_RATE * COLUMNS.itemsize
 
 
 def write_speed(folder: Path) -> float:
-    """Return how fast a file in `folder` is written and handed to the disk [bytes/s]."""
+    """Return the speed of writing a file in `folder` to the disk [bytes/s]."""
     block = os.urandom(BLOCK)
     with tempfile.TemporaryFile(dir=folder) as file:
         start = time.perf_counter()
@@ -48,7 +48,7 @@ def write_speed(folder: Path) -> float:
 
 
 def _existing(folder: Path) -> Path:
-    """Return `folder`, or the closest folder above it that exists."""
+    """Return `folder`, or its closest existing parent."""
     folder = folder.absolute()
     return next(path for path in (folder, *folder.parents) if path.exists())
 
@@ -58,7 +58,7 @@ def disk(
     speed: Callable[[Path], float] = write_speed,
     free: Callable[[Path], int] = lambda folder: shutil.disk_usage(folder).free,
 ) -> Finding:
-    """See whether the disk takes a recording as fast as it grows, and for how long."""
+    """Check that the disk is fast enough for a recording and has enough space."""
     again = f"{program()} doctor disk --record "
     try:
         folder = _existing(machine.record)
@@ -92,7 +92,7 @@ def _hours(seconds: float) -> str:
 
 
 def share(size: int) -> Path:
-    """Share memory as the processes of a run do, and tell by what path it was."""
+    """Share memory like the processes of a run, and return the path of the shared file."""
     from haptics.shared import SharedFile, map_new
 
     file = SharedFile("doctor")
@@ -108,7 +108,7 @@ def shared_memory(
     share: Callable[[int], Path] = share,
     writable: Callable[[Path], bool] = lambda folder: os.access(folder, os.W_OK),
 ) -> Finding:
-    """See whether the processes of a run can share memory."""
+    """Check that the processes of a run can share memory."""
     try:
         path = share(_RINGS)
     except (HapticError, OSError) as error:
@@ -130,22 +130,22 @@ def shared_memory(
 
 _SHARED_FILE = re.compile(r"haptics-[\w-]+\.(trace|settings|control)")
 _YOUNG = 60.0
-"""A file is not called left behind before this age [s]: its run may just be about to map it."""
+"""Minimum age of a stale file [s], because a new run may not have mapped its file yet."""
 
 
 def mapped(machine: Machine) -> str:
-    """Return what the processes that may be looked at have mapped."""
+    """Return the memory maps of all accessible processes."""
     texts = []
     for path in machine.path("/proc").glob("[0-9]*/maps"):
         try:
             texts.append(path.read_text(errors="replace"))
-        except OSError:  # it has ended, or belongs to somebody else
+        except OSError:  # the process has ended, or belongs to another user
             continue
     return "\n".join(texts)
 
 
 def stale_files(machine: Machine, now: Callable[[], float] = time.time, temporary: Path | None = None) -> Finding:
-    """See whether runs that were killed have left files through which their processes shared memory."""
+    """Check for shared-memory files left by killed runs."""
     folders = dict.fromkeys([machine.path(SHARED), temporary or Path(tempfile.gettempdir())])
     candidates = [path for folder in folders for path in _own_old_files(machine, folder, now())]
     in_use = mapped(machine) if candidates else ""
@@ -161,7 +161,7 @@ def stale_files(machine: Machine, now: Callable[[], float] = time.time, temporar
 
 
 def _own_old_files(machine: Machine, folder: Path, now: float) -> list[Path]:
-    """Return files of runs whose processes, if there are any, let this user see what they have mapped."""
+    """Return old shared-memory files whose processes, if any, belong to this user."""
     found = []
     for path in sorted(folder.glob("haptics-*")):
         if _SHARED_FILE.fullmatch(path.name):

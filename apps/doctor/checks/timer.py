@@ -1,4 +1,7 @@
-"""The one check that takes time: how punctual a process is that waits as the servo does."""
+"""Measurement of wake-up latency with the servo's clock.
+
+This is the only check that takes time.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +15,16 @@ from apps.shared.progress import bar
 from haptics.recording.fitness import Fitness
 
 DURATION, RATE = 2.0, 1000.0
-"""Length [s] and rate [Hz] of the measurement."""
+"""Duration [s] and rate [Hz] of the measurement."""
 
 _GOOD = 0.001
-"""Where fewer deadlines than this share are met late, by half a period or more, nothing is left to wish for."""
+"""Share of deadlines late by half a period or more below which the timing is good."""
 
 Measure = Callable[[Machine], dict[str, Any]]
 
 
 def measure(machine: Machine) -> dict[str, Any]:
-    """Measure in a new process while the line shows how far it has come."""
+    """Measure in a new process and show the progress."""
 
     def waiting(passed: float) -> None:
         machine.show(f"{bar(min(passed / DURATION, 1.0))} timer: waiting for {DURATION * RATE:.0f} deadlines")
@@ -31,7 +34,7 @@ def measure(machine: Machine) -> dict[str, Any]:
 
 
 def timer(machine: Machine, measure: Measure = measure) -> Finding:
-    """Measure, and judge."""
+    """Measure the latency and judge it."""
     facts = measure(machine)
     severity = judge(facts)
     found = (
@@ -43,7 +46,7 @@ def timer(machine: Machine, measure: Measure = measure) -> Finding:
 
 
 def judge(facts: dict[str, Any]) -> Severity:
-    """Return how well the deadlines were met: a run that is no better would be called unfit by default."""
+    """Return the severity, using the fitness limits that a run has by default."""
     if facts["late_share"] <= _GOOD:
         return Severity.OK
     limits = Fitness()

@@ -1,4 +1,4 @@
-"""Rules of udev: written for our devices, and read to see what those on this machine grant."""
+"""udev rules: generate rules for our devices, and evaluate the permissions of the installed rules."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ FOLDERS = (
     "/usr/lib/udev/rules.d",
     "/lib/udev/rules.d",
 )
-"""In the order of precedence: a file hides one of the same name in a later folder."""
+"""Folders in order of precedence. A file hides files of the same name in later folders."""
 SEAT = "73-seat-late.rules"
-"""This file of systemd turns the tag uaccess into rights; what is tagged after it comes too late."""
+"""Rules file of systemd that converts the tag uaccess into permissions. Tags set by later files have no effect."""
 
 _TOKEN = re.compile(r'([A-Z_]+)(?:\{([^}]*)\})?\s*(==|!=|\+=|-=|:=|=)\s*[ei]?"((?:[^"\\]|\\.)*)"')
 _READ_WRITE = 0o6
 
 
 def rules(families: Iterable[Family] = FAMILIES) -> str:
-    """Return the text of a rules file that gives the person at the machine, and the group, what drivers need."""
+    """Return a rules file that gives the logged-in user, and the group, access to our devices."""
     lines = [
         f"# {RULES_FILE}",
         "# Force feedback devices: for who sits at the machine (uaccess), and for members of the group.",
@@ -40,12 +40,12 @@ def rules(families: Iterable[Family] = FAMILIES) -> str:
     return "\n".join(lines)
 
 
-# --- reading ----------------------------------------------------------------------------------------------------
+# --- evaluation of rules -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Token:
-    """One ``KEY{attribute}operator"value"`` of a rule."""
+    """Token of a rule, ``KEY{attribute}operator"value"``."""
 
     key: str
     attribute: str
@@ -55,14 +55,14 @@ class Token:
 
 @dataclass(frozen=True)
 class Access:
-    """What rules grant a device file."""
+    """Permissions that rules grant for a device file."""
 
     tagged: bool = False
     mode: int | None = None
     group: str | None = None
 
     def open_to(self, groups: Iterable[str]) -> bool:
-        """Tell whether a person at the machine who is in `groups` may read and write."""
+        """Return True if the logged-in user, a member of `groups`, may read and write."""
         if self.tagged:
             return True
         mode = self.mode if self.mode is not None else (0o660 if self.group is not None else 0)
@@ -73,7 +73,7 @@ class Access:
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A device file as rules see it."""
+    """Device file with the properties that rules can match."""
 
     facts: dict[tuple[str, str], str] = field(default_factory=dict)
 
@@ -94,7 +94,10 @@ class _Candidate:
         return cls(facts)
 
     def fits(self, token: Token) -> bool:
-        """Tell whether a condition holds; one about something unknown does not."""
+        """Return True if a condition holds.
+
+        A condition about an unknown property does not hold.
+        """
         value = self.facts.get((token.key, token.attribute))
         if value is None:
             return token.operator == "!="
@@ -103,7 +106,7 @@ class _Candidate:
 
 
 def parse(text: str) -> list[list[Token]]:
-    """Return the rules of a file as lists of their tokens; what is not a rule is left out."""
+    """Return the rules of a file as lists of tokens; lines that are not rules are ignored."""
     joined = re.sub(r"\\\n\s*", "", text)
     lines = (line.strip() for line in joined.splitlines())
     found = [
@@ -113,7 +116,7 @@ def parse(text: str) -> list[list[Token]]:
 
 
 def rule_files(machine: Machine) -> list[Path]:
-    """Return the rules files in force, in the order in which udev reads them."""
+    """Return the active rules files in the order of udev."""
     by_name: dict[str, Path] = {}
     for folder in FOLDERS:
         for path in sorted(machine.path(folder).glob("*.rules")):
@@ -122,7 +125,7 @@ def rule_files(machine: Machine) -> list[Path]:
 
 
 def read_rules(machine: Machine) -> dict[str, list[list[Token]]]:
-    """Return the rules in force by name of the file, in the order in which udev reads them."""
+    """Return the active rules by file name, in the order of udev."""
     found = {}
     for path in rule_files(machine):
         try:
@@ -133,7 +136,7 @@ def read_rules(machine: Machine) -> dict[str, list[list[Token]]]:
 
 
 def access(files: dict[str, list[list[Token]]], identity: str, node: Node) -> Access:
-    """Return what the rules of `files` grant the device file `node` of the device `identity`."""
+    """Return the permissions that the rules of `files` grant for the file `node` of the device `identity`."""
     candidate, granted = _Candidate.of(identity, node), Access()
     for name, content in files.items():
         for rule in _applying(content, candidate):
@@ -142,7 +145,7 @@ def access(files: dict[str, list[list[Token]]], identity: str, node: Node) -> Ac
 
 
 def _applying(content: list[list[Token]], candidate: _Candidate) -> Iterator[list[Token]]:
-    """Go through the rules of a file as udev does, jumps included, and give those whose conditions hold."""
+    """Yield the rules of a file whose conditions hold, with the same handling of jumps as udev."""
     label = ""
     for rule in content:
         if label and not any(token.key == "LABEL" and token.value == label for token in rule):

@@ -1,4 +1,4 @@
-"""USB: the library, and whether the devices of the drivers may be opened."""
+"""Checks of USB: the library, and permissions to open the supported devices."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DEVICES = "/sys/bus/usb/devices"
 
 
 def load_libusb() -> dict[str, Any]:
-    """Load libusb as the drivers do and tell from where."""
+    """Load libusb like the drivers, and return its source."""
     from devices.joystick.usb import listing as usb_listing
     from haptics.errors import DeviceOpenError
 
@@ -41,7 +41,7 @@ def _load() -> dict[str, Any]:
 
 
 def libusb(machine: Machine, load: Callable[[], dict[str, Any]] = _load) -> Finding:
-    """See whether pyusb finds libusb."""
+    """Check that pyusb finds libusb."""
     pip = f"{shlex.quote(sys.executable)} -m pip install pyusb libusb-package"
     try:
         source = load()["source"]
@@ -55,7 +55,7 @@ def libusb(machine: Machine, load: Callable[[], dict[str, Any]] = _load) -> Find
 
 @dataclass(frozen=True)
 class Plugged:
-    """A device of a known family that is plugged in: identity, device files, serial number (empty if it has none)."""
+    """Connected device of a known family: identity, device files, serial number (empty if it has none)."""
 
     family: Family
     identity: str
@@ -64,7 +64,7 @@ class Plugged:
 
 
 def plugged(machine: Machine) -> list[Plugged]:
-    """Return the devices of known families that are plugged in, and whatever else plays forces."""
+    """Return the connected devices of known families, and other force-feedback sticks."""
     found, sticks = [], {family.identities[0]: family for family in unknown_sticks(machine)}
     for folder in sorted(machine.path(DEVICES).glob("*")):
         identity = f"{_text(folder / 'idVendor')}:{_text(folder / 'idProduct')}"
@@ -77,9 +77,9 @@ def plugged(machine: Machine) -> list[Plugged]:
 
 
 def unknown_sticks(machine: Machine) -> list[Family]:
-    """Return a family for each kind of force-feedback stick that is plugged in and in none of the table.
+    """Return a family for each kind of connected force-feedback stick that is not in `FAMILIES`.
 
-    It is recognised by its report descriptor, which the kernel shows to everybody.
+    A stick is recognized by its report descriptor, which any user can read in sysfs.
     """
     from devices.joystick.usb.hidraw import hidraw_nodes
     from devices.joystick.usb.listing import has_forces
@@ -101,7 +101,7 @@ def _text(path: Path) -> str:
 
 
 def _files(machine: Machine, folder: Path, family: Family) -> list[Path]:
-    """Return the device files of a plugged device that its driver opens."""
+    """Return the device files of a connected device that its driver opens."""
     files = []
     bus, number = _text(folder / "busnum"), _text(folder / "devnum")
     if Node.USB in family.nodes and bus.isdecimal() and number.isdecimal():
@@ -114,12 +114,12 @@ def _files(machine: Machine, folder: Path, family: Family) -> list[Path]:
 
 
 def openable(path: Path) -> bool:
-    """Tell whether the device file `path` may be read and written."""
+    """Return True if the device file `path` may be read and written."""
     return os.access(path, os.R_OK | os.W_OK)
 
 
 def udev(machine: Machine, openable: Callable[[Path], bool] = openable) -> Finding:
-    """See whether the devices may be opened: those that are plugged in, and by the rules also the others."""
+    """Check that connected devices can be opened, and that the udev rules cover the other known devices."""
     present = plugged(machine)
     without = [device for device in present if not device.files or not all(path.exists() for path in device.files)]
     if without:
@@ -143,7 +143,7 @@ def _listed(devices: list[Plugged]) -> str:
 
 
 def without_rule(machine: Machine) -> list[Family]:
-    """Return the families with a device file that the rules of this machine open to nobody."""
+    """Return the families with a device file to which no rule gives this user access."""
     files, groups = read_rules(machine), _names(machine)
     return [family for family in FAMILIES if not _opened(files, family, groups)]
 
@@ -157,7 +157,7 @@ def _opened(files: dict[str, list[list[Token]]], family: Family, groups: list[st
 
 
 def _in_capitals(machine: Machine, lacking: list[Family]) -> str:
-    """Say so where a rule would do, had it not been written with capital letters, which never match."""
+    """Return a hint if a rule fails only because its identity has capital letters, which never match."""
     files = read_rules(machine)
     for family in lacking:
         for identity in family.identities:

@@ -1,4 +1,4 @@
-"""Whether a live view can be shown: the display, OpenGL, the libraries of Qt, and a window tried out."""
+"""Checks of the live view: display, OpenGL, the libraries of Qt, and a test window."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from apps.doctor.finding import Finding, note, ok, problem
 from apps.doctor.machine import Machine, program
 
 _PATIENCE = 1.0
-"""How long a display may take to answer [s]."""
+"""Timeout of a display connection [s]."""
 _X11_PORT = 6000
 
 Connect = Callable[[str], bool]
@@ -31,7 +31,7 @@ def _reach(family: int, address: str | tuple[str, int]) -> bool:
 
 
 def reach_x11(display: str) -> bool:
-    """Tell whether somebody answers at an X11 `display` such as ``:0`` or ``host:10.0``."""
+    """Return True if an X11 server accepts connections on a `display` such as ``:0`` or ``host:10.0``."""
     parts = re.fullmatch(r"(?P<host>.*):(?P<number>\d+)(\.\d+)?", display)
     if parts is None:
         return False
@@ -43,12 +43,12 @@ def reach_x11(display: str) -> bool:
 
 
 def reach_wayland(path: str) -> bool:
-    """Tell whether somebody answers at the socket `path`."""
+    """Return True if a server accepts connections on the socket `path`."""
     return hasattr(socket, "AF_UNIX") and _reach(socket.AF_UNIX, path)
 
 
 def display(machine: Machine, x11: Connect = reach_x11, wayland: Connect = reach_wayland) -> Finding:
-    """See whether there is a display, and whether it answers."""
+    """Check that there is a display server and that it accepts connections."""
     variables = machine.environment
     named, reached = [], []
     if name := variables.get("WAYLAND_DISPLAY"):
@@ -75,7 +75,7 @@ def display(machine: Machine, x11: Connect = reach_x11, wayland: Connect = reach
 
 
 def opengl(machine: Machine, present: Callable[[str], bool] = loads) -> Finding:
-    """See whether OpenGL can be loaded, and who draws."""
+    """Check that OpenGL can be loaded, and report whether it is hardware accelerated."""
     absent = missing(OPENGL, present)
     if absent:
         return _absent(machine, absent, "OpenGL cannot be loaded")
@@ -84,7 +84,7 @@ def opengl(machine: Machine, present: Callable[[str], bool] = loads) -> Finding:
 
 
 def libraries(machine: Machine, present: Callable[[str], bool] = loads) -> Finding:
-    """See whether the libraries of a window can be loaded."""
+    """Check that the libraries of a window can be loaded."""
     absent = missing(WINDOW, present)
     if absent:
         return _absent(machine, absent, "libraries that a window needs are missing")
@@ -98,7 +98,10 @@ def _absent(machine: Machine, absent: dict[str, str], words: str) -> Finding:
 
 
 def open_window() -> dict[str, Any]:
-    """Try to open a connection to the display with Qt; may end the process, as Qt does when it cannot."""
+    """Connect to the display with Qt and return the platform.
+
+    On failure, Qt may abort the process.
+    """
     from apps.view.launch import obstacle_at_hand
 
     reason = obstacle_at_hand()
@@ -115,7 +118,7 @@ def _try_window() -> dict[str, Any]:
 
 
 def window(machine: Machine, attempt: Try = _try_window) -> Finding:
-    """Try whether Qt can show a window."""
+    """Check that Qt can show a window."""
     wanted = machine.environment.get("DISPLAY") or machine.environment.get("WAYLAND_DISPLAY")
     try:
         answer = attempt()

@@ -1,4 +1,7 @@
-"""The file of an experiment: read, complete, checked against the device, every error with its line and key."""
+"""File of an experiment: reading, defaults, and validation against the device.
+
+Every error message contains the line and the key.
+"""
 
 from apps.experiment.design.checks import finest_step, keys_of, levels_of
 from apps.experiment.design.design import Design, design_of, read_design

@@ -1,4 +1,7 @@
-"""Checks of an experiment against its device: what it cannot render is refused, and what it can is offered."""
+"""Validation of an experiment against its device.
+
+Errors state the limits of the device.
+"""
 
 from __future__ import annotations
 
@@ -18,26 +21,26 @@ _LEVELS = ("minimum", "levels", "starts", "level")
 _HIGHEST = ("maximum", "levels", "starts", "level")
 
 STEPS_OF_A_LEVEL = 1.0
-"""So many steps of the device's force the smallest level must have."""
+"""Minimum size of the smallest level, in steps of the device's force."""
 
 _FORCES = ("law.force", "law.kinetic_force", "law.static_force")
-"""Axes that are friction forces [N] themselves."""
+"""Axes that are friction forces [N]."""
 
 
 def check_against_device(source: Source, design: Design, number: int) -> None:
-    """Raise where condition `number` has levels that the device does not render.
+    """Raise if condition `number` has levels that the device cannot render.
 
     Raises
     ------
     ConfigurationError
-        Naming line and key, and what can be rendered.
+        With line and key in the file, and the levels that can be rendered.
     """
     condition = design.conditions[number]
     lowest, highest = levels_of(design.procedure_of(condition))
     where = ("conditions", number, "procedure") if condition.procedure else ("procedure",)
 
     def at(names: tuple[str, ...]) -> tuple[Any, ...]:
-        """Return the way to the first of these keys, in the condition's own procedure or else in that of all."""
+        """Return the path of the first of these keys, in the procedure of the condition or the common one."""
         for way, table in ((where, condition.procedure), (("procedure",), design.procedure)):
             found = next((name for name in names if name in table), None)
             if found is not None:
@@ -55,7 +58,7 @@ def check_against_device(source: Source, design: Design, number: int) -> None:
 
 
 def _all_highest(design: Design, condition: Any, highest: float) -> list[float]:
-    """Return the highest level of a condition, and those of catch trials and practice."""
+    """Return the highest level of a condition and the levels of its catch and practice trials."""
     levels = [highest]
     if design.task.responses:
         levels += [design.easy_level(condition)] if design.catch.easy else []
@@ -64,7 +67,7 @@ def _all_highest(design: Design, condition: Any, highest: float) -> list[float]:
 
 
 def force_per_unit(design: Design) -> float | None:
-    """Return the force [N] of a unit of the axis at the lowest speed of the hand; None where that is not known."""
+    """Return the force [N] per unit of the axis at the lowest speed of the hand, or None if unknown."""
     if design.axis in _FORCES:
         return 1.0
     if design.axis == "law.viscosity":
@@ -73,13 +76,13 @@ def force_per_unit(design: Design) -> float | None:
 
 
 def finest_step(design: Design) -> float | None:
-    """Return the finest step of the axis that the device renders; None where that is not known."""
+    """Return the finest step of the axis that the device renders, or None if unknown."""
     unit, force = force_per_unit(design), design.stimulus.resolution or design.session.spec.force_resolution
     return force / unit if force and unit else None
 
 
 def _require_reachable(design: Design, value: float) -> None:
-    """Raise where a value of the axis takes more force than there is."""
+    """Raise if a value of the axis exceeds the maximum force."""
     most = design.session.limits.max_force
     if design.axis in _FORCES and value > most:
         raise ConfigurationError(
@@ -89,12 +92,12 @@ def _require_reachable(design: Design, value: float) -> None:
 
 
 def _level(design: Design, value: float) -> float:
-    """Return the largest level of `value`, by the references that there are."""
+    """Return the smallest level with which `value` is reached from a reference of the conditions."""
     return min((value - one.reference for one in design.conditions if one.reference <= value), default=value)
 
 
 def _require_fine(design: Design, reference: float, lowest: float) -> None:
-    """Raise where the lowest level is finer than a step of the device."""
+    """Raise if the lowest level is smaller than a step of the device."""
     step = finest_step(design)
     if step is not None and lowest < STEPS_OF_A_LEVEL * step:
         pedestal = f"on the pedestal of {reference:g} " if reference else ""
@@ -105,7 +108,7 @@ def _require_fine(design: Design, reference: float, lowest: float) -> None:
 
 
 def _require_above_own_friction(design: Design, reference: float, lowest: float) -> None:
-    """Raise where less friction is to be detected than the device has itself."""
+    """Raise if the friction to be detected is smaller than the friction of the device."""
     least = design.session.spec.least_friction
     if not design.experiment.task.startswith("detection") or design.axis not in _FORCES or not least:
         return
@@ -118,7 +121,7 @@ def _require_above_own_friction(design: Design, reference: float, lowest: float)
 
 
 def _rounded_up(value: float) -> float:
-    """Return a value of two digits that is at least `value`."""
+    """Return `value` rounded up to a short decimal number."""
     for digits in range(6):
         rounded = round(value, digits)
         if rounded >= value and rounded > 0.0 and rounded < 1.5 * value:
@@ -129,7 +132,7 @@ def _rounded_up(value: float) -> float:
 
 
 def require_reference(design: Design, condition: ConditionSettings) -> None:
-    """Raise where there is nothing to compare with."""
+    """Raise if a discrimination has no reference, or an easy level is missing."""
     if design.experiment.task == "discrimination" and not condition.reference > 0.0:
         raise ConfigurationError(
             f"conditions.reference = {condition.reference:g}: a discrimination needs one greater than 0; for the least "
@@ -159,16 +162,16 @@ USUAL_KEYS: dict[str, tuple[str, ...]] = {
     "compare": ("c",),
     "done": ("return",),
 }
-"""Keys of answers to which an experiment gives none."""
+"""Default keys of the answers."""
 
 
 def answers_to(task: str) -> tuple[str, ...]:
-    """Return what a key or button can mean in a trial of a task."""
+    """Return the possible meanings of a key or button in a trial of a task."""
     return TASKS[task].responses or (("up", "down", "compare", "done") if task == "adjustment" else ())
 
 
 def keys_of(design: Design) -> dict[str, str]:
-    """Return the answer that each key stands for."""
+    """Return the answer of each key."""
     named = {
         answer: design.response.keys.get(answer, USUAL_KEYS[answer]) for answer in answers_to(design.experiment.task)
     }
@@ -176,7 +179,7 @@ def keys_of(design: Design) -> dict[str, str]:
 
 
 def check_responses(source: Source, design: Design) -> None:
-    """Raise where keys or buttons are for answers that the task does not have, or two have the same."""
+    """Raise if keys or buttons belong to answers that the task does not have, or are assigned twice."""
     for table, given in (("keys", design.response.keys), ("buttons", design.response.buttons)):
         taken: dict[Any, str] = {}
         for answer, marks in given.items():
@@ -190,7 +193,7 @@ def check_responses(source: Source, design: Design) -> None:
 
 
 def levels_of(table: Mapping[str, Any]) -> tuple[float, float]:
-    """Return the lowest and the highest level that a table of a procedure can lead to."""
+    """Return the lowest and highest level that the procedure in a table can present."""
     settings: Any = procedure_settings(table)
     for name in ("levels", "starts"):
         if hasattr(settings, name):

@@ -1,4 +1,4 @@
-"""An experiment as its file describes it, complete and checked: nothing that is wrong with it is found later."""
+"""Experiment design: the complete, validated content of an experiment file."""
 
 from __future__ import annotations
 
@@ -51,35 +51,35 @@ OWN_TABLES: dict[str, type[Any]] = {
     "fields": FieldSettings,
     "screen": ScreenSettings,
 }
-"""Tables with a class of settings each."""
+"""Tables with a settings class each."""
 
 OTHER_TABLES = ("conditions", "procedure", "observer", "power", "analysis")
-"""Tables with a form of their own, and those that other commands read."""
+"""Tables of other forms, and tables that other commands read."""
 
 _MOST_CONFIGS = 500
-"""So many configurations of intervals are kept."""
+"""Maximum number of cached session configurations."""
 
 
 @dataclass(frozen=True)
 class Design:
-    """An experiment.
+    """Validated design of an experiment.
 
     Attributes
     ----------
     path : Path
-        Its file.
+        File of the experiment.
     text : str
-        The file as it stands.
+        Text of the file.
     tables : dict
-        What it says.
+        Parsed content of the file.
     experiment, stimulus, catch, practice, trials, exploration, friction, response, resume, texts, fields, screen
-        Its tables.
+        Settings of the tables of the same names.
     conditions : tuple of ConditionSettings
-        What stays the same in a track.
+        Conditions, which are constant within a track.
     procedure : dict
-        The table of the procedure; that of a condition is laid over it.
+        Table of the procedure. A condition may override its entries.
     session : SessionConfig
-        What is run: the session of every block, with the reference of the first condition.
+        Session of every block, with the reference of the first condition.
     """
 
     path: Path
@@ -103,37 +103,37 @@ class Design:
 
     @property
     def task(self) -> Task:
-        """The kind of its trials."""
+        """Task of the trials."""
         return TASKS[self.experiment.task]
 
     @property
     def axis(self) -> str:
-        """The setting that varies."""
+        """Setting that varies between stimuli."""
         return self.stimulus.axis
 
     @functools.cached_property
     def sha256(self) -> str:
-        """SHA-256 of the file."""
+        """SHA-256 of the experiment file."""
         return hashlib.sha256(self.text.encode()).hexdigest()
 
     def condition(self, name: str) -> ConditionSettings:
-        """Return a condition by its name."""
+        """Return a condition by name."""
         return next(one for one in self.conditions if one.name == name)
 
     def procedure_of(self, condition: ConditionSettings) -> Table:
-        """Return the table of the procedure in a condition."""
+        """Return the procedure table of a condition."""
         return {**self.procedure, **condition.procedure}
 
     def config(self, condition: ConditionSettings, value: float) -> SessionConfig:
-        """Return what is run in a condition with this value of the axis, validated.
+        """Return the validated session settings of a condition for one value of the axis.
 
         Raises
         ------
         ConfigurationError
-            If the session does not allow it.
+            If the session does not allow the value.
         """
         key = condition.name, value
-        if key not in self._configs:  # procedures come back to the same values
+        if key not in self._configs:  # procedures repeat values
             if len(self._configs) >= _MOST_CONFIGS:
                 self._configs.clear()
             self._configs[key] = self._config(condition, value)
@@ -151,12 +151,12 @@ class Design:
         return base.with_parameter(self.axis, value)
 
     def with_friction_file(self, file: Path) -> Design:
-        """Return the experiment with the device's own friction from another file; the session's data sheet follows.
+        """Return the design with the device friction of another file, which updates the data sheet as well.
 
         Raises
         ------
         ConfigurationError
-            If the file is none, or less than what is left of that friction is to be detected.
+            If the file is invalid, or a level is below the residual friction of the device.
         """
         session = self.session
         settings = {**session.device_settings, "friction_parameters": str(file)}
@@ -168,7 +168,7 @@ class Design:
         return design
 
     def practice_level(self, condition: ConditionSettings) -> float:
-        """Return the level of practice in a condition."""
+        """Return the level of practice trials in a condition."""
         return self.practice.level or condition.reference
 
     def easy_level(self, condition: ConditionSettings) -> float:
@@ -177,23 +177,26 @@ class Design:
 
 
 def read_design(path: Path) -> Design:
-    """Read an experiment.
+    """Read and validate the design of an experiment.
 
     Parameters
     ----------
     path : Path
-        Its file.
+        File of the experiment.
 
     Raises
     ------
     ConfigurationError
-        Naming line and key.
+        If the file is invalid. The message contains line and key.
     """
     return design_of(Source.read(path))
 
 
 def design_of(source: Source) -> Design:
-    """Return the experiment in a file that has been read; raise as `read_design`."""
+    """Return the design of a file that has been read.
+
+    Raises like `read_design`.
+    """
     tables = source.tables
     known = (*OWN_TABLES, *OTHER_TABLES, *TABLES)
     for name, table in tables.items():
@@ -226,7 +229,7 @@ def design_of(source: Source) -> Design:
 
 
 def _translated(experiment: ExperimentSettings, texts: TextSettings, source: Source) -> TextSettings:
-    """Return the texts in the experiment's language, from its file of texts where it names one."""
+    """Return the texts in the language of the experiment, from its text file if one is given."""
     answers = answers_to(experiment.task)
     if not experiment.texts:
         with source.telling("texts"):
@@ -279,7 +282,7 @@ def _check(source: Source, design: Design) -> None:
 
 
 def _require_measurable(design: Design) -> None:
-    """Raise where the device's own friction is to be measured in every session, and cannot be."""
+    """Raise if the device's friction must be measured in every session but cannot be."""
     if design.friction.measure_each_session:
         from apps.experiment.friction.measuring import require_measurable
 
@@ -287,7 +290,7 @@ def _require_measurable(design: Design) -> None:
 
 
 def _check_procedure(source: Source, design: Design, number: int) -> None:
-    """Raise where the procedure of condition `number` cannot be, in its own table if that has the key."""
+    """Raise if the procedure of condition `number` is invalid, with the position of its key in the file."""
     condition = design.conditions[number]
     try:
         procedure_settings(design.procedure_of(condition))

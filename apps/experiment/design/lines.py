@@ -1,4 +1,4 @@
-"""Where the keys of a TOML file stand: the line of each, also in inline tables and in arrays of tables."""
+"""Line numbers of the keys of a TOML file, including inline tables and arrays of tables."""
 
 from __future__ import annotations
 
@@ -7,24 +7,27 @@ import tomllib
 from collections.abc import Iterator
 
 KeyPath = tuple[str | int, ...]
-"""The way to a value: names of keys, and places in arrays, from 0."""
+"""Path to a value: key names, and array indices from 0."""
 
 _BARE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 
 
 def key_lines(text: str) -> dict[KeyPath, int]:
-    """Return the line, from 1, of every key, table and place in an array of a TOML document.
+    """Return the line number, from 1, of every key, table and array element of a TOML document.
 
     Parameters
     ----------
     text : str
-        What `tomllib` has accepted: mistakes are its business, not looked for here.
+        A document that `tomllib` accepts. It is not validated here.
     """
     return _Scanner(text).lines
 
 
 class _Scanner:
-    """Reads a document from its beginning to its end; `at` is where it is."""
+    """Single-pass scanner of a TOML document.
+
+    `_at` is the current position.
+    """
 
     def __init__(self, text: str) -> None:
         self._text, self._at = text, 0
@@ -41,19 +44,25 @@ class _Scanner:
             else:
                 self._pair(table)
 
-    # --- marks ------------------------------------------------------------------------------------------------------
+    # --- characters ---
 
     def _peek(self, mark: str) -> bool:
         return self._text.startswith(mark, self._at)
 
     def _pass(self, mark: str) -> bool:
-        """Go behind `mark`, if it is next; tell whether it was."""
+        """Skip `mark` if it is next.
+
+        Return True if it was.
+        """
         found = self._peek(mark)
         self._at += len(mark) if found else 0
         return found
 
     def _skip(self, marks: str = " \t\r\n") -> bool:
-        """Go behind white space and, where lines may end, comments; tell whether anything is left."""
+        """Skip white space and, where line breaks are allowed, comments.
+
+        Return True if text remains.
+        """
         while self._at < len(self._text):
             if self._text[self._at] in marks:
                 self._at += 1
@@ -69,10 +78,13 @@ class _Scanner:
     def _note(self, path: KeyPath) -> None:
         self.lines.setdefault(path, bisect.bisect_left(self._ends, self._at) + 1)
 
-    # --- keys -------------------------------------------------------------------------------------------------------
+    # --- keys ---
 
     def _key(self) -> Iterator[str]:
-        """Yield the parts of a dotted key; while one is held, the place is its beginning's line."""
+        """Yield the parts of a dotted key.
+
+        At each yield, the current position is in the line of the key.
+        """
         while True:
             self._skip(" \t")
             start = self._at
@@ -88,7 +100,7 @@ class _Scanner:
                 return
 
     def _header(self) -> KeyPath:
-        """Read ``[table]`` or ``[[array of tables]]`` and return the way to what follows it."""
+        """Read ``[table]`` or ``[[array of tables]]`` and return its path."""
         several = self._pass("[[")
         self._at += 0 if several else 1
         path: KeyPath = ()
@@ -114,7 +126,7 @@ class _Scanner:
         self._pass("=")
         self._value(path)
 
-    # --- values -----------------------------------------------------------------------------------------------------
+    # --- values ---
 
     def _value(self, path: KeyPath) -> None:
         self._skip(" \t")
@@ -144,12 +156,12 @@ class _Scanner:
             self._pass(",")
 
     def _string(self) -> None:
-        """Go behind a string of any kind."""
+        """Skip a string of any kind."""
         mark = self._text[self._at]
         long = mark * 3
         if self._pass(long):
             self._to_end_of(long, escapes=mark == '"')
-            while self._peek(mark):  # up to two more belong to the text
+            while self._peek(mark):  # up to two quotes before the delimiter belong to the string
                 self._at += 1
         else:
             self._at += 1

@@ -1,4 +1,4 @@
-"""The session that every block of an experiment is: its tables stand in the same file."""
+"""Session settings of the blocks, read from the session tables in the experiment file."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _FILES = (
     *(("law", "file"), ("session", "measured"), ("session", "scene")),
     *(("device", "parameters"), ("device", "friction_parameters"), ("hand", "file")),
 )
-"""Names of files in the session's tables, which are found from the folder of the experiment's."""
+"""Session settings that are file names, resolved relative to the folder of the experiment file."""
 
 _SESSION_ALONE = ("duration", "clock", "record", "picture")
-"""Settings of a session that an experiment decides."""
+"""Session settings that the experiment determines."""
 
 
 def session_of(source: Source) -> SessionConfig:
-    """Return the session of every block.
+    """Return the session settings of the blocks.
 
     Raises
     ------
     ConfigurationError
-        Naming line and key.
+        If a setting is invalid. The message contains line and key.
     """
     given = {name: source.tables[name] for name in SESSION_TABLES if name in source.tables}
     tables = {name: dict(table) for name, table in with_scene_in_session(given).items()}
@@ -50,7 +50,7 @@ def session_of(source: Source) -> SessionConfig:
 
 
 def _require_scene(source: Source, tables: dict[str, Any]) -> None:
-    """Raise where there is something wrong with the scene of a session, at the key of its table."""
+    """Raise if the scene of the session is invalid, with the position of its key."""
     from haptics.scenes.tables import SceneError
 
     whole = isinstance(source.tables.get("scene"), dict)
@@ -67,7 +67,10 @@ def _require_scene(source: Source, tables: dict[str, Any]) -> None:
 
 @functools.cache
 def _place_of_the_mouse() -> Mouse:
-    """Return a place for the mouse that is the hand, without which no device is built; a session puts in its own."""
+    """Return a placeholder for the mouse target, which is needed to validate the device settings.
+
+    Each session replaces it with its own target.
+    """
     from apps.session.mouse import Mouse
 
     return Mouse()

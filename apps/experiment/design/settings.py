@@ -1,4 +1,7 @@
-"""The tables of an experiment file, a class for each; those of the session are in `apps.settings.config`."""
+"""Settings classes of the experiment file.
+
+The session tables are in `apps.settings.config`.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +18,14 @@ _FIELD = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
 def _table(allowed: str, doc: str) -> dict[str, str]:
-    """Return what a dataclass field that holds a table says of itself."""
+    """Return the metadata of a dataclass field that holds a table."""
     return {"words": allowed, "doc": doc}
 
 
 @documented
 @dataclass(frozen=True)
 class ExperimentSettings:
-    """The table ``experiment``: what is asked of people."""
+    """Table ``experiment``: task and general settings."""
 
     name: str = string(allowed="small letters, digits and hyphens", doc="name, also of the files")
     task: str = choice("discrimination", TASKS, doc="kind of trial")
@@ -43,7 +46,7 @@ class ExperimentSettings:
 @documented
 @dataclass(frozen=True)
 class StimulusSettings:
-    """The table ``stimulus``: the one setting of the session that varies."""
+    """Table ``stimulus``: the session setting that varies."""
 
     axis: str = string("law.force", allowed="a parameter of law, element or walls", doc="the setting that varies")
     scale: str = choice("log", ("linear", "log"), doc="scale of levels in fits and figures")
@@ -61,7 +64,7 @@ class StimulusSettings:
 @documented
 @dataclass(frozen=True)
 class ConditionSettings:
-    """A table ``conditions``: what stays the same in a track."""
+    """Table ``conditions``: settings that are constant within a track."""
 
     name: str = string(allowed="a name", doc="what it is called in tables and figures")
     reference: float = bounded(
@@ -84,7 +87,7 @@ class ConditionSettings:
 @documented
 @dataclass(frozen=True)
 class CatchSettings:
-    """The table ``catch``: trials without a difference, and with one that nobody misses."""
+    """Table ``catch``: trials without a difference, and trials with an obvious one."""
 
     null: float = bounded(0.0, minimum=0.0, maximum=0.3, doc="share of trials with two equal stimuli, or with none")
     easy: float = bounded(0.05, minimum=0.0, maximum=0.3, doc="share of trials with a difference that is easy")
@@ -102,7 +105,7 @@ class CatchSettings:
 @documented
 @dataclass(frozen=True)
 class PracticeSettings:
-    """The table ``practice``: easy trials with feedback, until they are answered well."""
+    """Table ``practice``: easy trials with feedback, until the participant answers them reliably."""
 
     window: int = bounded(0, minimum=0, maximum=100, doc="the last so many trials are looked at; 0: no practice")
     correct: int = bounded(0, minimum=0, maximum=100, doc="so many of them must be right")
@@ -122,7 +125,7 @@ class PracticeSettings:
 @documented
 @dataclass(frozen=True)
 class TrialSettings:
-    """The table ``trials``: times, breaks, order, and what happens to trials that were disturbed."""
+    """Table ``trials``: times, breaks, order, and repetition of disturbed trials."""
 
     interval: float = bounded(4.0, minimum=0.1, maximum=600.0, unit="s", doc="longest time of an interval")
     gap: float = bounded(
@@ -150,7 +153,7 @@ class TrialSettings:
 @documented
 @dataclass(frozen=True)
 class ExplorationSettings:
-    """The table ``exploration``: where the hand begins, how it moves, and what is too fast or too slow."""
+    """Table ``exploration``: start position, motion, and speed limits of the hand."""
 
     start: Any = free((), "a point [x, y] in m", doc="centre of the box in which the hand rests before an interval")
     reach: float = bounded(0.01, above=0.0, maximum=0.5, unit="m", doc="half the side of that box")
@@ -182,7 +185,10 @@ class ExplorationSettings:
 @documented
 @dataclass(frozen=True)
 class ResponseSettings:
-    """The table ``response``: keys and buttons, by what they answer; button n of the device is bit n."""
+    """Table ``response``: keys and buttons by answer.
+
+    Button n of the device is bit n.
+    """
 
     keys: Any = field(
         default_factory=dict, metadata=_table("a table of lists of keys, by answer", "keys of the keyboard")
@@ -211,7 +217,7 @@ class ResponseSettings:
 @documented
 @dataclass(frozen=True)
 class ResumeSettings:
-    """The table ``resume``: how a session goes on that was interrupted."""
+    """Table ``resume``: continuation of an interrupted session."""
 
     policy: str = choice(
         "resume",
@@ -229,7 +235,7 @@ class ResumeSettings:
 @documented
 @dataclass(frozen=True)
 class FieldSettings:
-    """The table ``fields``: what must be known of a participant before the first trial; never a name."""
+    """Table ``fields``: required data about a participant before the first trial, never the name."""
 
     demanded: Any = free((), "a list of names such as age_band", doc="without these there is no session")
     allowed: Any = field(

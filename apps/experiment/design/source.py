@@ -1,4 +1,4 @@
-"""The file of an experiment: its tables, and errors that name the line and the key."""
+"""Source file of an experiment: its tables, and error messages with line and key."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ _PART = re.compile(r"([A-Za-z_][\w-]*)|\[(\d+)\]")
 
 
 class Source:
-    """A TOML file that knows its lines.
+    """A parsed TOML file with line numbers.
 
     Parameters
     ----------
     path : Path
-        The file.
+        Path of the file.
     text : str
-        What is in it.
+        Text of the file.
 
     Attributes
     ----------
     tables : dict
-        Its content.
+        Parsed content.
 
     Raises
     ------
     ConfigurationError
-        If it is no TOML, with the line.
+        If the text is not valid TOML. The message contains the line.
     """
 
     def __init__(self, path: Path, text: str) -> None:
@@ -57,7 +57,7 @@ class Source:
         Raises
         ------
         ConfigurationError
-            If it cannot be read, is not UTF-8, or is no TOML.
+            If the file cannot be read, is not UTF-8, or is not valid TOML.
         """
         data = read_small(path, f"experiment {path}", "name the TOML file of an experiment")
         try:
@@ -67,7 +67,7 @@ class Source:
             raise ConfigurationError(f"{path}:{line}: is no TOML (byte {error.start} is not UTF-8).") from error
 
     def error(self, path: KeyPath, words: str) -> ConfigurationError:
-        """Return an error about the key at `path`, or the table that it is missing in."""
+        """Return an error about the key at `path`, with the line of the key or of its table."""
         name, line = dotted(path), 1
         for length in range(len(path), 0, -1):
             if path[:length] in self._lines:
@@ -78,9 +78,10 @@ class Source:
 
     @contextlib.contextmanager
     def telling(self, *where: str | int) -> Iterator[None]:
-        """Let errors in the block say line and key: that which they name, as far as it is in the file, or `where`.
+        """Add line and key to configuration errors raised in the block.
 
-        Names in an error are looked for below `where` first, and then from the top.
+        The key is the one named in the message, or the part of it that the file contains, otherwise `where`. Names in a
+        message are searched below `where` first, and then from the top.
         """
         try:
             yield
@@ -90,7 +91,7 @@ class Source:
             raise self.error(where, str(error)) from error
 
     def _named(self, words: str, where: KeyPath) -> KeyPath:
-        """Return the way to the key that `words` are about: by its name, or by the wrong value that they quote."""
+        """Return the path of the key that `words` refer to by its name or by its invalid value."""
         names = [parts(found) for found in _DOTTED.findall(words)]
         below = [way for name in names for way in (_below(where, name), (*where, *name)) if way in self._lines]
         if below:
@@ -103,12 +104,12 @@ class Source:
         return next(iter([*found, *missing]), where)
 
     def _with_value(self, words: str) -> list[KeyPath]:
-        """Return the ways to the texts that `words` quote."""
+        """Return the paths of the strings that `words` quote."""
         quoted = set(_QUOTED.findall(words))
         return [way for way in self._lines if quoted and self._value_at(way) in quoted]
 
     def _value_at(self, way: KeyPath) -> str | None:
-        """Return the text at `way`; None where there is something else."""
+        """Return the string at `way`, or None if the value is not a string."""
         value: Any = self.tables
         for part in way:
             value = value[part]
@@ -116,18 +117,21 @@ class Source:
 
 
 def _below(where: KeyPath, name: KeyPath) -> KeyPath:
-    """Return `name`, which may begin with the last table of `where`, below `where`."""
+    """Return the path of `name` below `where`.
+
+    `name` may repeat the last table of `where`.
+    """
     tables = [part for part in where if isinstance(part, str)]
     return (*where, *name[1:]) if tables and name and name[0] == tables[-1] else (*where, *name)
 
 
 def parts(name: str) -> KeyPath:
-    """Return the way that a dotted name such as ``conditions[2].law.force`` describes."""
+    """Return the path of a dotted name such as ``conditions[2].law.force``."""
     return tuple(word if word else int(number) for word, number in _PART.findall(name))
 
 
 def dotted(path: KeyPath) -> str:
-    """Return a way as a dotted name."""
+    """Return a path as a dotted name."""
     name = ""
     for part in path:
         name += f"[{part}]" if isinstance(part, int) else f".{part}" if name else part

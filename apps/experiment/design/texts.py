@@ -1,4 +1,4 @@
-"""The table ``texts`` of an experiment: every word that a participant reads, to be said in their own language."""
+"""Table ``texts`` of an experiment: all texts that a participant reads, for translation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ QUESTIONS = {
     "estimation": "How strongly did it resist?",
     "adjustment": "Adjust until both feel the same",
 }
-"""Asked where nothing is said, by task."""
+"""Default questions by task."""
 
 ANSWERS = {
     "1": "first",
@@ -33,7 +33,7 @@ ANSWERS = {
     "compare": "compare",
     "done": "done",
 }
-"""What answers are called beside their keys."""
+"""Default names of the answers, shown next to their keys."""
 
 KEYS = {
     "space": "Space",
@@ -47,18 +47,21 @@ KEYS = {
     "period": ".",
     "backspace": "Backspace",
 }
-"""What is written on keys whose names say something else; any other has its own name on it."""
+"""Key caps that differ from the key name. All other keys show their name."""
 
 
 def on_the_cap(key: str) -> str:
-    """Return what is written on a key where the experiment says nothing."""
+    """Return the default cap of a key."""
     return KEYS.get(key, key.upper() if len(key) == 1 else key.capitalize())
 
 
 @documented
 @dataclass(frozen=True)
 class TextSettings:
-    """The table ``texts``: what a participant reads; pages are lists of texts."""
+    """Table ``texts``: texts for the participant.
+
+    Pages are lists of texts.
+    """
 
     instructions: Any = free((), "a list of pages", doc="before the first trial, and again after an interruption")
     question: str = string("", doc="asked after every trial; a question that suits the task if empty")
@@ -112,34 +115,34 @@ class TextSettings:
             )
 
     def answer(self, answer: str) -> str:
-        """Return what an answer is called."""
+        """Return the displayed name of an answer."""
         return str(self.answers.get(answer, ANSWERS[answer]))
 
     def key(self, name: str) -> str:
-        """Return what is written on a key."""
+        """Return the displayed cap of a key."""
         return str(self.keys.get(name, on_the_cap(name)))
 
     def ask(self, task: str) -> str:
-        """Return what is asked after a trial."""
+        """Return the question after a trial."""
         return self.question or QUESTIONS[task]
 
 
 def require_translated(given: Mapping[str, Any], language: str, answers: tuple[str, ...]) -> None:
-    """Raise where a participant would read English between words of another language.
+    """Raise if texts are missing, so that a participant would read English amid another language.
 
     Parameters
     ----------
     given : mapping
-        The table of texts as it stands in the file.
+        Table of texts in the file.
     language : str
-        Which it is in.
+        Language of the table.
     answers : tuple of str
-        What can be answered in this experiment.
+        Possible answers in the experiment.
 
     Raises
     ------
     ConfigurationError
-        Naming what is missing.
+        If texts are missing. The message lists them.
     """
     if language == _ENGLISH or language.startswith(f"{_ENGLISH}-"):
         return
@@ -154,4 +157,4 @@ def require_translated(given: Mapping[str, Any], language: str, answers: tuple[s
 
 
 _OPTIONAL = ("instructions", "practice", "rest", "end")
-"""Texts that may be left out in any language: nothing is read then."""
+"""Texts that may be omitted in any language. Nothing is shown then."""

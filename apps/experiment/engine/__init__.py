@@ -1,1 +1,1 @@
-"""The engine: trials and blocks, live and without a clock; sessions that may be killed and are taken up again."""
+"""Experiment engine: trials and blocks, live or without a clock, in resumable sessions."""

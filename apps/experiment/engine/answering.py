@@ -1,4 +1,4 @@
-"""An observer in software as the one who answers."""
+"""Answers of a simulated observer."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from apps.experiment.trial import TrialView
 
 
 class Simulated:
-    """Lets an observer answer, after the time that it says it takes.
+    """Respondent that answers with a simulated observer, after the observer's reaction time.
 
     Parameters
     ----------
     observer : Observer
-        Who answers.
+        The simulated observer.
     course : Course
-        Has the random numbers of every trial.
+        Trial sequence, which supplies the random numbers of every trial.
     needs_rows : bool
-        Whether the observer goes by what was recorded.
+        Whether the observer evaluates the recorded rows.
     time_out : float
-        An answer that takes longer is none [s]; 0: any time.
+        Longest reaction time that counts as an answer [s]. 0: unlimited.
     """
 
     def __init__(self, observer: Observer, course: Course, *, needs_rows: bool, time_out: float = 0.0) -> None:
@@ -32,16 +32,22 @@ class Simulated:
         self._missed: Counter[int] = Counter()
 
     def explore(self, stage: Stage, plan: Plan) -> bool | None:
-        """Feel, and do nothing; an adjustment is answered with the value that would have been set."""
+        """Do nothing.
+
+        The answer to an adjustment is the value that would have been set.
+        """
         return None
 
     def reply(self, stage: Stage, plan: Plan, view: TrialView, since: int) -> Script[Reply | None]:
-        """Return the observer's answer; a reaction time is a whole number of ticks."""
+        """Return the observer's answer.
+
+        Its reaction time is a whole number of ticks.
+        """
         answer = self._observer.answer(view, self._course.generator(plan, self._missed[plan.trial]))
         ticks, out = max(round(answer.reaction_time / stage.period), 2), round(self._time_out / stage.period)
         if out and ticks > out:
             self._missed[plan.trial] += 1
             yield out
             return None
-        yield ticks - 1  # the one that was waited for at the end of the interval is the first
+        yield ticks - 1  # the first tick has already passed at the end of the interval
         return Reply(answer.response, round(ticks * stage.period, 9), since + ticks, "observer")

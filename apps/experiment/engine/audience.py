@@ -1,4 +1,7 @@
-"""Who is shown what happens in an experiment, and what they want: nobody and nothing by default."""
+"""Display of an experiment and requests of its users.
+
+By default nothing is shown or requested.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,14 @@ if TYPE_CHECKING:
 
 
 class Audience:
-    """Shows nothing.
+    """Display that shows nothing.
 
     Attributes
     ----------
     present : bool
-        Whether there is somebody to be shown something, for whom time is taken.
+        Whether there is a viewer, for whom the session takes time.
     paused, aborted, redo : bool
-        What was asked for: to wait, to end the session, to do the last trial again.
+        Requests to pause, to abort the session, and to repeat the last trial.
     """
 
     present = False
@@ -26,28 +29,38 @@ class Audience:
         self.paused = self.aborted = self.redo = False
 
     def waits(self) -> bool:
-        """Whether the session is to wait."""
+        """Return True if the session should wait."""
         return self.paused and not self.aborted
 
-    # --- in a trial -------------------------------------------------------------------------------------------------
+    # --- during a trial ---
 
     def park(self, plan: Plan, number: int) -> None:
-        """Ask for the hand to come to the start box, before interval `number` (from 0)."""
+        """Ask the participant to move to the start box, before interval `number` (from 0)."""
 
     def interval(self, plan: Plan, number: int) -> None:
-        """Say that interval `number` has begun."""
+        """Announce the start of interval `number`."""
 
     def gap(self, plan: Plan, number: int) -> None:
-        """Say that interval `number` is over."""
+        """Announce the end of interval `number`."""
 
     def judged(self, ticks: int, late: int, gap: float, reasons: tuple[str, ...]) -> None:
-        """Say how an interval was rendered: ticks, late ones among them, longest gap [s], and why it is repeated."""
+        """Report the rendering of an interval.
+
+        Parameters
+        ----------
+        ticks, late : int
+            Number of ticks, and number of late ticks.
+        gap : float
+            Longest time between two ticks [s].
+        reasons : tuple of str
+            Reasons for a repetition, empty if the interval counts.
+        """
 
     def ask(self, plan: Plan) -> None:
         """Ask for the answer."""
 
     def entry(self, text: str) -> None:
-        """Show what has been typed of a number so far."""
+        """Show the digits of a number typed by the participant."""
 
     def ended(
         self,
@@ -57,36 +70,36 @@ class Audience:
         reasons: tuple[str, ...],
         reply: Reply | None = None,
     ) -> None:
-        """Say how a trial ended."""
+        """Report the end of a trial."""
 
     def feedback(self, correct: bool) -> None:
-        """Say whether an answer was right."""
+        """Show whether the answer was right."""
 
-    # --- between trials ---------------------------------------------------------------------------------------------
+    # --- between trials ---
 
     def page(self, number: int, of: int, text: str) -> None:
         """Show a page of the instructions, `number` from 1."""
 
     def practice(self, text: str) -> None:
-        """Say that the practice begins."""
+        """Announce the practice."""
 
     def rest(self, until: float, text: str) -> None:
-        """Show a break that lasts until then at least [s, monotonic]."""
+        """Show a break that lasts at least until `until` [s, monotonic]."""
 
     def pause(self, by: str) -> None:
-        """Show that the session waits."""
+        """Show that the session is paused."""
 
     def finish(self, text: str) -> None:
-        """Show that it is over."""
+        """Show that the session is over."""
 
     def let_go(self, seconds: float) -> None:
-        """Say that the device will move by itself for so long [s], and is not to be held."""
+        """Announce that the device will move by itself for `seconds` [s] and must be released."""
 
     def measures(self, share: float) -> None:
-        """Say how far its measurement is, 0 to 1."""
+        """Show the progress of the device's measurement, from 0 to 1."""
 
     def measured(self, words: str) -> None:
-        """Say that it is done, and the experimenter what came of it."""
+        """Announce the end of the measurement, with its result for the experimenter."""
 
     def notice(self, words: str) -> None:
-        """Tell the experimenter something."""
+        """Show a notice to the experimenter."""

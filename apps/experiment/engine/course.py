@@ -1,7 +1,7 @@
-"""The course of a session: which trial comes next, by the design, the seed and what was answered before; no more.
+"""Trial sequence of a session, determined by the design, the seed and the previous answers.
 
-A course has no clock, no device and no files. What a trial draws depends on its number alone, so a course that is told
-the same answers goes the same way: that is how a session is taken up again.
+A sequence has no clock, device or files. The random numbers of a trial depend only on its number, so that the same
+answers reproduce the same sequence. Sessions are resumed in this way.
 """
 
 from __future__ import annotations
@@ -18,29 +18,31 @@ from apps.experiment.trial import TrialView
 from haptics.records import Rows
 
 _TRACK, _ORDER, _CATCH, _INTERVALS = 1_000, 10_000, 20_000, 30_000
-"""Numbers, in place of a trial's, of what belongs to a whole session: a track's own seed, the order of tracks in a
-section, its catch trials, the intervals with the comparison."""
+"""Seed numbers, used in place of trial numbers, for random values that belong to a whole session.
+
+They are for the tracks, the order of tracks in a section, its catch trials, and the intervals of the comparison.
+"""
 
 _OBSERVER, _MISSED = 1, 100
 _MOST = 4000
-"""Trials for which places of catch trials are drawn: more than anybody does in a session."""
+"""Number of trials for which catch trial positions are drawn, more than any session contains."""
 
 _QUAD = (1, 1, 2, 2)
-"""Of four trials in a row, two have the comparison first."""
+"""Position of the comparison in four consecutive trials before shuffling: twice in each interval."""
 
 
 @dataclass(frozen=True)
 class Participant:
-    """Who takes part.
+    """Participant and session.
 
     Attributes
     ----------
     code : str
-        Code.
+        Code of the participant.
     session : int
-        Which of their sessions, from 1.
+        Session number of the participant, from 1.
     slot : int
-        Place in the order of arrival, which chooses an order of conditions.
+        Position in the order of arrival, which selects an order of conditions.
     seed : int
         Seed of the experiment.
     """
@@ -51,13 +53,16 @@ class Participant:
     seed: int
 
     def seed_of(self, block: int, trial: int) -> SeedSequence:
-        """Return the seed of a trial; of block 0 for what belongs to the session."""
+        """Return the seed of a trial.
+
+        Block 0 is used for values of the whole session.
+        """
         return trial_seed(self.seed, self.code, self.session, block, trial)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A trial as it is to be presented.
+    """Specification of a trial.
 
     Attributes
     ----------
@@ -66,17 +71,17 @@ class Plan:
     kind : str
         ``test``, ``practice``, ``catch-null`` or ``catch-easy``.
     condition : ConditionSettings
-        Its condition.
+        Condition of the trial.
     track : int or None
-        Track of its section that its answer belongs to; None for the others.
+        Index of the track in its section. None for practice and catch trials.
     label : str or None
-        What the track is called in the journal.
+        Name of the track in the journal.
     level : float
-        Level.
+        Level of the comparison, in the unit of the axis.
     values : tuple of float
         Value of the axis in each interval.
     comparison : int or None
-        Interval with the comparison, where there are two.
+        Interval with the comparison, from 1, if there are two intervals.
     """
 
     trial: int
@@ -90,17 +95,20 @@ class Plan:
     comparison: int | None
 
     def view(self, design: Design, rows: tuple[Rows, ...] | None = None) -> TrialView:
-        """Return the trial as an observer meets it."""
+        """Return the trial as seen by an observer."""
         reference = self.condition.reference
         return TrialView(design.experiment.task, design.axis, reference, self.level, self.values, self.comparison, rows)
 
     def markers(self, attempt: int) -> tuple[int, ...]:
-        """Return the marker of the rows of each interval; one less than the first is that of the rows between."""
+        """Return the markers of the rows of each interval.
+
+        The first marker minus 1 marks the rows in between.
+        """
         return tuple(100 * self.trial + 10 * (attempt % 10) + number + 1 for number in range(len(self.values)))
 
 
 class _Section:
-    """Trials of one kind in a row: a practice, or the tracks of some conditions."""
+    """Consecutive trials of one kind: the tracks of one or several conditions."""
 
     def __init__(
         self, design: Design, who: Participant, number: int, conditions: tuple[ConditionSettings, ...]
@@ -119,16 +127,16 @@ class _Section:
         self._catches = _catches(design, who.seed_of(0, _CATCH + number))
 
     def catch(self, done: int) -> str:
-        """Return the kind of catch trial that comes after `done` trials, or nothing."""
+        """Return the kind of catch trial after `done` trials, or an empty string."""
         return self._catches.get(done, "")
 
     def named(self, track: int) -> tuple[ConditionSettings, str]:
-        """Return the condition of a track and what it is called."""
+        """Return the condition and the name of a track."""
         return self._labels[track]
 
 
 def _catches(design: Design, seed: SeedSequence) -> dict[int, str]:
-    """Return which trials of a section are catch trials."""
+    """Return the kinds of the catch trials of a section by position."""
     catch = design.catch
     share = catch.null + catch.easy
     if not share or not design.task.responses:
@@ -139,19 +147,19 @@ def _catches(design: Design, seed: SeedSequence) -> dict[int, str]:
 
 
 class Course:
-    """The trials of a session, one after the other.
+    """Sequence of the trials of a session.
 
     Parameters
     ----------
     design : Design
-        The experiment.
+        Design of the experiment.
     who : Participant
-        Whose session it is.
+        Participant and session.
 
     Attributes
     ----------
     failed : bool
-        Whether the practice was not passed, where that ends a session.
+        Whether the session ends because the practice was failed.
     """
 
     def __init__(self, design: Design, who: Participant) -> None:
@@ -172,7 +180,7 @@ class Course:
         return [_Section(self.design, self._who, number, (conditions[place],)) for number, place in enumerate(order)]
 
     def tracks(self) -> list[tuple[str, dict[str, Any]]]:
-        """Return the name of every track and what its procedure reports."""
+        """Return the name of every track and the report of its procedure."""
         return [
             (section.named(number)[1], procedure.report())
             for section in self._sections
@@ -180,7 +188,10 @@ class Course:
         ]
 
     def next(self) -> Plan | None:
-        """Return the next trial, the same until `take`; None at the end."""
+        """Return the next trial, or None at the end.
+
+        The result is the same until `take` is called.
+        """
         if self.failed or self._section >= len(self._sections):
             return None
         if self._practising:
@@ -215,7 +226,10 @@ class Course:
         return Plan(self._trial, self._block, kind, condition, track, label, level, values, comparison)
 
     def _comparison(self) -> int:
-        """Return the interval with the comparison: in every four trials it is the first twice, in an order drawn."""
+        """Return the interval of the comparison.
+
+        Of four trials it is the first in two, in random order.
+        """
         four, place = divmod(self._trial - 1, len(_QUAD))
         return int(child(self._who.seed_of(0, _INTERVALS), four).permutation(_QUAD)[place])
 
@@ -223,11 +237,11 @@ class Course:
         return child(self._who.seed_of(self._block, self._trial), purpose)
 
     def generator(self, plan: Plan, missed: int = 0) -> np.random.Generator:
-        """Return what a simulated observer draws from in a trial whose answer came too late so often before."""
+        """Return the random generator of a simulated observer in a trial, after `missed` late answers."""
         return child(self._who.seed_of(plan.block, plan.trial), _OBSERVER if not missed else _MISSED + missed)
 
     def take(self, plan: Plan, response: str | float, correct: bool | None) -> None:
-        """Take the answer to `plan`, which `next` has returned."""
+        """Add the answer to `plan`, which `next` has returned."""
         if plan.kind == "practice":
             self._practised.append(bool(correct))
         elif plan.track is not None:
@@ -241,7 +255,7 @@ class Course:
         self._turn()
 
     def _turn(self) -> None:
-        """Go on to the next section or block where this one is at its end."""
+        """Continue with the next section or block if the current one is complete."""
         if self._practising:
             practice = self.design.practice
             passed = sum(self._practised[-practice.window :]) >= practice.correct

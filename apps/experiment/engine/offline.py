@@ -1,6 +1,6 @@
-"""A block without a clock: the whole servo in this process, its gate, marker and parameters switched at exact ticks.
+"""Stage without a clock: the servo runs in this process, and parameters switch at exact ticks.
 
-It is recorded as any session is, and replays bit for bit. Nothing in it depends on how fast the machine is.
+The block is recorded like any session and replays bit for bit. The result does not depend on the speed of the computer.
 """
 
 from __future__ import annotations
@@ -26,32 +26,32 @@ from haptics.shared import SharedFile
 from haptics.trace import Reader, Trace
 
 CAPACITY = 32 * AT_ONCE
-"""Rows that the trace holds: what an observer gets of a trial at most."""
+"""Capacity of the trace [rows], which limits the rows of a trial that an observer receives."""
 
 _DRAIN = CAPACITY // 4
 
 
 def without_clock(config: SessionConfig) -> SessionConfig:
-    """Return the session of a block that follows no clock and ends when its script does."""
+    """Return the session settings of a block that follows no clock and ends with its script."""
     return dataclasses.replace(config, session=dataclasses.replace(config.session, clock="off", duration=None))
 
 
 class OfflineStage:
-    """A session of the servo in simulated time.
+    """Session of the servo in simulated time.
 
     Parameters
     ----------
     config : SessionConfig
-        What it begins with, on a virtual device.
+        Initial session settings, with a virtual device.
     folder : Path
-        Where its recording is made.
+        Folder of the recording.
     journal : callable
-        Writes a record of the journal.
+        Function that writes a journal record.
 
     Attributes
     ----------
     folder : Path
-        Where the recording is: beside `folder`, where there was one.
+        Actual folder of the recording, which differs from `folder` if that exists already.
     """
 
     def __init__(self, config: SessionConfig, folder: Path, journal: Any) -> None:
@@ -72,20 +72,20 @@ class OfflineStage:
         self._drained = self._version = self._program = 0
         self._error: Exception | None = None
 
-    # --- the stage ------------------------------------------------------------------------------------------------
+    # --- stage interface ---
 
     @property
     def count(self) -> int:
-        """Rows of the trace so far."""
+        """Number of rows in the trace."""
         return self._trace.count
 
     @property
     def slots(self) -> Rows:
-        """The ring of the trace."""
+        """Ring buffer of the trace."""
         return self._trace.slots
 
     def take(self, config: SessionConfig) -> None:
-        """Put other parameters in force at the next tick."""
+        """Apply other parameters at the next tick."""
         if rendered(config) == rendered(self._config):
             return
         self._program += config.session.model != self._config.session.model
@@ -95,31 +95,31 @@ class OfflineStage:
         self._config = config
 
     def gate(self, closed: bool) -> None:
-        """Let the output down, or up again."""
+        """Fade the output out or in."""
         self._servo.gate(closed)
 
     def mark(self, marker: int) -> None:
-        """Let the rows from the next tick on carry `marker`."""
+        """Set the marker of the rows from the next tick on."""
         self._servo.mark(marker)
 
     def rows(self, first: int, marker: int) -> Rows:
-        """Return the rows with this marker from number `first` on."""
+        """Return the rows with this marker from index `first` on."""
         return rows_of(self._trace.since(first), marker)
 
     def note(self, kind: str, /, **fields: Any) -> None:
-        """Write a record of the journal; what it is about is in the recording then."""
+        """Write a journal record, after all previous ticks have been written to the recording."""
         self._drain()
         self._journal(kind, **fields)
 
-    # --- its course -----------------------------------------------------------------------------------------------
+    # --- execution ---
 
     def run(self, script: Script[None]) -> None:
-        """Run a script to its end, and close the recording.
+        """Run a script to completion, and close the recording.
 
         Raises
         ------
         HapticError
-            What the script, the device or the disk raised; the recording is closed all the same.
+            The error of the script, the device or the disk. The recording is closed in any case.
         """
         self._servo.gate(True)
         try:
@@ -133,7 +133,10 @@ class OfflineStage:
             raise self._error
 
     def _step(self, script: Script[None], due: _Due) -> int:
-        """Go on with the script where it is time; return how long it takes until it is time again."""
+        """Continue the script when its wait is over.
+
+        Return the number of ticks to the next call.
+        """
         try:
             if self.count - self._drained >= _DRAIN:
                 self._drain()
@@ -155,7 +158,7 @@ class OfflineStage:
         self._drained = self.count
 
     def _close(self) -> None:
-        """Close the recording, whatever happened."""
+        """Close the recording, also after an error."""
         try:
             self._drain()
         except HapticError as error:
@@ -168,6 +171,6 @@ class OfflineStage:
 
 
 class _Due:
-    """When the script goes on: at this number of rows."""
+    """Number of rows at which the script continues."""
 
     count = 0

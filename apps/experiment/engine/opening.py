@@ -1,4 +1,7 @@
-"""The beginning of a session, and its being taken up again: all that is known is on the disk before the first trial."""
+"""Start and resumption of a session.
+
+Its settings and files are on disk before the first trial.
+"""
 
 from __future__ import annotations
 
@@ -21,16 +24,16 @@ from haptics.reading import read_small
 
 @dataclass(frozen=True)
 class Manner:
-    """How a session is run.
+    """Options of the execution of a session.
 
     Attributes
     ----------
     live : bool
-        Whether an observer in software keeps to the wall's clock.
+        Whether a simulated observer runs in real time.
     lsl : bool
-        Whether it is streamed by the Lab Streaming Layer.
+        Whether the session is streamed by the Lab Streaming Layer.
     screens : bool
-        Whether the screens are shown although an observer in software answers: a rehearsal, by the wall's clock.
+        Whether the screens are shown although a simulated observer answers: a rehearsal in real time.
     """
 
     live: bool = False
@@ -40,24 +43,24 @@ class Manner:
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked for on the command line.
+    """Session request from the command line.
 
     Attributes
     ----------
     code : str
-        The participant's code.
+        Code of the participant.
     session : int
-        Which of their sessions.
+        Session number of the participant.
     seed : int
         Seed of the experiment.
     out : Path
         Folder of all sessions.
     fields : dict
-        What is known of the participant.
+        Data about the participant.
     simulated : bool
-        Whether an observer in software answers.
+        Whether a simulated observer answers.
     manner : Manner
-        How it is run.
+        Options of the execution.
     """
 
     code: str
@@ -70,14 +73,14 @@ class Request:
 
 
 def begin(design: Design, request: Request) -> tuple[Journal, Participant]:
-    """Begin a session.
+    """Create the folder and the journal of a new session.
 
     Raises
     ------
     ConfigurationError
-        If there is such a session already, or something that must be known of the participant is not.
+        If the session exists already, or required data about the participant are missing.
     JournalFault
-        If it cannot be written.
+        If the journal cannot be written.
     """
     fields = _fields(design, request)
     place = SessionFolder.new(request.out, request.code, request.session, design.experiment.name)
@@ -118,7 +121,7 @@ def _stimuli(design: Design) -> list[dict[str, Any]]:
 
 
 def _fields(design: Design, request: Request) -> dict[str, str]:
-    """Return what is known of the participant, once it is enough."""
+    """Validate and return the data about the participant."""
     for name, value in request.fields.items():
         allowed = design.fields.allowed.get(name)
         if allowed is not None and value not in allowed:
@@ -133,7 +136,7 @@ def _fields(design: Design, request: Request) -> dict[str, str]:
 
 
 def device_facts(design: Design) -> dict[str, Any]:
-    """Return which device it is, and by which calibrations it is known."""
+    """Return the device, its data sheet, and the hashes of its calibration files."""
     config = design.session
     return {
         "name": config.device,
@@ -145,21 +148,21 @@ def device_facts(design: Design) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON has it: lists, and null for what is infinite."""
+    """Return a value for JSON: lists for sequences, and null for infinity."""
     if isinstance(value, list | tuple):
         return [_plain(one) for one in value]
     return None if value == math.inf else value
 
 
 def take_up(folder: Path) -> tuple[Design, Journal, Participant]:
-    """Open a session that was interrupted.
+    """Open an interrupted session.
 
     Raises
     ------
     ConfigurationError
-        If it has ended, is too old, or is not to be taken up again by its design.
+        If the session has ended, is too old, or may not be resumed according to its design.
     RecordingError
-        If its files do not belong together.
+        If its files are inconsistent.
     """
     place = SessionFolder.of(folder)
     journal = Journal.open(place)
@@ -194,7 +197,10 @@ def _same_design(place: SessionFolder, journal: Journal) -> Design:
 
 
 def _require_same_files(told: dict[str, Any], now: dict[str, Any]) -> None:
-    """Raise unless the device has the same files of parameters; what the journal of an older version lacks, passes."""
+    """Raise unless the device has the same parameter files as before.
+
+    Entries missing in old journals are accepted.
+    """
     for name in ("name", "parameter_file_hash", "friction_file_hash", "measured_file_hash"):
         if name in told and told[name] != now.get(name):
             raise ConfigurationError(
@@ -220,5 +226,5 @@ def _require_open(design: Design, journal: Journal) -> None:
 
 
 def with_seed(design: Design, seed: int | None) -> int:
-    """Return the seed of a session: that of the command line, or else of the file."""
+    """Return the seed from the command line, or else from the experiment file."""
     return design.experiment.seed if seed is None else dataclasses.replace(design.experiment, seed=seed).seed

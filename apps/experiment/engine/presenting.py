@@ -1,4 +1,4 @@
-"""A trial as a script: the hand rests at the start, the gate goes up, an interval, the gate goes down, an answer."""
+"""Presentation of a trial as a script: rest at the start, gate opens, interval, gate closes, answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from haptics.rendering.envelope import UNUSABLE
 from haptics.servo.loop_kernels import GATE_TIME
 
 LOOK = 20
-"""Ticks between two looks at the hand."""
+"""Polling interval of the hand [ticks]."""
 
 _DISTURBING = {
     "no usable sample": UNUSABLE,
@@ -27,23 +27,23 @@ _DISTURBING = {
     "edge of the workspace": int(Status.WORKSPACE),
     "dead-man released": int(Status.RELEASED),
 }
-"""Flags of a tick after which a trial is repeated, since what was felt is not what was asked for."""
+"""Status flags after which a trial is repeated, because the rendered force was wrong."""
 
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer.
+    """Answer to a trial.
 
     Attributes
     ----------
     response : str or float
-        What was answered.
+        The answer.
     reaction_time : float
-        From the end of the last interval [s].
+        Time from the end of the last interval [s].
     tick : int
         Tick of the answer.
     source, key : str
-        What it was given with (`observer`, `key`, `button`), and which.
+        Source of the answer (`observer`, `key` or `button`) and name of the key or button.
     """
 
     response: str | float
@@ -54,29 +54,39 @@ class Reply:
 
 
 class Respondent(Protocol):
-    """Who answers: a person, or an observer in software."""
+    """Source of the answers: a participant or a simulated observer."""
 
     needs_rows: bool
 
     def explore(self, stage: Stage, plan: Plan) -> bool | None:
-        """Do what is done while a stimulus is felt, as to adjust it; tell whether that is over, None for no wish."""
+        """Handle input during the stimulus.
+
+        Returns
+        -------
+        bool or None
+            True when the exploration is finished, False while it continues, None for the default rule (strokes and
+            time).
+        """
         ...
 
     def reply(self, stage: Stage, plan: Plan, view: TrialView, since: int) -> Script[Reply | None]:
-        """Wait for the answer to a trial whose last interval ended with tick `since`; None if it did not come."""
+        """Wait for the answer to a trial whose last interval ended at tick `since`.
+
+        Return None after a time-out.
+        """
         ...
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a trial went.
+    """Result of a trial.
 
     Attributes
     ----------
     reply : Reply or None
-        The answer, if there was one.
+        The answer, if any.
     reasons : tuple of str
-        Why it has to be repeated; empty if it counts.
+        Reasons for a repetition, empty if the trial counts.
     """
 
     reply: Reply | None
@@ -89,11 +99,11 @@ class Presenter:
     Parameters
     ----------
     design : Design
-        The experiment.
+        Design of the experiment.
     stage : Stage
-        Where.
+        Stage on which the trials are presented.
     audience : Audience
-        Who is shown what happens.
+        Display of the session.
     """
 
     def __init__(self, design: Design, stage: Stage, audience: Audience) -> None:
@@ -104,7 +114,10 @@ class Presenter:
         return max(math.ceil(time / self._stage.period - 1e-9), 1)
 
     def present(self, plan: Plan, attempt: int, respondent: Respondent) -> Script[Outcome]:
-        """Present a trial and wait for the answer; a disturbed one is not asked about."""
+        """Present a trial and wait for the answer.
+
+        A disturbed trial is not answered.
+        """
         stage, markers, felt = self._stage, plan.markers(attempt), []
         since = -1
         for number, marker in enumerate(markers):
@@ -122,7 +135,10 @@ class Presenter:
     def _interval(
         self, plan: Plan, number: int, marker: int, respondent: Respondent
     ) -> Script[tuple[tuple[str, ...], int]]:
-        """Present one interval; return what was wrong with it, and its last tick."""
+        """Present an interval.
+
+        Return the reasons for a repetition, and the last tick of the interval.
+        """
         stage, design, between = self._stage, self._design, marker - marker % 10
         stage.mark(between)
         stage.take(design.config(plan.condition, plan.values[number]))
@@ -145,7 +161,10 @@ class Presenter:
         return reasons, watch.last_tick
 
     def _parked(self) -> Script[bool]:
-        """Wait for the hand in the start box and let the output up; tell whether it came."""
+        """Wait for the hand in the start box and fade the output in.
+
+        Return False after a time-out.
+        """
         stage, exploration = self._stage, self._design.exploration
         watch = Watch(exploration, stage.period, stage.count)
         least, until = (
@@ -168,7 +187,7 @@ class Presenter:
         return True
 
     def _explored(self, watch: Watch, plan: Plan, respondent: Respondent) -> Script[None]:
-        """Wait until enough was felt, or whoever answers has done what is to be done."""
+        """Wait until the exploration is long enough or the respondent has finished."""
         stage, wanted = self._stage, self._design.exploration.strokes
         longest = self._ticks(self._design.trials.interval)
         while watch.rows < longest:
@@ -180,12 +199,12 @@ class Presenter:
             watch.look(stage.slots, stage.count)
 
     def _soonest(self, strokes: int) -> int:
-        """Return how many ticks so many strokes take that are as fast as is allowed; nobody has to look before."""
+        """Return the minimum duration of `strokes` strokes [ticks], before which no poll is needed."""
         exploration = self._design.exploration
         return math.floor(strokes * exploration.stroke / (exploration.greatest_speed * self._stage.period))
 
     def _judged(self, watch: Watch) -> tuple[str, ...]:
-        """Return why what was felt in an interval does not count."""
+        """Return the reasons for which an interval does not count."""
         trials, exploration = self._design.trials, self._design.exploration
         reasons = [words for words, flags in _DISTURBING.items() if watch.flags & flags]
         if watch.late > trials.late_ticks * watch.rows:

@@ -1,4 +1,4 @@
-"""A trial as the journal has it."""
+"""Journal records of a trial."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from haptics.errors import RecordingError
 
 
 def start_of(plan: Plan, design: Design, attempt: int) -> dict[str, Any]:
-    """Return the fields of a record ``trial_start``, but for the attempt."""
+    """Return the fields of a ``trial_start`` record, except its attempt."""
     return {
         "trial": plan.trial,
         "block": plan.block,
@@ -27,7 +27,7 @@ def start_of(plan: Plan, design: Design, attempt: int) -> dict[str, Any]:
 
 
 def require_same(plan: Plan, start: dict[str, Any]) -> None:
-    """Raise if a trial is not what the journal says that it was."""
+    """Raise if a trial differs from its journal record."""
     told = plan.condition.name, plan.level, list(plan.values), plan.kind
     if told != (start["condition"], start["level"], start["values"], start["kind"]):
         raise RecordingError(

@@ -1,4 +1,4 @@
-"""``haptics experiment resume``: a session that was interrupted goes on where it was."""
+"""Command ``haptics experiment resume``: continue an interrupted session."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> Answer:
-    """Go on with the session."""
+    """Resume the session."""
     from apps.experiment.engine.opening import Manner
     from apps.experiment.engine.run_command import describe
     from apps.experiment.engine.running import resume_session

@@ -1,4 +1,4 @@
-"""``haptics experiment run``: a session of a participant, or of observers in software."""
+"""Command ``haptics experiment run``: run sessions with a participant or with simulated observers."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> Answer:
-    """Run the session, or sessions."""
+    """Run one or several sessions."""
     from apps.experiment.design import read_design
     from apps.experiment.engine.running import run_session, run_sessions
 
@@ -98,7 +98,7 @@ def _field(text: str) -> tuple[str, str]:
 
 
 def describe(result: dict[str, Any]) -> str:
-    """Return what a person reads about a session."""
+    """Return the summary of a session as text."""
     lines = [
         f"participant {result['participant']}, session {result['session']}: {result['trials']} trials, "
         f"{result['repeated']} repeated; {result['reason']}",

@@ -1,4 +1,4 @@
-"""Sessions from their first to their last trial, by whoever answers them, one or many of them."""
+"""Execution of complete sessions with participants or simulated observers, one or many at once."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ from haptics.errors import ConfigurationError
 
 
 def run_session(design: Design, request: Request) -> dict[str, Any]:
-    """Run a session; return what the command prints of it."""
+    """Run a new session.
+
+    Return the result for the command line.
+    """
     _require_possible(design, request.simulated, request.manner)
     journal, who = begin(design, request)
     with journal:
@@ -39,7 +42,7 @@ def run_session(design: Design, request: Request) -> dict[str, Any]:
 
 
 def resume_session(folder: Path, manner: Manner | None = None) -> dict[str, Any]:
-    """Go on with a session that was interrupted."""
+    """Continue an interrupted session."""
     design, journal, who = take_up(folder)
     manner = manner or Manner()
     with journal:
@@ -49,7 +52,10 @@ def resume_session(folder: Path, manner: Manner | None = None) -> dict[str, Any]
 
 
 def _require_possible(design: Design, simulated: bool, manner: Manner) -> None:
-    """Raise, before anything is written, where a hand, a screen or a stream that is wanted cannot be."""
+    """Raise if the hand, screen or stream is not available.
+
+    Called before anything is written.
+    """
     if not simulated or manner.screens:
         require_display()
     if simulated and design.session.hand == "mouse":
@@ -63,12 +69,12 @@ def _require_possible(design: Design, simulated: bool, manner: Manner) -> None:
 
 
 def _is_live(design: Design, simulated: bool, manner: Manner) -> bool:
-    """Tell whether a session follows the wall's clock: a person does, and so does a device that is not virtual."""
+    """Return True if the session runs in real time, as with a participant or a physical device."""
     return manner.live or manner.screens or not simulated or not is_virtual(design.session.device)
 
 
 def run_sessions(file: Path, requests: Sequence[Request], count: int) -> list[dict[str, Any]]:
-    """Run the sessions of several simulated participants side by side, each in the order of arrival of `requests`."""
+    """Run sessions of simulated participants in parallel, with the arrival order of `requests`."""
     design = read_design(file)
     for request in requests:
         reserve_slot(request.out, design.experiment.name, request.code)
@@ -98,7 +104,10 @@ def _sit(design: Design, journal: Journal, who: Participant, manner: Manner) -> 
 
 
 def _tabulated(journal: Journal) -> str | None:
-    """Make the session's table of trials; return its file, None (and say why) where it cannot be written."""
+    """Write the table of trials.
+
+    Return its path, or log the reason and return None if it cannot be written.
+    """
     try:
         return str(write_table(journal.place))
     except OSError as error:
@@ -109,7 +118,7 @@ def _tabulated(journal: Journal) -> str | None:
 
 
 def _observer(design: Design, who: Participant, course: Course) -> Respondent:
-    """Return the observer in software that answers for a participant."""
+    """Return the respondent with the simulated observer of a participant."""
     observer = make_observer(design.tables.get("observer", {}), seed=person_seed(who.seed, who.code))
     return Simulated(observer, course, needs_rows=observer.needs_rows, time_out=design.trials.time_out)
 
@@ -121,7 +130,7 @@ def _sit_alone(
     respondent: Callable[[Course], Respondent],
     follow: Followers | None,
 ) -> tuple[Sitting, str]:
-    """Run a session that nobody sees, by the wall's clock where somebody follows it."""
+    """Run a session without screens, in real time if `follow` is given."""
     stage: StageMaker = OfflineStage if follow is None else functools.partial(LiveStage, follow=follow)
     sitting = Sitting(
         design, who, journal, respondent=respondent, stage=stage, audience=Audience(), again=follow is None
@@ -130,7 +139,7 @@ def _sit_alone(
 
 
 def _told(sitting: Sitting, who: Participant, reason: str, took: float) -> dict[str, Any]:
-    """Return what the command prints of a session."""
+    """Return the result of a session for the command line."""
     journal = sitting.journal
     return {
         "folder": str(journal.place.folder),

@@ -1,7 +1,7 @@
-"""A session of a participant: blocks of trials, each a session of the servo, all of it in the journal.
+"""Session of a participant: blocks of trials, each in one servo session, recorded in the journal.
 
-The journal is the truth. A session that was interrupted is taken up again by telling a new course what was answered;
-without a clock the interrupted block is run once more from its beginning, and must come to the same answers.
+The journal is authoritative. An interrupted session is resumed by replaying its answers into a new trial sequence.
+Without a clock, the interrupted block is run again from its beginning and must produce the same answers.
 """
 
 from __future__ import annotations
@@ -25,70 +25,70 @@ from apps.settings.config import SessionConfig
 from haptics.errors import DeviceFault, RecordingError
 
 LEAST_REPEATED = 5
-"""So many trials may be repeated before their share is looked at."""
+"""Number of repeated trials below which their share is not checked."""
 
 
 class TooManyRepeated(DeviceFault):
-    """More trials had to be repeated than an experiment allows."""
+    """More trials were repeated than the experiment allows."""
 
 
 FEEDBACK = 0.7
-"""Time for which is shown whether an answer was right [s]."""
+"""Display time of the feedback [s]."""
 
 _WAITING = 20
-"""Ticks between two looks whether a pause is over."""
+"""Polling interval of a pause [ticks]."""
 
 PAUSED, REDONE, ABORTED = "pause", "redo", "session ended"
-"""Why a trial was broken off by a person."""
+"""Reasons for the interruption of a trial by a user."""
 
 
 class Ended(Exception):
-    """Somebody has ended the session."""
+    """The session was ended by a user."""
 
 
 class RunningStage(Stage, Protocol):
-    """A stage that has not run yet.
+    """Stage that can run a script.
 
     Attributes
     ----------
     folder : Path
-        Of its recording.
+        Folder of the recording.
     """
 
     folder: Path
 
     def run(self, script: Script[None]) -> None:
-        """Run a script to its end, and close the recording."""
+        """Run a script to completion and close the recording."""
         ...
 
 
 StageMaker = Callable[[SessionConfig, Any, Callable[..., Any]], RunningStage]
-"""Makes the stage of a block of what it begins with, the folder of its recording, and what writes the journal."""
+"""Factory of the stage of a block, given settings, recording folder and journal writer."""
 
 
 class Sitting:
-    """One session of one participant.
+    """Session of a participant.
 
     Parameters
     ----------
     design : Design
-        The experiment.
+        Design of the experiment.
     who : Participant
-        Whose session it is.
+        Participant and session number.
     journal : Journal
-        Its journal, begun or taken up again.
+        Journal of the session, new or resumed.
     respondent : callable
-        Makes who answers, of the course.
+        Factory of the respondent, from the trial sequence.
     stage : callable
-        Makes the stage of a block.
+        Factory of the stage of a block.
     audience : Audience
-        Who is shown what happens.
+        Display of the session.
     again : bool
-        Whether an interrupted block is computed again from its beginning, which takes a stage without a clock.
+        Whether an interrupted block is repeated from its beginning, which requires a stage without a clock.
     before : callable, optional
-        Called before every block with this object and its first trial: instructions, breaks.
+        Function called before every block with this object and the first trial, for instructions and breaks.
     hands : Hands, optional
-        Whoever must let go of the handle while the device's own friction is measured.
+        Interface that asks the participant to release the handle for the friction measurement.
     """
 
     def __init__(
@@ -115,7 +115,11 @@ class Sitting:
         self._hands = hands or Nobody()
 
     def _complete(self) -> None:
-        """Let an interrupted trial count that was answered: what is wrong with one is found before that."""
+        """Complete an interrupted trial that was answered, and apply the resume policy ``block``.
+
+        The disturbances of such a trial were checked before its answer. The policy marks the answered trials of an
+        unfinished block for repetition.
+        """
         cut = self.state.interrupted
         if cut is not None and cut.response is not None:
             self._append("trial_end", trial=cut.trial, attempt=cut.number, outcome="ok", reasons=[])
@@ -126,7 +130,10 @@ class Sitting:
                     self._append("event", name="redo", trial=trial, why="the block begins again")
 
     def _catch_up(self) -> None:
-        """Tell the course what was answered before, and find out what a block that is computed again has to do."""
+        """Replay the recorded answers into the sequence.
+
+        The records that a repeated block must reproduce are queued.
+        """
         answered = self.state.answered
         last = self.state.attempts[-1].start["block"] if self.state.attempts else 0
         while (plan := self.course.next()) is not None and plan.trial in answered:
@@ -141,16 +148,18 @@ class Sitting:
                     self._expected += [one for one in (attempt.start, attempt.response, attempt.end) if one]
 
     def _is_over(self, block: int) -> bool:
-        """Tell whether an event says that a block was run to its end."""
+        """Return True if an event records the end of a block."""
         return any(one["name"] == "block-end" and one.get("block") == block for one in self.state.events)
 
     def run(self) -> str:
-        """Run to the end; return why it ended, which the journal says too.
+        """Run the session.
+
+        Return the reason for its end, which is also written to the journal.
 
         Raises
         ------
         HapticError
-            What stopped it. The session can be taken up again.
+            The error that stopped the session, which can be resumed.
         """
         try:
             if self.course.next() is not None:
@@ -180,11 +189,11 @@ class Sitting:
             self._append("event", name="block-end", block=plan.block)
 
     def event(self, name: str, **fields: Any) -> None:
-        """Write down that something happened."""
+        """Write an event to the journal."""
         self._append("event", name=name, **fields)
 
     def note(self, text: str) -> None:
-        """Write down what the experimenter has noted."""
+        """Write a note of the experimenter to the journal."""
         self._append("note", text=text, by="experimenter")
 
     def _trials(self, stage: Stage, block: int) -> Script[None]:
@@ -208,7 +217,7 @@ class Sitting:
             self._require_few_repeated()
 
     def _attended(self, script: Script[Outcome], stage: Stage) -> Script[Outcome]:
-        """Run the script of a trial until it ends, or somebody wants something else."""
+        """Run the script of a trial until it ends or a user interrupts it."""
         while True:
             try:
                 yield next(script)
@@ -222,7 +231,7 @@ class Sitting:
                 return Outcome(None, (ABORTED if audience.aborted else REDONE if audience.redo else PAUSED,))
 
     def _wishes(self, stage: Stage) -> Script[None]:
-        """Wait while there is a pause, and let the last answered trial be run again where that was asked for."""
+        """Wait during a pause, and rebuild the trial sequence if the last answered trial should be repeated."""
         if self.audience.waits():
             stage.note("event", name="pause")
             self.audience.pause("")
@@ -238,7 +247,7 @@ class Sitting:
                 self._catch_up()
 
     def _feedback(self, stage: Stage, plan: Plan, correct: bool | None) -> Script[None]:
-        """Say whether the answer was right, where that is part of the experiment."""
+        """Show whether the answer was right, if the experiment gives feedback."""
         wanted = self.design.practice.feedback if plan.kind == "practice" else self.design.trials.feedback
         if wanted and correct is not None and self.audience.present:
             self.audience.feedback(correct)
@@ -250,7 +259,10 @@ class Sitting:
         return self.state.attempts_at(plan.trial) + 1
 
     def _answered(self, stage: Stage, plan: Plan, attempt: int, outcome: Outcome) -> bool | None:
-        """Write down the answer; return whether it was right."""
+        """Record the answer.
+
+        Return whether it was right.
+        """
         reply = outcome.reply
         if reply is None:
             return None
@@ -269,7 +281,7 @@ class Sitting:
         return correct
 
     def _require_few_repeated(self) -> None:
-        """Raise if too many trials were repeated: something is wrong with the machine, the hand or the design."""
+        """Raise if too many trials were repeated, because of the computer, the hand or the design."""
         ended = [one.end["reasons"] for one in self.state.attempts if one.end and one.end["outcome"] == "repeat"]
         begun, repeated = len(self.state.attempts), sum(not {PAUSED, REDONE} & set(reasons) for reasons in ended)
         if repeated > max(self.design.trials.most_repeated * begun, LEAST_REPEATED):
@@ -281,7 +293,7 @@ class Sitting:
             )
 
     def _write(self, kind: str, /, **fields: Any) -> None:
-        """Write a record that a script makes, or find it in the journal where the block is computed again."""
+        """Write a record of a script, or compare it with the journal if the block is being repeated."""
         if not self._expected:
             self._append(kind, **fields)
             return

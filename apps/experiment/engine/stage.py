@@ -1,7 +1,7 @@
-"""Where trials are presented: a session of the servo, with a clock or without, seen from a script.
+"""Interfaces between trials and the servo, with or without a clock.
 
-A script is a generator. Whatever it asks of the stage comes into force at the next tick; it yields how many ticks it
-wants to go by before it goes on. So the same script runs by the wall's clock and without one.
+A script is a generator. Its requests to the stage take effect at the next tick. It yields the number of ticks to wait
+before it continues. The same script therefore runs in real time and without a clock.
 """
 
 from __future__ import annotations
@@ -15,51 +15,54 @@ from haptics.records import Rows
 _T = TypeVar("_T")
 
 Script = Generator[int, None, _T]
-"""Yields ticks to go by; returns what comes of it."""
+"""Generator that yields numbers of ticks to wait, and returns its result."""
 
 
 class Stage(Protocol):
-    """A running session of the servo.
+    """Running session of the servo.
 
     Attributes
     ----------
     period : float
-        Of a tick [s].
+        Sampling period [s].
     """
 
     period: float
 
     @property
     def count(self) -> int:
-        """Rows of the trace so far."""
+        """Number of rows in the trace."""
         ...
 
     @property
     def slots(self) -> Rows:
-        """The ring of the trace."""
+        """Ring buffer of the trace."""
         ...
 
     def take(self, config: SessionConfig) -> None:
-        """Put other parameters in force."""
+        """Apply other parameters at the next tick."""
         ...
 
     def gate(self, closed: bool) -> None:
-        """Let the output down, or up again."""
+        """Fade the output out or in."""
         ...
 
     def mark(self, marker: int) -> None:
-        """Let the rows from the next tick on carry `marker`."""
+        """Set the marker of the rows from the next tick on."""
         ...
 
     def rows(self, first: int, marker: int) -> Rows:
-        """Return the rows with this marker, as far as the trace has them, from number `first` on."""
+        """Return the rows with this marker from index `first` on, as far as the trace contains them."""
         ...
 
     def note(self, kind: str, /, **fields: Any) -> None:
-        """Write a record of the journal, once everything that happened before it is in the recording."""
+        """Write a journal record.
+
+        A stage without a clock first writes all previous ticks to the recording.
+        """
         ...
 
 
 def rendered(config: SessionConfig) -> tuple[Any, ...]:
-    """Return what may change from one interval to the next: law, element, scene."""
+    """Return the settings that may change between intervals: law, element, scene."""
     return config.law, config.element, config.scene

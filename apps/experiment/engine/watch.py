@@ -1,7 +1,7 @@
-"""What the trace says of the hand and of the run in one interval, tick by tick: strokes, rest, speed, flags, lateness.
+"""Evaluation of the trace during an interval: strokes, rest, speed, flags and late ticks.
 
-A stroke goes from one turn of the hand to the next, or to where it comes to rest. It counts from a length on, and its
-speed is that length by the time in which the hand moved.
+A stroke extends from one reversal of the hand to the next, or to the point where it stops. It counts if it is long
+enough. Its speed is its length divided by the time in which the hand moved.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _LATE = int(Status.STARTED_LATE | Status.ENDED_LATE)
 _FADE = int(Status.FADE)
 
 _TURN = 0.2
-"""A hand that has come back by this part of a stroke's length has turned."""
+"""Backward displacement that marks a reversal, as a fraction of the stroke length."""
 
 _STOP = 0.02
-"""A hand that is slow for this long has ended its stroke [s]."""
+"""Time of slow motion that ends a stroke [s]."""
 
 WATCH = np.dtype(
     [
@@ -52,16 +52,17 @@ WATCH = np.dtype(
         ("greatest_speed", "<f8"),
     ]
 )
-"""Settings of a watch and what it has seen.
+"""Settings and state of a watch.
 
-``marker`` is that of the rows it looks at (-1: all); ``rested`` are the ticks for which the hand has been at rest in
-the box, ``steady`` those for which the output has neither been fading nor held down by the gate; ``anchor`` is where
-the present stroke began and ``far`` the farthest point from there."""
+``marker`` selects the evaluated rows (-1: all). ``rested`` counts the ticks for which the hand has been at rest in the
+box, and ``steady`` those since the output was last fading or held down by the gate. ``anchor`` is the start of the
+current stroke, and ``far`` the farthest point from it.
+"""
 
 
 @kernel
 def _end_stroke(s: Any, length: float) -> None:
-    """Take a stroke of this length [m] into account, if it is long enough, and begin the next one."""
+    """Count a stroke of this length [m] if it is long enough."""
     if length >= s.stroke and s.moving > 0:
         speed = length / (s.moving * s.period)
         s.least_speed, s.greatest_speed = min(s.least_speed, speed), max(s.greatest_speed, speed)
@@ -70,7 +71,7 @@ def _end_stroke(s: Any, length: float) -> None:
 
 @kernel
 def _follow(s: Any, x: float, y: float, speed: float) -> None:
-    """Follow the hand to (x, y) [m]."""
+    """Update the stroke with the hand position (x, y) [m]."""
     s.slow = s.slow + 1 if speed < s.rest_speed else 0
     s.moving += 1 if speed >= s.rest_speed else 0
     distance = math.hypot(x - s.anchor[0], y - s.anchor[1])
@@ -91,7 +92,7 @@ def _follow(s: Any, x: float, y: float, speed: float) -> None:
 
 @kernel
 def watch_rows(watch: Rows, slots: Rows, first: int, following: int) -> None:
-    """Look at the rows number `first` to `following` - 1 of a trace."""
+    """Evaluate the rows `first` to `following` - 1 of a trace."""
     s = watch[0]
     for k in range(first, following):
         row = slots[k % len(slots)]
@@ -115,18 +116,18 @@ def watch_rows(watch: Rows, slots: Rows, first: int, following: int) -> None:
 
 
 class Watch:
-    """Looks at the rows of one interval as they come, or at those in between.
+    """Incremental evaluation of the trace during or between intervals.
 
     Parameters
     ----------
     exploration : ExplorationSettings
-        What is a stroke, and where the hand is to rest.
+        Settings of strokes and of the start box.
     period : float
-        Of a tick [s].
+        Sampling period [s].
     first : int
-        Number of the first row of the trace that it looks at.
+        Index of the first evaluated row of the trace.
     marker : int
-        Of the rows that it looks at; -1 for all.
+        Marker of the evaluated rows, -1 for all.
     """
 
     def __init__(self, exploration: ExplorationSettings, period: float, first: int, marker: int = -1) -> None:
@@ -140,12 +141,12 @@ class Watch:
         self.seen = first
 
     def look(self, slots: Rows, count: int) -> None:
-        """Look at the rows up to number `count` - 1, which must still be in `slots`."""
+        """Evaluate the rows up to index `count` - 1, which must still be in `slots`."""
         watch_rows(self._record, slots, max(self.seen, count - len(slots) + 1), count)
         self.seen = count
 
     def __getattr__(self, name: str) -> Any:
-        """Return what was seen, by the names of `WATCH`."""
+        """Return a value of the state, by the names of `WATCH`."""
         if name.startswith("_") or name not in (WATCH.names or ()):
             raise AttributeError(name)
         return self._record[name][0].item()

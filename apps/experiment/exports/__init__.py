@@ -1,1 +1,1 @@
-"""Exports of sessions: a wide CSV with a script for R, three columns for psignifit, BIDS, Psych-DS."""
+"""Exports of sessions: wide CSV with a script for R, three columns for psignifit, BIDS, Psych-DS."""

@@ -1,4 +1,4 @@
-"""What an export says of itself: a name, a paragraph, and whether a program answered in place of people."""
+"""Description of an export: name, summary, and a statement about simulated observers."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ SIMULATED = (
 
 @dataclass(frozen=True)
 class About:
-    """What an export says of itself.
+    """Description of an export.
 
     Attributes
     ----------
     name : str
         Names of the experiments.
     words : str
-        A paragraph.
+        Summary in one paragraph.
     """
 
     name: str
@@ -29,7 +29,7 @@ class About:
 
 
 def about(sessions: Sequence[Session]) -> About:
-    """Return the name of what the sessions are, and a paragraph."""
+    """Return the name and the summary of the exported sessions."""
     name = ", ".join(sorted({session.state.header["experiment"] for session in sessions}))
     people = len({session.place.participant for session in sessions})
     simulated = sum(session.state.header["observer"] is not None for session in sessions)
@@ -44,7 +44,7 @@ def about(sessions: Sequence[Session]) -> About:
 
 
 def readme(told: About, sessions: Sequence[Session]) -> str:
-    """Return a page for people."""
+    """Return the README page of an export."""
     versions = sorted({str(session.state.header["versions"].get("haptics", "?")) for session in sessions})
     designs = sorted({session.state.header["design_sha256"] for session in sessions})
     lines = [

@@ -1,4 +1,4 @@
-"""A data set of BIDS 1.10: the tables of trials as ``beh``, the recordings of the blocks as ``motion``."""
+"""Export to BIDS 1.10: tables of trials as ``beh`` data, recordings of the blocks as ``motion`` data."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from apps.experiment.journal.tables import description
 from haptics.recording.recording import ORIGIN_UTC, Recording
 
 VERSION = "1.10.0"
-"""The version of BIDS that is written."""
+"""Version of BIDS."""
 
 
 def export_bids(folder: Path, sessions: Sequence[Session]) -> None:
-    """Write the data set.
+    """Write the BIDS data set.
 
     Raises
     ------
@@ -47,7 +47,7 @@ def _dataset(told: About, sessions: Sequence[Session]) -> dict[str, Any]:
 
 
 def _write_participants(folder: Path, sessions: Sequence[Session]) -> None:
-    """Write a row a participant: what was noted in the first of the sessions."""
+    """Write one row for each participant, with the data noted in the first session."""
     first = {session.place.participant: session for session in reversed(sessions)}
     names = sorted({name for session in first.values() for name in session.fields} - {"participant_id", "observer"})
     lines = ["\t".join(["participant_id", "observer", *names])]
@@ -102,5 +102,5 @@ def _described(session: Session) -> dict[str, Any]:
 
 
 def _instant(utc: Any) -> str:
-    """Return the instant of tick 0 as BIDS has it: date and time without a zone but UTC."""
+    """Return the time of tick 0 in BIDS format: UTC date and time."""
     return f"{utc[:26]}Z" if isinstance(utc, str) and utc[26:] in ("+00:00", "Z") else "n/a"

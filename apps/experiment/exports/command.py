@@ -1,4 +1,4 @@
-"""``haptics experiment export``: the data of sessions, in the form that other programs read."""
+"""Command ``haptics experiment export``: convert the data of sessions to other formats."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FORMATS = {
     "bids": "apps.experiment.exports.bids:export_bids",
     "psych-ds": "apps.experiment.exports.psych_ds:export_psych_ds",
 }
-"""Format to the function that writes it into a folder."""
+"""Export function of each format."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,7 @@
-"""The folder of an export: written beside its place and put there whole, over an earlier export and nothing else."""
+"""Folder of an export, which is written to a temporary folder and then moved into place.
+
+It replaces only an earlier export.
+"""
 
 from __future__ import annotations
 
@@ -14,21 +17,21 @@ from haptics.reading import read_small
 from haptics.recording.tick_file import digest_of
 
 MANIFEST = ".haptics-export.json"
-"""Lists the files of an export with their SHA-256, so that the next one knows what it may replace."""
+"""File with the SHA-256 of all files of an export, by which the next export recognises them."""
 
 _UNBORN = ".haptics-export-"
 
 
 @contextlib.contextmanager
 def new_export(out: Path) -> Iterator[Path]:
-    """Give a new folder to write in; at the end it takes the place of `out`, unless an exception comes first.
+    """Yield a new folder that replaces `out` at the end, unless an exception is raised.
 
-    What is at `out` must be nothing, an empty folder, or an export in which nobody has changed or added anything.
+    `out` must not exist, be an empty folder, or be an export without later changes.
 
     Raises
     ------
     ConfigurationError
-        If something else is there, or nothing can be written.
+        If `out` is anything else or cannot be written.
     """
     _require_ours(out)
     try:
@@ -38,7 +41,7 @@ def new_export(out: Path) -> Iterator[Path]:
             unborn.mkdir()
             yield unborn
             _list_files(unborn)
-            _require_ours(out)  # that may have taken minutes
+            _require_ours(out)  # writing may have taken minutes
             if os.path.lexists(out):
                 os.rename(out, Path(hidden) / "old")
             os.rename(unborn, out)
@@ -53,7 +56,10 @@ def _list_files(folder: Path) -> None:
 
 
 def _names(folder: Path) -> Iterator[str]:
-    """Yield everything below a folder that is no plain folder, by its name from there; links are not followed."""
+    """Yield the relative paths of all files and links below a folder.
+
+    Links are not followed.
+    """
     for where, folders, files in os.walk(folder):
         links = [name for name in folders if os.path.islink(os.path.join(where, name))]
         for name in (*files, *links):
@@ -87,7 +93,10 @@ def _listed(out: Path) -> dict[str, str]:
 
 
 def write_text(folder: Path, name: str, text: str) -> None:
-    """Write a file of an export, and the folders it is in; line ends stay as they are."""
+    """Write a file of an export and create its folders.
+
+    Line ends are not converted.
+    """
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "x", encoding="utf-8", newline="") as file:

@@ -1,7 +1,7 @@
-"""``haptics experiment run --lsl``: the ticks and the records of a session as streams of the Lab Streaming Layer.
+"""Option ``haptics experiment run --lsl``: stream a session by the Lab Streaming Layer.
 
-A process of its own follows the trace and the journal, as a reader of files: it can neither delay a tick nor a record.
-In a blind session its markers say nothing that would tell the stimulus.
+A separate process reads the trace and the journal as files, so that it cannot delay ticks or records. In a blind
+session the markers do not reveal the stimulus.
 """
 
 from __future__ import annotations
@@ -26,40 +26,40 @@ _TOLD = {
     "event": ("name",),
     "end": ("reason",),
 }
-"""Fields of a record that its marker has."""
+"""Fields of the marker of each kind of record."""
 
 _BLIND = ("kind", "condition", "track", "reference", "level", "correct")
-"""Those of them that a blind session does not tell."""
+"""Fields that a blind session omits."""
 
 
 def start_outlet(journal: Path, causality: str, rate: float) -> ProcessFrontEnd:
-    """Start the process that streams a session; it is added to those that only listen (`Service.streams`).
+    """Start the process that streams a session, as a read-only front end (`Service.streams`).
 
     Parameters
     ----------
     journal : Path
-        The journal of the session; what is in it already is not sent.
+        Journal of the session. Existing records are not sent.
     causality : str
-        Of the device: it decides the names of the columns.
+        Causality of the device, which determines the names of the columns.
     rate : float
         Rate of the servo [Hz].
 
     Raises
     ------
     ConfigurationError
-        If the Lab Streaming Layer is not there.
+        If the Lab Streaming Layer is not installed.
     """
     require_lsl()
     return ProcessFrontEnd(main, (journal, causality, rate), name="haptics lsl", holds_key=False)
 
 
 def main(connection: Connection[Any, Any], journal: Path, causality: str, rate: float) -> None:
-    """Stream the ticks of every block and the records of the journal until the session says `Quit` or is gone."""
+    """Stream ticks and journal records until the session sends `Quit` or disconnects."""
     from apps.stream.lsl import LslSink
     from apps.stream.process import follow
     from apps.stream.ticks import columns_of
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the session decides what Ctrl-C means, and says Quit
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the session handles Ctrl-C and sends Quit
     tail = JournalTail(journal)
     with contextlib.closing(LslSink(columns_of(causality), rate)) as sink:
 
@@ -74,13 +74,13 @@ def main(connection: Connection[Any, Any], journal: Path, causality: str, rate: 
 
 
 def marker_of(record: Record, *, blind: bool) -> dict[str, Any]:
-    """Return what a marker says of a record."""
+    """Return the marker of a journal record."""
     names = [name for name in _TOLD[record["record"]] if not (blind and name in _BLIND)]
     return {"event": record["record"], **{name: record[name] for name in names}}
 
 
 class JournalTail:
-    """Reads what is appended to a journal from now on.
+    """Reader of the records that are appended to a journal from now on.
 
     Attributes
     ----------
@@ -95,6 +95,6 @@ class JournalTail:
         self._file.seek(0, os.SEEK_END)
 
     def read(self) -> list[Record]:
-        """Return the records that have come since the last call."""
+        """Return the records added since the last call."""
         *lines, self._rest = (self._rest + self._file.read()).split(b"\n")
         return [checked(parsed(line)) for line in lines]

@@ -1,4 +1,4 @@
-"""Three columns, level, correct and total, as psignifit and other fitting programs take them."""
+"""Export for psignifit and other fitting programs: the columns level, number correct and total."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Counts = dict[float, tuple[int, int]]
 def export_psignifit(folder: Path, sessions: Sequence[Session]) -> None:
     """Write a table for every condition of every session: level, number correct, number of trials.
 
-    Trials of the test that count are in it; practice, catch trials and repeated ones are not.
+    Only test trials that count are included, without practice, catch and repeated trials.
 
     Raises
     ------
     ConfigurationError
-        If no answer was right or wrong, as in an adjustment.
+        If no answer can be right or wrong, as in an adjustment.
     """
     written = 0
     for session in sessions:
@@ -37,7 +37,7 @@ def export_psignifit(folder: Path, sessions: Sequence[Session]) -> None:
 
 
 def counts_of(rows: Sequence[Row]) -> dict[str, Counts]:
-    """Return, by condition and level, how many answers were right, and of how many; levels in order."""
+    """Return the numbers of right answers and of trials by condition and level, in order of levels."""
     found: dict[str, dict[float, list[bool]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         if row["counts"] and row["kind"] == "test" and row["correct"] is not None and row["level"] is not None:
@@ -49,7 +49,7 @@ def counts_of(rows: Sequence[Row]) -> dict[str, Counts]:
 
 
 def _labelled(conditions: dict[str, Counts]) -> dict[str, Counts]:
-    """Return the counts by names that can be in a file's, each once."""
+    """Return the counts by unique labels that are valid in file names."""
     labelled: dict[str, Counts] = {}
     for condition, counts in conditions.items():
         plain = re.sub(r"[^A-Za-z0-9]", "", condition) or "unnamed"

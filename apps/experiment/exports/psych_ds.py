@@ -1,4 +1,4 @@
-"""A data set of Psych-DS: one CSV a session, and a description in which every column is a variable."""
+"""Export to Psych-DS: one CSV for each session, and a description of every column."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TYPES = {"text": "string", "number": "number", "whole": "integer", "flag": "boo
 
 
 def export_psych_ds(folder: Path, sessions: Sequence[Session]) -> None:
-    """Write the data set."""
+    """Write the Psych-DS data set."""
     told = about(sessions)
     description: dict[str, Any] = {
         "@context": "https://schema.org",
@@ -35,7 +35,7 @@ def export_psych_ds(folder: Path, sessions: Sequence[Session]) -> None:
 
 
 def _variable(column: Column) -> dict[str, Any]:
-    """Return the PropertyValue of schema.org that describes a column."""
+    """Return the schema.org PropertyValue of a column."""
     told: dict[str, Any] = {"@type": "PropertyValue", "name": column.name, "description": column.doc}
     told["valueType"] = _TYPES[column.kind]
     if column.unit:

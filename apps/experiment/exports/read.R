@@ -1,6 +1,6 @@
-# Reads the tables beside it with base R:
+# Read the tables in this folder with base R:
 #   source("read.R"); trials <- read_trials("."); participants <- read_participants(".")
-# Numbers are numeric, true and false are logical, and an empty cell is NA.
+# Numbers become numeric, true and false become logical, and empty cells become NA.
 
 read_table_as_text <- function(path) {
   read.csv(path, colClasses = "character", na.strings = "", check.names = FALSE, fileEncoding = "UTF-8")
@@ -26,6 +26,6 @@ read_participants <- function(folder = ".") {
   read.csv(file.path(folder, "participants.csv"), na.strings = "", check.names = FALSE, fileEncoding = "UTF-8")
 }
 
-# The proportion correct at every level of every condition, of the trials that count:
+# Example: proportion correct at every level of every condition, for the trials that count:
 #   tested <- subset(read_trials("."), counts & kind == "test")
 #   aggregate(correct ~ participant + condition + level, tested, function(x) c(mean = mean(x), n = length(x)))

@@ -1,4 +1,4 @@
-"""The sessions that are exported: read once, with their rows."""
+"""Sessions for the export, with their journals and tables of trials."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from haptics.errors import ConfigurationError
 
 @dataclass(frozen=True)
 class Session:
-    """A session that is exported.
+    """Session for the export.
 
     Attributes
     ----------
     place : SessionFolder
-        Where it is.
+        Folder of the session.
     state : SessionState
-        What its journal says.
+        State from the journal.
     rows : list of dict
-        Its table of trials.
+        Table of trials.
     """
 
     place: SessionFolder
@@ -33,25 +33,25 @@ class Session:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """What was noted of the participant."""
+        """Data about the participant."""
         return dict(self.state.header["fields"])
 
     @property
     def recordings(self) -> list[str]:
-        """Folders of the recordings that are there, relative to the session's, in order."""
+        """Existing recording folders in order, relative to the session folder."""
         named = [one["recording"] for one in self.state.block_starts if one["recording"] is not None]
         return [name for name in dict.fromkeys(named) if self.place.inside(name).is_dir()]
 
 
 def read_sessions(folders: Iterable[Path]) -> list[Session]:
-    """Return the sessions in `folders`, each once, by participant and number.
+    """Return the unique sessions in `folders`, sorted by participant and number.
 
     Raises
     ------
     ConfigurationError
-        If two have the same participant, number and task, or a blind one has not ended.
+        If two sessions have the same participant, number and task, or a blind session has not ended.
     RecordingError
-        If there are none, or a journal cannot be read.
+        If there is no session, or a journal cannot be read.
     """
     found: dict[str, Session] = {}
     for place in {one.folder.resolve(): one for folder in folders for one in sessions_below(folder)}.values():

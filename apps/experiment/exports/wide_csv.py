@@ -1,4 +1,4 @@
-"""The wide table: one row a trial, as JASP, jamovi, pandas and R read it."""
+"""Export as a wide table with one row for each trial, for JASP, jamovi, pandas and R."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from apps.experiment.journal.columns import text_of
 
 
 def export_csv(folder: Path, sessions: Sequence[Session]) -> None:
-    """Write ``trials.csv``, ``participants.csv``, what their columns are, and ``read.R``."""
+    """Write ``trials.csv``, ``participants.csv``, a description of the columns, and ``read.R``."""
     write_text(folder, "trials.csv", csv_of(row for session in sessions for row in session.rows))
     write_text(folder, "participants.csv", _csv(_participants(sessions)))
     columns = [[one.name, one.kind, one.unit, one.doc] for one in COLUMNS]
@@ -26,7 +26,7 @@ def export_csv(folder: Path, sessions: Sequence[Session]) -> None:
 
 
 def _participants(sessions: Sequence[Session]) -> list[list[Any]]:
-    """Return a row a session: who, with what, when, how it ended, and what was noted of the participant."""
+    """Return a row for each session: participant, design, device, time, end, data about the participant."""
     names = sorted({name for session in sessions for name in session.fields})
     plain = ["participant", "session", "experiment", "seed", "slot", "design_sha256", "blind"]
     own = ["observer", "device", "begun_utc", "end_reason", "trials", "repeated"]

@@ -1,1 +1,1 @@
-"""The device's own friction in a session: known from a file, or measured anew before the first block, and compared."""
+"""Device friction in a session: from a file, or measured before the first block and compared."""

@@ -1,4 +1,4 @@
-"""Whether a device's own friction is another one than it was, by the intervals of both measurements."""
+"""Comparison of two measurements of the device's friction by their confidence intervals."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import Any
 from calibration.parameters.parameters import Found, ParameterFile
 
 _LEVELS = ("coulomb", "static", "viscosity", "offset")
-"""What the names of parameters begin with that are levels of friction; a speed over which it falls is none."""
+"""Name prefixes of parameters that are friction levels, as opposed to Stribeck velocities."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """A parameter of an axis, earlier and now.
+    """Earlier and current value of a friction parameter.
 
     Attributes
     ----------
     axis, name : str
-        Which.
+        Axis and parameter.
     earlier, now : float
-        SI units of its name: a force [N], a viscosity [N s/m].
+        Values in the SI units of the parameter: force [N] or viscosity [N s/m].
     doubt : float
-        Half the width of the 95 % interval of the difference.
+        Half-width of the 95 % interval of the difference.
     """
 
     axis: str
@@ -35,12 +35,12 @@ class Change:
 
     @property
     def beyond(self) -> bool:
-        """Whether the difference is larger than that of two measurements of the same friction would be."""
+        """Whether the difference is larger than the measurement uncertainty."""
         return abs(self.now - self.earlier) > self.doubt
 
     @property
     def words(self) -> str:
-        """What a person reads."""
+        """Description of the change."""
         unit = "N s/m" if self.name.startswith("viscosity") else "N"
         return (
             f"{self.name.replace('_', ' ')} of {self.axis} is {self.now:.3g} {unit} and was {self.earlier:.3g} {unit} "
@@ -48,12 +48,12 @@ class Change:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it for the journal."""
+        """Return the change as a journal entry."""
         return {**asdict(self), "beyond": self.beyond}
 
 
 def changes(earlier: ParameterFile, now: ParameterFile) -> list[Change]:
-    """Return every level of friction that both measurements have with an interval, by axis."""
+    """Return the changes of all friction levels for which both measurements have an interval."""
     then = {joint.name: joint.friction for joint in earlier.joints}
     return [
         change

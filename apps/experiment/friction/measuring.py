@@ -1,4 +1,4 @@
-"""The own friction of a session's device, found by moving it: the procedure of ``haptics calibrate friction``."""
+"""Measurement of the device's friction before a session, as in ``haptics calibrate friction``."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from calibration.identification import Wishes
 
 Progress = Callable[[float], None]
-"""Gets the time that has gone by [s]."""
+"""Callback with the elapsed time [s]."""
 
 
 def mover_of(design: Design, *, live: bool) -> Mover:
-    """Return the session's device with nobody's hand on it and nothing compensated, to be moved."""
+    """Return the mover of the session's device, without a hand at the handle and without compensation."""
     config = design.session
     settings = {key: value for key, value in config.device_settings.items() if key not in _NOT_MEANT}
     if has_simulated_hand(config.device, settings):
@@ -40,16 +40,16 @@ def mover_of(design: Design, *, live: bool) -> Mover:
 _NOT_MEANT = ("hand", "friction_parameters", "compensation")
 
 _NOBODY = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
-"""The hand of a virtual or emulated device that is left alone."""
+"""Zero hand force for a virtual or emulated device."""
 
 
 def duration(design: Design) -> float:
-    """Return how long the device will move [s].
+    """Return the duration of the measurement [s].
 
     Raises
     ------
     ConfigurationError
-        If it cannot be measured like that, or leaves no room for these motions.
+        If the device cannot be measured in this way, or its workspace is too small for the motions.
     """
     mover = mover_of(design, live=False)
     require_free(mover.spec)
@@ -57,25 +57,25 @@ def duration(design: Design) -> float:
 
 
 def measure(design: Design, recording: Path, out: Path, *, live: bool, progress: Progress) -> ParameterFile:
-    """Move the device, and write what is found of its friction.
+    """Move the device, identify its friction and write the parameter file.
 
     Parameters
     ----------
     design : Design
-        The experiment.
+        Design of the experiment.
     recording : Path
-        Where the motion is recorded.
+        Folder of the recording.
     out : Path
-        File of the friction, which is replaced.
+        Parameter file, which is replaced.
     live : bool
-        Whether by the wall's clock.
+        Whether to run in real time.
     progress : callable
-        Gets the time that has gone by [s].
+        Callback with the elapsed time [s].
 
     Raises
     ------
     HapticError
-        What stopped it; the recording stays.
+        The error that stopped the measurement. The recording is kept.
     """
     from apps.calibrate.friction import wishes_for_a_device
     from apps.calibrate.outcome import METHOD
@@ -101,7 +101,10 @@ def measure(design: Design, recording: Path, out: Path, *, live: bool, progress:
 
 
 def _identified(rounds: Sequence[JointRecording], wishes: Wishes) -> JointParameters:
-    """Return the friction of an axis; where the model that was chosen is not known well, that of the simplest one."""
+    """Return the friction of an axis.
+
+    If the best model is too uncertain, fit the simplest model.
+    """
     from calibration.identification import identify
 
     found = identify(rounds, wishes).parameters()
@@ -111,14 +114,14 @@ def _identified(rounds: Sequence[JointRecording], wishes: Wishes) -> JointParame
 
 
 def _doubt(joint: JointParameters) -> float:
-    """Return by how much a level of friction may be another [N], by its interval."""
+    """Return the largest half-width of the intervals of the friction forces [N]."""
     friction = joint.known_friction()
     halves = [0.5 * (high - low) for name, (low, high) in friction.intervals.items() if name.startswith(_FORCES)]
     return max(halves, default=0.0)
 
 
 def require_known(joints: Sequence[JointParameters], recording: Path) -> None:
-    """Raise where the friction is known so badly that it must not be compensated."""
+    """Raise if the friction is too uncertain to be compensated."""
     for joint in joints:
         if _doubt(joint) > MOST_DOUBT:
             warnings = " ".join(joint.known_friction().warnings)
@@ -130,14 +133,14 @@ def require_known(joints: Sequence[JointParameters], recording: Path) -> None:
 
 
 MOST_DOUBT = 0.2
-"""A level of friction that may be another by more is of no use [N]."""
+"""Largest acceptable uncertainty of a friction level [N]."""
 
 _SIMPLEST = "coulomb-viscous"
 _FORCES = ("coulomb", "static")
 
 
 def _models(design: Design) -> dict[str, str]:
-    """Return the model of each axis in the earlier file: the same one now, so that both can be compared."""
+    """Return the model of each axis in the earlier file, which is fitted again for the comparison."""
     earlier = _earlier(design)
     joints = earlier.joints if earlier else ()
     return {joint.name: joint.friction.model for joint in joints if joint.friction is not None}
@@ -149,7 +152,7 @@ def _earlier(design: Design) -> ParameterFile | None:
 
 
 def facts_of(design: Design, file: ParameterFile, out: Path, recording: str) -> dict[str, Any]:
-    """Return what the journal says of a measurement: the file, and each level beside the earlier one."""
+    """Return the journal entry of a measurement, with the file and the changes from the earlier one."""
     earlier = _earlier(design)
     found: list[Change] = changes(earlier, file) if earlier else []
     return {
@@ -164,13 +167,13 @@ def facts_of(design: Design, file: ParameterFile, out: Path, recording: str) -> 
 
 
 def _doubts(file: ParameterFile) -> str:
-    """Return what makes a measurement doubtful, in words; nothing where nothing does."""
+    """Return the warnings about a measurement as text, empty without warnings."""
     found = [f"{joint.name}: {one}" for joint in file.joints for one in joint.known_friction().warnings]
     return f" It has its doubts: {' '.join(found)}" if found else ""
 
 
 def words(found: list[Change], *, compared: bool) -> str:
-    """Return what the experimenter reads of a measurement."""
+    """Return the result of a measurement as text for the experimenter."""
     if not compared:
         return "The device's own friction was measured; there is no earlier file to compare it with."
     if not found:
@@ -182,7 +185,7 @@ def words(found: list[Change], *, compared: bool) -> str:
 
 
 def require_measurable(design: Design) -> None:
-    """Raise `ConfigurationError` where the friction of the device cannot be measured in a session."""
+    """Raise `ConfigurationError` if the friction of the device cannot be measured in a session."""
     try:
         duration(design)
         _earlier(design)

@@ -1,4 +1,7 @@
-"""The friction that a session is run with: its file is kept in the session's folder, whatever becomes of the other."""
+"""Friction compensated in a session.
+
+Its parameter file is copied to the session's folder.
+"""
 
 from __future__ import annotations
 
@@ -16,60 +19,66 @@ from haptics.reading import read_small, sha256_of
 
 
 class Hands(Protocol):
-    """Whoever must let go of the handle, and hears what came of it."""
+    """User interface of the friction measurement."""
 
     def free(self, seconds: float) -> None:
-        """Ask for the handle to be let go, for so long [s]; return once it is."""
+        """Ask the participant to release the handle for `seconds` [s], and wait for the confirmation."""
         ...
 
     def progress(self, seconds: float) -> None:
-        """Take note of the time that has gone by [s]; raise if the session is to end."""
+        """Report the elapsed time [s].
+
+        Raise to stop the measurement.
+        """
         ...
 
     def told(self, words: str) -> None:
-        """Hear what was found."""
+        """Report the result."""
         ...
 
 
 class Nobody:
-    """There is no hand on a device that a simulated observer has."""
+    """Implementation for simulated observers, whose device has no hand to release.
+
+    All methods do nothing.
+    """
 
     def free(self, seconds: float) -> None:
-        """Nobody has to let go."""
+        """Return at once."""
 
     def progress(self, seconds: float) -> None:
-        """Nobody waits."""
+        """Do nothing."""
 
     def told(self, words: str) -> None:
-        """Nobody hears."""
+        """Do nothing."""
 
 
 def own_file(place: SessionFolder) -> Path:
-    """Return where the friction of a session is kept."""
+    """Return the path of the friction file of a session."""
     return place.folder / FILE
 
 
 def keep(design: Design, place: SessionFolder) -> None:
-    """Keep the file of the friction that is compensated in the session's folder, byte by byte."""
+    """Copy the file of the compensated friction unchanged to the session's folder."""
     named = design.session.device_settings.get("friction_parameters")
     if named and not design.friction.measure_each_session:
         write_whole(own_file(place), read_small(named).decode("utf-8"))
 
 
 def measured(records: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """Return the event that says what was measured in a session, None if nothing was."""
+    """Return the event of the friction measurement of a session, or None if there was no measurement."""
     return next((one for one in reversed(records) if one["record"] == "event" and one["name"] == OWN_FRICTION), None)
 
 
 def with_friction(design: Design, journal: Journal, hands: Hands, write: Callable[..., None], *, live: bool) -> Design:
-    """Return the experiment with the friction that this session is to compensate: measured now, where that is wanted.
+    """Return the design with the friction that this session compensates, measured now if configured.
 
-    A session that is taken up again goes on with what it began with. `write` puts an event into the journal.
+    A resumed session continues with its original friction. `write` adds an event to the journal.
 
     Raises
     ------
     HapticError
-        If it cannot be measured, or what was measured is not there any more.
+        If the friction cannot be measured, or the measured file is missing or changed.
     """
     if not design.friction.measure_each_session:
         return design
@@ -91,7 +100,10 @@ def with_friction(design: Design, journal: Journal, hands: Hands, write: Callabl
 
 
 def _unused(folder: Path) -> Path:
-    """Return a folder that is not there: a measurement may have been interrupted before."""
+    """Return the path of a new folder.
+
+    Folders of interrupted measurements may exist already.
+    """
     number = 1
     while (found := folder if number == 1 else folder.with_name(f"{folder.name}_{number}")).exists():
         number += 1

@@ -1,4 +1,4 @@
-"""The table ``friction`` of an experiment."""
+"""Table ``friction`` of an experiment."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from haptics.settings import build, check, documented, flag
 @documented
 @dataclass(frozen=True)
 class FrictionSettings:
-    """The table ``friction``: whether the device's own friction is measured anew in every session."""
+    """Table ``friction``: measurement of the device's friction in every session."""
 
     measure_each_session: bool = flag(
         False, doc="measure it before the first block, with nobody's hand on the handle, and compensate what was found"
@@ -34,5 +34,5 @@ class FrictionSettings:
 
     @property
     def motions(self) -> Excitation:
-        """The motions that are asked for."""
+        """Motions of the measurement."""
         return build(Excitation, self.excitation, "friction.excitation")

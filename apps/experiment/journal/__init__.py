@@ -1,6 +1,6 @@
-"""The journal of a session, which is its truth; names and folders, places in the order of arrival, sealed codes.
+"""Journal of a session, the authoritative record; names and folders, arrival order, sealed codes.
 
-Nothing here needs a window, a device or a compiler.
+This package needs no window, device or compiler.
 """
 
 from apps.experiment.journal.blinding import Codes, decode, make_codes, open_codes, seal_codes

@@ -1,8 +1,8 @@
-"""Blind sessions: what the experimenter sees is a code, and what it stands for is sealed until the session has ended.
+"""Blind sessions: the experimenter sees codes, whose meaning is sealed until the session has ended.
 
-The seal is a SHA-256 of the table with a random salt, in the header of the journal: nobody can change the table, or
-guess it from the seal, without that being seen. It does not keep anybody from opening files; the table is only written
-so that a glance at it tells nothing, as the journal is for the program, not for the eyes of who runs the session.
+The seal is a SHA-256 of the table with a random salt, in the header of the journal. Changes of the table are detected,
+and it cannot be guessed from the seal. The files are not encrypted. The table is encoded only so that it cannot be
+read at a glance. The journal is written for the program and not meant to be read by the experimenter.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from haptics.errors import ConfigurationError, RecordingError
 from haptics.reading import read_small
 
 _LETTERS = "ACDEFHJKLMNPRTUVWXY34679"
-"""What codes are made of: no two of them look or sound alike."""
+"""Characters of the codes. No two of them look or sound alike."""
 
 MOST_STIMULI = 2000
 
@@ -32,14 +32,14 @@ Stimulus = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Codes:
-    """A code for everything that is to be told apart.
+    """Codes of the stimuli.
 
     Attributes
     ----------
     stimuli : dict
-        By their codes, what they stand for: plain JSON, such as ``{"condition": "low", "track": "up"}``.
+        Stimulus by code, as plain JSON such as ``{"condition": "low", "track": "up"}``.
     salt : str
-        Random, so that the seal tells nothing.
+        Random salt, so that the table cannot be guessed from the seal.
     """
 
     stimuli: dict[str, dict[str, Any]]
@@ -56,7 +56,7 @@ class Codes:
         Raises
         ------
         ConfigurationError
-            If it has none.
+            If the stimulus has no code.
         """
         for code, one in self.stimuli.items():
             if one == dict(stimulus):
@@ -65,12 +65,12 @@ class Codes:
 
 
 def make_codes(stimuli: Iterable[Stimulus]) -> Codes:
-    """Return random codes for `stimuli`, in an order that tells nothing.
+    """Return random codes for `stimuli`, in random order.
 
     Raises
     ------
     ConfigurationError
-        If there are none, two are the same, or they are too many.
+        If there are no stimuli or too many.
     """
     plain = sorted({_plain(one) for one in stimuli})
     if not 1 <= len(plain) <= MOST_STIMULI:
@@ -86,12 +86,12 @@ def make_codes(stimuli: Iterable[Stimulus]) -> Codes:
 
 
 def seal_codes(place: SessionFolder, codes: Codes) -> str:
-    """Write ``codes.json`` before the journal is begun; return the seal for its header.
+    """Write ``codes.json``, and return the seal for the header of the journal.
 
     Raises
     ------
     OSError
-        If it cannot be written.
+        If the file cannot be written.
     """
     place.folder.mkdir(parents=True, exist_ok=True)
     sealed = base64.b64encode(_plain(codes.stimuli).encode()).decode()
@@ -100,12 +100,14 @@ def seal_codes(place: SessionFolder, codes: Codes) -> str:
 
 
 def open_codes(place: SessionFolder, seal: str) -> Codes:
-    """Return the codes of a session that goes on; `seal` is that of its header.
+    """Return the codes of a session.
+
+    `seal` is the seal in its header.
 
     Raises
     ------
     RecordingError
-        If the table cannot be read, or is not the one that was sealed.
+        If the table cannot be read, or does not match the seal.
     """
     try:
         told = parsed(read_small(place.codes))
@@ -127,9 +129,9 @@ def decode(place: SessionFolder) -> Codes:
     Raises
     ------
     ConfigurationError
-        If it has not ended, or was not blind.
+        If the session has not ended, or was not blind.
     RecordingError
-        If journal or table cannot be read, or the table is not the one that was sealed.
+        If journal or table cannot be read, or the table does not match the seal.
     """
     state = replay(read_journal(place.journal).records)
     seal = state.header["blind"]
@@ -143,5 +145,5 @@ def decode(place: SessionFolder) -> Codes:
 
 
 def _plain(value: Any) -> str:
-    """Return JSON that is the same for the same value."""
+    """Return canonical JSON, identical for equal values."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)

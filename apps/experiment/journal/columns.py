@@ -1,4 +1,4 @@
-"""The columns of the table of trials: name, unit and meaning of each, declared once, for every file that has them."""
+"""Columns of the table of trials, with name, unit and description, for all export formats."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 AXIS_UNIT = "unit of the axis"
-"""Unit of a column that the experiment's axis decides; the column ``axis_unit`` says it."""
+"""Unit of columns that depend on the axis of the experiment. The column ``axis_unit`` contains it."""
 
 
 @dataclass(frozen=True)
@@ -16,15 +16,15 @@ class Column:
     Attributes
     ----------
     name : str
-        Name.
+        Name of the column.
     kind : str
         ``text``, ``number``, ``whole`` or ``flag`` (true or false).
     doc : str
-        What it is.
+        Description.
     unit : str
         SI unit, or `AXIS_UNIT`.
     levels : dict
-        Where it has only some values, what they mean.
+        Meaning of each value, if the values are limited.
     """
 
     name: str
@@ -34,7 +34,7 @@ class Column:
     levels: dict[str, str] = field(default_factory=dict)
 
     def as_bids(self) -> dict[str, Any]:
-        """Return what a sidecar of BIDS says of it."""
+        """Return the description of the column for a BIDS sidecar."""
         told: dict[str, Any] = {"LongName": self.name.replace("_", " "), "Description": self.doc}
         if self.levels:
             told["Levels"] = dict(self.levels)
@@ -96,7 +96,7 @@ TRIAL_COLUMNS: tuple[Column, ...] = (
     Column("asked_1", "number", "asked: the axis in the first interval as the procedure chose it", AXIS_UNIT),
     Column("asked_2", "number", "asked: the axis in the second interval as the procedure chose it", AXIS_UNIT),
 )
-"""What the journal says of a trial."""
+"""Columns from the journal."""
 
 
 _SOURCES = {
@@ -128,19 +128,19 @@ STIMULUS_COLUMNS: tuple[Column, ...] = (
     Column("longest_gap_s", "number", "longest time between two ticks of the trial", "s"),
     Column("stimulus_missing", "text", "why delivered and felt are empty"),
 )
-"""What the recordings say of a trial: delivered is never told as felt, nor asked as delivered."""
+"""Columns from the recordings. Specified, delivered and felt stimuli are kept separate."""
 
 COLUMNS = (*TRIAL_COLUMNS, *STIMULUS_COLUMNS)
 """All columns, in order."""
 
 
 def cells_of(row: dict[str, Any], columns: tuple[Column, ...]) -> list[Any]:
-    """Return a row in the order of `columns`, None where it has nothing."""
+    """Return the values of a row in the order of `columns`, None where missing."""
     return [row.get(column.name) for column in columns]
 
 
 def text_of(value: Any, missing: str = "") -> str:
-    """Return a value as it stands in a file: numbers with all their digits, true and false, `missing` for None."""
+    """Return a value as file text: numbers with all digits, ``true`` or ``false``, and `missing` for None."""
     if value is None:
         return missing
     if isinstance(value, bool):

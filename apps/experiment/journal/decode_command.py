@@ -1,4 +1,4 @@
-"""``haptics experiment decode``: what the codes of a blind session stood for, once it has ended."""
+"""Command ``haptics experiment decode``: show the codes of a blind session that has ended."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> Answer:
-    """Open the codes of every session; nothing is told while one of them has not ended."""
+    """Open the codes of all sessions.
+
+    Raises without output if a session has not ended.
+    """
     sessions = [place for folder in options.folders for place in sessions_below(folder)]
     opened = [(place, decode(place)) for place in sessions]
     result = {"sessions": [{"folder": str(place.folder), "codes": codes.stimuli} for place, codes in opened]}

@@ -1,10 +1,11 @@
-"""What goes wrong with a journal while it is written."""
+"""Errors of writing the journal."""
 
 from __future__ import annotations
 
 
 class JournalFault(OSError):
-    """The disk did not take a record, or the journal is not where and as it was left: the session must end in order.
+    """A record could not be written, or the journal was moved or changed by another process.
 
-    Everything before that record is kept; `haptics experiment resume` goes on from there.
+    The session must be stopped in order. All previous records are kept, and `haptics experiment resume` continues after
+    them.
     """

@@ -1,8 +1,8 @@
-"""The journal of a session: one JSON line a record, each on the disk before the experiment goes on.
+"""Journal of a session: a JSON line for each record, written to disk before the experiment continues.
 
-Whatever happens to the process, the machine or the disk, what `Journal.append` has returned from is kept. A record
-that the disk refused is cut off again, so that a journal is a whole number of records but for the moment of writing;
-what a kill or a power cut leaves of a line is cut off when the session is opened again.
+A record is durable once `Journal.append` has returned, even if the process, the computer or the disk fails. A record
+that the disk refuses is truncated again, so that the journal contains complete records except while one is written.
+Incomplete lines after a kill or a power failure are truncated when the session is opened again.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ _UNBORN = ".journal."
 
 
 class Journal:
-    """Writes the journal of one session; nobody else can meanwhile. Made by `create` or `open`.
+    """Exclusive writer of the journal of a session, created by `create` or `open`.
 
     Attributes
     ----------
     place : SessionFolder
-        The session.
+        Folder of the session.
     records : list of dict
-        Every record, those of earlier runs too; the first is the header.
+        All records including earlier runs. The first is the header.
     torn : int
-        Bytes of an unfinished last line that were cut off when it was opened.
+        Bytes of an incomplete last line that were truncated on opening.
     """
 
     def __init__(self, place: SessionFolder, lock: Lock, contents: Contents) -> None:
@@ -59,23 +59,23 @@ class Journal:
 
     @classmethod
     def create(cls, place: SessionFolder, header: Mapping[str, Any], sidecar: Mapping[str, Any] | None = None) -> Self:
-        """Begin a session: make its folder, write ``session.json``, then the journal with its first record.
+        """Create the session's folder, ``session.json``, and the journal with its first record.
 
         Parameters
         ----------
         place : SessionFolder
-            The session's folder; it must have no journal yet.
+            Folder of the session, without a journal.
         header : mapping
-            Fields of the record ``header``; ``format``, ``participant`` and ``session`` are filled in.
+            Fields of the record ``header``; ``format``, ``participant`` and ``session`` are added.
         sidecar : mapping, optional
-            What ``session.json`` says besides the header: settings in full, calibration, room, posture ...
+            Additional content of ``session.json``: complete settings, calibration, room, posture ...
 
         Raises
         ------
         ConfigurationError
-            If there is a journal, somebody else writes, or the header is none.
+            If a journal exists, another process writes it, or the header is invalid.
         JournalFault
-            If it cannot be written.
+            If the journal cannot be written.
         """
         require_code(place.participant)
         require_impersonal(header.get("fields") or {})
@@ -99,16 +99,16 @@ class Journal:
 
     @classmethod
     def open(cls, place: SessionFolder) -> Self:
-        """Open the journal of a session that was begun, to go on with it; an unfinished last line is cut off.
+        """Open an existing journal for appending, and truncate an incomplete last line.
 
         Raises
         ------
         ConfigurationError
-            If somebody else writes it.
+            If another process writes the journal.
         RecordingError
-            If it cannot be read, or is none.
+            If the journal cannot be read or is invalid.
         JournalFault
-            If it cannot be written.
+            If the journal cannot be written.
         """
         lock = _locked(place)
         try:
@@ -124,18 +124,18 @@ class Journal:
 
     @staticmethod
     def read(path: Path) -> list[Record]:
-        """Return the records of a journal (or of a session's folder); see `read_journal`."""
+        """Return the records of a journal, or of a session's folder; see `read_journal`."""
         return read_journal(SessionFolder.of(path).journal).records
 
     def append(self, kind: str, /, **fields: Any) -> Record:
-        """Write a record to the disk and return it as it stands there.
+        """Write a record to disk and return it as written.
 
         Raises
         ------
         ValueError
-            If it is not as its kind must be: a mistake of the program, nothing is written.
+            If the fields do not match the kind, which is a programming error. Nothing is written.
         JournalFault
-            If the disk refuses it, or did so before.
+            If the record, or an earlier one, cannot be written.
         """
         with self._writing:
             if self._broken:
@@ -151,7 +151,10 @@ class Journal:
             return record
 
     def close(self) -> None:
-        """Let others write. Closing twice does nothing."""
+        """Close the journal and release the lock.
+
+        May be called repeatedly.
+        """
         with self._writing:
             if self._descriptor >= 0:
                 os.close(self._descriptor)
@@ -166,7 +169,10 @@ class Journal:
         self.close()
 
     def _write(self, line: bytes) -> None:
-        """Append a line and wait for the disk; after an exception of any kind nothing of it is left."""
+        """Append a line and flush it to disk.
+
+        After any exception the line is removed again.
+        """
         found = os.fstat(self._descriptor)
         if found.st_size != self._length or not found.st_nlink:
             raise OSError(0, "somebody else has changed or removed it")
@@ -184,12 +190,14 @@ class Journal:
 
 
 def write_sidecar(place: SessionFolder, facts: Mapping[str, Any]) -> None:
-    """Replace ``session.json`` in one step; what is there must be one, and no link.
+    """Replace ``session.json`` atomically.
+
+    An existing file must be a session file and not a link.
 
     Raises
     ------
     OSError
-        If it cannot be written.
+        If the file cannot be written.
     """
     put(place.sidecar, json.dumps({"haptics": "session", **facts}, indent=2, allow_nan=False) + "\n")
 
@@ -216,8 +224,11 @@ def _locked(place: SessionFolder) -> Lock:
 
 
 def _bear(path: Path, line: bytes) -> None:
-    """Make the journal with its first line in one step, so that none is ever without; the lock keeps others away."""
-    for left in path.parent.glob(f"{_UNBORN}*"):  # of somebody who was killed here
+    """Create the journal together with its first line, so that a journal is never empty.
+
+    Requires the lock.
+    """
+    for left in path.parent.glob(f"{_UNBORN}*"):  # remains of a killed process
         shutil.rmtree(left, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=_UNBORN, dir=path.parent) as hidden:
         unborn = Path(hidden) / path.name
@@ -231,7 +242,7 @@ def _bear(path: Path, line: bytes) -> None:
 
 
 def require_same(place: SessionFolder, contents: Contents) -> None:
-    """Raise `RecordingError` if a journal is under the name of another participant or session."""
+    """Raise `RecordingError` if a journal is in the folder of another participant or session."""
     told = (contents.header["participant"], contents.header["session"])
     if told != (place.participant, place.session):
         raise RecordingError(

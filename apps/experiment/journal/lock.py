@@ -1,4 +1,4 @@
-"""One writer at a time: the lock of a session's folder."""
+"""Lock of a session's folder, which permits a single writer."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _LONGEST = 300
 
 
 class Lock:
-    """Holds a session's folder for this process until it is closed, or the process ends, however that is.
+    """Lock of a session's folder, held until `close` or the end of the process.
 
     Parameters
     ----------
     path : Path
-        The lock file; it stays where it is, for a file that comes and goes could be locked twice.
+        The lock file. It is never deleted, because a recreated file could be locked twice.
 
     Raises
     ------
     ConfigurationError
-        If somebody else writes the session.
+        If another process writes the session.
     JournalFault
-        If the file cannot be made or locked.
+        If the file cannot be created or locked.
     """
 
     def __init__(self, path: Path) -> None:
@@ -50,14 +50,17 @@ class Lock:
             raise JournalFault(f"{path} cannot be locked ({error.strerror}); use a folder on another disk") from error
 
     def close(self) -> None:
-        """Let others write. Closing twice does nothing."""
+        """Release the lock.
+
+        May be called repeatedly.
+        """
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
 
     def _say_whose(self) -> None:
         whose = json.dumps({"process": os.getpid(), "station": platform.node()[:100]})
-        with contextlib.suppress(OSError):  # only a courtesy, and the disk may be full
+        with contextlib.suppress(OSError):  # informative only, and the disk may be full
             os.ftruncate(self._descriptor, 0)
             os.pwrite(self._descriptor, whose.encode(), 0)
 

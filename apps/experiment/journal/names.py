@@ -1,13 +1,13 @@
-"""Names and folders of a session: those of BIDS (Brain Imaging Data Structure), which every export then keeps.
+"""Names and folders of a session, according to BIDS (Brain Imaging Data Structure).
 
 ::
 
-    OUT/sub-P01/ses-01/sub-P01_ses-01_task-friction_journal.jsonl    the journal
-                      /session.json                                   what was known before trial 1
-                      /codes.json                                     blind sessions: the sealed code table
-                      /blocks/block-01/                               the recording of block 1
-                      /blocks/block-01_2/                             of block 1, begun a second time
-                      /sub-P01_ses-01_task-friction_beh.tsv, .json    the table of trials, made from the rest
+    OUT/sub-P01/ses-01/sub-P01_ses-01_task-friction_journal.jsonl    journal
+                      /session.json                                   data known before trial 1
+                      /codes.json                                     sealed code table of a blind session
+                      /blocks/block-01/                               recording of block 1
+                      /blocks/block-01_2/                             recording of the second start of block 1
+                      /sub-P01_ses-01_task-friction_beh.tsv, .json    table of trials, generated from the others
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _JOURNAL = re.compile(r"sub-([A-Za-z0-9]{1,32})_ses-(\d{2,3})_task-([A-Za-z0-9]{
 
 
 def require_code(code: str) -> str:
-    """Return a participant's code: 1 to 32 letters and digits, and nothing that looks like a person.
+    """Return a validated participant code: 1 to 32 letters and digits that do not resemble a name.
 
     Raises
     ------
     ConfigurationError
-        If it is none.
+        If the code is invalid.
     """
     if not isinstance(code, str) or not _CODE.fullmatch(code) or _LIKE_A_NAME.fullmatch(code):
         raise ConfigurationError(
@@ -47,7 +47,7 @@ def require_code(code: str) -> str:
 
 
 def require_impersonal(fields: Mapping[str, Any]) -> None:
-    """Raise `ConfigurationError` if what is noted of a participant could tell who it is."""
+    """Raise `ConfigurationError` if the data about a participant could identify the person."""
     for name, value in fields.items():
         if not _FIELD.fullmatch(name) or name in _PERSONAL:
             raise ConfigurationError(
@@ -59,12 +59,12 @@ def require_impersonal(fields: Mapping[str, Any]) -> None:
 
 
 def task_label(name: str) -> str:
-    """Return an experiment's name as a label of BIDS: its letters and digits.
+    """Return the letters and digits of an experiment's name as a BIDS label.
 
     Raises
     ------
     ConfigurationError
-        If nothing is left, or too much.
+        If the label is empty or too long.
     """
     label = re.sub(r"[^A-Za-z0-9]", "", name)
     if not 1 <= len(label) <= 64:
@@ -74,16 +74,16 @@ def task_label(name: str) -> str:
 
 @dataclass(frozen=True)
 class SessionFolder:
-    """The folder of one session of one participant, and the names in it.
+    """Folder of a session of a participant, and its file names.
 
     Attributes
     ----------
     folder : Path
         The folder ``ses-01``.
     participant : str
-        Code.
+        Code of the participant.
     session : int
-        1 for the first one.
+        Session number, from 1.
     task : str
         Label of the experiment.
     """
@@ -95,12 +95,12 @@ class SessionFolder:
 
     @classmethod
     def new(cls, out: Path, participant: str, session: int, experiment: str) -> Self:
-        """Return the folder of a session below `out`; nothing is made yet.
+        """Return the folder of a session below `out` without creating it.
 
         Raises
         ------
         ConfigurationError
-            If code, session or experiment cannot be a name.
+            If code, session or experiment is invalid.
         """
         code, task = require_code(participant), task_label(experiment)
         if not 1 <= session <= MOST_SESSIONS:
@@ -109,7 +109,7 @@ class SessionFolder:
 
     @classmethod
     def of(cls, path: Path) -> Self:
-        """Return the session in a folder that is there; its journal may be named as well.
+        """Return the session in an existing folder, given by the folder or its journal.
 
         Raises
         ------
@@ -129,41 +129,41 @@ class SessionFolder:
 
     @property
     def stem(self) -> str:
-        """What the names of its files begin with."""
+        """Common prefix of the file names."""
         return f"sub-{self.participant}_ses-{self.session:02d}_task-{self.task}"
 
     @property
     def journal(self) -> Path:
-        """The journal."""
+        """Path of the journal."""
         return self.folder / f"{self.stem}_journal.jsonl"
 
     @property
     def sidecar(self) -> Path:
-        """What was known before the first trial."""
+        """Path of the sidecar with the data known before the first trial."""
         return self.folder / "session.json"
 
     @property
     def codes(self) -> Path:
-        """The sealed code table of a blind session."""
+        """Path of the sealed code table of a blind session."""
         return self.folder / "codes.json"
 
     @property
     def table(self) -> Path:
-        """The table of trials."""
+        """Path of the table of trials."""
         return self.folder / f"{self.stem}_beh.tsv"
 
     @property
     def lock(self) -> Path:
-        """The file that whoever writes the journal holds."""
+        """Path of the lock file, held by the process that writes the journal."""
         return self.folder / ".lock"
 
     def inside(self, relative: str) -> Path:
-        """Return a folder that the journal names, which must be in the session's own.
+        """Return the path of a recording named in the journal.
 
         Raises
         ------
         RecordingError
-            If it is not.
+            If it is not inside the session's folder.
         """
         path = PurePosixPath(relative)
         if path.is_absolute() or ".." in path.parts or "\0" in relative:
@@ -171,18 +171,21 @@ class SessionFolder:
         return self.folder / path
 
     def recording(self, block: int, attempt: int = 1) -> Path:
-        """Return where the recording of a block belongs; `attempt` counts how often the block was begun."""
+        """Return the path of the recording of a block.
+
+        `attempt` counts the starts of the block.
+        """
         again = f"_{attempt}" if attempt > 1 else ""
         return self.folder / "blocks" / f"block-{block:02d}{again}"
 
 
 def sessions_below(path: Path) -> list[SessionFolder]:
-    """Return the sessions at `path`: one session's folder, a participant's, or that of a whole experiment.
+    """Return the sessions at `path`, which is the folder of a session, a participant or an experiment.
 
     Raises
     ------
     RecordingError
-        If there is none.
+        If there is no session.
     """
     for pattern in ("*_journal.jsonl", "ses-*/*_journal.jsonl", "sub-*/ses-*/*_journal.jsonl"):
         found = sorted({journal.parent for journal in path.glob(pattern)})

@@ -1,4 +1,4 @@
-"""Files that are made anew at any time: written whole, in place of an earlier one of ours and of nothing else."""
+"""Atomic writes of generated files, which replace only earlier files of the same kind."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from haptics.files import in_place_of_own
 
 
 def put(path: Path, text: str) -> None:
-    """Write a file in one step and wait for the disk.
+    """Write a file atomically and flush it to disk.
 
-    What is there is replaced if it begins as `text` does, up to the first separator of its first two lines, and is no
-    link; anything else is somebody's.
+    An existing file is replaced if it is not a link and begins like `text`, up to the first field of a table or the
+    first entry of a JSON object.
 
     Raises
     ------
     OSError
-        If it cannot be written, or something else is there.
+        If the file cannot be written, or another file exists.
     """
     data = text.encode()
     mark = data[: _mark(data)]
@@ -30,14 +30,14 @@ def put(path: Path, text: str) -> None:
 
 
 def _mark(data: bytes) -> int:
-    """Return the length of what tells a file of ours: the first field of a table, the first pair in JSON."""
+    """Return the length of the identifying prefix: the first field of a table, or the first entry in JSON."""
     if data.startswith(b"{"):
         return data.index(b"\n", data.index(b"\n") + 1) + 1
     return min(place for place in (data.find(b"\t"), data.find(b","), data.find(b"\n")) if place >= 0) + 1
 
 
 def flush_folder(folder: Path) -> None:
-    """Wait until the names in a folder are on the disk."""
+    """Flush the directory entries of a folder to disk."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

@@ -1,4 +1,4 @@
-"""Reading a journal, whoever it came from: every line is judged, and a damaged one is named."""
+"""Reader of journals, which validates every line and reports the line number of errors."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from haptics.errors import RecordingError
 from haptics.reading import without_waiting
 
 LARGEST_JOURNAL = 200_000_000
-"""Bytes that a journal may have."""
+"""Maximum size of a journal [bytes]."""
 
 LONGEST_LINE = 8_000_000
-"""Bytes that a line may have; the first one holds the whole design."""
+"""Maximum length of a line [bytes]. The first line contains the whole design."""
 
 
 @dataclass(frozen=True)
 class Contents:
-    """What a journal holds.
+    """Content of a journal.
 
     Attributes
     ----------
     records : list of dict
-        Every record, in order; the first one is the header.
+        All records in order. The first one is the header.
     length : int
-        Bytes of the lines they are in.
+        Size of the complete lines [bytes].
     torn : int
-        Bytes after them: a last line that was not finished when the writer was killed, or the power failed. Nobody was
-        told that it is kept.
+        Size of an incomplete last line [bytes], which remains after a kill or power failure. The record was never
+        confirmed.
     """
 
     records: list[Record]
@@ -46,12 +46,12 @@ class Contents:
 
 
 def read_journal(path: Path) -> Contents:
-    """Return what is in a journal; a last line without its end is cut off.
+    """Read a journal and ignore an incomplete last line.
 
     Raises
     ------
     RecordingError
-        If it cannot be read or is anything but a journal, naming the line (the first is 1) and what is wrong with it.
+        If the file cannot be read or is invalid. The message contains the line number, from 1, and the error.
     """
     data = _bytes(path)
     length = data.rfind(b"\n") + 1
@@ -99,7 +99,10 @@ def _record(line: bytes, number: int) -> Record:
 
 
 def parsed(data: bytes) -> Any:
-    """Return the JSON in `data`; a name that is there twice, nan and infinity are a `ValueError`."""
+    """Parse JSON strictly.
+
+    Raise `ValueError` for duplicate names, nan and infinity.
+    """
     try:
         return json.loads(data.decode("utf-8"), parse_constant=_no_constant, object_pairs_hook=_once)
     except json.JSONDecodeError as error:

@@ -1,4 +1,4 @@
-"""The records of a journal: every kind with its fields, declared once; what may stand in a line, and what may not."""
+"""Schema of the journal: the kinds of records with their fields and permitted values."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 from haptics.reading import DEEPEST
 
 FORMAT = 1
-"""Format of the journals that are written; those of a higher one are refused."""
+"""Format version that is written. Journals of later versions are rejected."""
 
 LONGEST_TEXT = 20_000
-"""Characters that a text in a record may have."""
+"""Maximum length of a text in a record [characters]."""
 
 Record = dict[str, Any]
-"""A line of a journal, as an object of JSON."""
+"""Line of a journal as a JSON object."""
 
 RESPONSES = ("1", "2", "yes", "no", "same", "different")
 KINDS_OF_TRIAL = ("test", "practice", "catch-null", "catch-easy")
@@ -24,25 +24,25 @@ OUTCOMES = ("ok", "repeat", "aborted")
 SOURCES = ("button", "key", "screen", "observer")
 
 OWN_FRICTION = "own-friction"
-"""Name of the event that says what was measured of the device's own friction before the first block."""
+"""Name of the event with the friction measured before the first block."""
 
 
 @dataclass(frozen=True)
 class Field:
-    """A field of a record.
+    """Field of a record.
 
     Attributes
     ----------
     words : str
-        What it must be, for messages.
+        Description of the permitted values for messages.
     fits : callable
-        Whether a value is that.
+        Function that returns True for a permitted value.
     doc : str
-        What it means.
+        Meaning of the field.
     unit : str
         SI unit.
     nullable : bool
-        Whether it may be null, and left out, which is the same.
+        Whether the value may be null or missing, which is equivalent.
     """
 
     words: str
@@ -60,7 +60,7 @@ def _whole(doc: str, minimum: int = 0, *, unit: str = "", nullable: bool = False
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a finite number, a whole one of at most 64 bits."""
+    """Return True for a finite number, with at most 64 bits if it is an integer."""
     return -(2**63) <= value < 2**63 if type(value) is int else isinstance(value, float) and math.isfinite(value)
 
 
@@ -175,7 +175,7 @@ KINDS: dict[str, dict[str, Field]] = {
         "repeated": _whole("attempts that had to be repeated"),
     },
 }
-"""Kinds of records and the fields of each, besides `COMMON`. An ``event`` may have further fields."""
+"""Fields of each kind of record, in addition to `COMMON`. An ``event`` may have further fields."""
 
 COMMON: dict[str, Field] = {
     "record": _one_of(tuple(KINDS), "kind of record"),
@@ -183,16 +183,16 @@ COMMON: dict[str, Field] = {
     "utc": _text("when it was written"),
     "monotonic_ns": _whole("the same by the monotonic clock, which recordings have too", unit="ns"),
 }
-"""Fields that every record has."""
+"""Fields of all records."""
 
 
 def checked(record: Any) -> Record:
-    """Return a record as it is kept: every field of its kind, those that may be left out as null.
+    """Validate a record and return it with all fields of its kind, null where missing.
 
     Raises
     ------
     ValueError
-        In words, without the line, if it is none.
+        If the record is invalid. The message does not contain the line.
     """
     if not isinstance(record, dict):
         raise ValueError("must be a JSON object")
@@ -221,7 +221,7 @@ def _check_field(kind: str, name: str, field: Field, record: Mapping[str, Any]) 
 
 
 def _require_plain(value: Any) -> None:
-    """Raise `ValueError` unless everything in `value` is JSON of bounded depth, finite, and writable as UTF-8."""
+    """Raise `ValueError` unless `value` is finite JSON of bounded depth that can be encoded as UTF-8."""
     for found, depth in _inside(value):
         if depth > DEEPEST:
             raise ValueError(f"is nested deeper than {DEEPEST}")

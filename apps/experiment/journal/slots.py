@@ -1,7 +1,7 @@
-"""Places in the order of arrival, which choose a participant's order of conditions; several stations may ask at once.
+"""Positions in the order of arrival, which select the order of conditions.
 
-A place is a file with its number as its name, made in one step with the participant's code in it. Two stations never
-get the same one, and a participant gets the same one again in every session.
+Concurrent stations are supported. A position is a file named by its number, created atomically with the participant's
+code. Two stations never receive the same position, and a participant has the same position in every session.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ MOST_SLOTS = 10_000
 
 
 def reserve_slot(out: Path, experiment: str, participant: str) -> int:
-    """Return the place of a participant, 0 for the first: that of an earlier session, or the first one free.
+    """Return the position of a participant, from 0: the earlier position, or the first free one.
 
-    With n orders (the rows of a Williams square), order ``slot % n`` is theirs.
+    With n orders (the rows of a Williams square), the participant has order ``slot % n``.
 
     Parameters
     ----------
     out : Path
-        The folder of all sessions, the same for every station.
+        Folder of all sessions, shared by all stations.
     experiment : str
         Name of the experiment.
     participant : str
-        Code.
+        Code of the participant.
 
     Raises
     ------
     ConfigurationError
-        If the names cannot be, or a place is no file of ours.
+        If a name is invalid, or a position file is not valid.
     JournalFault
-        If it cannot be written.
+        If the position cannot be written.
     """
     code, folder = require_code(participant), out / "slots" / f"task-{task_label(experiment)}"
     try:
@@ -54,7 +54,7 @@ def reserve_slot(out: Path, experiment: str, participant: str) -> int:
 
 
 def _own(folder: Path, code: str) -> list[int]:
-    """Return the places of a participant, the first one first."""
+    """Return the positions of a participant in ascending order."""
     return [number for number, owner in sorted(_owners(folder).items()) if owner == code]
 
 
@@ -64,14 +64,17 @@ def _owners(folder: Path) -> dict[int, str]:
         try:
             found[int(place.name[-4:])] = require_code(json.loads(read_small(place))["participant"])
         except (ValueError, LookupError, TypeError, RecursionError, HapticError) as error:
-            if not os.path.lexists(place):  # given back meanwhile
+            if not os.path.lexists(place):  # removed by another station in the meantime
                 continue
             raise ConfigurationError(f"{place} is no reserved place: move it away.") from error
     return found
 
 
 def _claimed(folder: Path, code: str) -> int:
-    """Take the first place that is free: a link to a whole file, which fails where somebody was faster."""
+    """Claim the first free position.
+
+    The position is a hard link to a complete file. Its creation fails if the position is taken.
+    """
     whole = folder / f".{secrets.token_hex(8)}"
     with open(whole, "x", encoding="utf-8") as file:
         file.write(json.dumps({"participant": code}) + "\n")
@@ -91,7 +94,10 @@ def _claimed(folder: Path, code: str) -> int:
 
 
 def _settled(folder: Path, code: str, number: int) -> int:
-    """Keep the first of all places of a participant: two stations may have begun with the same one at once."""
+    """Keep the lowest position of a participant.
+
+    Two stations may have started the same participant concurrently.
+    """
     first = _own(folder, code)[0]
     if first != number:
         _place(folder, number).unlink()

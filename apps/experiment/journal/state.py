@@ -1,4 +1,4 @@
-"""What a journal says has happened: trials and their attempts, what was answered, what was interrupted."""
+"""State of a session reconstructed from its journal: attempts, answers, interruptions."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ from haptics.errors import RecordingError
 
 @dataclass
 class Attempt:
-    """One attempt at a trial.
+    """Attempt at a trial.
 
     Attributes
     ----------
     start : dict
-        Its record ``trial_start``.
+        Record ``trial_start``.
     response : dict or None
-        Its record ``response``.
+        Record ``response``.
     end : dict or None
-        Its record ``trial_end``; None if it was interrupted.
+        Record ``trial_end``, or None if the attempt was interrupted.
     redone : bool
-        Whether an event ``redo`` with its ``trial`` came later: it counts no more, and the trial is run again.
+        Whether an event ``redo`` with its ``trial`` followed. The attempt then does not count, and the trial is
+        repeated.
     recording : str or None
-        Folder of the recording that its block had then, relative to the session's.
+        Folder of the recording of its block at that time, relative to the session's folder.
     """
 
     start: Record
@@ -41,35 +42,35 @@ class Attempt:
 
     @property
     def number(self) -> int:
-        """Which attempt at it, from 1."""
+        """Number of the attempt, from 1."""
         return int(self.start["attempt"])
 
     @property
     def counts(self) -> bool:
-        """Whether it ended and counts."""
+        """Whether the attempt is complete and counts."""
         return self.end is not None and self.end["outcome"] == "ok" and not self.redone
 
 
 @dataclass
 class SessionState:
-    """What has happened in a session.
+    """State of a session.
 
     Attributes
     ----------
     header : dict
         The first record.
     attempts : list of Attempt
-        Every attempt at every trial, in order.
+        All attempts at all trials, in order.
     blocks : dict
-        Blocks that were begun, and how often.
+        Number of starts of each block.
     block_starts : list of dict
-        The records ``block_start``.
+        Records of the kind ``block_start``.
     events, notes : list of dict
-        The records of these kinds.
+        Records of these kinds.
     end : dict or None
-        The record ``end``, if the session ended and was not taken up again.
+        Record ``end``, if the session ended and was not resumed.
     last_utc : str
-        When the last record was written.
+        Time of the last record.
     """
 
     header: Record
@@ -84,50 +85,58 @@ class SessionState:
 
     @property
     def answered(self) -> dict[int, Attempt]:
-        """The attempt that counts of every trial that has one, in the order of the trials."""
+        """The attempt that counts for each trial, in the order of the trials."""
         return {one.trial: one for one in sorted(self.attempts, key=lambda one: one.trial) if one.counts}
 
     @property
     def interrupted(self) -> Attempt | None:
-        """The last attempt, if it was begun and not ended; its response may have been given."""
+        """The last attempt if it is incomplete.
+
+        It may have a response.
+        """
         return self.attempts[-1] if self.attempts and self.attempts[-1].end is None else None
 
     @property
     def repeated(self) -> int:
-        """Attempts that ended and do not count."""
+        """Number of complete attempts that do not count."""
         return sum(one.end is not None and not one.counts for one in self.attempts)
 
     def recordings_of(self, attempt: Attempt) -> list[str]:
-        """Return the recordings that may have an attempt: that of its block then, and those made after it."""
+        """Return the recordings of the block from the start of an attempt on, which may contain it."""
         block = attempt.start["block"]
         named = [one["recording"] for one in self.block_starts if one["block"] == block and one["recording"]]
         return named[named.index(attempt.recording) :] if attempt.recording in named else []
 
     def attempts_at(self, trial: int) -> int:
-        """Return how often a trial has been begun."""
+        """Return the number of attempts at a trial."""
         return len(self._of_trial.get(trial, ()))
 
     def add(self, attempt: Attempt) -> None:
-        """Take an attempt that begins."""
+        """Add an attempt that begins."""
         self.attempts.append(attempt)
         self._of_trial.setdefault(attempt.trial, []).append(attempt)
 
     def redo(self, trial: int) -> None:
-        """Let what was answered in a trial count no more."""
+        """Mark the attempts at a trial as not counting."""
         for attempt in self._of_trial.get(trial, ()):
             attempt.redone = True
 
     def counted(self, trial: int) -> bool:
-        """Whether a trial has an attempt that counts."""
+        """Return True if a trial has an attempt that counts."""
         return any(one.counts for one in self._of_trial.get(trial, ()))
 
     def age(self, now: datetime | None = None) -> timedelta:
-        """Return how long ago the last record was written, by the clocks of the machines that wrote and ask.
+        """Return the time since the last record, by the clocks of the writing and the current computer.
+
+        Parameters
+        ----------
+        now : datetime, optional
+            Current time.
 
         Raises
         ------
         RecordingError
-            If the record's time is none.
+            If the time of the record is invalid.
         """
         try:
             written = datetime.fromisoformat(self.last_utc)
@@ -137,12 +146,12 @@ class SessionState:
 
 
 def replay(records: Iterable[Mapping[str, object]]) -> SessionState:
-    """Return what the records of a journal say, as `Journal.read` gives them.
+    """Return the state that results from the records of a journal, as read by `Journal.read`.
 
     Raises
     ------
     RecordingError
-        If they contradict each other, naming the line.
+        If records are inconsistent. The message contains the line.
     """
     state: SessionState | None = None
     for line, record in enumerate(map(dict, records), 1):
@@ -159,12 +168,12 @@ def replay(records: Iterable[Mapping[str, object]]) -> SessionState:
 
 
 def take(state: SessionState, record: Record) -> None:
-    """Take one more record into account.
+    """Update the state with a record.
 
     Raises
     ------
     ValueError
-        In words, if it contradicts those before it.
+        If the record is inconsistent with the earlier ones.
     """
     kind = record["record"]
     if kind == "note":

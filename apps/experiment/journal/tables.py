@@ -1,4 +1,4 @@
-"""The table of trials, made anew at any time: what the journal says, and what the recordings say of the stimulus."""
+"""Table of trials, generated from the journal and from the stimuli in the recordings."""
 
 from __future__ import annotations
 
@@ -21,14 +21,20 @@ from haptics.errors import HapticError
 Row = dict[str, Any]
 
 Measure = Callable[[Path, Record], dict[str, Any]]
-"""Says what a recording has of a trial, given its folder and the record ``trial_start``: columns of the stimulus."""
+"""Function that returns the stimulus columns of a trial.
+
+Its arguments are the recording folder and the ``trial_start`` record.
+"""
 
 _BREAKS = re.compile(r"[\t\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")
 
 
 def from_recordings(folder: Path, trial: Record) -> Row:
-    """Return what a recording has of a trial; where it cannot be measured, why (the column ``stimulus_missing``)."""
-    from apps.experiment.stimulus import measure  # it needs compiled parts
+    """Measure the stimulus of a trial in its recording.
+
+    If this fails, ``stimulus_missing`` contains the reason.
+    """
+    from apps.experiment.stimulus import measure  # requires compiled code
 
     try:
         return measure(folder, trial)
@@ -39,19 +45,19 @@ def from_recordings(folder: Path, trial: Record) -> Row:
 
 
 def trial_rows(session: Path | SessionFolder, measure: Measure | None = from_recordings) -> list[Row]:
-    """Return a row for every attempt at a trial that ended, in order: `COLUMNS`, None where nothing is known.
+    """Return a row with `COLUMNS` for every complete attempt, in order, None where values are missing.
 
     Parameters
     ----------
     session : Path or SessionFolder
-        The session.
+        Session or its folder.
     measure : callable or None
-        Fills the columns of the stimulus; with None they are empty.
+        Function that fills the stimulus columns, which are empty if it is None.
 
     Raises
     ------
     RecordingError
-        If the journal is none.
+        If the journal is invalid.
     """
     place = session if isinstance(session, SessionFolder) else SessionFolder.of(session)
     state = replay(read_journal(place.journal).records)
@@ -91,9 +97,9 @@ def _two(name: str, values: list[Any]) -> Row:
 
 
 def _stimulus(state: SessionState, place: SessionFolder, attempt: Attempt, measure: Measure | None) -> Row:
-    """Return the columns of the stimulus, from the first recording of the trial's block that has it.
+    """Return the stimulus columns from the first recording of the block that contains the trial.
 
-    A block without a clock that is taken up again is computed, and recorded, from its beginning once more.
+    A block without a clock is computed and recorded again from its beginning when a session is resumed.
     """
     empty: Row = dict.fromkeys(column.name for column in STIMULUS_COLUMNS)
     if measure is None or attempt.recording is None:
@@ -111,7 +117,7 @@ def _stimulus(state: SessionState, place: SessionFolder, attempt: Attempt, measu
 
 
 def _units() -> Callable[[str], str]:
-    """Return what tells the unit of an axis from the declarations of laws and elements."""
+    """Return a function that looks up the unit of an axis in the declarations of laws and elements."""
     known: dict[str, str] = {}
 
     def unit_of(axis: str) -> str:
@@ -123,7 +129,7 @@ def _units() -> Callable[[str], str]:
 
 
 def _declared_unit(axis: str) -> str:
-    """Return the unit of a parameter that varies; empty where none is declared, as for a law of one's own."""
+    """Return the declared unit of an axis, empty for parameters of user-defined laws."""
     import dataclasses
 
     from haptics.elements.tables import LAWS, MODELS
@@ -136,18 +142,20 @@ def _declared_unit(axis: str) -> str:
     return next((str(field.metadata.get("unit", "")) for field in fields if field.name == name), "")
 
 
-# --- files ------------------------------------------------------------------------------------------------------------
+# --- files ---
 
 
 def write_table(place: SessionFolder, measure: Measure | None = from_recordings) -> Path:
-    """Make the session's table and its description anew (``_beh.tsv``, ``_beh.json``); return the table's file.
+    """Write the table of a session and its description (``_beh.tsv``, ``_beh.json``).
+
+    Return the table's path.
 
     Raises
     ------
     RecordingError
-        If the journal is none.
+        If the journal is invalid.
     OSError
-        If a file cannot be written, or is somebody else's.
+        If a file cannot be written, or a different file exists.
     """
     rows = trial_rows(place, measure)
     put(place.table, tsv_of(rows))
@@ -156,12 +164,15 @@ def write_table(place: SessionFolder, measure: Measure | None = from_recordings)
 
 
 def description() -> dict[str, Any]:
-    """Return what BIDS wants to be said of every column."""
+    """Return the BIDS description of every column."""
     return {column.name: column.as_bids() for column in COLUMNS}
 
 
 def tsv_of(rows: Iterable[Row]) -> str:
-    """Return the table as BIDS has it: tabs, ``n/a`` where there is nothing, no quotes; breaks in texts are blanks."""
+    """Return the table in BIDS format.
+
+    Columns are separated by tabs without quotes, missing values are ``n/a``, and line breaks are replaced by spaces.
+    """
     lines = ["\t".join(column.name for column in COLUMNS)]
     for row in rows:
         lines.append("\t".join(_BREAKS.sub(" ", text_of(one, "n/a")) or "n/a" for one in cells_of(row, COLUMNS)))
@@ -169,7 +180,7 @@ def tsv_of(rows: Iterable[Row]) -> str:
 
 
 def csv_of(rows: Iterable[Row]) -> str:
-    """Return the table as RFC 4180 has it: commas, CR LF, quotes where they must be, blanks where there is nothing."""
+    """Return the table as CSV according to RFC 4180, with empty cells for missing values."""
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow([column.name for column in COLUMNS])

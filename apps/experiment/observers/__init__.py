@@ -1,10 +1,12 @@
-"""Observers in software, who answer an experiment for tests, rehearsals and planning. They never stand for people.
+"""Simulated observers that answer an experiment for tests, rehearsals and planning.
 
-- `apps.experiment.observers.observer`: the protocol.
-- `apps.experiment.observers.settings`: the table ``observer``, and how finely each axis is usually told apart.
-- `apps.experiment.observers.decisions`: signal detection, from a difference to a word.
-- `apps.experiment.observers.level1`: answers by what was asked.
-- `apps.experiment.observers.level2`: answers by the force that was recorded.
+They do not replace participants.
+
+- `apps.experiment.observers.observer`: the interface.
+- `apps.experiment.observers.settings`: the table ``observer``, and typical discrimination thresholds of each axis.
+- `apps.experiment.observers.decisions`: signal detection, from a difference to a response.
+- `apps.experiment.observers.level1`: answers based on the specified stimuli.
+- `apps.experiment.observers.level2`: answers based on the recorded forces.
 """
 
 from apps.experiment.observers.level1 import SimulatedObserver

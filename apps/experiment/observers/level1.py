@@ -1,4 +1,4 @@
-"""The observer of level 1: answers with the probability that signal detection gives, by what was asked."""
+"""Observer of level 1, which answers by signal detection from the specified stimuli."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from apps.experiment.trial import Answer, TrialView
 
 
 class SimulatedObserver:
-    """A simulated person. In two intervals, P(correct) = lapse + (1 - 2 lapse) Phi(0.6745 dx/J).
+    """Simulated observer with P(correct) = lapse + (1 - 2 lapse) Phi(0.6745 dx/J) in two intervals.
 
-    J^2 = (w75 x)^2 + J0^2 is the increment on the reference x that is told in 75 % of trials without lapses. One w75 of
-    0.23 gives both figures that Jones, Hunter and Lafontaine (1997) have for viscosity, 19 % at 71 % and 34 % at 84 %.
+    J^2 = (w75 x)^2 + J0^2 is the increment on the reference x with 75 % correct without lapses. With w75 = 0.23 this
+    reproduces both values of Jones, Hunter and Lafontaine (1997) for viscosity, 19 % at 71 % and 34 % at 84 %.
 
     Parameters
     ----------
     settings : ObserverSettings
-        The typical person.
+        Settings of the typical observer.
     rng : Generator
-        From which this person is drawn: a factor of acuity, the modulus of magnitude estimates.
+        Random generator for the individual acuity and modulus of magnitude estimates.
 
     Attributes
     ----------
     acuity_factor : float
-        This person's Weber fraction and floor, divided by the typical ones; its median over people is 1.
+        Weber fraction and floor, relative to the typical ones. The median over observers is 1.
     needs_rows : bool
-        Whether it goes by recorded rows.
+        Whether the observer evaluates recorded rows.
     """
 
     needs_rows = False
@@ -41,15 +41,16 @@ class SimulatedObserver:
         self.modulus = 10.0 * math.exp(0.5 * float(rng.standard_normal()))
 
     def acuity(self, axis: str) -> Acuity:
-        """Return the acuity of this person."""
+        """Return the acuity of this observer."""
         typical = self.settings.acuity(axis)
         return Acuity(typical.weber * self.acuity_factor, typical.floor * self.acuity_factor)
 
     def truth(self, axis: str, reference: float) -> dict[str, Any]:
-        """Return what an analysis should find for this person.
+        """Return the parameters that an analysis should recover for this observer.
 
-        ``increment_75`` is told in 75 % of trials of two intervals, were there no lapses; ``weber_fraction_75`` is that
-        divided by the reference, None without one; ``adjustment_sd`` the spread of adjustments.
+        ``increment_75`` is the increment with 75 % correct in two intervals without lapses. ``weber_fraction_75`` is
+        its ratio to the reference, None without a reference. ``adjustment_sd`` is the standard deviation of
+        adjustments.
         """
         acuity = self.acuity(axis)
         increment = acuity.increment(reference)
@@ -66,7 +67,7 @@ class SimulatedObserver:
         }
 
     def probability(self, trial: TrialView) -> float:
-        """Return the probability of ``2``, ``yes`` or ``different``, whichever the task has."""
+        """Return the probability of the response ``2``, ``yes`` or ``different``, depending on the task."""
         settings = self.settings
         unit = self.acuity(trial.axis).increment(trial.reference) / Z75
         if trial.task == "detection":
@@ -78,7 +79,7 @@ class SimulatedObserver:
         return with_lapses(p, settings.lapse)
 
     def answer(self, trial: TrialView, rng: np.random.Generator) -> Answer:
-        """Return the answer to a trial; every random number comes from `rng`."""
+        """Return the answer to a trial, with all random numbers from `rng`."""
         return Answer(self._response(trial, rng), self.reaction_time(rng))
 
     def reaction_time(self, rng: np.random.Generator) -> float:
@@ -95,24 +96,24 @@ class SimulatedObserver:
         return word(trial.task, bool(rng.random() < self.probability(trial)))
 
     def estimate(self, value: float, rng: np.random.Generator) -> float:
-        """Draw the number that this person gives to a value."""
+        """Draw a magnitude estimate of a value."""
         noise = math.exp(self.settings.estimate_spread * float(rng.standard_normal()))
         return float(self.modulus * value**self.settings.exponent * noise)
 
 
 _LEAST = 0.01
-"""Share of the reference below which nobody sets a value."""
+"""Lower bound of adjustments, relative to the reference."""
 
 _WORDS = {"detection": ("no", "yes"), "same-different": ("same", "different")}
 
 
 def word(task: str, second: bool) -> str:
-    """Return the one or the other answer of a task of two answers."""
+    """Return the first or second response of a task with two responses."""
     return _WORDS.get(task, ("1", "2"))[second]
 
 
 def _ratio(difference: float, unit: float) -> float:
-    """Return difference/unit, also where an observer without noise meets none."""
+    """Return difference/unit, also for an observer without noise (unit 0)."""
     if unit > 0.0:
         return difference / unit
     return 0.0 if difference == 0.0 else math.copysign(math.inf, difference)

@@ -1,4 +1,4 @@
-"""The observer of level 2: estimates what it felt from noisy samples of the recorded force, then decides."""
+"""Observer of level 2, which decides by noisy samples of the recorded force."""
 
 from __future__ import annotations
 
@@ -25,38 +25,38 @@ FEELINGS = {
     "law.static_force": _PEAK,
     "law.viscosity": _SLOPE,
 }
-"""What of an interval an observer goes by, for each axis that it can feel."""
+"""Force statistic by which an observer decides, for each supported axis."""
 
 
 class FeelingObserver(SimulatedObserver):
-    """A simulated person who goes by the force that the hand met, not by what was asked for.
+    """Simulated observer that decides by the recorded force instead of the specified stimulus.
 
-    In each interval it samples the force against the motion of its hand, every ``sampling`` seconds of sliding, up to
-    ``integration`` seconds of it. Every sample has noise of its own, such that an estimate of a full interval has the
-    noise of a presentation to the observer of level 1: J/(0.6745 sqrt 2) with J at the force that was felt. What
-    differs from level 1 is then what the device, its own friction and the motion of the hand do to the force, and
-    intervals with little sliding, whose estimates are worse.
+    In each interval it samples the force against the motion of the hand, every ``sampling`` seconds of sliding, up to
+    ``integration`` seconds in total. The noise of the samples is independent. Its size gives the estimate of a full
+    interval the noise of a presentation at level 1: J/(0.6745 sqrt 2) with J at the felt force. The differences from
+    level 1 are the effects of the device, its friction and the motion of the hand on the force, and less precise
+    estimates in intervals with little sliding.
 
     Parameters
     ----------
     settings : ObserverSettings
-        The typical person.
+        Settings of the typical observer.
     rng : Generator
-        From which this person is drawn.
+        Random generator for the individual acuity.
     """
 
     needs_rows = True
 
     def answer(self, trial: TrialView, rng: np.random.Generator) -> Answer:
-        """Return the answer to a trial with rows; every random number comes from `rng`.
+        """Return the answer to a trial with rows, with all random numbers from `rng`.
 
         Raises
         ------
         ConfigurationError
-            If the trial has no rows, or the axis is none that this observer feels.
+            If the trial has no rows, or the axis is not supported.
         """
         if trial.task == "adjustment":
-            return super().answer(trial, rng)  # what was set last is what feels right: nothing is compared afterwards
+            return super().answer(trial, rng)  # an adjustment involves no comparison of intervals
         felt = [self.felt(trial, rows, rng) for rows in _rows_of(trial)]
         unit = self.acuity(trial.axis).increment(trial.reference) / Z75
         if trial.task == "estimation":
@@ -68,7 +68,7 @@ class FeelingObserver(SimulatedObserver):
         return Answer(response, self.reaction_time(rng))
 
     def _decided(self, trial: TrialView, felt: list[float], unit: float) -> bool:
-        """Tell whether the second is stronger, there is something, or they differ; `unit` is a comparison's noise."""
+        """Return True for the responses ``2``, ``yes`` and ``different``; `unit` is the noise of a comparison."""
         settings = self.settings
         if trial.task == "detection":
             return felt[0] - trial.reference > yes_criterion(settings.false_alarms) * unit / ROOT_2
@@ -78,7 +78,7 @@ class FeelingObserver(SimulatedObserver):
         return difference + settings.order_bias * unit > 0.0
 
     def felt(self, trial: TrialView, rows: Rows, rng: np.random.Generator) -> float:
-        """Return what is felt in an interval, in units of the axis; 0 where the hand never slid."""
+        """Return the estimate of the stimulus in an interval, in units of the axis, or 0 without sliding."""
         feeling = _feeling(trial.axis)
         force, speed, period = felt_force(rows, self.settings.least_speed, sliding=feeling is not _PEAK)
         if not len(force):
@@ -93,25 +93,28 @@ class FeelingObserver(SimulatedObserver):
         return float(np.mean(samples + self._noise(self.acuity(trial.axis), samples, wanted, rng)))
 
     def _noise(self, acuity: Acuity, samples: Array, wanted: int, rng: np.random.Generator) -> Array:
-        """Draw the noise of each sample: of `wanted` of them the mean has that of a presentation."""
+        """Draw the noise of the samples.
+
+        The mean of `wanted` samples has the noise of a presentation.
+        """
         increment = np.hypot(acuity.weber * samples, acuity.floor)
         return np.asarray(increment / (Z75 * ROOT_2) * math.sqrt(wanted) * rng.standard_normal(len(samples)))
 
     def truth(self, axis: str, reference: float) -> dict[str, Any]:
-        """Return what an analysis should find, and what this person goes by."""
+        """Return the parameters that an analysis should recover, and the force statistic."""
         return super().truth(axis, reference) | {"feels": _feeling(axis)}
 
 
 _SMOOTHING = 0.02
-"""Time over which a highest force is averaged [s]."""
+"""Averaging time of the peak force [s]."""
 
 
 def felt_force(rows: Rows, least_speed: float, *, sliding: bool = True) -> tuple[Array, Array, float]:
-    """Return force against the motion [N] and speed [m/s], tick by tick, and the period [s].
+    """Return the force against the motion [N] and the speed [m/s] at each tick, and the period [s].
 
-    The force is that of the hand where it is known, else that of the friction that was computed. Only ticks whose
-    output was let through entirely count. With `sliding` only those count, too, in which the hand moves faster than
-    `least_speed`; otherwise the force is its magnitude, whatever the motion.
+    The force is the hand force if known, otherwise the computed friction. Only ticks with a fully open gate are
+    included. With `sliding`, ticks at or below `least_speed` are excluded. Otherwise the force is its magnitude,
+    independent of the motion.
     """
     up = rows["gate"] >= 1.0
     times, velocity, hand = rows["time"][up], rows["velocity"][up], rows["hand_force"][up]
@@ -126,7 +129,7 @@ def felt_force(rows: Rows, least_speed: float, *, sliding: bool = True) -> tuple
 
 
 def highest(force: Array, width: int) -> float:
-    """Return the highest mean of `width` neighbours (n,) [N]."""
+    """Return the highest moving average of `width` samples of an (n,) array [N]."""
     width = min(width, len(force))
     sums = np.cumsum(np.concatenate(([0.0], force)))
     return float(np.max(sums[width:] - sums[:-width]) / width)

@@ -1,4 +1,4 @@
-"""Observers by the table of an experiment file."""
+"""Construction of observers from the table of an experiment file."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from haptics.settings import build
 
 
 def make_observer(table: Mapping[str, Any], *, seed: SeedSequence) -> SimulatedObserver:
-    """Return a simulated person.
+    """Return the simulated observer described by a table.
 
     Parameters
     ----------
     table : mapping
-        The table ``observer`` of an experiment file; empty for the usual person.
+        Table ``observer`` of an experiment file, empty for the typical observer.
     seed : SeedSequence
-        Of the person, the same in all sessions: `apps.experiment.procedures.person_seed`.
+        Seed of the observer, the same in all sessions: `apps.experiment.procedures.person_seed`.
 
     Raises
     ------
     ConfigurationError
-        If the table is wrong.
+        If the table is invalid.
     """
     settings = build(ObserverSettings, table, "observer")
     kind = FeelingObserver if settings.level == 2 else SimulatedObserver

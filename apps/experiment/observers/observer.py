@@ -1,4 +1,4 @@
-"""The protocol of an observer: it answers trials in place of a person."""
+"""Interface of the simulated observers."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ from apps.experiment.trial import Answer, TrialView
 
 
 class Observer(Protocol):
-    """Answers trials. What it does is decided by the trial and by the random numbers that it is given."""
+    """Simulated observer that answers trials.
+
+    An answer depends only on the trial and on the given random numbers.
+    """
 
     def answer(self, trial: TrialView, rng: np.random.Generator) -> Answer:
-        """Return the answer to a trial; every random number comes from `rng`."""
+        """Return the answer to a trial, with all random numbers from `rng`."""
 
     def truth(self, axis: str, reference: float) -> dict[str, Any]:
-        """Return what an analysis should find, in plain JSON, for an axis and a reference in its units."""
+        """Return the parameters that an analysis should recover for an axis and a reference, as JSON."""

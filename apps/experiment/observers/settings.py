@@ -1,4 +1,4 @@
-"""The settings of an observer: the table ``observer`` of an experiment file, and what is usual for each axis."""
+"""Settings of an observer (table ``observer`` of an experiment), and typical acuities of each axis."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from haptics.errors import ConfigurationError
 from haptics.settings import bounded, check, documented, free
 
 Z75 = 0.6744897501960817
-"""Of the standard normal distribution, 75 % lie below this."""
+"""75 % quantile of the standard normal distribution."""
 
 
 @dataclass(frozen=True)
 class Acuity:
-    """How finely an axis is told apart.
+    """Discrimination acuity on an axis.
 
     Attributes
     ----------
     weber : float
-        Increment that is told in 75 % of trials of two intervals, divided by the reference.
+        Increment with 75 % correct in two intervals, relative to the reference.
     floor : float
-        The same increment on no reference, in units of the axis.
+        The same increment without a reference, in units of the axis.
     """
 
     weber: float
     floor: float
 
     def increment(self, reference: float) -> float:
-        """Return the increment J that is told in 75 % of trials: J^2 = (weber x reference)^2 + floor^2."""
+        """Return the increment J with 75 % correct: J^2 = (weber x reference)^2 + floor^2."""
         return math.hypot(self.weber * reference, self.floor)
 
 
@@ -47,16 +47,19 @@ USUAL: dict[str, Acuity] = {
     "wall.friction": _COEFFICIENT,
     "wall.stiffness": _OTHER,
 }
-"""Usual acuity by axis. Force 7 to 20 % (Pang, Tan and Durlach 1991: 7 %), viscosity 23 % (Jones, Hunter and Lafontaine
-1997), stiffness and mass about 20 % (Jones and Hunter 1990; Beauregard and Srinivasan). The floors of 0.05 N and
-1 N s/m are an assumption of ours. Friction coefficients: 0.056 on 0.2 and 0.150 on 0.8, the ends of what Provancher
-and Sylvester (2009) found."""
+"""Typical acuity of each axis.
+
+Force 7 to 20 % (Pang, Tan and Durlach 1991: 7 %), viscosity 23 % (Jones, Hunter and Lafontaine 1997), stiffness and
+mass about 20 % (Jones and Hunter 1990; Beauregard and Srinivasan). The floors of 0.05 N and 1 N s/m are assumptions of
+this project. Friction coefficients: 0.056 on 0.2 and 0.150 on 0.8, the ends of the range in Provancher and Sylvester
+(2009).
+"""
 
 
 @documented
 @dataclass(frozen=True)
 class ObserverSettings:
-    """Who answers in place of a person. The values of a simulated person are spread about these."""
+    """Table ``observer``: typical simulated observer, about which individuals are distributed."""
 
     level: int = bounded(1, minimum=1, maximum=2, doc="1: answers by what was asked; 2: by the force that was recorded")
     weber: Any = free(None, "a number greater than 0", doc="Weber fraction at 75 % correct; none: usual for the axis")
@@ -99,12 +102,12 @@ class ObserverSettings:
                 raise ConfigurationError(f"observer.{name} = {value!r}: must be a number {word}.")
 
     def acuity(self, axis: str) -> Acuity:
-        """Return the acuity of the typical person.
+        """Return the acuity of the typical observer.
 
         Raises
         ------
         ConfigurationError
-            If none is usual for the axis and none was given.
+            If the axis has no typical acuity and the settings contain none.
         """
         usual = USUAL.get(axis)
         if usual is None and self.weber is None:
@@ -117,5 +120,5 @@ class ObserverSettings:
 
     @property
     def log_spread(self) -> float:
-        """Standard deviation between people, of the logarithm."""
+        """Standard deviation of the logarithm of the acuity between observers."""
         return math.sqrt(math.log1p(self.spread**2))

@@ -1,1 +1,1 @@
-"""Recordings of sessions in less room: packed without loss, and as they were again."""
+"""Lossless compression of the recordings of sessions."""

@@ -1,4 +1,4 @@
-"""``haptics experiment pack``: recordings of sessions take less room, and can be made as they were again."""
+"""Command ``haptics experiment pack``: compress recordings of sessions, or restore them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> Answer:
-    """Pack every recording of every session, once what was felt in it is known, or unpack it."""
+    """Pack every recording of every session after measuring its stimuli, or unpack it."""
     from apps.experiment.journal import sessions_below
     from apps.experiment.packing.sessions import know_stimuli, recordings_of
     from apps.pack.packing import pack, unpack

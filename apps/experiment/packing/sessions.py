@@ -1,4 +1,4 @@
-"""The recordings of a session that can be packed, and what must be known of them before."""
+"""Recordings of a session that can be packed, and the measurement of their stimuli."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from haptics.recording.recording import TICKS
 
 
 def recordings_of(place: SessionFolder) -> list[Path]:
-    """Return the recordings of a session's blocks, and of the motions by which its device was measured."""
+    """Return the recordings of the blocks and friction measurements of a session."""
     return sorted({path.parent for path in place.folder.glob("*/recording.json")} | _blocks(place))
 
 
@@ -19,7 +19,7 @@ def _blocks(place: SessionFolder) -> set[Path]:
 
 
 def know_stimuli(place: SessionFolder) -> None:
-    """Measure what was delivered and felt in every block, which keeps that beside the recording: reports need no ticks.
+    """Measure the delivered and felt stimuli of every block, and store them so that reports need no ticks.
 
     Raises
     ------

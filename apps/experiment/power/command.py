@@ -1,4 +1,4 @@
-"""``haptics experiment power``: how many participants an experiment needs."""
+"""Command ``haptics experiment power``: estimate the number of participants that an experiment needs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> Answer:
-    """Simulate people, and plan with them."""
+    """Simulate observers and estimate the power."""
     from apps.experiment.power.study import outcome
 
     if options.workers < 0:
@@ -57,7 +57,10 @@ def run(options: argparse.Namespace) -> Answer:
 
 
 def _read(options: argparse.Namespace) -> tuple[Design, PowerSettings, Study, float]:
-    """Read the file; options lie over its table ``power``."""
+    """Read the experiment file.
+
+    Options override its table ``power``.
+    """
     from apps.experiment.design import Source, design_of
     from apps.experiment.observers import ObserverSettings
     from apps.experiment.power.settings import PowerSettings
@@ -89,7 +92,7 @@ def _numbers(text: str) -> list[int]:
 
 
 def _simulated(study: Study, people: int, options: argparse.Namespace) -> Array:
-    """Simulate people on all processors, with a bar on the terminal."""
+    """Simulate the observers in parallel and show the progress."""
     from concurrent.futures import BrokenExecutor
 
     from apps.experiment.power.pool import simulate_pool
@@ -112,7 +115,7 @@ def _simulated(study: Study, people: int, options: argparse.Namespace) -> Array:
 
 
 def describe(result: dict[str, Any]) -> str:
-    """Return what a person reads."""
+    """Return the result of the power analysis as text."""
     names = " and ".join(repr(name) for name in result["trials"])
     asked = {
         "difference": f"how often {names} are told apart, their Weber fractions having the ratio {result['ratio']:g}",
@@ -136,7 +139,7 @@ def describe(result: dict[str, Any]) -> str:
 
 
 def _advice(result: dict[str, Any]) -> Iterator[str]:
-    """Yield what follows from the plan."""
+    """Yield the conclusions from the power analysis."""
     if result["enough"] is None:
         yield f"None of these numbers has a power of {result['wanted']:g}: take more participants or trials."
     else:
@@ -150,4 +153,4 @@ def _advice(result: dict[str, Any]) -> Iterator[str]:
 
 
 _MANY = 0.05
-"""Share of people without a threshold that is worth a word."""
+"""Fraction of observers without a threshold above which a warning is given."""

@@ -1,4 +1,4 @@
-"""Simulated people who do an experiment without a device: procedures, answers and fits, one person after the other."""
+"""Simulation of observers in an experiment without a device: procedures, answers and fits."""
 
 from __future__ import annotations
 
@@ -42,24 +42,24 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Arm:
-    """A condition as it is simulated.
+    """Simulated condition.
 
     Attributes
     ----------
     name, task, axis : str
-        Of the condition and the experiment.
+        Name of the condition, task and axis of the experiment.
     reference : float
         Value of the reference.
     tracks : int
         Runs of the procedure, whose answers are fitted together.
     procedure : mapping
-        The table of the procedure.
+        Table of the procedure.
     factor : float
-        What the increments that the typical person tells are multiplied by: the effect.
+        Effect: factor on the discrimination thresholds of the typical observer.
     spread : float
-        Standard deviation of the logarithm of that between people.
+        Standard deviation of the logarithm of this factor between observers.
     null : float
-        Share of trials without a stimulus, from which guesses are known in tasks of one word.
+        Fraction of trials without a stimulus, which measure the false alarms in detection and same-different tasks.
     """
 
     name: str
@@ -80,20 +80,20 @@ class Arm:
 
 @dataclass(frozen=True)
 class Study:
-    """What every simulated person does.
+    """Simulated study.
 
     Attributes
     ----------
     arms : tuple of Arm
-        The conditions.
+        Conditions of the study.
     observer : mapping
-        The table of the observer.
+        Table of the observer.
     shape : str
-        The psychometric function that is fitted to the logarithm of the level.
+        Psychometric function, fitted to the logarithm of the level.
     proportion : float
-        Where thresholds are read off.
+        Proportion at the threshold.
     seed : int
-        Of everything; a person's numbers depend on it and the person's own only.
+        Seed of the study. The random numbers of an observer depend only on it and on the observer's number.
     """
 
     arms: tuple[Arm, ...]
@@ -104,10 +104,10 @@ class Study:
 
 
 def simulate_people(study: Study, first: int, count: int) -> Array:
-    """Return what the people with the numbers from `first` on came to, (count, arms, 3).
+    """Return the results of `count` observers with numbers from `first`, shape (count, arms, 3).
 
-    For each condition the logarithm of the fitted threshold, the logarithm of the threshold in truth at the same
-    proportion without lapses, and the number of trials. A threshold that is only a bound is not a number.
+    The columns are, for each condition, the logarithm of the fitted threshold, the logarithm of the true threshold at
+    the same proportion without lapses, and the number of trials. A threshold that is only a bound is nan.
     """
     found = np.empty((count, len(study.arms), 3))
     for row, number in enumerate(range(first, first + count)):
@@ -118,7 +118,7 @@ def simulate_people(study: Study, first: int, count: int) -> Array:
 
 
 def _done(study: Study, arm: Arm, number: int, block: int, typical: SimulatedObserver) -> tuple[float, float, float]:
-    """Let a person do a condition."""
+    """Simulate an observer in a condition."""
     seed = trial_seed(study.seed, number, 1, block, 0)
     rng = child(seed, 0)
     person = copy.copy(typical)
@@ -156,7 +156,10 @@ def _worded(
     rng: np.random.Generator,
     increment: float,
 ) -> tuple[float, float, float]:
-    """Let a person say whether there was something; trials without a stimulus show how often they guess."""
+    """Simulate a detection or same-different task.
+
+    Trials without a stimulus measure the false alarms.
+    """
     levels: list[float] = []
     noticed: list[bool] = []
     for procedure in procedures:
@@ -172,7 +175,7 @@ def _worded(
 
 
 def _beyond_75(proportion: float) -> float:
-    """Return the increment at a proportion over that at 75 %, in two intervals with constant noise."""
+    """Return the increment at `proportion` correct, relative to 75 %, in two intervals."""
     normal = NormalDist()
     return normal.inv_cdf(proportion) / normal.inv_cdf(0.75)
 
@@ -185,7 +188,7 @@ def _run(
     levels: list[float],
     correct: list[bool],
 ) -> None:
-    """Run a track to its end; add its levels and answers to the lists."""
+    """Run a track to completion, and append its levels and answers to the lists."""
     while not procedure.finished:
         level = procedure.level()
         order = 1 + int(rng.random() < 0.5)
@@ -198,7 +201,7 @@ def _run(
 
 
 def _fitted(study: Study, arm: Arm, levels: list[float], correct: list[bool]) -> float:
-    """Return the logarithm of the threshold that is fitted to answers."""
+    """Return the logarithm of the threshold fitted to the answers."""
     from calibration.psychometric import fit_psychometric
 
     settings = procedure_settings(arm.procedure)

@@ -1,4 +1,4 @@
-"""From many simulated people to the power of a study with N of them, and to how well it would know what it found."""
+"""Power of a study with N participants and width of its interval, by resampling simulated observers."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from apps.experiment.procedures import child, trial_seed
 Array = NDArray[np.float64]
 
 _STUDIES = 4000
-"""Studies that are drawn for each number of participants."""
+"""Number of simulated studies for each number of participants."""
 
 _POOLS, _STUDIES_OF_A_POOL = 300, 300
-"""Pools drawn from the simulated people, and studies drawn from each of them, for the interval of the power."""
+"""Numbers of resampled pools, and of studies in each pool, for the interval of the power."""
 
 _CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
 class Row:
-    """A number of participants and what a study with so many would come to.
+    """Expected result of a study with a given number of participants.
 
     Attributes
     ----------
     participants : int
-        How many.
+        Number of participants.
     power, low, high : float
-        Share of studies that find what is asked for, with the 95 % interval of the simulation.
+        Fraction of studies that find the effect or reach the precision, with its 95 % interval.
     half_width : float
-        Half of the 95 % interval of the result that is to be expected, as a share of it: 0.1 is plus or minus 10 %.
+        Expected relative half-width of the 95 % interval of the result: 0.1 is plus or minus 10 %.
     """
 
     participants: int
@@ -45,17 +45,17 @@ class Row:
 def plan(results: Array, settings: PowerSettings) -> list[Row]:
     """Return the power for each number of participants.
 
-    Studies are drawn with replacement from the simulated people. A study of a difference finds it if Student's t test
-    of the logarithms of the ratios, each participant with both conditions, is significant; one of a precision if the
-    95 % interval of the geometric mean is narrow enough. The interval of the power comes from pools that are drawn from
-    the simulated people in the same way: it has what another pool of so many people would change, too.
+    Studies are drawn with replacement from the simulated observers. A study finds a difference if Student's t test of
+    the logarithms of the within-participant ratios is significant. It reaches a precision if the 95 % interval of the
+    geometric mean is narrow enough. The interval of the power is found from bootstrapped pools of observers, so that it
+    includes the sampling error of the pool.
 
     Parameters
     ----------
     results : (people,) float array
-        For each person the logarithm of the ratio, or of the Weber fraction.
+        Logarithm of the ratio, or of the Weber fraction, of each observer.
     settings : PowerSettings
-        The question and the numbers of participants.
+        Question and numbers of participants.
     """
     return [_row(results, count, settings) for count in settings.participants]
 
@@ -64,7 +64,7 @@ def _row(results: Array, count: int, settings: PowerSettings) -> Row:
     seed = trial_seed(settings.seed, 0, 0, 0, 0)
     found, half = _studies(results, count, _STUDIES, settings, child(seed, 0, count))
     powers = []
-    for number in range(_POOLS):  # the same pools for all numbers of participants: the intervals go along
+    for number in range(_POOLS):  # the same pools for all numbers of participants give comparable intervals
         pool = results[child(seed, 1, number).integers(len(results), size=len(results))]
         drawn, _ = _studies(pool, count, _STUDIES_OF_A_POOL, settings, child(seed, 2, number))
         powers.append(float(drawn.mean()))
@@ -76,7 +76,10 @@ def _row(results: Array, count: int, settings: PowerSettings) -> Row:
 def _studies(
     results: Array, count: int, studies: int, settings: PowerSettings, rng: np.random.Generator
 ) -> tuple[NDArray[np.bool_], Array]:
-    """Draw studies; return which find what is asked for, and half the width of the 95 % interval of each."""
+    """Draw studies.
+
+    Return which of them succeed, and the half-widths of their 95 % intervals.
+    """
     sample = results[rng.integers(len(results), size=(studies, count))]
     error = sample.std(axis=1, ddof=1) / np.sqrt(count)
     half = error * reach(_CONFIDENCE, count)
@@ -86,14 +89,14 @@ def _studies(
 
 
 def reach(confidence: float, count: int) -> float:
-    """Return how many standard errors the interval of a mean of `count` values reaches to either side (Student's t)."""
+    """Return the half-width of the interval of a mean of `count` values, in standard errors (Student's t)."""
     from calibration.fitting.intervals import quantile
 
     return float(quantile(confidence, np.array([count - 1.0]))[0])
 
 
 def enough(rows: list[Row], wanted: float) -> int | None:
-    """Return the fewest participants from which on the power is as wanted; None if no number has it."""
+    """Return the lowest number of participants from which the power is at least `wanted`, or None."""
     for place, row in enumerate(rows):
         if all(each.power >= wanted for each in rows[place:]):
             return row.participants

@@ -1,4 +1,4 @@
-"""Many simulated people, by any executor of `concurrent.futures`: the same numbers, however many work on them."""
+"""Parallel simulation of observers, with results independent of the number of workers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from apps.experiment.power.people import Study, simulate_people
 Array = NDArray[np.float64]
 
 _PORTION = 20
-"""People in a job: some tenths of a second."""
+"""Observers in a job, which takes some tenths of a second."""
 
 
 def simulate_pool(
@@ -23,18 +23,18 @@ def simulate_pool(
     executor: Executor | None = None,
     progress: Callable[[float], None] = lambda share: None,
 ) -> Array:
-    """Return what `people` simulated persons came to, as `simulate_people`.
+    """Return the results of `people` simulated observers, like `simulate_people`.
 
     Parameters
     ----------
     study : Study
-        What they do.
+        The study.
     people : int
-        How many; the first ones are the same for every number.
+        Number of observers. An observer does not depend on the total number.
     executor : Executor, optional
-        Runs the jobs; threads or processes, here or elsewhere. Without it they run one after the other.
+        Executor of the jobs. Without it they run sequentially.
     progress : callable
-        Takes the share that is done.
+        Function that takes the completed fraction.
     """
     jobs = [(first, min(_PORTION, people - first)) for first in range(0, people, _PORTION)]
     found = np.empty((people, len(study.arms), 3))
@@ -49,7 +49,7 @@ def simulate_pool(
             first, count = waiting[future]
             found[first : first + count] = future.result()
             progress(done / len(jobs))
-    except BaseException:  # Ctrl-C, too: what has not begun is not begun
+    except BaseException:  # also on Ctrl-C: cancel the jobs that have not started
         for future in waiting:
             future.cancel()
         raise

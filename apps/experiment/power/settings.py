@@ -1,4 +1,4 @@
-"""The settings of a plan: the table ``power`` of an experiment file."""
+"""Settings of a power analysis: the table ``power`` of an experiment file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NUMBERS = "a list of whole numbers from 2 to 1000, in rising order"
 @documented
 @dataclass(frozen=True)
 class PowerSettings:
-    """What is to be found out, and with how many simulated people that is tried."""
+    """Table ``power``: question of the study, and number of simulated observers."""
 
     question: str = choice(
         "difference", ("difference", "precision"), doc="whether two conditions differ, or how well one is known"

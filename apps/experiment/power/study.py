@@ -1,4 +1,4 @@
-"""What simulated people are to do, by the file of an experiment, and how long people would take for it."""
+"""Simulated study of an experiment file, and the duration of its sessions."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from haptics.settings import build, unknown
 
 _PROCEDURES = ("staircase", "quest+", "constant")
 _FITTING = {"adjustment": ("adjustment",), "estimation": ("estimation",)}
-"""Procedures that find what is looked for: thresholds, unless the task is another one."""
+"""Permitted procedures by task. All other tasks permit `_PROCEDURES`, which measure thresholds."""
 
 
 def make_study(design: Design, settings: PowerSettings, observer: Mapping[str, Any]) -> Study:
-    """Return what simulated people do.
+    """Return the simulated study of an experiment.
 
     Raises
     ------
     ConfigurationError
-        If the experiment has no threshold to be found, or a condition is not there.
+        If the experiment does not measure a suitable quantity, or a condition does not exist.
     """
     if design.experiment.task == "estimation" and settings.question != "precision":
         raise ConfigurationError(
@@ -48,7 +48,7 @@ def make_study(design: Design, settings: PowerSettings, observer: Mapping[str, A
 
 
 def _conditions(design: Design, settings: PowerSettings) -> list[ConditionSettings]:
-    """Return the one or two conditions that the question is about."""
+    """Return the one or two conditions of the question."""
     names = [one.name for one in design.conditions]
     wanted = 1 if settings.question == "precision" else 2
     chosen = [settings.first or names[0]]
@@ -81,25 +81,25 @@ def _arm(design: Design, condition: ConditionSettings) -> Arm:
             f"catch.null = 0: in a task of {task} guesses are known from trials without a stimulus only; give a share."
         )
     null = design.catch.null if task in SIGNAL else 0.0
-    reference = 0.0 if task == "estimation" else condition.reference  # an exponent is no share of anything
+    reference = 0.0 if task == "estimation" else condition.reference  # exponents have no reference
     return Arm(condition.name, task, axis, reference, condition.tracks, table, null=null)
 
 
 def minutes(design: Design, trials: Mapping[str, float], reaction_time: float) -> float:
-    """Return how long a participant takes, at most: intervals may end earlier, after so many strokes [min].
+    """Return the maximum duration of a participant's session [min]; strokes may end intervals earlier.
 
     Parameters
     ----------
     design : Design
-        The experiment: its times, breaks, catch trials and practice.
+        Design with its times, breaks, catch trials and practice.
     trials : mapping
-        Trials of each condition that was simulated; the others are taken to have as many as these have on average.
+        Number of trials of each simulated condition. Other conditions are assumed to have their average.
     reaction_time : float
         Median time to an answer [s].
     """
     average = sum(trials.values()) / len(trials)
     tests = sum(trials.get(one.name, average * one.tracks) for one in design.conditions)
-    null = 0.0 if design.experiment.task in SIGNAL else design.catch.null  # counted with the trials there
+    null = 0.0 if design.experiment.task in SIGNAL else design.catch.null  # counted with the others in these tasks
     catches = null + design.catch.easy if design.task.responses else 0.0
     count = tests / (1.0 - catches) + design.practice.window
     times, intervals = design.trials, design.task.intervals
@@ -111,21 +111,21 @@ def minutes(design: Design, trials: Mapping[str, float], reaction_time: float) -
 def outcome(
     design: Design, study: Study, settings: PowerSettings, results: Array, reaction_time: float
 ) -> dict[str, Any]:
-    """Return the plan that follows from simulated people, for JSON.
+    """Return the result of the power analysis for JSON.
 
     Parameters
     ----------
     design, study, settings
-        The experiment, what was done, and the question.
+        Experiment, simulated study, and question.
     results : (people, arms, 3) float array
-        As of `apps.experiment.power.people.simulate_people`.
+        Results of `apps.experiment.power.people.simulate_people`.
     reaction_time : float
         Median time to an answer [s].
 
     Raises
     ------
     ConfigurationError
-        If most people have no threshold.
+        If most observers have no threshold.
     """
     found, truth = (_effects(study, results[:, :, column]) for column in (0, 1))
     known = ~np.isnan(found)
@@ -162,10 +162,10 @@ def outcome(
 
 
 LEAST_KNOWN = 0.5
-"""Share of people that must have a threshold for a plan to mean anything."""
+"""Minimum fraction of observers with a threshold for a valid power analysis."""
 
 
 def _effects(study: Study, logs: Array) -> Array:
-    """Return the logarithm of each person's Weber fraction, or of the ratio of two; `logs` (people, arms)."""
+    """Return the log Weber fraction, or log ratio, of each observer; `logs` has shape (people, arms)."""
     fractions = logs - np.log([arm.reference or 1.0 for arm in study.arms])
     return np.asarray(fractions[:, 1] - fractions[:, 0] if len(study.arms) > 1 else fractions[:, 0])

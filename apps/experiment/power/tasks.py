@@ -1,4 +1,4 @@
-"""What a simulated person comes to in tasks without a right interval: words, values that are set, magnitudes."""
+"""Simulation of tasks other than forced choice: yes/no answers, adjustments and magnitude estimates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from apps.experiment.procedures import Procedure
 from apps.experiment.trial import TrialView
 
 SIGNAL = {"detection": "yes", "same-different": "different"}
-"""The word that says that there was something, by task."""
+"""Response that reports a stimulus or difference, by task."""
 
 _NORMAL = NormalDist()
 
@@ -26,7 +26,10 @@ Rng = np.random.Generator
 def answer_words(
     procedure: Procedure, person: SimulatedObserver, task: str, axis: str, reference: float, rng: Rng
 ) -> tuple[list[float], list[bool]]:
-    """Let a person do a procedure of one word a trial; return the levels, and whether something was noticed."""
+    """Run a detection or same-different procedure.
+
+    Return the levels and whether a stimulus was reported.
+    """
     levels: list[float] = []
     noticed: list[bool] = []
     while not procedure.finished:
@@ -41,7 +44,7 @@ def answer_words(
 def answer_nothing(
     count: int, person: SimulatedObserver, task: str, axis: str, reference: float, rng: Rng
 ) -> list[bool]:
-    """Return what a person says to trials without a stimulus."""
+    """Return whether a stimulus was reported in trials without a stimulus."""
     return [_word(person, task, axis, reference, 0.0, rng) for _ in range(count)]
 
 
@@ -52,9 +55,10 @@ def _word(person: SimulatedObserver, task: str, axis: str, reference: float, lev
 
 
 def noticed_at(task: str, proportion: float, false_alarms: float) -> float:
-    """Return the increment that is noticed so often, were there no guesses, over that told at 75 % in two intervals.
+    """Return the increment detected with a given proportion, relative to the increment with 75 % correct.
 
-    Of the stimuli that nobody guesses, P = F + (1 - F) proportion are said to be there, where F are the false alarms.
+    The proportion excludes guesses: the probability of the response is P = F + (1 - F) proportion, where F is the false
+    alarm rate. The 75 % refer to two intervals.
     """
     wanted = false_alarms + (1.0 - false_alarms) * proportion
     if task == "detection":
@@ -63,7 +67,7 @@ def noticed_at(task: str, proportion: float, false_alarms: float) -> float:
 
 
 def _root(f: Callable[[float], float], low: float, high: float) -> float:
-    """Return where a rising function is 0, by bisection to the last digits."""
+    """Return the root of an increasing function by bisection."""
     for _ in range(80):
         middle = 0.5 * (low + high)
         low, high = (middle, high) if f(middle) < 0.0 else (low, middle)
@@ -73,10 +77,10 @@ def _root(f: Callable[[float], float], low: float, high: float) -> float:
 def spread_of_settings(
     procedures: Sequence[Procedure], person: SimulatedObserver, axis: str, reference: float, rng: Rng
 ) -> tuple[float, int]:
-    """Return the logarithm of the standard deviation of the values that a person sets, and how many these are.
+    """Return the logarithm of the standard deviation of the adjustments, and their number.
 
-    That of few values is too small on average, by psi(n/2) - ln(n/2) of its square, which is about -1/n, for n degrees
-    of freedom: it is put right.
+    The logarithm of the sample variance is biased by psi(n/2) - ln(n/2), about -1/n, with n degrees of freedom. The
+    bias is corrected.
     """
     values = [one for each in procedures for one in _numbers(each, person, "adjustment", axis, reference, rng)]
     found, freedom = (stdev(values), len(values) - 1) if len(values) > 1 else (0.0, 1)
@@ -86,7 +90,7 @@ def spread_of_settings(
 def exponent_of_estimates(
     procedures: Sequence[Procedure], person: SimulatedObserver, axis: str, reference: float, rng: Rng
 ) -> tuple[float, int]:
-    """Return the logarithm of the exponent of a person's magnitude estimates, and how many these are."""
+    """Return the logarithm of the exponent of the magnitude estimates, and their number."""
     levels: list[float] = []
     values = [one for each in procedures for one in _numbers(each, person, "estimation", axis, reference, rng, levels)]
     slope = float(np.polyfit(np.log(levels), np.log(values), 1)[0])

@@ -1,1 +1,1 @@
-"""``haptics experiment preregister``: what an experiment fixes before its first participant."""
+"""Command ``haptics experiment preregister``: decisions fixed before the first participant."""

@@ -1,4 +1,4 @@
-"""``haptics experiment preregister``: what an experiment's file fixes, to be deposited before the first participant."""
+"""Command ``haptics experiment preregister``: write the preregistration of an experiment."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> Answer:
-    """Collect what is fixed, and say it."""
+    """Collect the decisions and write them as a page."""
     from apps.experiment.design import read_design
     from apps.experiment.exports.folder import new_export, write_json, write_text
     from apps.experiment.preregister.facts import preregistration, read_power

@@ -1,4 +1,4 @@
-"""What is fixed before the first participant: everything that the file of an experiment decides, as plain facts."""
+"""Decisions of an experiment file that are fixed before the first participant."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from haptics.errors import ConfigurationError
 from haptics.reading import read_small
 
 WANTED = ("hypotheses", "exclusions", "plan")
-"""What the table ``analysis`` should say; it may say more."""
+"""Entries that the table ``analysis`` should contain. Others are permitted."""
 
 Facts = dict[str, Any]
 
 
 def preregistration(design: Design, power: Mapping[str, Any] | None, participants: int | None) -> Facts:
-    """Return what is fixed, for JSON.
+    """Return the fixed decisions for JSON.
 
     Parameters
     ----------
     design : Design
-        The experiment.
+        Design of the experiment.
     power : mapping, optional
-        What ``haptics experiment power --json`` has said.
+        Output of ``haptics experiment power --json``.
     participants : int, optional
-        The number of participants that is planned; by default the least with the power that was wanted.
+        Planned number of participants. Default: the lowest number with the wanted power.
 
     Raises
     ------
     ConfigurationError
-        If the table ``analysis`` holds anything but texts, numbers and lists of them.
+        If the table ``analysis`` contains values other than texts, numbers and lists of them.
     """
     analysis = _analysis(design.tables.get("analysis", {}))
     return {
@@ -66,7 +66,7 @@ def read_power(path: Path) -> Facts:
     Raises
     ------
     ConfigurationError
-        If it is none.
+        If the file is not such a result.
     """
     try:
         found = json.loads(read_small(path))
@@ -95,13 +95,13 @@ def _condition(design: Design, condition: ConditionSettings) -> Facts:
 
 
 def _counts(table: Mapping[str, Any]) -> tuple[int, int]:
-    """Return the least and the most trials of one track."""
+    """Return the minimum and maximum number of trials of a track."""
     told = asdict(procedure_settings(table))
     values = told.get("levels") or told.get("starts")
     if values is not None:
         count = len(values) * int(told["repeats"])
         return count, count
-    if "most_trials" in told:  # a staircase: every reversal takes a trial at least
+    if "most_trials" in told:  # a staircase: every reversal takes at least one trial
         most = int(told["most_trials"])
         return min(max(int(told["trials"]), int(told["reversals"])), most), most
     most = int(told["trials"])
@@ -120,7 +120,7 @@ def _trials(design: Design) -> Facts:
 
 
 def _exclusions(design: Design) -> list[str]:
-    """Return in words the rules that the program itself follows."""
+    """Return the exclusion rules that the program applies, as text."""
     trials, exploration, practice = design.trials, design.exploration, design.practice
     rules = [
         f"A trial is repeated, not dropped, if more than {trials.late_ticks:.3%} of its ticks came late or there was a "

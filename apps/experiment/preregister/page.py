@@ -1,4 +1,4 @@
-"""A preregistration as a page of Markdown."""
+"""Preregistration as a Markdown page."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _UNSTATED = "**Not stated yet**: write it into the table `[analysis]` of the fil
 
 
 def as_markdown(facts: Facts) -> str:
-    """Return the page."""
+    """Return the preregistration as Markdown."""
     parts = (_head, _hypotheses, _design, _procedure, _trials, _people, _rules, _plan, _random, _file)
     return "\n".join(line for part in parts for line in part(facts))
 

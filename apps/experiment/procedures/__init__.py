@@ -1,12 +1,12 @@
-"""Procedures: which level the next trial has. Pure: no clock, no files, no device; the same answers, the same levels.
+"""Psychophysical procedures, which select the level of the next trial from the previous answers.
 
-- `apps.experiment.procedures.procedure`: the protocol.
-- `apps.experiment.procedures.settings`: the settings of every kind; `make` builds a procedure of a table.
+- `apps.experiment.procedures.procedure`: the interface.
+- `apps.experiment.procedures.settings`: the settings of every kind; `make` constructs a procedure from a table.
 - `apps.experiment.procedures.staircase`: up/down staircases.
 - `apps.experiment.procedures.quest`, `quest_kernels`: QUEST+.
-- `apps.experiment.procedures.fixed`: constant stimuli, adjustment, magnitude estimation, a series at one level.
+- `apps.experiment.procedures.fixed`: constant stimuli, adjustment, magnitude estimation, series at one level.
 - `apps.experiment.procedures.tracks`: interleaved tracks.
-- `apps.experiment.procedures.order`: seeds, Williams squares, permuted blocks, places of catch trials.
+- `apps.experiment.procedures.order`: seeds, Williams squares, permuted blocks, positions of catch trials.
 """
 
 from apps.experiment.procedures.make import KINDS, make_procedure, procedure_settings

@@ -1,4 +1,4 @@
-"""Procedures whose levels are known beforehand: constant stimuli, adjustment, magnitude estimation, one level."""
+"""Procedures with predetermined levels: constant stimuli, adjustment, estimation, single level."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from apps.experiment.procedures.settings import AdjustmentSettings, ConstantSett
 
 
 class _Sequence:
-    """Levels in a fixed order, and what was shown and answered."""
+    """Levels in a fixed order, with the presented levels and answers."""
 
     def __init__(self, levels: tuple[float, ...]) -> None:
         self._levels = levels
@@ -24,21 +24,21 @@ class _Sequence:
         return len(self._taken) >= len(self._levels)
 
     def level(self) -> float:
-        """Return the level of the next trial; after the end, the last one."""
+        """Return the level of the next trial, or the last level after the end."""
         return self._levels[min(len(self._taken), len(self._levels) - 1)]
 
     def take(self, level: float, correct: bool) -> None:
-        """Take what was presented (or set), and whether the answer was correct."""
+        """Add the level that was presented or set, and whether the answer was correct."""
         self._taken.append((level, correct))
 
     def _counts(self) -> list[dict[str, Any]]:
-        """Return what was answered at each level, in rising order."""
+        """Return the numbers of answers at each level, in increasing order."""
         levels = sorted({level for level, _ in self._taken})
         answers = {level: [correct for at, correct in self._taken if at == level] for level in levels}
         return [{"level": level, "correct": sum(given), "total": len(given)} for level, given in answers.items()]
 
     def _head(self, kind: str) -> dict[str, Any]:
-        """Return what every report begins with; no estimate and no target unless they are written over."""
+        """Return the common entries of a report, without an estimate."""
         head: dict[str, Any] = {"kind": kind, "estimate": None, "target_percent": None}
         return head | {"trials": len(self._taken), "finished": self.finished}
 
@@ -49,26 +49,30 @@ def _shuffled(levels: tuple[float, ...], repeats: int, seed: SeedSequence, longe
 
 
 class ConstantStimuli(_Sequence):
-    """The method of constant stimuli: all levels in permuted blocks. A fit of the counts gives the estimate."""
+    """Method of constant stimuli: all levels in permuted blocks.
+
+    A fit of the counts gives the estimate.
+    """
 
     def __init__(self, settings: ConstantSettings, seed: SeedSequence) -> None:
         super().__init__(_shuffled(settings.levels, settings.repeats, seed, settings.longest_run))
 
     def report(self) -> dict[str, Any]:
-        """Return right and all answers by level."""
+        """Return the numbers of right answers and of all answers by level."""
         return self._head("constant") | {"counts": self._counts()}
 
 
 class Adjustment(_Sequence):
-    """The method of adjustment: a level is where an adjustment starts; what is taken is the value that was set."""
+    """Method of adjustment: a level is the initial value, and the recorded value is the one that was set."""
 
     def __init__(self, settings: AdjustmentSettings, seed: SeedSequence) -> None:
         super().__init__(_shuffled(settings.starts, settings.repeats, seed, settings.longest_run))
 
     def report(self) -> dict[str, Any]:
-        """Return the mean of the values that were set, the point of subjective equality, and their spread.
+        """Return the mean of the adjusted values, which is the point of subjective equality, and their spread.
 
-        Where errors are normal, a value one standard deviation (``sd``) off is told from the mean in 84 % of trials.
+        If the errors are normal, a value one standard deviation (``sd``) from the mean is discriminated in 84 % of
+        trials.
         """
         values = [value for value, _ in self._taken]
         mean = math.fsum(values) / len(values) if values else None
@@ -79,13 +83,16 @@ class Adjustment(_Sequence):
 
 
 class Estimation(_Sequence):
-    """Magnitude estimation: all values in permuted blocks, none twice in a row; numbers given are in the journal."""
+    """Magnitude estimation: all values in permuted blocks without repetition.
+
+    The estimates are in the journal.
+    """
 
     def __init__(self, settings: EstimationSettings, seed: SeedSequence) -> None:
         super().__init__(_shuffled(settings.levels, settings.repeats, seed, 1))
 
     def report(self) -> dict[str, Any]:
-        """Return which values were presented, in order."""
+        """Return the presented values in order."""
         return self._head("estimation") | {"levels": [level for level, _ in self._taken]}
 
 
@@ -96,7 +103,7 @@ class Series(_Sequence):
         super().__init__((settings.level,) * settings.trials)
 
     def report(self) -> dict[str, Any]:
-        """Return right and all answers, and the percentage correct at the level."""
+        """Return the numbers of right answers and of all answers, and the percentage correct."""
         correct = sum(right for _, right in self._taken)
         percent = 100.0 * correct / len(self._taken) if self._taken else None
         return self._head("series") | {"counts": self._counts(), "correct": correct, "percent_correct": percent}

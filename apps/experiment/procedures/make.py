@@ -1,4 +1,4 @@
-"""Procedures by the table of an experiment file."""
+"""Construction of procedures from the table of an experiment file."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ KINDS: dict[str, type[ProcedureSettings]] = {
     "estimation": EstimationSettings,
     "series": SeriesSettings,
 }
-"""Settings of a procedure by its ``kind``."""
+"""Settings class of each ``kind`` of procedure."""
 
 
 def procedure_settings(table: Mapping[str, Any], where: str = "procedure") -> ProcedureSettings:
-    """Return the settings in a table with ``kind`` and what that kind has.
+    """Return the procedure settings in a table with ``kind`` and the settings of that kind.
 
     Raises
     ------
     ConfigurationError
-        On an unknown kind or setting, or a value out of bounds.
+        If the kind or a setting is unknown, or a value is out of bounds.
     """
     if "kind" not in table:
         raise ConfigurationError(f"{where}.kind is missing: must be one of {', '.join(KINDS)}.")
@@ -57,15 +57,15 @@ def make_procedure(table: Mapping[str, Any], *, guess: float, seed: SeedSequence
     table : mapping
         ``kind`` and its settings, as in an experiment file.
     guess : float
-        Probability of a correct answer without a stimulus: 1/m in a task of m alternatives, the share of false alarms
-        (0 if nothing is known) in a yes/no task.
+        Probability of a correct answer without a stimulus: 1/m in a task with m alternatives, the false alarm rate (0
+        if unknown) in a yes/no task.
     seed : SeedSequence
-        Of the track; procedures that draw nothing do without.
+        Seed of the track, which deterministic procedures ignore.
 
     Raises
     ------
     ConfigurationError
-        If the table is wrong.
+        If the table is invalid.
     """
     settings = procedure_settings(table)
     match settings:

@@ -1,7 +1,7 @@
-"""Random order that can be repeated: seeds by trial, Williams squares, permuted blocks, places of catch trials.
+"""Reproducible randomisation: trial seeds, Williams squares, permuted blocks, catch trial positions.
 
-Every draw has a seed of its own, made of the number of what is drawn. What trial 7 gets does not depend on whether
-trials 1 to 6 were drawn, in this process or in one that was killed.
+Every random value has a separate seed, derived from its index. The values of trial 7 do not depend on whether the
+values of trials 1 to 6 were drawn before, or in the same process.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from numpy.random import SeedSequence
 from haptics.errors import ConfigurationError
 
 _TRIES = 50
-"""Permutations that are drawn before one without long runs is made by hand."""
+"""Number of random permutations before a block without long runs is constructed."""
 
 
 def trial_seed(master: int, participant: int | str, session: int, block: int, trial: int) -> SeedSequence:
-    """Return the seed of a trial, by its address and nothing else.
+    """Return the seed of a trial, which depends only on the arguments.
 
     Parameters
     ----------
     master : int
         Seed of the experiment.
     participant : int or str
-        Number, or code; of a code the first 32 bits of its SHA-256 are taken.
+        Number or code. A code is represented by the first 32 bits of its SHA-256.
     session, block, trial : int
-        Numbers; what belongs to a whole block or session takes 0 for the rest.
+        Numbers. Values of a whole block or session use 0 for the remaining ones.
 
     Raises
     ------
@@ -46,20 +46,23 @@ def trial_seed(master: int, participant: int | str, session: int, block: int, tr
 
 
 def person_seed(master: int, participant: int | str) -> SeedSequence:
-    """Return the seed of what a simulated participant is like, the same in all sessions; see `trial_seed`."""
+    """Return the seed of a simulated participant's properties, the same in all sessions; see `trial_seed`."""
     return trial_seed(master, participant, 0, 0, 1)
 
 
 def child(seed: SeedSequence, *key: int) -> np.random.Generator:
-    """Return the generator with the number `key` below `seed`; `seed` itself stays as it is."""
+    """Return the generator with the index `key` below `seed`.
+
+    `seed` is not modified.
+    """
     return np.random.default_rng(SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, *key)))
 
 
 def williams(count: int) -> tuple[tuple[int, ...], ...]:
-    """Return the rows of a Williams design: orders of `count` conditions, balanced for what comes before.
+    """Return the rows of a Williams design: orders of `count` conditions, balanced for carry-over.
 
-    With an even number of conditions there are `count` rows, with an odd one twice as many. Over all rows each
-    condition is as often in each place, and each follows each other one equally often (Williams 1949).
+    An even number of conditions gives `count` rows, an odd number twice as many. Over all rows, each condition occurs
+    equally often in each position and follows each other condition equally often (Williams 1949).
     """
     if count < 1:
         raise ConfigurationError(f"a Williams square of {count} conditions: must be at least 1.")
@@ -73,7 +76,10 @@ def williams(count: int) -> tuple[tuple[int, ...], ...]:
 
 
 def williams_order(count: int, slot: int) -> tuple[int, ...]:
-    """Return the order of conditions for the participant in `slot` (0, 1, ...); every full set of slots is balanced."""
+    """Return the order of conditions for the participant in `slot` (0, 1, ...).
+
+    Full sets of slots are balanced.
+    """
     rows = williams(count)
     return rows[slot % len(rows)]
 
@@ -81,23 +87,23 @@ def williams_order(count: int, slot: int) -> tuple[int, ...]:
 def permuted_blocks(
     items: int, blocks: int, seed: SeedSequence, *, each: int = 1, longest_run: int | None = None
 ) -> tuple[int, ...]:
-    """Return an order in which every block has each of `items` numbers `each` times.
+    """Return an order in which every block contains each of `items` numbers `each` times.
 
     Parameters
     ----------
     items, blocks : int
-        Numbers 0 to items - 1, and how many blocks of them.
+        Numbers 0 to items - 1, and number of blocks.
     seed : SeedSequence
-        Block k is drawn with the seed of its own number below it.
+        Parent seed. Block k is drawn with its k-th child.
     each : int
-        How often a block has each number.
+        Repetitions of each number in a block.
     longest_run : int, optional
-        The same number is at most this often in a row, also from one block to the next.
+        Longest permitted run of a number, also across blocks.
 
     Raises
     ------
     ConfigurationError
-        If there is one item only, and it may not be repeated.
+        If an argument is out of range, or a single item would be repeated too often.
     """
     if items < 1 or blocks < 0 or each < 1 or (longest_run is not None and longest_run < 1):
         raise ConfigurationError(f"{blocks} permuted blocks of {each} times {items} items: must be at least 1 each.")
@@ -114,7 +120,7 @@ def permuted_blocks(
 def _block(
     items: int, each: int, rng: np.random.Generator, before: Sequence[int], longest_run: int | None
 ) -> list[int]:
-    """Return one permuted block that may follow `before`."""
+    """Return a permuted block that may follow `before`."""
     tail = list(before[-longest_run:]) if longest_run else []
     for _ in range(_TRIES):
         block = [int(number) for number in rng.permutation(np.repeat(np.arange(items), each))]
@@ -124,7 +130,7 @@ def _block(
 
 
 def _spread(items: int, each: int, rng: np.random.Generator, tail: list[int], longest_run: int) -> list[int]:
-    """Return a block without long runs, made by always taking one of those that are left most often."""
+    """Construct a block without long runs by always choosing the most frequent remaining number."""
     left = dict.fromkeys((int(number) for number in rng.permutation(items)), each)
     order = list(tail)
     for _ in range(items * each):
@@ -138,7 +144,7 @@ def _spread(items: int, each: int, rng: np.random.Generator, tail: list[int], lo
 
 
 def longest_repeat(order: Sequence[int]) -> int:
-    """Return how often a number occurs in a row, at most; 0 for an empty order."""
+    """Return the length of the longest run of a number, or 0 for an empty order."""
     longest = run = 0
     for place, number in enumerate(order):
         run = run + 1 if place and number == order[place - 1] else 1
@@ -149,24 +155,24 @@ def longest_repeat(order: Sequence[int]) -> int:
 def catch_positions(
     trials: int, share: float, seed: SeedSequence, *, kinds: Sequence[str] = ("null", "easy"), lead: int = 3
 ) -> dict[int, str]:
-    """Return which of `trials` are catch trials, {trial from 0: kind}.
+    """Return the catch trials among `trials` as {trial from 0: kind}.
 
-    The trials after the first `lead` are cut into stretches of 1/share; each has one catch trial, in a place that is
-    drawn. The kinds come in permuted blocks. More trials leave those before as they are, so that an adaptive procedure,
-    whose length is not known, can ask for the most that it may have.
+    The trials after the first `lead` are divided into segments of 1/share trials, each with one catch trial at a random
+    position. The kinds are in permuted blocks. More trials do not change the positions in the earlier segments, so that
+    adaptive procedures of unknown length can use their maximum.
 
     Parameters
     ----------
     trials : int
-        All trials, catch trials too.
+        Number of all trials, including catch trials.
     share : float
-        Catch trials among all, from 0 to 0.5.
+        Fraction of catch trials, from 0 to 0.5.
     seed : SeedSequence
-        Of the block.
+        Seed of the block.
     kinds : sequence of str
-        What kinds there are.
+        Kinds of catch trials.
     lead : int
-        Trials at the start without one.
+        Number of initial trials without catch trials.
     """
     if not 0.0 <= share <= 0.5:
         raise ConfigurationError(f"a share of catch trials of {share:g}: must be from 0 to 0.5; 0.05 to 0.1 is usual.")

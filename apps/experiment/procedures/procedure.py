@@ -1,4 +1,4 @@
-"""The protocol of a procedure: it chooses the level of the next trial from the answers to those before."""
+"""Interface of the procedures, which select the level of the next trial from the previous answers."""
 
 from __future__ import annotations
 
@@ -6,25 +6,31 @@ from typing import Any, Protocol
 
 
 class Procedure(Protocol):
-    """Chooses levels, one track of them. It has no clock and reads nothing: the same answers make the same levels."""
+    """Selects the levels of a track.
+
+    A procedure has no clock and no input except the answers, so that the same answers give the same levels.
+    """
 
     @property
     def finished(self) -> bool:
-        """Whether it wants no more trials."""
+        """Whether the procedure needs no further trials."""
 
     def level(self) -> float:
-        """Return the level of the next trial, in units of the axis; the same until `take` is called."""
+        """Return the level of the next trial, in units of the axis.
+
+        It is the same until `take` is called.
+        """
 
     def take(self, level: float, correct: bool) -> None:
-        """Take the outcome of a trial.
+        """Add the outcome of a trial.
 
         Parameters
         ----------
         level : float
-            What was presented, which need not be what was asked for; in an adjustment the value that was set.
+            Presented level, which may differ from the requested level, or the adjusted value in an adjustment.
         correct : bool
-            Whether the answer was correct; of no importance where answers are neither right nor wrong.
+            Whether the answer was correct. Ignored if answers are neither right nor wrong.
         """
 
     def report(self) -> dict[str, Any]:
-        """Return what it found so far, in plain JSON: its estimate with the percentage correct that it stands for."""
+        """Return the current results as JSON, including the estimate and its percentage correct."""

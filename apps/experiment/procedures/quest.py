@@ -1,4 +1,4 @@
-"""QUEST+: each trial at the level from which most is expected to be learnt (Watson 2017, J. Vision 17(3):10)."""
+"""QUEST+: adaptive procedure with maximum expected information (Watson 2017, J. Vision 17(3):10)."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ Array = NDArray[np.float64]
 
 
 class _Tables:
-    """What is computed once for all runs with the same settings: levels, parameters, probabilities.
+    """Precomputed levels, parameters and probabilities, shared by all runs with the same settings.
 
     Attributes
     ----------
     levels : (n,) float array
         All levels.
     parameters : (m, 4) float array
-        ln(threshold), width, lapse and guess of each cell of the posterior.
+        ln(threshold), width, lapse rate and guess rate of each cell of the posterior.
     slopes : (m,) float array
         Slope of each cell.
     right, entropy_of : (m, n) float arrays
-        Probability of a correct answer, and the entropy of that answer.
+        Probability of a correct answer, and entropy of the answer.
     """
 
     def __init__(self, settings: QuestSettings, guess: float) -> None:
@@ -46,7 +46,7 @@ class _Tables:
         entropies(self.right, self.entropy_of)
 
     def columns(self, levels: Array) -> Array:
-        """Return the probability of a correct answer at any levels (m, n)."""
+        """Return the probability of a correct answer at arbitrary levels, shape (m, n)."""
         right = np.empty((len(self.parameters), len(levels)))
         probabilities(right, self.shape, np.log(levels), self.parameters)
         return right
@@ -60,13 +60,13 @@ def _tables(settings: QuestSettings, guess: float) -> _Tables:
 class QuestPlus:
     """A run of QUEST+ with two possible answers.
 
-    It begins with all parameters equally probable. No level comes more than ``max_repeats`` times in a row: the one
-    that is worth next most takes its place, so that choosing always takes the same time.
+    The prior is uniform. A level is presented at most ``max_repeats`` times in a row. The level with the next most
+    information replaces it, so that the computation time is constant.
 
     Parameters
     ----------
     settings : QuestSettings
-        Grids, shape and end.
+        Grids, psychometric function and termination.
     guess : float
         Probability of a correct answer without a stimulus.
     """
@@ -83,7 +83,7 @@ class QuestPlus:
 
     @property
     def finished(self) -> bool:
-        """Whether there were enough trials, or the threshold is known well enough."""
+        """Whether there were enough trials, or the threshold is known precisely enough."""
         if self.trials >= self.settings.trials:
             return True
         wanted = self.settings.posterior_sd
@@ -91,7 +91,7 @@ class QuestPlus:
 
     @property
     def right(self) -> Array:
-        """Probability of a correct answer with each combination of parameters, at each level (cells, levels)."""
+        """Probability of a correct answer for each combination of parameters and level, shape (cells, levels)."""
         return self._tables.right
 
     def level(self) -> float:
@@ -99,7 +99,7 @@ class QuestPlus:
         return float(self._tables.levels[self._choice])
 
     def take(self, level: float, correct: bool) -> None:
-        """Take an answer at `level` (> 0), which need not be one of the grid."""
+        """Add an answer at `level` (> 0), which may be outside the grid."""
         tables = self._tables
         place = int(np.argmin(np.abs(tables.levels - level)))
         exact = math.isclose(tables.levels[place], level, rel_tol=1e-12)
@@ -111,20 +111,20 @@ class QuestPlus:
         self._choice = self._chosen()
 
     def _chosen(self) -> int:
-        """Return the number of the level that is worth most; of equals the lowest."""
+        """Return the index of the level with the most information, the lowest one of equals."""
         information(self._gain, self._mean, self._posterior, self._tables.right, self._tables.entropy_of)
         if self._last >= 0 and self._in_a_row >= self.settings.max_repeats:
             self._gain[self._last] = -math.inf
         return int(np.argmax(self._gain))
 
     def _threshold(self) -> tuple[float, float]:
-        """Return mean and standard deviation of ln(threshold)."""
+        """Return the posterior mean and standard deviation of ln(threshold)."""
         return _moments(self._tables.parameters[:, 0], self._posterior)
 
     def report(self) -> dict[str, Any]:
-        """Return the posterior: the geometric mean of the threshold, its 95 % interval, slope, lapse and guess.
+        """Return the posterior: geometric mean and 95 % interval of the threshold, slope, lapses, guesses.
 
-        ``target_percent`` is the percentage correct at the threshold of somebody who never lapses.
+        ``target_percent`` is the percentage correct at the threshold without lapses.
         """
         mean, sd = self._threshold()
         tables, posterior = self._tables, self._posterior
@@ -148,7 +148,7 @@ class QuestPlus:
         }
 
     def _interval(self) -> tuple[float, float]:
-        """Return the equal-tailed 95 % interval of ln(threshold), interpolated between the thresholds considered."""
+        """Return the equal-tailed 95 % interval of ln(threshold), interpolated on the grid of thresholds."""
         values = np.unique(self._tables.parameters[:, 0])
         mass = self._posterior.reshape(len(values), -1).sum(axis=1)
         below = np.cumsum(mass) - 0.5 * mass
@@ -157,6 +157,6 @@ class QuestPlus:
 
 
 def _moments(values: Array, mass: Array) -> tuple[float, float]:
-    """Return mean and standard deviation of weighted values."""
+    """Return the mean and standard deviation of weighted values."""
     mean = float(mass @ values)
     return mean, math.sqrt(max(float(mass @ (values - mean) ** 2), 0.0))

@@ -1,4 +1,4 @@
-"""Compiled parts of QUEST+: probabilities of all levels and parameters, what a trial is worth, what an answer says."""
+"""Compiled parts of QUEST+: probabilities, expected information of a trial, and Bayesian update."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from haptics.jit import kernel
 Array = NDArray[np.float64]
 
 _NEGLIGIBLE = 1e-15
-"""Parameters less probable than this change what a trial is worth by less than 1e-9, all together."""
+"""Probability below which cells are skipped. In total they change the information by less than 1e-9."""
 
 
 @kernel
 def probabilities(right: Array, shape: int, positions: Array, parameters: Array) -> None:
-    """Fill the probability of a correct answer (cells, levels).
+    """Compute the probability of a correct answer, shape (cells, levels), into `right`.
 
     `positions` (levels,) are ln(level); `parameters` (cells, 4) are ln(threshold), width, lapse and guess.
     """
@@ -31,13 +31,13 @@ def probabilities(right: Array, shape: int, positions: Array, parameters: Array)
 
 @kernel
 def entropy(p: float) -> float:
-    """Return the entropy of an answer that is correct with probability p [nat]."""
+    """Return the entropy [nat] of an answer that is correct with probability p."""
     return -p * math.log(p) - (1.0 - p) * math.log1p(-p)
 
 
 @kernel
 def entropies(right: Array, entropy_of: Array) -> None:
-    """Fill the entropy of an answer for each probability, both (cells, levels)."""
+    """Compute the entropy of an answer for each probability, both of shape (cells, levels)."""
     for cell in range(right.shape[0]):
         for place in range(right.shape[1]):
             entropy_of[cell, place] = entropy(right[cell, place])
@@ -45,11 +45,11 @@ def entropies(right: Array, entropy_of: Array) -> None:
 
 @kernel
 def information(gain: Array, mean: Array, posterior: Array, right: Array, entropy_of: Array) -> None:
-    """Fill what an answer at each level is expected to tell about the parameters (levels,) [nat].
+    """Compute the expected information about the parameters at each level, shape (levels,) [nat].
 
-    The mutual information H(E[p]) - E[H(p)] equals the fall of the entropy of the posterior that Watson (2017) expects
-    of a trial, and needs no logarithm in the sum over parameters. What is improbable is left out. The levels run
-    fastest, so that the sum over parameters keeps its order however the compiler uses the processor's vectors.
+    The mutual information H(E[p]) - E[H(p)] equals the expected decrease of the posterior entropy in Watson (2017), and
+    needs no logarithm in the sum over parameters. Improbable cells are skipped. The inner loop is over levels, so that
+    the order of summation over parameters does not depend on vectorization by the compiler.
     """
     gain[:] = 0.0
     mean[:] = 0.0
@@ -66,7 +66,7 @@ def information(gain: Array, mean: Array, posterior: Array, right: Array, entrop
 
 @kernel
 def update(posterior: Array, column: Array, correct: bool) -> None:
-    """Multiply the posterior (cells,) by the probability of an answer (`column` if correct) and normalise it."""
+    """Update the posterior (cells,) with an answer, whose probability is `column` if correct."""
     total = 0.0
     for cell in range(len(posterior)):
         posterior[cell] *= column[cell] if correct else 1.0 - column[cell]

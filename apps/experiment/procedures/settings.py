@@ -1,4 +1,4 @@
-"""The settings of procedures: the table ``procedure`` of an experiment file, a class for each kind."""
+"""Settings of the procedures: a class for each kind of the table ``procedure`` of an experiment file."""
 
 from __future__ import annotations
 
@@ -15,19 +15,22 @@ _NUMBERS = "a list of numbers greater than 0"
 _SHARES = "a list of numbers from 0 to less than 0.5"
 
 BALANCED = {1: 0.2845, 2: 0.5488, 3: 0.7393, 4: 0.8415}
-"""Correct answers before a step down, to the ratio of the step down to the step up that makes the percentage at which a
-staircase settles independent of the size of its steps (Garcia-Perez 1998, PMID 9797963)."""
+"""Ratio of the step down to the step up, by the number of correct answers before a step down.
+
+With these ratios the percentage correct at which a staircase converges does not depend on the step size (Garcia-Perez
+1998, PMID 9797963).
+"""
 
 SCALES = ("linear", "log", "dB")
 
 
 def _tuple(settings: Any, name: str, least: int = 1, *, shares: bool = False) -> None:
-    """Check a list of numbers of a frozen dataclass and make a tuple of floats of it.
+    """Validate a list of numbers in a frozen dataclass and convert it to a tuple of floats.
 
     Raises
     ------
     ConfigurationError
-        If it is none, has fewer than `least` numbers, or one that is out of bounds.
+        If the value is not a list, has fewer than `least` numbers, or a number is out of bounds.
     """
     given = getattr(settings, name)
     numbers = given if isinstance(given, (list, tuple)) else ()
@@ -35,7 +38,7 @@ def _tuple(settings: Any, name: str, least: int = 1, *, shares: bool = False) ->
     if not isinstance(given, (list, tuple)) or not good or len(numbers) < least:
         count = f", at least {least} of them" if least > 1 else ""
         raise ConfigurationError(f"procedure.{name} = {given!r}: must be {_SHARES if shares else _NUMBERS}{count}.")
-    object.__setattr__(settings, name, tuple(float(each) for each in numbers))  # frozen: lists come from files
+    object.__setattr__(settings, name, tuple(float(each) for each in numbers))  # frozen dataclass, lists from files
 
 
 def _is_number(value: object) -> bool:
@@ -45,7 +48,7 @@ def _is_number(value: object) -> bool:
 @documented
 @dataclass(frozen=True)
 class StaircaseSettings:
-    """An up/down staircase: the level falls after `down` correct answers in a row and rises after each wrong one."""
+    """Up/down staircase: steps down after `down` correct answers in a row, and up after wrong answers."""
 
     start: float = bounded(above=0.0, doc="level of the first trial, in the unit of the axis")
     minimum: float = bounded(above=0.0, doc="lowest level, in the unit of the axis")
@@ -89,14 +92,14 @@ class StaircaseSettings:
 
     @property
     def target(self) -> float:
-        """Proportion correct at which steps up and down cancel (Kaernbach 1991; Garcia-Perez 1998)."""
+        """Proportion correct at which steps up and down balance (Kaernbach 1991; Garcia-Perez 1998)."""
         return float((1.0 / (1.0 + self.step_ratio)) ** (1.0 / self.down))
 
 
 @documented
 @dataclass(frozen=True)
 class QuestSettings:
-    """QUEST+ (Watson 2017): the level from which most is learnt about threshold, slope and lapses.
+    """QUEST+ (Watson 2017): levels with the most information about threshold, slope and lapses.
 
     All grids of levels are logarithmic. The psychometric function is guess + (1 - guess - lapse) F, where F = 1/2 at
     the threshold: in two intervals that is 75 % correct without lapses.
@@ -131,7 +134,7 @@ class QuestSettings:
                 f"procedure.maximum = {self.maximum:g}: must be greater than procedure.minimum = {self.minimum:g}."
             )
         if self.least_trials > self.trials:
-            object.__setattr__(self, "least_trials", self.trials)  # a short run ends when it ends
+            object.__setattr__(self, "least_trials", self.trials)  # the minimum does not apply to shorter runs
         cells = self.count * self.thresholds * len(self.slopes) * len(self.lapses) * max(len(self.guesses), 1)
         if cells > MOST_CELLS:
             raise ConfigurationError(
@@ -141,13 +144,13 @@ class QuestSettings:
 
 
 MOST_CELLS = 2_000_000
-"""Of the tables of QUEST+, two of them, 8 bytes each."""
+"""Maximum number of cells of the QUEST+ tables. There are two tables with 8 bytes for each cell."""
 
 
 @documented
 @dataclass(frozen=True)
 class ConstantSettings:
-    """Constant stimuli: each level equally often, in an order made of permuted blocks."""
+    """Constant stimuli: each level equally often, in permuted blocks."""
 
     levels: tuple[float, ...] = free((), _NUMBERS, doc="the levels")
     repeats: int = bounded(10, minimum=1, maximum=1000, doc="how often each of them is presented")
@@ -161,7 +164,7 @@ class ConstantSettings:
 @documented
 @dataclass(frozen=True)
 class AdjustmentSettings:
-    """Adjustment: the participant sets the value, from starts above and below it in an order of permuted blocks."""
+    """Adjustment: the participant adjusts a value, with initial values in permuted blocks."""
 
     starts: tuple[float, ...] = free((), _NUMBERS, doc="values at which an adjustment starts")
     repeats: int = bounded(5, minimum=1, maximum=1000, doc="how often each of them is a start")
@@ -175,7 +178,7 @@ class AdjustmentSettings:
 @documented
 @dataclass(frozen=True)
 class EstimationSettings:
-    """Magnitude estimation: each value equally often, never twice in a row, in an order of permuted blocks."""
+    """Magnitude estimation: each value equally often, in permuted blocks without repetition."""
 
     levels: tuple[float, ...] = free((), _NUMBERS, doc="the values")
     repeats: int = bounded(4, minimum=1, maximum=1000, doc="how often each of them is presented")
@@ -188,7 +191,7 @@ class EstimationSettings:
 @documented
 @dataclass(frozen=True)
 class SeriesSettings:
-    """A series of trials at one level, for the proportion correct or d' there."""
+    """Series of trials at one level, for the proportion correct or d' at that level."""
 
     level: float = bounded(above=0.0, doc="the level, in the unit of the axis")
     trials: int = bounded(40, minimum=1, maximum=2000, doc="how many")
@@ -203,7 +206,7 @@ ProcedureSettings = (
 
 
 def possible_levels(settings: ProcedureSettings) -> tuple[float, ...]:
-    """Return all levels that a procedure may choose, in rising order; none where they are countless."""
+    """Return the fixed set of levels of a procedure in increasing order, empty if it has none."""
     match settings:
         case QuestSettings():
             return tuple(map(float, np.geomspace(settings.minimum, settings.maximum, settings.count)))

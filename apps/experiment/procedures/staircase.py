@@ -1,4 +1,4 @@
-"""Staircases: n correct answers down, one wrong answer up, with equal or weighted steps."""
+"""Staircases: n-down/1-up rules with equal or weighted steps."""
 
 from __future__ import annotations
 
@@ -8,23 +8,26 @@ from typing import Any
 from apps.experiment.procedures.settings import StaircaseSettings
 
 _PER_E_FOLD = {"log": 1.0 / math.log(10.0), "dB": 20.0 / math.log(10.0)}
-"""Units of a logarithmic scale in a factor e."""
+"""Units of a logarithmic scale for a factor of e."""
 
 _ROUNDING = 1e-9
-"""Share of a step beyond an end that is no more than an error of rounding: a step down and up again ends there."""
+"""Tolerance at the limits, relative to a step.
+
+A step down and up again may exceed a limit by a rounding error.
+"""
 
 
 class Staircase:
-    """An up/down staircase (Levitt 1971) whose steps down and up may differ (Kaernbach 1991; Garcia-Perez 1998).
+    """Up/down staircase (Levitt 1971) with weighted steps (Kaernbach 1991; Garcia-Perez 1998).
 
-    A reversal belongs to the trial whose answer turned the track round, at the level that this trial had. The size of a
-    step depends on the number of reversals before it. At the lowest or highest level the track stays where it is, which
-    is counted and reported; the answer turns it round all the same.
+    A reversal is assigned to the trial whose answer reversed the direction, at the level of this trial. The size of a
+    step depends on the number of previous reversals. At the lowest or highest level the track does not move, which is
+    counted and reported. The answer may still cause a reversal.
 
     Parameters
     ----------
     settings : StaircaseSettings
-        Start, bounds, rule, steps and end.
+        Initial level, bounds, rule, steps and termination.
     """
 
     def __init__(self, settings: StaircaseSettings) -> None:
@@ -39,7 +42,7 @@ class Staircase:
 
     @property
     def finished(self) -> bool:
-        """Whether there were enough reversals and trials, or too many trials."""
+        """Whether there were enough reversals and trials, or the maximum number of trials."""
         enough = len(self.reversals) >= self.settings.reversals and self.trials >= self.settings.trials
         return enough or self.trials >= self.settings.most_trials
 
@@ -48,12 +51,15 @@ class Staircase:
         settings = self.settings
         if settings.scale == "linear":
             return self._position
-        # The ends are exact: a level a rounding error beyond a limit would be refused.
+        # The limits are exact, because a level beyond a limit by a rounding error would be rejected.
         level = math.exp(self._position / _PER_E_FOLD[settings.scale])
         return min(max(level, settings.minimum), settings.maximum)
 
     def take(self, level: float, correct: bool) -> None:
-        """Take an answer at `level`, which is what the report says of a reversal; steps count from what was asked."""
+        """Add an answer at `level`, which is reported for reversals.
+
+        Steps are relative to the requested level.
+        """
         self.trials += 1
         self._in_a_row = self._in_a_row + 1 if correct else 0
         needed = 1 if self.settings.initial_rule and not self.reversals else self.settings.down
@@ -67,7 +73,7 @@ class Staircase:
         self._step(direction)
 
     def _step(self, direction: int) -> None:
-        """Go a step down (-1) or up (1), no farther than the end of the scale."""
+        """Move a step down (-1) or up (1), limited to the range of levels."""
         up = self.settings.steps[min(len(self.reversals), len(self.settings.steps) - 1)]
         wanted = self._position + (up if direction > 0 else -up * self.settings.step_ratio)
         self._position = min(max(wanted, self._ends[0]), self._ends[1])
@@ -79,10 +85,10 @@ class Staircase:
         return level if scale == "linear" else math.log(level) * _PER_E_FOLD[scale]
 
     def report(self) -> dict[str, Any]:
-        """Return reversals, estimate and target; `estimate` is null where no reversal is left for it.
+        """Return reversals, estimate and target.
 
-        The estimate is the geometric mean of the levels of the reversals after the first `dropped`. ``clamped`` has the
-        trials after which a step would have led beyond an end of the scale.
+        `estimate` is null if too few reversals remain. The estimate is the geometric mean of the levels of the
+        reversals after the first `dropped`. ``clamped`` lists the trials after which a step was limited.
         """
         used = [reversal["level"] for reversal in self.reversals[self.settings.dropped :] if reversal["level"] > 0.0]
         logs = [math.log(level) for level in used]

@@ -1,4 +1,4 @@
-"""Several procedures interleaved in one series of trials, in an order that a seed decides."""
+"""Interleaved procedures in a seeded random order."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from apps.experiment.procedures.procedure import Procedure
 
 
 class Tracks:
-    """Interleaved tracks: in every round each that is not finished has one trial, in an order that is drawn.
+    """Interleaved tracks: in every round, each unfinished track has one trial, in random order.
 
-    So no track runs ahead, and what comes next cannot be foreseen for more than the end of a round. The order of a
-    round depends on its number only, not on answers.
+    The tracks therefore proceed together, and only the last trial of a round is predictable. The order of a round
+    depends on its number only, not on answers.
 
     Parameters
     ----------
     procedures : sequence of Procedure
         The tracks, at least one.
     seed : SeedSequence
-        Round k is drawn with the seed of its number below it.
+        Parent seed. Round k is drawn with its k-th child.
     """
 
     def __init__(self, procedures: Sequence[Procedure], seed: SeedSequence) -> None:
@@ -33,16 +33,19 @@ class Tracks:
 
     @property
     def finished(self) -> bool:
-        """Whether all tracks are."""
+        """Whether all tracks are finished."""
         return all(procedure.finished for procedure in self.procedures)
 
     def next(self) -> tuple[int, float]:
-        """Return the track of the next trial, from 0, and its level; the same until `take`, and not once finished."""
+        """Return the track of the next trial, from 0, and its level, unchanged until `take`.
+
+        Invalid once finished.
+        """
         track = self._left[0]
         return track, self.procedures[track].level()
 
     def take(self, track: int, level: float, correct: bool) -> None:
-        """Take the outcome of a trial of `track`, as `Procedure.take`."""
+        """Add the outcome of a trial of `track`; see `Procedure.take`."""
         self.procedures[track].take(level, correct)
         self._left.remove(track)
         if not self._left and not self.finished:
@@ -50,7 +53,7 @@ class Tracks:
             self._left = self._drawn()
 
     def _drawn(self) -> list[int]:
-        """Return the order of this round, without the tracks that are finished."""
+        """Return the order of the current round, without finished tracks."""
         order = child(self._seed, self._round).permutation(len(self.procedures))
         return [int(number) for number in order if not self.procedures[number].finished]
 

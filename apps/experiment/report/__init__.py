@@ -1,1 +1,1 @@
-"""The report of an experiment: a page for each participant and one for the group, in one HTML file."""
+"""Report of an experiment: a page for the group and for each participant, in one HTML file."""

@@ -1,4 +1,4 @@
-"""The analysis of a participant: what is fitted to the trials of each task, and what is true of simulated observers."""
+"""Analysis of a participant: fits for each task, and the true parameters of simulated observers."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from calibration.psychometric import Magnitude, magnitude_exponent, proportion
 from haptics.errors import ConfigurationError
 
 _USUAL_ERRORS = 0.2
-"""Share of easy catch trials that may be wrong, where the experiment's file says nothing."""
+"""Default fraction of easy catch trials that may be wrong."""
 
 Truth = Mapping[str, Any]
 
 
 def analyse(experiment: Experiment, person: Person, settings: AnalysisSettings) -> PersonResult:
-    """Return what was found of a participant."""
+    """Return the results of a participant."""
     catches = catch_trials(person, settings.probability)
     truth = {name: _truth(experiment, person, reference) for name, reference in conditions_of(person).items()}
     found = [
@@ -43,7 +43,7 @@ def analyse(experiment: Experiment, person: Person, settings: AnalysisSettings) 
 
 
 def conditions_of(person: Person) -> dict[str, float]:
-    """Return the conditions of a participant's trials with their references, in their order."""
+    """Return the conditions of a participant's trials with their references, in order."""
     found = {str(row["condition"]): float(row["reference"] or 0.0) for row in person.tested}
     return dict(sorted(found.items(), key=lambda one: (one[1], one[0])))
 
@@ -64,7 +64,7 @@ def _condition(
 
 
 def catch_trials(person: Person, probability: float) -> CatchResult:
-    """Return what the catch trials say."""
+    """Return the results of the catch trials."""
     easy, null = person.of_kind("catch-easy"), person.of_kind("catch-null")
     wrong = sum(not row["correct"] for row in easy)
     second = sum(str(row["response"]) in {"2", "yes", "different"} for row in null)
@@ -79,7 +79,7 @@ def catch_trials(person: Person, probability: float) -> CatchResult:
 
 
 def repeated_trials(person: Person) -> dict[str, int]:
-    """Return how many attempts do not count, by reason."""
+    """Return the numbers of attempts that do not count, by reason."""
     reasons: Counter[str] = Counter()
     for row in person.rows:
         if row["outcome"] != "ok":
@@ -90,7 +90,7 @@ def repeated_trials(person: Person) -> dict[str, int]:
 
 
 def _exclusions(experiment: Experiment, catches: CatchResult, person: Person) -> list[str]:
-    """Return by which rules of the experiment's file a participant does not count for the group."""
+    """Return the reasons for which the experiment's rules exclude a participant from the group."""
     most = float(experiment.table("catch").get("most_errors", _USUAL_ERRORS))
     found = []
     if catches.easy and catches.easy_wrong / catches.easy > most:
@@ -103,9 +103,9 @@ def _exclusions(experiment: Experiment, catches: CatchResult, person: Person) ->
 
 
 def _truth(experiment: Experiment, person: Person, reference: float) -> Truth:
-    """Return what is true of a simulated observer; empty for a person.
+    """Return the true parameters of a simulated observer, empty for a participant.
 
-    The observer is made anew from the settings in the journal and the seed, as the session did.
+    The observer is constructed from the settings in the journal and the seed, as in the session.
     """
     header = person.sittings[0].header
     if header["observer"] is None:
@@ -116,7 +116,7 @@ def _truth(experiment: Experiment, person: Person, reference: float) -> Truth:
 
 
 def _procedures(experiment: Experiment, person: Person, condition: str) -> list[dict[str, Any]]:
-    """Return what each track's procedure says itself, by giving it its answers once more."""
+    """Return the report of each track's procedure after replaying its answers."""
     table = _procedure_table(experiment, condition)
     if table.get("kind") not in {"staircase", "quest+"}:
         return []
@@ -137,9 +137,9 @@ def _procedure_table(experiment: Experiment, condition: str) -> dict[str, Any]:
 
 
 def staircase_percent(experiment: Experiment) -> list[float]:
-    """Return what the staircases of an experiment aim at [%]; nothing where it has none.
+    """Return the target percentages of the staircases of an experiment [%].
 
-    A staircase stays near its target: a difference at another percentage is often beyond its levels.
+    A staircase stays near its target, so that thresholds at other percentages are often outside its levels.
     """
     settings = [procedure_settings(table) for table in _tables(experiment) if table.get("kind") == "staircase"]
     return sorted({round(100.0 * float(one.target), 2) for one in settings if isinstance(one, StaircaseSettings)})
@@ -164,10 +164,10 @@ def _magnitude(experiment: Experiment, person: Person, settings: AnalysisSetting
     try:
         return magnitude_exponent(stimuli, estimates, probability=settings.probability)
     except ConfigurationError:
-        return None  # too few different stimuli so far; the trials are told all the same
+        return None  # too few different stimuli; the trials are still reported
 
 
 def estimates_of(person: Person) -> tuple[list[float], list[float]]:
-    """Return the stimuli of magnitude estimation, and the numbers that were given."""
+    """Return the stimuli and the responses of magnitude estimation."""
     rows = [row for row in person.tested if row["response"] is not None and row["asked_1"]]
     return [float(row["asked_1"]) for row in rows], [float(row["response"]) for row in rows]

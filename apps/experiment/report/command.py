@@ -1,4 +1,4 @@
-"""``haptics experiment report``: sessions in, one HTML file out."""
+"""Command ``haptics experiment report``: analyse sessions and write an HTML file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The analysis of the group: means over participants who count, and how often intervals hold a simulated truth."""
+"""Analysis of the group: means over included participants, and coverage of the true parameters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from haptics.errors import ConfigurationError
 
 
 def analyse_group(experiment: Experiment, people: Sequence[PersonResult], settings: AnalysisSettings) -> GroupResult:
-    """Return what was found over the participants who are not excluded."""
+    """Return the results over the participants that are not excluded."""
     counted = [one for one in people if not one.excluded]
     references = {condition.name: condition.reference for one in people for condition in one.conditions}
     found = []

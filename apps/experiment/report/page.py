@@ -1,4 +1,4 @@
-"""The pages of the report: one for the group, one for each participant."""
+"""Pages of the report: one for the group, and one for each participant."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _TRACK_LEGEND = (
 def report(
     experiment: Experiment, people: Sequence[PersonResult], group: GroupResult, settings: AnalysisSettings
 ) -> str:
-    """Return the whole report as HTML."""
+    """Return the report as HTML."""
     both = zip(experiment.people, people, strict=True)
     pages = [_person_page(experiment, person, result) for person, result in both]
     return document(f"Experiment {experiment.name}", [_group_page(experiment, people, group, settings), *pages], _STYLE)
@@ -88,7 +88,7 @@ def _left_out(people: Sequence[PersonResult]) -> list[str]:
 
 
 def _only_bounds(group: GroupResult) -> list[str]:
-    """Return of which means participants are missing because their levels did not reach their thresholds."""
+    """Return warnings about means that lack participants with thresholds beyond the tested levels."""
     return [
         f"{one.name}, {one.percent:g} %: the difference of {_count(one.jnd.bounds, 'participant')} lies beyond the "
         "levels that were tested. Such bounds are not in the mean, which is therefore off to the other side."
@@ -123,7 +123,7 @@ def _person_page(experiment: Experiment, person: Person, result: PersonResult) -
 
 
 def _changed_friction(sitting: Sitting) -> list[str]:
-    """Return what has changed of the device's own friction, where something has."""
+    """Return the message about changes of the device's friction, if any."""
     told = sitting.friction
     if told is None or not any(change["beyond"] for change in told["changes"]):
         return []
@@ -131,7 +131,7 @@ def _changed_friction(sitting: Sitting) -> list[str]:
 
 
 def _differences(experiment: Experiment, person: Person, conditions: list[ConditionResult]) -> list[str]:
-    """Return the tables of differences, and the figures of curves and tracks."""
+    """Return the tables of differences and the figures of curves and tracks."""
     unit, parts = experiment.unit, []
     if any(one.differences for one in conditions):
         told = difference_table(conditions, unit, _percent(experiment))
@@ -188,7 +188,7 @@ def _stimulus(experiment: Experiment, person: Person) -> list[str]:
 
 
 def _percent(experiment: Experiment) -> str:
-    """Return what the percentage of a difference is one of."""
+    """Return the word for the responses that a percentage counts."""
     return "noticed" if experiment.task_name in _PROPORTIONS else "correct"
 
 

@@ -1,4 +1,4 @@
-"""Results of the analysis, as the pages and the JSON of a report have them."""
+"""Results of the analysis, for the pages and the JSON output of a report."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from calibration.psychometric import Detectability, Estimate, Group, Magnitude, 
 
 @dataclass(frozen=True)
 class Difference:
-    """A just noticeable difference, with the percentage that it stands for.
+    """Just noticeable difference at a percentage of correct answers.
 
     Attributes
     ----------
     percent : float
-        Correct answers of somebody who never lapses [%]; 84.13 for the spread of adjustments.
+        Percentage correct without lapses; 84.13 for the spread of adjustments.
     jnd : Estimate
-        In units of the axis.
+        Difference in units of the axis.
     weber : Estimate or None
-        Divided by the reference, where there is one.
+        Difference relative to the reference, if any.
     true_jnd, true_weber : float or None
-        Those of a simulated observer.
+        True values of a simulated observer.
     """
 
     percent: float
@@ -34,11 +34,11 @@ class Difference:
 
     @property
     def holds_truth(self) -> bool | None:
-        """Whether the interval holds what is true of a simulated observer."""
+        """Whether the interval contains the true value of a simulated observer, None for a participant."""
         return None if self.true_jnd is None else self.jnd.low <= self.true_jnd <= self.jnd.high
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it for JSON."""
+        """Return the difference for JSON."""
         return {
             "percent": self.percent,
             "jnd": self.jnd.as_dict(),
@@ -51,32 +51,32 @@ class Difference:
 
 @dataclass(frozen=True)
 class ConditionResult:
-    """What was found in a condition.
+    """Results of a condition.
 
     Attributes
     ----------
     name : str
-        The condition.
+        Name of the condition.
     reference : float
-        Of the axis; 0 without one.
+        Reference on the axis, 0 without one.
     rows : list of dict
-        Trials that count for it.
+        Trials that count.
     fit : PsychometricFit or None
-        None where the task has no psychometric function, or there is too little to fit.
+        None if the task has no psychometric function or the data are insufficient.
     differences : tuple of Difference
-        By percentage.
+        Differences by percentage.
     check : Estimate or None
         Spearman-Karber mean.
     order : OrderBias or None
-        Of two intervals.
+        Interval bias in tasks with two intervals.
     detectability : dict
         d' and criterion by level, in yes/no and same/different tasks.
     settings : dict
         Mean and spread of adjustments.
     procedures : list of dict
-        What each track's procedure says itself, with the name of the track.
+        Report of each track's procedure, with the name of the track.
     notes : tuple of str
-        What to know about it.
+        Notes on the result.
     """
 
     name: str
@@ -92,7 +92,7 @@ class ConditionResult:
     notes: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it for JSON."""
+        """Return the results for JSON."""
         order = None
         if self.order is not None:
             order = {"level": self.order.level.as_dict(), "preference": self.order.preference.as_dict()}
@@ -116,16 +116,16 @@ class ConditionResult:
 
 @dataclass(frozen=True)
 class CatchResult:
-    """What the catch trials say.
+    """Results of the catch trials.
 
     Attributes
     ----------
     easy, easy_wrong : int
-        Easy ones, and how many of them were wrong.
+        Number of easy trials, and of wrong answers to them.
     null, null_second : int
-        Ones without a difference, and how many of them were answered ``2``, ``yes`` or ``different``.
+        Number of trials without a difference, and of the answers ``2``, ``yes`` or ``different``.
     lapse, preference : Estimate or None
-        The shares, where there were any.
+        Proportions, if there are such trials.
     """
 
     easy: int
@@ -136,7 +136,7 @@ class CatchResult:
     preference: Estimate | None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it for JSON."""
+        """Return the results for JSON."""
         return {
             **{name: getattr(self, name) for name in ("easy", "easy_wrong", "null", "null_second")},
             "lapse": None if self.lapse is None else self.lapse.as_dict(),
@@ -146,24 +146,24 @@ class CatchResult:
 
 @dataclass(frozen=True)
 class PersonResult:
-    """What was found of a participant.
+    """Results of a participant.
 
     Attributes
     ----------
     code : str
-        Code.
+        Code of the participant.
     conditions : tuple of ConditionResult
-        In the order of the references.
+        Conditions in the order of their references.
     catches : CatchResult
-        The catch trials.
+        Results of the catch trials.
     magnitude : Magnitude or None
-        Of magnitude estimation.
+        Result of magnitude estimation.
     truth : dict
-        What is true of a simulated observer, by condition; empty for a person.
+        True parameters of a simulated observer by condition, empty for a participant.
     excluded : tuple of str
-        Why the participant does not count for the group; empty if it does.
+        Reasons for an exclusion from the group.
     repeated : dict
-        How many attempts were repeated for each reason.
+        Number of repeated attempts for each reason.
     """
 
     code: str
@@ -175,7 +175,7 @@ class PersonResult:
     repeated: Mapping[str, int]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it for JSON."""
+        """Return the results for JSON."""
         return {
             "participant": self.code,
             "conditions": [one.as_dict() for one in self.conditions],
@@ -189,20 +189,20 @@ class PersonResult:
 
 @dataclass(frozen=True)
 class GroupCondition:
-    """What was found over participants in a condition, at one percentage.
+    """Results over participants in a condition, at one percentage.
 
     Attributes
     ----------
     name : str
-        The condition.
+        Name of the condition.
     reference, percent : float
-        As of `ConditionResult` and `Difference`.
+        As in `ConditionResult` and `Difference`.
     jnd, weber : Group or None
-        Over participants who count; None where nobody's is a number.
+        Estimates over included participants, None if there are only bounds.
     true_weber : float or None
-        Geometric mean of the simulated observers' own.
+        Geometric mean of the true values of simulated observers.
     held, simulated : int
-        In how many of the simulated observers the interval holds the truth.
+        Number of simulated observers whose interval contains the true value, and of all simulated observers.
     """
 
     name: str
@@ -215,7 +215,7 @@ class GroupCondition:
     simulated: int
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it for JSON."""
+        """Return the results for JSON."""
         return {
             "condition": self.name,
             "reference": self.reference,
@@ -230,16 +230,16 @@ class GroupCondition:
 
 @dataclass(frozen=True)
 class GroupResult:
-    """What was found over participants.
+    """Results over participants.
 
     Attributes
     ----------
     conditions : tuple of GroupCondition
-        By condition and percentage.
+        Results by condition and percentage.
     magnitude : Magnitude or None
-        Over participants.
+        Result of magnitude estimation.
     counted : int
-        Participants who count.
+        Number of included participants.
     """
 
     conditions: tuple[GroupCondition, ...]
@@ -247,7 +247,7 @@ class GroupResult:
     counted: int
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it for JSON."""
+        """Return the results for JSON."""
         return {
             "participants": self.counted,
             "conditions": [one.as_dict() for one in self.conditions],

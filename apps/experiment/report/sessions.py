@@ -1,4 +1,4 @@
-"""What the report is made of: sessions of one experiment, their trials and the certificates of their recordings."""
+"""Input of the report: sessions of one experiment, with their trials and timing certificates."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ Table = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Sitting:
-    """One session.
+    """Session of a participant.
 
     Attributes
     ----------
     place : SessionFolder
-        Its folder.
+        Folder of the session.
     state : SessionState
-        What its journal says.
+        State from the journal.
     rows : list of dict
-        Its table of trials: every attempt that ended.
+        Table of trials with all complete attempts.
     certificates : list of dict
-        Of its recordings, each with the name of the recording.
+        Timing certificates with the names of their recordings.
     damaged : list of str
-        What is wrong with recordings that cannot be read; the answers are in the journal all the same.
+        Errors of unreadable recordings. Their answers are still in the journal.
     """
 
     place: SessionFolder
@@ -45,12 +45,12 @@ class Sitting:
 
     @property
     def header(self) -> dict[str, Any]:
-        """The first record of its journal."""
+        """The first record of the journal."""
         return self.state.header
 
     @property
     def friction(self) -> dict[str, Any] | None:
-        """What was measured of the device's own friction before the first block; None if nothing was."""
+        """Event of the friction measurement before the first block, or None if there was no measurement."""
         return next((one for one in self.state.events if one["name"] == OWN_FRICTION), None)
 
     @cached_property
@@ -61,14 +61,14 @@ class Sitting:
 
 @dataclass(frozen=True)
 class Person:
-    """A participant with all sessions.
+    """Participant with all sessions.
 
     Attributes
     ----------
     code : str
-        Code.
+        Code of the participant.
     sittings : tuple of Sitting
-        In order.
+        Sessions in order.
     """
 
     code: str
@@ -76,12 +76,12 @@ class Person:
 
     @property
     def rows(self) -> list[Row]:
-        """Every attempt of all sessions."""
+        """All attempts of all sessions."""
         return [row for sitting in self.sittings for row in sitting.rows]
 
     @property
     def tested(self) -> list[Row]:
-        """Trials that count for the result."""
+        """Test trials that count."""
         return self.of_kind("test")
 
     def of_kind(self, kind: str) -> list[Row]:
@@ -90,21 +90,21 @@ class Person:
 
     @property
     def observer(self) -> dict[str, Any] | None:
-        """The table of the simulated observer; None for a person."""
+        """Table of the simulated observer, or None for a participant."""
         found: dict[str, Any] | None = self.sittings[0].header["observer"]
         return found
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """All sessions of one experiment.
+    """All sessions of an experiment.
 
     Attributes
     ----------
     name : str
-        Its name.
+        Name of the experiment.
     people : tuple of Person
-        By code.
+        Participants in the order of their codes.
     """
 
     name: str
@@ -117,28 +117,28 @@ class Experiment:
 
     @property
     def design(self) -> dict[str, Any]:
-        """The tables of the experiment's file, of the first session."""
+        """Tables of the experiment file of the first session."""
         found: dict[str, Any] = self.sittings[0].header["design"]
         return found
 
     def table(self, name: str) -> Table:
-        """Return a table of the experiment's file; empty if it has none."""
+        """Return a table of the experiment file, empty if missing."""
         found = self.design.get(name)
         return found if isinstance(found, dict) else {}
 
     @property
     def task_name(self) -> str:
-        """Which task."""
+        """Name of the task."""
         return str(self.table("experiment").get("task", "discrimination"))
 
     @property
     def task(self) -> Task:
-        """The task.
+        """Task of the experiment.
 
         Raises
         ------
         ConfigurationError
-            If this version knows none of that name.
+            If this version has no such task.
         """
         if self.task_name not in TASKS:
             raise ConfigurationError(f"experiment.task = {self.task_name!r}: must be one of {', '.join(TASKS)}.")
@@ -146,13 +146,13 @@ class Experiment:
 
     @property
     def axis(self) -> str:
-        """The setting that varied."""
+        """Setting that varied."""
         found = next((row["axis"] for row in self._rows()), None)
         return str(found or self.table("stimulus").get("axis", "law.force"))
 
     @property
     def unit(self) -> str:
-        """Its unit."""
+        """Unit of the axis."""
         return str(next((row["axis_unit"] for row in self._rows()), ""))
 
     @property
@@ -165,21 +165,21 @@ class Experiment:
 
 
 def read_experiment(folders: Sequence[Path], measure: Measure | None = None) -> Experiment:
-    """Return the sessions in the folders.
+    """Return the experiment with the sessions in the folders.
 
     Parameters
     ----------
     folders : sequence of Path
-        Folders of sessions, or above them.
+        Folders of sessions, or parents of such folders.
     measure : callable, optional
-        Fills the columns of the stimulus from recordings.
+        Function that fills the stimulus columns from recordings.
 
     Raises
     ------
     RecordingError
-        If a journal is none.
+        If a journal is invalid.
     ConfigurationError
-        If they are of several experiments, or a blind session has not ended.
+        If the sessions are of several experiments, or a blind session has not ended.
     """
     places = {place.folder.resolve(): place for folder in folders for place in sessions_below(folder)}
     sittings = [_sitting(place, measure) for place in places.values()]
@@ -208,7 +208,7 @@ def _sitting(place: SessionFolder, measure: Measure | None) -> Sitting:
 
 
 def _measured(measure: Measure, recording: Path, trial: Record) -> dict[str, Any]:
-    """Return what a recording has of a trial; of one that cannot be read, why."""
+    """Return the stimulus columns of a trial, or the error if its recording cannot be read."""
     try:
         return measure(recording, trial)
     except RecordingError as error:
@@ -216,7 +216,7 @@ def _measured(measure: Measure, recording: Path, trial: Record) -> dict[str, Any
 
 
 def _certificates(place: SessionFolder, state: SessionState) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the certificates of the recordings that are there, and what is wrong with those that cannot be read."""
+    """Return the certificates of the existing recordings, and the errors of unreadable ones."""
     found, damaged = [], []
     for block in state.block_starts:
         if block["recording"] is None:

@@ -1,4 +1,4 @@
-"""The table ``analysis`` of an experiment file: how the answers are fitted."""
+"""Table ``analysis`` of an experiment file: settings of the fits."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ STIMULI = ("asked", "delivered", "felt")
 _TEXTS = "a text or a list of texts"
 
 USUAL_PERCENT = 75.0
-"""Half-way between guessing and certainty in two intervals."""
+"""Midpoint between guessing and certainty in two intervals [%]."""
 
 
 @documented
 @dataclass(frozen=True)
 class AnalysisSettings:
-    """The table ``analysis``: what is fitted to the answers, and at which percentages differences are read off."""
+    """Table ``analysis``: fitted function and percentages of difference thresholds."""
 
     shape: str = choice("dprime", SHAPES, doc="psychometric function, of the logarithm of the level")
     percent: Any = free(
@@ -50,19 +50,19 @@ class AnalysisSettings:
 
     @classmethod
     def of(cls, table: Mapping[str, Any], percent: Sequence[float] = ()) -> Self:
-        """Return the settings in a table ``analysis``; in a journal of an earlier version it may say more.
+        """Return the settings in a table ``analysis``, ignoring entries of earlier versions.
 
         Parameters
         ----------
         table : mapping
-            The table.
+            Table ``analysis``.
         percent : sequence of float
-            What is asked for in place of the table's percentages, if anything.
+            Percentages that replace those in the table, if any.
 
         Raises
         ------
         ConfigurationError
-            If a value is not allowed.
+            If a value is invalid.
         """
         own = {one.name: table[one.name] for one in fields(cls) if one.name in table}
         return build(cls, own | ({"percent": list(percent)} if percent else {}), "analysis")

@@ -1,4 +1,4 @@
-"""The tables of the report: differences, fits, d', catch trials, repeated trials, the group."""
+"""Tables of the report: differences, fits, d', catch trials, repeated trials, group."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ _HELD = {True: "yes", False: "no", None: ""}
 
 
 def number(one: Estimate | None, scale: float = 1.0, form: str = ".3g") -> list[str]:
-    """Return value and interval as two cells; an end that is not known as a word."""
+    """Return the value and the interval as two cells.
+
+    Infinite ends are written as ``open``.
+    """
     if one is None:
         return ["", ""]
     sign = {"": "", "above": "> ", "below": "< "}[one.bound]
@@ -22,7 +25,7 @@ def number(one: Estimate | None, scale: float = 1.0, form: str = ".3g") -> list[
 
 
 def with_interval(one: Estimate | None, scale: float = 1.0) -> str:
-    """Return value and interval in one cell."""
+    """Return the value with its interval in one cell."""
     if one is None:
         return ""
     value, ends = number(one, scale, ".2g")
@@ -30,12 +33,12 @@ def with_interval(one: Estimate | None, scale: float = 1.0) -> str:
 
 
 def bracket(unit: str) -> str:
-    """Return a unit as a heading has it."""
+    """Return a unit in brackets for a heading."""
     return f" [{unit}]" if unit else ""
 
 
 def _used(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table without columns in which nothing stands."""
+    """Return a table without empty columns."""
     kept = [k for k in range(len(head)) if any(row[k] for row in rows)]
     return table([head[k] for k in kept], [[row[k] for k in kept] for row in rows])
 
@@ -46,7 +49,7 @@ def _heads(unit: str, percent: str) -> list[str]:
 
 
 def difference_table(conditions: Sequence[ConditionResult], unit: str, percent: str) -> str:
-    """Return just noticeable differences with the percentage that each stands for; `percent` says of what."""
+    """Return the table of just noticeable differences; `percent` is the heading of their percentages."""
     every = [(condition, one) for condition in conditions for one in condition.differences]
     truth = any(one.true_jnd is not None for _, one in every)
     rows = []
@@ -63,7 +66,7 @@ def difference_table(conditions: Sequence[ConditionResult], unit: str, percent: 
 
 
 def fit_table(conditions: Sequence[ConditionResult], unit: str) -> str:
-    """Return slope, lapses and goodness of fit of every condition, and the checks beside it."""
+    """Return the table of slope, lapses, goodness of fit and further checks of every condition."""
     head = ["condition", "trials", "exponent", "lapses [%]", "deviance", "p", f"Spearman-Karber{bracket(unit)}"]
     head += [f"second seems more by{bracket(unit)}", "second preferred by [%]"]
     rows = []
@@ -81,7 +84,7 @@ def fit_table(conditions: Sequence[ConditionResult], unit: str) -> str:
 
 
 def detectability_table(conditions: Sequence[ConditionResult], unit: str) -> str:
-    """Return d' and criterion by level."""
+    """Return the table of d' and criterion by level."""
     rows = [
         [condition.name, f"{level:.3g} {unit}".strip(), *number(one.d_prime), *number(one.criterion)]
         for condition in conditions
@@ -91,7 +94,7 @@ def detectability_table(conditions: Sequence[ConditionResult], unit: str) -> str
 
 
 def procedure_table(conditions: Sequence[ConditionResult], unit: str) -> str:
-    """Return what each track's procedure says itself; nothing where there are no such procedures."""
+    """Return the table of the procedures' estimates, or an empty string without such procedures."""
     rows = []
     for condition in conditions:
         for one in condition.procedures:
@@ -106,7 +109,7 @@ def procedure_table(conditions: Sequence[ConditionResult], unit: str) -> str:
 
 
 def group_table(group: GroupResult, unit: str, percent: str) -> str:
-    """Return means over participants; `percent` as of `difference_table`."""
+    """Return the table of means over participants; `percent` as in `difference_table`."""
     truth = any(one.simulated for one in group.conditions)
     head = [*_heads(unit, percent), "between people (CV)", "participants"]
     head += ["true [%]", "intervals that hold it"] if truth else []
@@ -129,7 +132,7 @@ def _spread(group: Group | None) -> list[str]:
 
 
 def people_table(people: Sequence[PersonResult]) -> str:
-    """Return a row for every participant."""
+    """Return the table with a row for every participant."""
     rows = []
     for one in people:
         trials = sum(len(condition.rows) for condition in one.conditions)
@@ -144,7 +147,7 @@ def people_table(people: Sequence[PersonResult]) -> str:
 
 
 def catch_table(result: PersonResult) -> str:
-    """Return what the catch trials say."""
+    """Return the table of the catch trials."""
     catches, rows = result.catches, []
     if catches.easy:
         rows.append(["easy ones, wrong", f"{catches.easy_wrong} of {catches.easy}", *_percent(catches.lapse)])
@@ -159,13 +162,13 @@ def _percent(share: Estimate | None) -> list[str]:
 
 
 def repeated_table(result: PersonResult) -> str:
-    """Return why attempts did not count."""
+    """Return the table of the reasons for which attempts did not count."""
     if not result.repeated:
         return "<p>No trial was repeated.</p>"
     return table(["why", "attempts"], [[reason, str(count)] for reason, count in result.repeated.items()])
 
 
 def magnitude_table(found: Magnitude, true: float | None) -> str:
-    """Return the exponent of a power law, with the true one of a simulated observer."""
+    """Return the table of a power law's exponent, with the true one of a simulated observer."""
     head = ["", "exponent", "95 % interval", "true"]
     return _used(head, [["power law", *number(found.exponent), "" if true is None else f"{true:.3g}"]])

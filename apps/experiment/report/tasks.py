@@ -1,4 +1,4 @@
-"""What is fitted in each task: two intervals, one answer of two words, values that were set."""
+"""Analysis of each task: two-interval choices, yes/no and same/different answers, adjustments."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ Truth = Mapping[str, Any]
 _Z75 = NormalDist().inv_cdf(0.75)
 
 _FEWEST_FOR_ORDER = 12
-"""Trials below which an order bias says nothing."""
+"""Minimum number of trials for an estimate of the interval bias."""
 
 _SIGNAL = {"detection": "yes", "same-different": "different"}
 
 SPREAD_PERCENT = 84.13
-"""Of answers right one standard deviation of adjustments off."""
+"""Percentage correct at one standard deviation of the adjustments."""
 
 
 def levels_of(rows: Sequence[Row], stimulus: str) -> list[float]:
-    """Return the levels of trials: as they were asked for, or as they were delivered or felt.
+    """Return the specified, delivered or felt levels of trials.
 
     Raises
     ------
     ConfigurationError
-        If a trial has no such level.
+        If the level of a trial is unknown.
     """
     if stimulus == "asked":
         return [float(row["level"]) for row in rows]
@@ -48,7 +48,7 @@ def levels_of(rows: Sequence[Row], stimulus: str) -> list[float]:
 
 
 def _measured(row: Row, stimulus: str) -> float:
-    """Return the comparison less the reference as it was delivered or felt, at least 0."""
+    """Return the delivered or felt difference between comparison and reference, at least 0."""
     number = int(row["comparison_interval"] or 1)
     with_level, without = row[f"{stimulus}_{number}"], row[f"{stimulus}_{3 - number}"]
     if with_level is None:
@@ -60,9 +60,9 @@ def _measured(row: Row, stimulus: str) -> float:
 
 
 def true_increment(truth: Truth, proportion_correct: float) -> float | None:
-    """Return the increment that a simulated observer tells in so many trials of two intervals; None for a person.
+    """Return the true increment of a simulated observer at a proportion correct, None for participants.
 
-    J_p = J_75 z(p)/z(0.75), where z is the inverse of the normal distribution function.
+    J_p = J_75 z(p)/z(0.75) in two intervals, where z is the quantile function of the normal distribution.
     """
     if "increment_75" not in truth:
         return None
@@ -72,7 +72,7 @@ def true_increment(truth: Truth, proportion_correct: float) -> float | None:
 def differences_of(
     fit: PsychometricFit, reference: float, settings: AnalysisSettings, truth: Truth
 ) -> tuple[Difference, ...]:
-    """Return the differences that a fit gives at every percentage asked for."""
+    """Return the differences of a fit at each percentage in the settings."""
     found = []
     for percent in settings.percent:
         jnd = fit.threshold(percent / 100.0, settings.probability)
@@ -92,7 +92,7 @@ def chosen(
     procedures: tuple[dict[str, Any], ...],
     truth: Truth,
 ) -> ConditionResult:
-    """Return what trials of two intervals give: differences at the percentages asked for, and the bias of order."""
+    """Analyse two-interval trials: differences at the percentages in the settings, and interval bias."""
     right = [int(bool(row["correct"])) for row in rows]
     levels, ones = levels_of(rows, settings.stimulus), [1] * len(rows)
     fit = fit_psychometric(levels, right, ones, guess=guess, shape=settings.shape, scale="log")
@@ -130,7 +130,7 @@ def answered_words(
     settings: AnalysisSettings,
     procedures: tuple[dict[str, Any], ...],
 ) -> ConditionResult:
-    """Return what yes/no and same/different trials give: thresholds without guessing, d' and criterion by level."""
+    """Analyse yes/no or same/different trials: thresholds without guessing, d' and criterion by level."""
     every = [*null, *rows]
     said = [int(row["response"] == _SIGNAL[task]) for row in every]
     levels = [0.0] * len(null) + levels_of(rows, settings.stimulus)
@@ -163,7 +163,7 @@ def _detectability(rows: list[Row], null: list[Row], task: str, probability: flo
 
 
 def adjusted(name: str, reference: float, rows: list[Row], settings: AnalysisSettings, truth: Truth) -> ConditionResult:
-    """Return what adjustments give: the point of subjective equality and their spread."""
+    """Analyse adjustments: point of subjective equality and spread."""
     values = [float(row["response"]) for row in rows if row["response"] is not None]
     if len(values) < 2:
         return ConditionResult(name, reference, rows, notes=("Fewer than two adjustments: nothing can be said.",))

@@ -1,4 +1,4 @@
-"""The methods paragraph, and other sentences of the report that a paper can take over."""
+"""Methods paragraph and other sentences of the report, suitable for a publication."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _apparatus(experiment: Experiment) -> str:
 
 
 def _scene(design: Mapping[str, Any]) -> str:
-    """Return what the scene of an experiment is called; empty where there is none."""
+    """Return the name of the experiment's scene, empty without a scene."""
     scene = design.get("scene") or design.get("session", {}).get("scene", "")
     return str(scene.get("name", "of the file") if isinstance(scene, Mapping) else scene)
 
@@ -80,7 +80,7 @@ def _calibration(device: Mapping[str, Any]) -> str:
 
 
 def _own_friction(experiment: Experiment) -> str:
-    """Return whether the own friction was measured in the sessions, and in how many it had changed."""
+    """Return the sentence about the friction measurements of the sessions and their changes."""
     measured = [one for sitting in experiment.sittings if (one := sitting.friction) is not None]
     if not measured:
         return ""
@@ -93,7 +93,7 @@ def _own_friction(experiment: Experiment) -> str:
 
 
 def timing(experiment: Experiment) -> str:
-    """Return what the certificates of all recordings say, in a sentence."""
+    """Return the sentence that summarises the certificates of all recordings."""
     found = [one for sitting in experiment.sittings for one in sitting.certificates if one.get("ticks")]
     if not found:
         return "There are no recordings with a certificate of their timing."

@@ -1,4 +1,4 @@
-"""The two screens of an experiment: the participant's and the experimenter's, each in a process of its own.
+"""Screens of the participant and the experimenter, each in a separate process.
 
 Importing this package imports neither Qt nor pyglet.
 """

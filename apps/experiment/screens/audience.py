@@ -1,4 +1,4 @@
-"""What the engine does, as the two screens show it."""
+"""Display of a session on the screens of the participant and the experimenter."""
 
 from __future__ import annotations
 
@@ -28,34 +28,34 @@ if TYPE_CHECKING:
     from apps.front_ends.front_end import FrontEnd
 
 GO_ON = "space"
-"""The key with which a participant turns pages and ends a break."""
+"""Key that turns pages and ends a break."""
 
 _SURE_AFTER = 3
-"""After so many trials their pace says how long the rest will take."""
+"""Number of trials after which the remaining time is estimated."""
 
 _USUAL_PACE = 0.1
-"""Speed of the target where no band of speeds is asked for [m/s]."""
+"""Speed of the target if the experiment has no speed limits [m/s]."""
 
 
 class ScreenAudience(Audience):
-    """Tells the participant's screen what to show, and the experimenter's where the session is.
+    """Sends contents to the participant's screen, and the progress to the experimenter's.
 
     Parameters
     ----------
     design : Design
-        The experiment.
+        Design of the experiment.
     participant : FrontEnd
-        The participant's screen.
+        Screen of the participant.
     experimenter : FrontEnd or None
-        The experimenter's.
+        Screen of the experimenter.
     code : str
-        The participant's code.
+        Code of the participant.
     session : int
-        Which of their sessions.
+        Session number of the participant.
     blocks : int
-        How many blocks there will be.
+        Expected number of blocks.
     trials : int or None
-        How many trials, where that is known.
+        Expected number of trials, if known.
     """
 
     present = True
@@ -93,15 +93,15 @@ class ScreenAudience(Audience):
         self._first: tuple[int, float] | None = None
         self._tell(self._plan)
 
-    # --- what the engine says of a trial
+    # --- during a trial ---
 
     def park(self, plan: Trial, number: int) -> None:
-        """Ask for the hand to come to the start box, before interval `number` (from 0)."""
+        """Ask the participant to move to the start box, before interval `number` (from 0)."""
         words = self._texts.park if self._design.exploration.start else ""
         self._show(self._field("park", plan, number, words), f"start of interval {number + 1}", plan)
 
     def interval(self, plan: Trial, number: int) -> None:
-        """Say that interval `number` has begun."""
+        """Show interval `number` and mark its start with a tone."""
         show = self._field("interval", plan, number, "")
         keys = self._answers() if self._design.experiment.task == "adjustment" else ()
         eyes = self._design.exploration.eyes
@@ -109,11 +109,11 @@ class ScreenAudience(Audience):
         self._show(show, f"interval {number + 1} of {len(plan.values)}", plan)
 
     def gap(self, plan: Trial, number: int) -> None:
-        """Say that interval `number` is over."""
+        """Show that interval `number` is over."""
         self._show(self._field("gap", plan, number, ""), f"after interval {number + 1}", plan)
 
     def judged(self, ticks: int, late: int, gap: float, reasons: tuple[str, ...]) -> None:
-        """Say how an interval was rendered; the experimenter sees the sum of all."""
+        """Add an interval to the certificate on the experimenter's screen."""
         self._tell(self._quality.with_interval(ticks, late, gap, bool(reasons)).certificate(self._design.trials))
 
     def ask(self, plan: Trial) -> None:
@@ -129,7 +129,7 @@ class ScreenAudience(Audience):
         reasons: tuple[str, ...],
         reply: Reply | None = None,
     ) -> None:
-        """Say how a trial ended."""
+        """Report the end of a trial to the experimenter."""
         outcome = Outcome(
             plan.trial,
             "repeat" if reasons else "ok",
@@ -147,12 +147,12 @@ class ScreenAudience(Audience):
         self._progress = replace(self._progress, attempt=1)
 
     def feedback(self, correct: bool) -> None:
-        """Say whether an answer was right."""
+        """Show whether an answer was right."""
         sign: Literal["right", "wrong"] = "right" if correct else "wrong"
         words = self._texts.right if correct else self._texts.wrong
         self._participant.send(replace(self._base, kind="feedback", text=words, feedback=sign))
 
-    # --- what it says between trials
+    # --- between trials ---
 
     def page(self, number: int, of: int, text: str) -> None:
         """Show a page of the instructions."""
@@ -165,55 +165,58 @@ class ScreenAudience(Audience):
         self._show(show, "before the practice")
 
     def rest(self, until: float, text: str) -> None:
-        """Show a break that lasts until then at least [s, monotonic]."""
+        """Show a break that lasts at least until `until` [s, monotonic]."""
         title, keys = self._texts.rest_title, self._go_on()
         self._show(replace(self._base, kind="break", title=title, text=text, until=until, keys=keys), "break")
 
     def pause(self, by: str) -> None:
-        """Show that the session waits."""
+        """Show that the session is paused."""
         show = replace(self._base, kind="pause", title=self._texts.pause_title, text=self._texts.pause)
         self._show(show, f"paused by the {by}" if by else "paused")
 
     def let_go(self, seconds: float) -> None:
-        """Say that the device will move by itself for so long, and is not to be held."""
+        """Announce that the device will move by itself for `seconds` [s] and must be released."""
         texts = self._texts
         words = texts.let_go.replace("{seconds}", f"{seconds:.0f}")
         show = replace(self._base, kind="pause", title=texts.let_go_title, text=words, keys=self._go_on())
         self._show(show, "before the device's own friction is measured")
 
     def measures(self, share: float) -> None:
-        """Say how far the measurement is, 0 to 1."""
+        """Show the progress of the measurement, from 0 to 1."""
         show = replace(self._base, kind="pause", title=self._texts.let_go_title, share=share)
         self._participant.send(show)
 
     def measured(self, words: str) -> None:
-        """Say that it is done; the experimenter learns what came of it."""
+        """Announce the end of the measurement, and send its result to the experimenter."""
         self._tell(Notice(words))
         show = replace(self._base, kind="pause", title=self._texts.measured, keys=self._go_on())
         self._show(show, "the device's own friction was measured")
 
     def entry(self, text: str) -> None:
-        """Show what has been typed of a number so far."""
+        """Show the digits of a number typed by the participant."""
         self._participant.send(self._question(text))
 
     def finish(self, text: str) -> None:
-        """Say that the session is over."""
+        """Show that the session is over."""
         show = replace(self._base, kind="end", title=self._texts.end_title, text=text, noise=False)
         self._show(show, "the session is over")
 
     def notice(self, words: str) -> None:
-        """Tell the experimenter something."""
+        """Show a notice to the experimenter."""
         self._tell(Notice(words))
 
-    # --- how
+    # --- helpers ---
 
     def _tell(self, message: Any) -> None:
-        """Tell the experimenter's screen, if there is one; in blind mode without what must not be seen."""
+        """Send a message to the experimenter's screen, if any.
+
+        In blind mode, hidden values are removed.
+        """
         if self._experimenter is not None:
             self._experimenter.send(hidden(message) if self._plan.blind else message)
 
     def _show(self, show: Show, phase: str, plan: Trial | None = None) -> None:
-        """Show the participant something, and the experimenter what is going on."""
+        """Update the participant's screen and the progress on the experimenter's screen."""
         if plan is not None:
             self._count(plan)
         self._participant.send(replace(show, share=self._base.share))
@@ -231,7 +234,7 @@ class ScreenAudience(Audience):
         self._tell(self._progress)
 
     def _question(self, entry: str | None) -> Show:
-        """Return what asks for an answer; `entry` is what has been typed of a number."""
+        """Return the display that asks for an answer; `entry` is a partly typed number."""
         design = self._design
         keys = self._answers()
         if entry is not None:
@@ -240,7 +243,7 @@ class ScreenAudience(Audience):
         return replace(self._base, kind="response", title=title, keys=keys, entry=entry)
 
     def _answers(self) -> tuple[Choice, ...]:
-        """Return the keys and buttons that answer; of several keys for an answer, the first."""
+        """Return the keys and buttons for the answers, with the first key of each answer."""
         found: dict[str, str] = {}
         for key, answer in keys_of(self._design).items():
             found.setdefault(answer, key)
@@ -254,7 +257,10 @@ class ScreenAudience(Audience):
         return (Choice(GO_ON, self._texts.go_on, self._texts.key(GO_ON)),)
 
     def _count(self, plan: Trial) -> None:
-        """Find out how much is done, and from the pace so far how long the rest will take; practice does not count."""
+        """Update the progress bar and the estimate of the remaining time.
+
+        Practice trials do not count.
+        """
         self._practised |= {plan.trial} if plan.kind == "practice" else set()
         if plan.kind == "practice" or self._plan.trials is None:
             return
@@ -282,7 +288,10 @@ class ScreenAudience(Audience):
         )
 
     def _pacing(self) -> Pacing | None:
-        """Return what sets the pace: from the start box to its mirror image, at the middle of the band of speeds."""
+        """Return the pacing between the start box and its mirror image.
+
+        The speed is the geometric mean of the speed limits.
+        """
         exploration = self._design.exploration
         if exploration.pacing == "none":
             return None

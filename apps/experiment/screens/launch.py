@@ -1,4 +1,4 @@
-"""The screens as seen from an experiment."""
+"""Opening of the two screens."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ if TYPE_CHECKING:
     from apps.front_ends.front_end import FrontEnd
 
 EXPERIMENTER = "apps.experiment.screens.experimenter.window:ExperimenterWindow"
-"""The class of the experimenter's window."""
+"""Class of the experimenter's window."""
 
 
 def open_participant(settings: ScreenSettings) -> FrontEnd:
-    """Open the participant's screen; where that fails it says `messages.Cannot` and is gone (`FrontEnd.open`)."""
+    """Open the participant's screen.
+
+    A failure is reported by `messages.Cannot` (`FrontEnd.open`).
+    """
     from apps.experiment.screens.participant.process import main
     from apps.front_ends.front_end import ProcessFrontEnd
 
@@ -22,9 +25,9 @@ def open_participant(settings: ScreenSettings) -> FrontEnd:
 
 
 def open_experimenter(theme: str = "auto") -> FrontEnd:
-    """Open the experimenter's screen in a theme (``auto``, ``dark``, ``light``).
+    """Open the experimenter's screen in a theme (``auto``, ``dark`` or ``light``).
 
-    `apps.view.launch.why_no_window` says beforehand whether Qt can show a window.
+    Use `apps.view.launch.why_no_window` to check first whether Qt can show a window.
     """
     from apps.front_ends.front_end import ProcessFrontEnd
     from apps.view.process import main

@@ -1,11 +1,12 @@
-"""What an experiment and its two screens say to each other, beside the words of `apps.front_ends.messages`.
+"""Messages between an experiment and its screens, in addition to `apps.front_ends.messages`.
 
-Both screens are front ends. The participant's gets `Show`, and says `messages.Key`, `HoldKey` and, where the mouse is
-the hand, `HandTarget` and `HandButtons`; Esc is `Pause`. The experimenter's gets `Plan`, `Progress`, `Outcome`,
-`Certificate`, `Notice`, and says `Note`, `Redo`, `Pause`, `GoOn`, `Abort`. Both get `messages.SessionStarted` and
-`SessionEnded` of every block, since they read force and position from its trace. A screen keeps no state of the
-experiment: each `Show` is complete.
-Values are SI; instants are on the monotonic clock that all processes share [s].
+Both screens are front ends. The participant's screen receives `Show`, and sends `messages.Key`, `HoldKey` and, if the
+mouse is the hand, `HandTarget` and `HandButtons`; Esc is `Pause`. The experimenter's screen receives `Plan`,
+`Progress`, `Outcome`, `Certificate` and `Notice`, and sends `Note`, `Redo`, `Pause`, `GoOn` and `Abort`. Both receive
+`messages.SessionStarted` and `SessionEnded` of every block, since they read force and position from its trace. A screen
+keeps no state of the experiment: each `Show` is complete.
+
+Values are SI; times are on the monotonic clock that all processes share [s].
 """
 
 from __future__ import annotations
@@ -16,18 +17,18 @@ from typing import Literal, get_args
 from apps.opengl.plane import Corners
 
 Kind = Literal["instructions", "practice", "park", "interval", "gap", "response", "feedback", "break", "pause", "end"]
-"""What a screen is for: `park` leads the hand to the start box, `gap` lies between two intervals."""
+"""Purpose of a display. `park` guides the hand to the start box, `gap` is between two intervals."""
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
-"""All of them."""
+"""All purposes of displays."""
 
 
-# --- to the participant's screen
+# --- to the participant's screen ---
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What can be pressed, `key` as in `messages.Key.name` (or ``button 2``), its meaning, and what is on the cap."""
+    """Possible answer: `key` as in `messages.Key.name` or ``button 2``, its meaning, and its label."""
 
     key: str
     words: str
@@ -36,7 +37,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class StartBox:
-    """Where the hand rests before an interval: a square with its `centre` and half its `side`, `reach` [m]."""
+    """Square in which the hand rests before an interval, with its `centre` and half its side, `reach` [m]."""
 
     centre: tuple[float, float]
     reach: float
@@ -44,18 +45,18 @@ class StartBox:
 
 @dataclass(frozen=True)
 class Pacing:
-    """A target that goes to and fro between two points at constant speed, with a tone at each turn.
+    """Target that moves to and fro between two points at constant speed, with a tone at each reversal.
 
     Attributes
     ----------
     ends : ((x, y), (x, y))
-        Where it turns [m].
+        Reversal points [m].
     stroke : float
         Time from one end to the other [s].
     since : float
-        When it leaves the first end.
+        Time at which it leaves the first end [s].
     shown, heard : bool
-        Whether there is a moving target, and a tone.
+        Whether the target is shown, and whether the tone is played.
     """
 
     ends: Corners
@@ -67,46 +68,46 @@ class Pacing:
 
 @dataclass(frozen=True)
 class Show:
-    """What the participant sees from now on; it takes the place of what was there.
+    """Contents of the participant's screen, which replace the previous ones.
 
     Attributes
     ----------
     kind : str
         One of `KINDS`.
     title, text : str
-        In large letters, and below it; empty lines make paragraphs, long lines are wrapped.
+        Title in large letters, and text below it. Empty lines separate paragraphs, long lines are wrapped.
     page, pages : int
-        Which page of a text this is, of how many.
+        Number of the page, and number of pages of the text.
     interval, of : int
-        Which interval of the trial, of how many.
+        Number of the interval, and number of intervals of the trial.
     keys : tuple of Choice
-        What can be pressed; where there is a count-down, as soon as that is over.
+        Possible answers, shown after the end of a count-down.
     feedback : str
         ``right``, ``wrong`` or empty.
     entry : str or None
-        What has been typed so far, where a number is asked for.
+        Digits typed by the participant, if a number is requested.
     workspace : ((x, y), (x, y)) or None
-        What is outlined; None: that of the running block.
+        Outline of the workspace. None: workspace of the running block.
     field : bool
-        Whether workspace, start box, target and cursor are drawn at all.
+        Whether workspace, start box, target and cursor are drawn.
     cursor : bool
-        Whether the participant sees where the hand is.
+        Whether the position of the hand is shown.
     start : StartBox or None
-        Where the hand is to rest.
+        Start box of the hand.
     pacing : Pacing or None
-        What sets the pace.
+        Pacing of the motion.
     until : float or None
-        When a count-down ends.
+        End of a count-down [s].
     share : float or None
-        How much of the session is done, 0 to 1, for the bar; None: no bar.
+        Completed fraction of the session, 0 to 1, for the progress bar. None: no bar.
     hold : str
-        What reminds of the space bar that must be held; empty: nothing.
+        Reminder to hold the space bar, empty for none.
     dark : bool
-        Nothing but black, whatever else is said here (eyes-free).
+        Whether the screen is black, regardless of all other contents (eyes-free).
     noise : bool
         Whether the masking noise plays.
     tone : bool
-        Whether a short tone marks that this appeared, two in interval 2.
+        Whether a short tone marks the appearance, two tones in interval 2.
     """
 
     kind: Kind
@@ -132,26 +133,26 @@ class Show:
     tone: bool = False
 
 
-# --- to the experimenter's screen
+# --- to the experimenter's screen ---
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What will be done in this session; said once, and again to a screen that joins.
+    """Outline of the session, sent at its start and to every new screen.
 
     Attributes
     ----------
     experiment, participant : str
-        The name of the design, and the code of the participant.
+        Name of the experiment, and code of the participant.
     trials : int or None
-        How many there will be, practice aside, where that is known.
+        Expected number of trials without practice, if known.
     axis, unit : str
-        What is varied (``law.force``) and the unit of its levels.
+        Setting that varies (``law.force``) and the unit of its levels.
     blind : bool
-        Whether condition, level, track, kind of trial, outcome and force stay hidden. Then the experiment leaves them
-        out of all that it says, and the screen shows none even if it is told.
+        Whether condition, level, track, kind of trial, outcome and force are hidden. The experiment then removes them
+        from all messages, and the screen hides them as well.
     staircase : bool
-        Whether reversals mean something.
+        Whether reversals are marked.
     """
 
     experiment: str
@@ -167,28 +168,28 @@ class Plan:
 
 @dataclass(frozen=True)
 class Progress:
-    """Where the session is; said whenever that changes.
+    """Progress of the session, sent after every change.
 
     Attributes
     ----------
     phase : str
-        What is going on, in a few words: ``interval 1 of 2``, ``waiting for the answer``, ``pause``.
+        Current phase as text: ``interval 1 of 2``, ``waiting for the answer``, ``pause``.
     trial, block : int
-        Counted from 1; 0 before the first.
+        Numbers from 1, or 0 before the first trial.
     of : int or None
-        How many trials there will be.
+        Expected number of trials.
     kind, condition : str
         Kind of the trial, and its condition.
     track : str or None
-        What it is called; None where it is hidden.
+        Name of the track, None if hidden.
     level : float or None
-        In units of the axis; None where it is hidden.
+        Level in units of the axis, None if hidden.
     attempt : int
-        Of this trial, from 1.
+        Number of the attempt, from 1.
     remaining : float or None
-        How long the rest will take, about [s].
+        Estimated remaining time [s].
     paused : bool
-        Whether the session waits until somebody lets it go on.
+        Whether the session is paused.
     """
 
     phase: str
@@ -206,20 +207,20 @@ class Progress:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a trial ended.
+    """Result of a trial.
 
     Attributes
     ----------
     outcome : str
         ``ok``, ``repeat`` or ``aborted``.
     reasons : tuple of str
-        Why it is repeated.
+        Reasons for a repetition.
     response : str
-        As the participant gave it.
+        Answer of the participant.
     correct : bool or None
-        None where there is no right answer, or it is hidden.
+        Whether the answer was right. None if there is no right answer, or it is hidden.
     reaction_time : float or None
-        [s].
+        Reaction time [s].
     """
 
     trial: int
@@ -237,7 +238,10 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Figure:
-    """One line of the certificate: what, how much, and whether that is good; blind mode hides a `telling` one."""
+    """Line of the certificate: name, value and verdict.
+
+    Blind mode hides figures that are `telling`.
+    """
 
     name: str
     value: str
@@ -247,51 +251,54 @@ class Figure:
 
 @dataclass(frozen=True)
 class Certificate:
-    """How well the stimuli have been rendered so far."""
+    """Quality of the stimuli rendered in the session."""
 
     figures: tuple[Figure, ...]
 
 
 @dataclass(frozen=True)
 class Notice:
-    """Something that the experimenter should know, in words: a fault, a lost screen, a trial repeated."""
+    """Notice to the experimenter: a fault, a lost screen, a repeated trial."""
 
     words: str
 
 
-# --- from the screens
+# --- from the screens ---
 
 
 @dataclass(frozen=True)
 class Pause:
-    """Pause at the next safe place: after the present trial, or at once with the trial to be repeated, as designed."""
+    """Request to pause.
+
+    The current trial is interrupted and repeated.
+    """
 
 
 @dataclass(frozen=True)
 class GoOn:
-    """End the pause."""
+    """Request to end the pause."""
 
 
 @dataclass(frozen=True)
 class Redo:
-    """Throw the last trial away and do it again."""
+    """Request to discard the last trial and repeat it."""
 
 
 @dataclass(frozen=True)
 class Abort:
-    """End the session; a person has confirmed it."""
+    """Request to end the session, after a confirmation by the experimenter."""
 
 
 @dataclass(frozen=True)
 class Note:
-    """What the experimenter writes into the journal."""
+    """Note of the experimenter for the journal."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Cannot:
-    """The participant's screen cannot do what was asked; `words` say why and what to do, the session what it means."""
+    """Report of a missing capability of the participant's screen, with reason and remedy in `words`."""
 
     what: Literal["window", "sound", "trace"]
     words: str

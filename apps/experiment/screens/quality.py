@@ -1,4 +1,4 @@
-"""How well all intervals of a session have been rendered so far: what the experimenter sees of it."""
+"""Quality of the rendered intervals of a session, for the experimenter."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _Verdict = Literal["good", "doubtful"]
 
 @dataclass
 class Quality:
-    """Sums over intervals.
+    """Accumulated quality of intervals.
 
     Attributes
     ----------
     intervals, disturbed : int
-        How many there were, and how many had to be repeated.
+        Number of intervals, and number of those that were repeated.
     ticks, late : int
-        Ticks in them, and late ones.
+        Number of ticks in the intervals, and number of late ticks.
     gap : float
         Longest time between two ticks [s].
     """
@@ -33,14 +33,14 @@ class Quality:
     gap: float = 0.0
 
     def with_interval(self, ticks: int, late: int, gap: float, disturbed: bool) -> Quality:
-        """Take one more interval into account; return all."""
+        """Add an interval and return the updated quality."""
         self.intervals += 1
         self.disturbed += disturbed
         self.ticks, self.late, self.gap = self.ticks + ticks, self.late + late, max(self.gap, gap)
         return self
 
     def certificate(self, allowed: TrialSettings) -> Certificate:
-        """Return what is shown of it, judged by what the experiment allows."""
+        """Return the figures for the experimenter, judged by the limits of the experiment."""
         late, disturbed = self.late / max(self.ticks, 1), self.disturbed / max(self.intervals, 1)
         return Certificate(
             (

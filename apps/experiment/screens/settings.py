@@ -1,4 +1,4 @@
-"""Settings of the participant's screen, as the design of an experiment says them (table ``screen``)."""
+"""Settings of the participant's screen: the table ``screen`` of an experiment."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from haptics.settings import bounded, check, choice, documented, flag
 @documented
 @dataclass(frozen=True)
 class ScreenSettings:
-    """How the participant's screen looks and sounds."""
+    """Table ``screen``: display and sound of the participant's screen."""
 
     full_screen: bool = flag(True, doc="the whole screen, or else a window of `width` times `height`")
     screen: int = bounded(0, minimum=0, maximum=15, doc="which screen, the first is 0")

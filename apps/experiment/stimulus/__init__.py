@@ -1,4 +1,4 @@
-"""The stimulus as it was: asked (the file), delivered (the commands), felt (what reached the hand); never mixed."""
+"""Measurement of the specified (file), delivered (commands) and felt (hand) stimuli."""
 
 from apps.experiment.stimulus.measuring import measure
 

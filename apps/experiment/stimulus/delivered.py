@@ -1,4 +1,4 @@
-"""Delivered: the commands of an interval against what the element asked for, tick by tick, with the flags."""
+"""Delivered stimulus: commands of an interval compared with the output of the element, tick by tick."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from haptics.rendering.envelope import ENVELOPE_FLAGS
 
 @dataclass(frozen=True)
 class Delivered:
-    """What was commanded in an interval.
+    """Delivered stimulus of an interval.
 
     Attributes
     ----------
     share : float or None
-        Of what the element asked for, how much was commanded, 0 to 1: by force, while the contact slid. None where
-        nothing was asked for, or a position reference was cut short.
+        Ratio of commanded force to the force of the element while the contact slid, 0 to 1. None if the element had no
+        force, or a position reference was limited.
     flagged : float
-        Share of ticks in which the envelope changed the output.
+        Fraction of ticks in which the envelope changed the output.
     exact : bool
-        Whether in every other tick the command was, to the last bit, what the element asked for.
+        Whether in all other ticks the command was bitwise equal to the output of the element.
     """
 
     share: float | None
@@ -32,7 +32,7 @@ class Delivered:
 
 
 def delivered(rows: Rows, causality: Causality) -> Delivered:
-    """Return what was commanded in the rows of an interval, whose gate is open."""
+    """Return the delivered stimulus in the rows of an interval, whose gate is open."""
     flags = (rows["status"] & ENVELOPE_FLAGS) != 0
     held_down = rows["gate"] != 1.0
     equal = (rows["command"] == rows["command_unlimited"]).all(axis=1)

@@ -1,10 +1,10 @@
-"""Felt: what the hand met while it slid, from what is known of the hand itself; never from our own commands alone.
+"""Felt stimulus: the axis value that explains the work of the hand while it slid.
 
-What reaches the hand is the work that it does along its way, less what went into the moving mass. Where the hand's
-force is known (a virtual hand, a force sensor), that is the work. Where it is not, it is that of the commands, when the
-device has carried them out, and of what is left of its own friction, by the identified model and its interval. The
-value of the axis that makes the ground do this work, all else being as it was set, is what was felt, in the axis's
-unit. Along a wall only motion along it counts, with the normal force of the recording.
+The felt friction is the work of the hand along its path, less the kinetic energy of the moving mass. If the force of
+the hand is known (virtual hand, force sensor), the work is computed from it. Otherwise it is computed from the commands
+at the time when the device has carried them out, and from the residual friction of the device by its identified model
+and interval. The felt value is the value of the axis, in its unit, for which the ground does this work with all other
+settings unchanged. Along a wall, only tangential motion counts, with the recorded normal force.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ from haptics.device import Causality, DeviceSpec
 from haptics.records import Rows
 
 SLIDING_SPEED = 0.01
-"""Slower motion is not sliding, whose friction is looked for [m/s]."""
+"""Speed below which a motion does not count as sliding [m/s]."""
 
 _LEAST_WAY = 2e-3
-"""A stretch of sliding shorter than this tells nothing [m]."""
+"""Minimum length of an evaluated stretch of sliding [m]."""
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """A stretch of motion without a stop.
+    """Stretch of sliding without a stop.
 
     Attributes
     ----------
     work : float
-        Work of the hand against what it met, without that which went into the moving mass [J].
+        Work of the hand without the kinetic energy of the moving mass [J].
     way : float
-        Its way [m].
+        Length of the path [m].
     ticks : int
-        How long it took.
+        Duration [ticks].
     expected, other : float
-        Work that the ground takes as it was set, and with the axis a step larger [J].
+        Work of the ground with the specified value of the axis, and with the value increased by a step [J].
     """
 
     work: float
@@ -54,12 +54,12 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Felt:
-    """What was felt in an interval.
+    """Felt stimulus of an interval.
 
     Attributes
     ----------
     value, low, high : float
-        In the unit of the axis, with a 95 % interval.
+        Felt value in the unit of the axis, with its 95 % interval.
     source : str
         ``truth``, ``sensor`` or ``model``.
     speed : float
@@ -74,34 +74,37 @@ class Felt:
 
 
 class Unknown(Exception):
-    """What was felt is not known; the text says why."""
+    """The felt stimulus is unknown.
+
+    The message contains the reason.
+    """
 
 
 def felt(
     rows: Rows, ground: Ground, other: Ground, step: float, value: float, spec: DeviceSpec, own: Residual | None = None
 ) -> Felt:
-    """Return what was felt in the rows of an interval.
+    """Estimate the felt stimulus from the rows of an interval.
 
     Parameters
     ----------
     rows : structured array
-        The rows of the interval, one tick after the other.
+        Consecutive rows of the interval.
     ground, other : Ground
-        What was in force, and the same with the axis `step` larger.
+        Ground with the specified value of the axis, and with the value increased by `step`.
     step, value : float
-        In the unit of the axis: the step, and what was set.
+        Step and specified value, in the unit of the axis.
     spec : DeviceSpec
-        The device.
+        Data sheet of the device.
     own : Residual, optional
-        Its own friction, where that is known.
+        Residual friction of the device, if known.
 
     Raises
     ------
     Unknown
-        If it is not known, in words.
+        If the stimulus cannot be determined. The message contains the reason.
     """
     forces, source, doubt = _forces(rows, spec, own)
-    mass = (spec.mass or 0.0) if source == "truth" else 0.0  # a hand moves it too; commands and friction do not
+    mass = (spec.mass or 0.0) if source == "truth" else 0.0  # only a hand force also moves the mass
     stretches = [one for one in _stretches(rows, (ground, other), forces, mass) if one.way >= _LEAST_WAY]
     if not stretches:
         raise Unknown("the hand did not slide")
@@ -116,7 +119,7 @@ def felt(
 
 
 def _forces(rows: Rows, spec: DeviceSpec, own: Residual | None) -> tuple[Array, str, float]:
-    """Return the force of the hand at each tick (n, 2) [N], where it is from, and the doubt about its level [N]."""
+    """Return the force of the hand at each tick, shape (n, 2) [N], its source, and its uncertainty [N]."""
     if np.isfinite(rows["hand_force"]).all():
         return rows["hand_force"], "truth", 0.0
     if spec.causality is Causality.ADMITTANCE:
@@ -130,13 +133,13 @@ def _forces(rows: Rows, spec: DeviceSpec, own: Residual | None) -> tuple[Array, 
 
 
 def _carried_out(rows: Rows, delay: float) -> Array:
-    """Return what the device had carried out of its commands at each tick [N], (n, 2): all, a `delay` [s] later."""
+    """Return the commands carried out at each tick, shape (n, 2) [N], which are `delay` [s] late."""
     time = rows["time"]
     return np.column_stack([np.interp(time - delay, time, rows["command"][:, axis]) for axis in range(2)])
 
 
 def _stretches(rows: Rows, grounds: tuple[Ground, Ground], forces: Array, mass: float) -> list[Stretch]:
-    """Return the stretches in which the hand slid, with what these forces did besides moving a mass [kg]."""
+    """Return the stretches of sliding with the work of the forces, less the kinetic energy of a mass [kg]."""
     contacts, period = grounds[0].contacts(rows), _period(rows)
     moving = np.hypot(rows["velocity"][:, 0], rows["velocity"][:, 1]) > SLIDING_SPEED
     moving &= (rows["sticking"] == 0) & contacts.clear
@@ -160,7 +163,7 @@ def _stretches(rows: Rows, grounds: tuple[Ground, Ground], forces: Array, mass: 
 
 
 def _spread(stretches: list[Stretch], force_per_unit: float) -> float:
-    """Return half the width of a 95 % interval of the mean over stretches; 0 where there is one only."""
+    """Return the half-width of the 95 % interval of the mean over stretches, or 0 for a single stretch."""
     if len(stretches) < 2:
         return 0.0
     residuals = [(one.work - one.expected) / one.way for one in stretches]

@@ -1,8 +1,8 @@
-"""What a hand slides on: one law everywhere, or a scene with the numbers of each place, and walls to slide along.
+"""Ground under the hand: a single law, or a scene with regions and walls.
 
-Along a wall friction is the coefficient times the normal force, beside that of the ground. What the hand does across
-the surface a wall gives back; so there only the motion along it is looked at. Where two walls are touched at once
-nothing can be said.
+The friction along a wall is the coefficient times the normal force, in addition to the friction of the ground.
+Perpendicular to the surface the wall is elastic, so that only tangential motion is evaluated. Rows that touch two walls
+at once are not evaluated.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ _NONE, _SEVERAL = -1, -2
 
 @dataclass(frozen=True)
 class Ground:
-    """A law, or a scene as it is in front of the element.
+    """Friction law, or scene with the borders of the element (`haptics.scenes.condition.fitted`).
 
     Attributes
     ----------
     law : Law
-        Of the plane; on a scene that of the background.
+        Law of the plane, or of the background of the scene.
     scene : Scene or None
-        The scene.
+        Scene, if any.
     """
 
     law: Law
     scene: Scene | None = None
 
     def contacts(self, rows: Rows) -> Contacts:
-        """Return which walls are touched in these rows, and along which direction."""
+        """Return the touched walls in the rows, and the directions along them."""
         touched, along = np.full(len(rows), _NONE), np.zeros((len(rows), 2))
         for number, wall in enumerate(self.scene.walls if self.scene is not None else ()):
             inside = wall.depth(rows["position"]) > 0.0
@@ -48,7 +48,7 @@ class Ground:
         return Contacts(touched, along / np.where(size > 0.0, size, 1.0)[:, None])
 
     def friction(self, rows: Rows, steps: Array, period: float, touched: NDArray[np.intp]) -> Array:
-        """Return the friction against steps, (n, 2) [m], each from one of n rows to the next: (n,) [N]."""
+        """Return the friction against the steps between rows, shape (n,) [N]; `steps` has shape (n, 2) [m]."""
         velocity = steps / period
         force = self.law(velocity) if self.scene is None else self.scene.force_at(rows["proxy"], velocity)
         size = np.hypot(steps[:, 0], steps[:, 1])
@@ -59,7 +59,7 @@ class Ground:
         return np.asarray(found)
 
     def slack(self, rows: Rows, touched: NDArray[np.intp]) -> float:
-        """Return the way after a turn in which the spring along a wall is turned round, at most [m]."""
+        """Return the maximum path after a reversal in which the spring along a wall is reloaded [m]."""
         walls = self.scene.walls if self.scene is not None else ()
         ways = [
             2.0 * wall.friction * float(rows["normal_force"][touched == number].max(initial=0.0)) / wall.stiffness
@@ -70,14 +70,14 @@ class Ground:
 
 @dataclass(frozen=True)
 class Contacts:
-    """Which wall is touched in each of some rows, and unit vectors along it.
+    """Touched wall and unit vector along it, for each row.
 
     Attributes
     ----------
     touched : (n,) int array
-        Its number from 0; negative where there is none, or more than one.
+        Index of the wall, negative for no wall or several walls.
     along : (n, 2) array
-        Zeros where there is none.
+        Unit vectors, zero without a wall.
     """
 
     touched: NDArray[np.intp]
@@ -85,11 +85,11 @@ class Contacts:
 
     @property
     def clear(self) -> NDArray[np.bool_]:
-        """Where at most one wall is touched."""
+        """Mask of the rows that touch at most one wall."""
         return np.asarray(self.touched != _SEVERAL)
 
     def on_the_surface(self, steps: Array, begin: int) -> Array:
-        """Return steps, (n, 2) [m], from the rows from number `begin` on, as far as they are along a wall."""
+        """Return `steps` from row `begin` on, shape (n, 2) [m], projected on the wall where one is touched."""
         along, touched = (one[begin : begin + len(steps)] for one in (self.along, self.touched))
         along = along * (steps * along).sum(axis=1)[:, None]
         return np.where((touched >= 0)[:, None], along, steps)

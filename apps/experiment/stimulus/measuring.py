@@ -1,6 +1,7 @@
-"""What a recording has of a trial: delivered and felt in each interval, and how punctual its ticks were.
+"""Measurement of a trial in a recording: delivered and felt stimulus of each interval, and timing.
 
-All intervals of a recording are measured at once and kept beside it, in ``stimulus.json``, with the hash of its ticks.
+All intervals of a recording are measured at once. The results are cached in the folder of the recording, in
+``stimulus.json``, with the hash of its ticks.
 """
 
 from __future__ import annotations
@@ -30,18 +31,18 @@ from haptics.scenes import fitted, scene_from_table
 CACHE = "stimulus.json"
 
 FORMAT = 3
-"""Of what is kept; of another one all is measured anew."""
+"""Format of the cache. Caches of other formats are recomputed."""
 
 _LATE = int(Status.STARTED_LATE | Status.ENDED_LATE)
 _STEP = 1e-3
-"""Step of the axis for the derivative of the work, relative."""
+"""Relative step of the axis for the derivative of the work."""
 
 _OF_AN_ELEMENT = {
     "stiffness": "a spring gives back at the next turn what it has taken: the work of the hand does not tell it",
     "damping": "the damper before a contact acts for less than a millimetre: the work of a stroke does not tell it",
     "mass": "a mass gives back when it is slowed down what it has taken: the work of the hand does not tell it",
 }
-"""Why nothing is said of what was felt of parameters of the element."""
+"""Reasons why the felt value of an element's parameter is unknown."""
 
 _OTHER = "{} of the element does not show in the work of the hand"
 
@@ -49,24 +50,24 @@ _NAMES = ("delivered", "delivered_flagged", "felt", "felt_low", "felt_high", "ti
 
 
 def measure(recording: Path, trial: dict[str, Any]) -> dict[str, Any]:
-    """Return what a recording has of a trial.
+    """Return the stimulus measurements of a trial.
 
     Parameters
     ----------
     recording : Path
         Folder of the block's recording.
     trial : dict
-        The record ``trial_start`` of the journal.
+        Record ``trial_start`` of the journal.
 
     Returns
     -------
     dict
-        The columns `apps.experiment.journal.columns.STIMULUS_COLUMNS`, as far as they are known.
+        Columns of `apps.experiment.journal.columns.STIMULUS_COLUMNS`, as far as known.
 
     Raises
     ------
     RecordingError
-        If it is no recording.
+        If the folder contains no recording.
     """
     intervals = _intervals(recording, str(trial["axis"]))
     found: dict[str, Any] = {}
@@ -90,7 +91,7 @@ def measure(recording: Path, trial: dict[str, Any]) -> dict[str, Any]:
 
 
 def _intervals(folder: Path, axis: str) -> dict[str, dict[str, Any]]:
-    """Return what is known of every interval of a recording, by its marker."""
+    """Return the measurements of every interval of a recording by marker, from the cache if valid."""
     cache = folder / CACHE
     with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
         kept = json.loads(cache.read_text(encoding="utf-8"))
@@ -98,7 +99,7 @@ def _intervals(folder: Path, axis: str) -> dict[str, dict[str, Any]]:
             return dict(kept["intervals"])
     found = _measured(folder, axis)
     digest = _sealed(folder)
-    if digest:  # rows may still be added to one that was not closed
+    if digest:  # an unclosed recording may still receive rows
         kept = {"format": FORMAT, "axis": axis, "ticks_sha256": digest, "intervals": found}
         with contextlib.suppress(OSError):
             write_whole(cache, json.dumps(kept, allow_nan=False) + "\n")
@@ -106,7 +107,7 @@ def _intervals(folder: Path, axis: str) -> dict[str, dict[str, Any]]:
 
 
 def _sealed(folder: Path) -> str:
-    """Return the hash of the ticks of a recording that was closed; empty for others."""
+    """Return the hash of the ticks of a closed recording, empty for others."""
     return stated_hash(json.loads((folder / "recording.json").read_text(encoding="utf-8")))
 
 
@@ -154,14 +155,17 @@ def _interval(recording: Recording, rows: Rows, axis: str, own: Residual | None)
 
 
 def _value(entry: dict[str, Any], table: str, name: str) -> float:
-    """Return the value of an axis under some settings; that of a wall is the same for all walls."""
+    """Return the value of an axis in a settings entry.
+
+    All walls have the same value.
+    """
     if table != "wall":
         return float(entry[table][name])
     return float(getattr(scene_from_table(entry["scene"]).walls[0], name))
 
 
 def _ground(recording: Recording, entry: dict[str, Any], table: str, name: str, value: float) -> Ground:
-    """Return what the hand slid on, with this value of the axis."""
+    """Return the ground of a settings entry, with the given value of the axis."""
     numbers = {**entry["law"], name: value} if table == "law" else entry["law"]
     if "scene" not in entry:
         return Ground(make_law(numbers))

@@ -1,4 +1,4 @@
-"""What a device's own friction leaves of itself to the hand: its identified model, less what was compensated."""
+"""Residual friction of a device: its identified model less the compensated part."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from haptics.reading import sha256_of
 from haptics.records import Rows
 
 FILE = "own_friction.toml"
-"""In the folder of a session: the friction of the device that was known, or measured, when it began."""
+"""File in the session's folder with the friction of the device at the start of the session."""
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Residual:
-    """The friction of a device, and how much of it was compensated.
+    """Friction of a device and its compensated fraction.
 
     Attributes
     ----------
     friction : OwnFriction
-        As it was identified.
+        Identified friction.
     share : float
-        Compensated part, 0 to 1.
+        Compensated fraction, 0 to 1.
     """
 
     friction: OwnFriction
@@ -38,14 +38,14 @@ class Residual:
 
     @property
     def doubt(self) -> float:
-        """By how much the level may be another [N]."""
+        """Uncertainty of the friction level [N]."""
         return self.friction.doubt
 
     def force(self, rows: Rows) -> Array:
-        """Return what the hand has to overcome of it at each tick, (n, 2) [N], along the motion.
+        """Return the residual friction along the motion at each tick, shape (n, 2) [N].
 
-        Of the friction f of an axis a share is compensated, and of the rest as much as the command brakes
-        (`devices.common.compensation`): under a command that is against the motion and large enough nothing is left.
+        On each axis the friction is reduced by the compensated fraction and by the size of a command against the
+        motion, but not below zero (`devices.common.compensation`).
         """
         left = np.zeros((len(rows), 2))
         for axis, (forward, backward) in enumerate(self.friction.laws):
@@ -59,15 +59,16 @@ class Residual:
 
 
 def levels(law: Any, speed: Array) -> Array:
-    """Return the friction of a law at these speeds [N]."""
+    """Return the friction of a law at the given speeds [N]."""
     forces: Array = np.asarray(law(np.column_stack((speed, np.zeros_like(speed)))))
     return np.asarray(forces[:, 0])
 
 
 def residual_of(recording: Path, metadata: dict[str, Any]) -> Residual | None:
-    """Return what is known of the own friction that a block was run with; None if nothing is.
+    """Return the residual friction with which a block was run, or None if unknown.
 
-    It is the file that the recording names by its hash: the one kept in the session's folder, or where it was.
+    The friction file is identified by the hash in the recording. It is either the copy in the session's folder or the
+    original file.
     """
     wanted = metadata.get("friction_file_hash")
     device = metadata.get("configuration", {}).get("device", {})

@@ -1,1 +1,4 @@
-"""The demonstrations, a module for each; `apps.gallery.registry` has them by name."""
+"""Demonstrations of the gallery, one module each.
+
+`apps.gallery.registry` lists them by name.
+"""

@@ -1,12 +1,12 @@
-"""The arm: what it tracks worse than its encoders say, and how flatness-based feed-forward puts it right.
+"""The arm: gear twist that motor encoders do not measure, and its compensation by feed-forward.
 
-Model A on an arm with 10 N m of friction in its joints. Encoders on the motors do not see how far the gears are twisted
-by that friction: PID leaves just this twist, and it can be computed without simulating anything, from the motion that
-is asked for and what the hand does. Feed-forward of the flat motor reference (Weigand et al. 2020, (20)) turns the
-motor by the twist in time.
+Model A on an arm with 10 N m of friction in its joints. Encoders on the motors do not measure how far this friction
+twists the gears. The remaining error under PID control is this twist. The twist can be predicted without a simulation,
+from the commanded motion and the force of the hand. Feed-forward of the flat motor reference (Weigand et al. 2020,
+(20)) turns the motor in advance by the twist.
 
-Where the handle really is no sensor tells; it is seen in a second run of the same, which is watched from outside
-(`apps.reproduce.arm_tour`).
+No sensor measures the true position of the handle. It is taken from a second, identical run that is observed from
+outside (`apps.reproduce.arm_tour`).
 """
 
 from __future__ import annotations
@@ -41,19 +41,22 @@ GUIDE = Guide(
 SEED = 16
 
 SHARE = 3.0
-"""The twist over this is what feed-forward may leave; what a smooth law does not know is the friction at rest."""
+"""Required ratio of the twist to the error with feed-forward.
+
+A smooth law does not model the friction at rest.
+"""
 
 _RESTS = 1e-3
-"""A joint that is slower than this is at rest, and keeps the friction it came to rest with [rad/s]."""
+"""Speed below which a joint counts as at rest and keeps its last friction direction [rad/s]."""
 
 _WINDOW = 0.02
-"""Length of the bell that smooths joint angles [s]."""
+"""Width of the smoothing window of the joint angles [s]."""
 
 Array = NDArray[np.float64]
 
 
 def demonstrate(showing: Showing) -> Outcome:
-    """Lead it under both laws."""
+    """Run the arm with both control laws and compare."""
     pid, flat = experiment("pid"), experiment("flatness")
     shown = showing.show(_tables("flatness", flat))
     beside = showing.beside(_tables("pid", pid), "pid")
@@ -90,10 +93,10 @@ def demonstrate(showing: Showing) -> Outcome:
 
 
 def twisted(run: Tour) -> Array:
-    """Return how far the gears' twist takes the handle at every tick, (n, 2) [m].
+    """Return the displacement of the handle by gear twist at every tick, shape (n, 2) [m].
 
-    The torque through a gear is the friction of its joint less what the hand does there; it twists the gear by torque
-    over stiffness and takes up half of its lost motion. Inertia is left out.
+    The torque through a gear is the joint friction minus the torque of the hand. It twists the gear by torque over
+    stiffness and moves through half of the lost motion. Inertia is neglected.
     """
     body = cast(VirtualArm, create_device("virtual-arm", _device("pid"))).body
     joints = np.unwrap(np.array(body.linkage.joints(run.rows["command"])), axis=0)
@@ -110,7 +113,7 @@ def twisted(run: Tour) -> Array:
 
 
 def _directions(speed: Array) -> Array:
-    """Return in which direction each joint moves, or moved before it came to rest, (n, 2)."""
+    """Return the current or last direction of motion of each joint, shape (n, 2)."""
     moving = np.where(np.abs(speed) > _RESTS, np.sign(speed), 0.0)
     latest = np.maximum.accumulate(np.where(moving != 0.0, np.arange(len(speed))[:, None], 0), axis=0)
     return np.asarray(np.take_along_axis(moving, latest, axis=0))
@@ -134,12 +137,12 @@ def _rms(vectors: Array) -> float:
 
 
 def _errors(run: Tour) -> Array:
-    """Return how far the handle is from where it was wanted a tick before, (n - 1,) [m]."""
+    """Return the distance of the handle from its reference of the previous tick, shape (n - 1,) [m]."""
     return np.asarray(norms(run.rows["command"][:-1] - run.handle[1:]))
 
 
 def _seen(run: Tour) -> Array:
-    """Return the rows with the place where the handle really is."""
+    """Return the rows with the true position of the handle."""
     rows = np.array(run.rows)
     rows["position"] = run.handle
     return rows

@@ -1,9 +1,9 @@
-"""Delay: a force that comes late makes a stiff contact ring, from a stiffness on that can be predicted.
+"""Delay: a stiff contact oscillates above a predictable stiffness if its force is delayed.
 
 The prediction is the largest eigenvalue of the sampled loop of handle and sticking contact (`haptics.design`), a
-matrix that shares nothing with the simulation. The measurement is a search: a tap on a bare handle, and whether what is
-left of it grows. Beyond that stiffness the observer of passivity finds the energy that the loop injects, and the
-controller takes it out again (Hannaford and Ryu 2002).
+matrix that shares no code with the simulation. The measurement is a bisection: a tap on a bare handle, and a check
+whether the oscillation after it grows. Above that stiffness, the passivity observer measures the energy that the loop
+injects, and the passivity controller dissipates it (Hannaford and Ryu 2002).
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ FRICTION, DAMPING, PERIOD = 4.0, 10.0, 1e-3
 MASS, DELAY, STIFFNESS = 0.2, 2e-3, 6000.0
 PUSH = [[0.2, 0.0, 0.0], [0.21, 6.0, 0.0], [0.23, 6.0, 0.0], [0.24, 0.0, 0.0]]
 TAP = [[0.0, 0.0, 0.0], [0.01, 0.05, 0.0], [0.03, 0.05, 0.0], [0.04, 0.0, 0.0]]
-"""Forces of the hand, time [s] and force [N]: what is shown, and a tap that leaves the contact sticking."""
+"""Hand forces, time [s] and force [N]: a push for the demonstration, and a tap without slip."""
 
 BARE: dict[str, Any] = {"mass": MASS, "damping": 0.0, "delay": DELAY, "substep": 1e-5}
-"""The handle; a fine step, so that what its integration makes of energy does not show."""
+"""Settings of the handle. The small substep keeps the energy error of the integration negligible."""
 
 SWEPT = np.geomspace(0.75, 1.12, 13)
-"""Stiffnesses of the picture over the predicted limit."""
+"""Stiffnesses in the picture, relative to the predicted limit."""
 
 _DIGITS = 2e-3
 
 
 def demonstrate(showing: Showing) -> Outcome:
-    """Find where it begins to ring, and ring it with and without the controller."""
+    """Measure the stability limit, and show an unstable contact with and without the passivity controller."""
     duration = 1.5 if showing.brief else 3.0
     rings = np.array(showing.show(_tables(duration, control=False)).rows)
     calm = np.array(showing.beside(_tables(duration, control=True), "controlled").rows)
@@ -84,7 +84,7 @@ def predicted_limit() -> float:
 
 
 def measured_limit() -> float:
-    """Return the stiffness above which what is left of a tap grows [N/m], by bisection."""
+    """Return the stiffness above which the oscillation after a tap grows [N/m], by bisection."""
     low, high = 500.0, 50_000.0
     while high / low > 1.0 + _DIGITS:
         middle = math.sqrt(low * high)
@@ -93,7 +93,7 @@ def measured_limit() -> float:
 
 
 def _growth(stiffness: float) -> float:
-    """Return what the swing at the end of a second is of that in its middle."""
+    """Return the ratio of the oscillation amplitudes late and early in a run of one second."""
     settings = {**BARE, "resolution": 0.0, "velocity_estimator": "difference"}
     hand = {"name": "scripted-force", "script": TAP}
     element = MasslessImpedance(Coulomb(FRICTION), stiffness, DAMPING, PERIOD)
@@ -121,7 +121,7 @@ def _tables(duration: float, *, control: bool) -> Tables:
 
 
 def _swing(rows: Rows) -> float:
-    """Return by how much the handle swings in the last half second [mm]."""
+    """Return the peak-to-peak motion of the handle in the last half second [mm]."""
     return 1e3 * float(np.ptp(rows["position"][-500:, 0]))
 
 

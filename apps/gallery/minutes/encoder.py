@@ -1,11 +1,12 @@
-"""Encoder and damping: the steps of an encoder come through the damper of a contact as noise, by a ratio that is known.
+"""Encoder and damping: predictable force noise of a damper due to encoder quantization.
 
-A handle that is moved to and fro while the contact sticks crosses several counts in a tick, so that what the encoder
-leaves out is white and evenly spread over a count q: its variance is q^2/12 (Bennett 1948). A sticking contact gives
-``f = K x + B (x_k - x_{k-1}) / T``, hence the noise of its force is ``q / sqrt(12) * hypot(K + B/T, B/T)``. The motion
-is varied in speed, since counts per tick that are the same every time would not be spread evenly.
+The hand moves the handle to and fro while the contact sticks. The handle crosses several counts in a tick, so that the
+quantization error is white and uniformly distributed over a count q, with a variance of q^2/12 (Bennett 1948). A
+sticking contact computes ``f = K x + B (x_k - x_{k-1}) / T``, so that the standard deviation of its force noise is
+``q / sqrt(12) * hypot(K + B/T, B/T)``. The speed of the motion varies, because a constant number of counts per tick
+would not be uniformly distributed.
 
-The noise is measured as the difference to the same run with a perfect encoder.
+The noise is measured as the difference from the same run with a perfect encoder.
 """
 
 from __future__ import annotations
@@ -39,19 +40,19 @@ SMALL, LARGE = 10.0, 40.0
 """Damping of the contact [N s/m]."""
 
 COUNT = 10e-6
-"""Step of the encoder [m]."""
+"""Resolution of the encoder [m]."""
 
 AMPLITUDE, FREQUENCY, SETTLED = 0.005, 2.0, 1.0
-"""Of the motion [m], [Hz]; and from when on it is looked at [s]."""
+"""Amplitude [m] and frequency [Hz] of the motion, and the start of the evaluation [s]."""
 
 Cell = tuple[float, float]
-"""Damping of the contact [N s/m] and step of the encoder [m]."""
+"""Damping of the contact [N s/m] and resolution of the encoder [m]."""
 
 CELLS: tuple[Cell, ...] = ((LARGE, COUNT), (SMALL, COUNT), (SMALL, 2.0 * COUNT))
 
 
 def demonstrate(showing: Showing) -> Outcome:
-    """Move it with every damper and encoder, and with perfect ones."""
+    """Run all combinations of damping and resolution, and a perfect encoder for each damping."""
     duration = 3.0 if showing.brief else 10.0
     times = np.arange(0.0, duration, 0.005)
     speeds = math.tau * FREQUENCY * AMPLITUDE * np.cos(math.tau * FREQUENCY * times) * np.minimum(times / 0.5, 1.0)
@@ -97,13 +98,13 @@ def _outcome(runs: dict[Cell, Rows], noises: dict[Cell, np.ndarray], found: dict
 
 
 def predicted(cell: Cell) -> float:
-    """Return the standard deviation of the force that the encoder makes [N]."""
+    """Return the predicted standard deviation of the force noise [N]."""
     damping, count = cell
     return count / math.sqrt(12.0) * math.hypot(STIFFNESS + damping / PERIOD, damping / PERIOD)
 
 
 def _noise(rows: Rows, perfect: Rows) -> np.ndarray:
-    """Return what the encoder makes of the force, (n,) [N], at the ticks that both runs have."""
+    """Return the force noise of the encoder, shape (n,) [N], at the ticks that both runs contain."""
     _, one, other = np.intersect1d(rows["tick"], perfect["tick"], return_indices=True)
     late = rows["time"][one] > SETTLED
     return np.asarray((rows["command"][one] - perfect["command"][other])[late, 0])

@@ -1,8 +1,8 @@
-"""Models A, B, C, D on one hand motion: four ways to render one law, and a classic one beside them.
+"""Models A, B, C and D with the same hand motion, and a classic law for comparison.
 
-The hand makes the same two strokes on all of them, at a constant speed in their middle. There nothing accelerates, so
-that what it feels must be the level of the law, whatever the model, the device and its control. At rest the difference
-shows: the law of the last velocity (Kikuuwe et al. 2006, (6)) knows no forces but F and -F, and flips between them.
+The hand makes the same two strokes on all models, with constant speed in the middle of each. There is no acceleration,
+so the hand feels the level of the law, for every model, device and controller. The laws differ at rest: the law of the
+last velocity (Kikuuwe et al. 2006, (6)) has only the forces F and -F, and switches between them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ MODELS: dict[str, tuple[str, dict[str, Any], str]] = {
     "A": ("virtual-arm", {"servo": {"law": "flatness"}}, ORANGE),
     "D": ("virtual-arm", {"servo": {"law": "flatness"}}, PINK),
 }
-"""Model to its device, what is chosen of that, and its colour; C is shown. A joystick's own friction would be felt."""
+"""Device, its settings and plot colour by model. Model C is shown live.
+
+The joystick has no damping, because the hand would feel it.
+"""
 
 CLASSIC = "explicit-coulomb"
 
@@ -49,17 +52,17 @@ KNOTS = np.array(
         *([3.5, 0.0], [3.8, -SPEED], [5.0, -SPEED], [5.3, 0.0], [6.0, 0.0]),
     ]
 )
-"""The motion: time [s] and speed of the hand [m/s]."""
+"""Hand motion: time [s] and speed [m/s]."""
 
 STROKES = ((1.2, 1.95, 1.0), (4.2, 4.95, -1.0))
-"""Where the speed is constant, and in which direction [s]."""
+"""Begin and end [s] of the intervals with constant speed, and their direction."""
 
 REST = (2.8, 3.5)
-"""Where the hand holds still [s]."""
+"""Interval in which the hand rests [s]."""
 
 
 def demonstrate(showing: Showing) -> Outcome:
-    """Let the hand do the same on each."""
+    """Run the same hand motion with each model and with the classic law."""
     path = write_path(showing.folder / "two_strokes.csv", *by_speeds(KNOTS, -0.075))
     runs: dict[str, Rows] = {}
     for number, model in enumerate((*MODELS, CLASSIC)):
@@ -90,18 +93,18 @@ def demonstrate(showing: Showing) -> Outcome:
 
 
 def felt(rows: Rows) -> float:
-    """Return the mean force of the hand along its motion where that is uniform [N]."""
+    """Return the mean force of the hand along its motion at constant speed [N]."""
     parts = [sign * rows["hand_force"][_between(rows, begin, end), 0] for begin, end, sign in STROKES]
     return float(np.mean(np.concatenate(parts)))
 
 
 def held(rows: Rows) -> float:
-    """Return the share of the ticks at rest that stick."""
+    """Return the fraction of ticks at rest that stick."""
     return float(rows["sticking"][_between(rows, *REST)].mean())
 
 
 def shake(rows: Rows) -> float:
-    """Return the friction while the hand holds still, root mean square [N]."""
+    """Return the root mean square of the friction while the hand rests [N]."""
     return float(np.sqrt(np.mean(rows["friction_force"][_between(rows, *REST), 0] ** 2)))
 
 

@@ -1,7 +1,8 @@
-"""It holds: a hand leans on the contact with less than its friction for a minute, and nothing creeps.
+"""Holding: a contact does not creep under a force below its friction for a minute.
 
-Sticking is a velocity of exactly zero in model A. A very high viscosity in its place, the oldest remedy (Martins and
-Oden 1983), creeps at ``threshold h / F``, which follows from its definition and is the prediction here.
+In model A, sticking is a velocity of exactly zero. A very high viscosity, the oldest substitute (Martins and Oden
+1983), creeps at ``threshold h / F`` under a hand force h. This speed follows from its definition and is the prediction
+here.
 """
 
 from __future__ import annotations
@@ -30,14 +31,17 @@ GUIDE = Guide(
 
 FORCE, FRICTION = 3.5, 4.0
 THRESHOLD = 0.0015
-"""Speed at which the viscosity reaches the friction [m/s]; `T F < 2 M threshold`, or it shakes."""
+"""Speed at which the viscous force reaches the friction [m/s].
+
+The simulation is free of oscillation only if `T F < 2 M threshold`.
+"""
 
 BEGIN, RISE, SETTLED = 0.5, 1.0, 2.0
-"""When the hand begins to push, how long it takes to its force, and after that until the window begins [s]."""
+"""Start of the push, duration of its rise, and time until the evaluation begins [s]."""
 
 
 def demonstrate(showing: Showing) -> Outcome:
-    """Push on both for a minute."""
+    """Push on the exact law and on the viscous ramp for a minute."""
     duration = 6.0 if showing.brief else 60.0
     exact = np.array(showing.show(_tables("A", {}, duration)).rows)
     ramp = np.array(showing.beside(_tables("viscous-ramp", {"threshold": THRESHOLD}, duration), "viscous_ramp").rows)
@@ -52,7 +56,10 @@ def demonstrate(showing: Showing) -> Outcome:
 
 
 def creep() -> float:
-    """Return the speed at which the viscous ramp must creep [m/s]: its viscosity is ``F / threshold``."""
+    """Return the predicted creep speed of the viscous ramp [m/s].
+
+    Its viscosity is ``F / threshold``.
+    """
     return THRESHOLD * FORCE / FRICTION
 
 
@@ -71,7 +78,7 @@ def _window(rows: Rows) -> Rows:
 
 
 def _held(rows: Rows) -> np.ndarray:
-    """Return where the contact is while the hand pushes, (n, 2) [m]."""
+    """Return the position of the contact during the evaluation, shape (n, 2) [m]."""
     return np.asarray(_window(rows)["proxy"])
 
 
@@ -80,7 +87,7 @@ def _pushed(rows: Rows) -> float:
 
 
 def _creep(rows: Rows) -> float:
-    """Return the speed of the contact [m/s], by least squares."""
+    """Return the speed of the contact [m/s], from a least-squares line."""
     return float(np.polyfit(_window(rows)["time"], _held(rows)[:, 0], 1)[0])
 
 

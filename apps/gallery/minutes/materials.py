@@ -1,8 +1,7 @@
-"""Ice, wood, rubber: one stroke over three materials, and in each the friction that was asked for.
+"""Ice, wood, rubber: one stroke over three materials, with the specified friction in each.
 
-The scene is the one that is shipped as ``ice-wood-rubber``. The hand moves at a constant speed, so that nothing
-accelerates: what it feels in a material is the level of its law at that speed, which is computed here from the numbers
-in the scene's file.
+The scene is the shipped scene ``ice-wood-rubber``. The hand moves at a constant speed, without acceleration. The force
+that it feels in a material is the level of the law at that speed, computed here from the parameters in the scene file.
 """
 
 from __future__ import annotations
@@ -35,18 +34,21 @@ GUIDE = Guide(
 
 SCENE, SPEED, REACH = "ice-wood-rubber", 0.04, 0.07
 MATERIALS = {"ice": 1, "wood": 0, "rubber": 2}
-"""Material to its number in the recordings: 0 is the background."""
+"""Region number of each material in the recordings. The background is 0."""
 
 _COLOURS = {"ice": BLUE, "wood": AMBER, "rubber": PINK}
 _LEAD, _RAMP = 0.3, 0.1
-"""Time at rest, and that to get up to speed [s]."""
+"""Duration of the rest and of the acceleration [s]."""
 
 _AWAY = 0.15
-"""From a border one is away for this time [s]: the hand has settled; numbers are blended over 2 mm at each border."""
+"""Time after which the hand has settled at a border [s].
+
+Parameters are blended over 2 mm at each border.
+"""
 
 
 def demonstrate(showing: Showing) -> Outcome:
-    """Stroke to and fro."""
+    """Stroke over the materials and compare felt and specified friction."""
     path = write_path(showing.folder / "stroke.csv", *by_speeds(_knots(showing.brief), -REACH))
     rows = np.array(showing.show(_tables(path, float(_knots(showing.brief)[-1, 0]))).rows)
     asked = {name: asked_of(name) for name in MATERIALS}
@@ -65,7 +67,7 @@ def demonstrate(showing: Showing) -> Outcome:
 
 
 def asked_of(material: str) -> float:
-    """Return the friction that the file of the scene asks for in a material at that speed [N]."""
+    """Return the friction of a material at the speed of the stroke, according to the scene file [N]."""
     tables = tomllib.loads(find_scene(SCENE).read_text(encoding="utf-8"))
     law: dict[str, Any] = dict(tables["law"])
     for region in tables["regions"]:
@@ -77,7 +79,7 @@ def asked_of(material: str) -> float:
 
 
 def felt(rows: Rows, material: str) -> float:
-    """Return the mean force of the hand along its motion in a material, away from its borders [N]."""
+    """Return the mean force of the hand along its motion in a material, excluding its borders [N]."""
     time, place = rows["time"], rows["position"][:, 0]
     borders = np.concatenate(([0], np.flatnonzero(np.diff(rows["region"])) + 1, [len(rows) - 1]))
     away = np.abs(time[:, None] - time[borders]).min(axis=1) > _AWAY
@@ -86,7 +88,7 @@ def felt(rows: Rows, material: str) -> float:
 
 
 def _knots(brief: bool) -> np.ndarray:
-    """Return the motion, times [s] and speeds [m/s]: one way, or there and back."""
+    """Return the motion as times [s] and speeds [m/s]: one stroke if `brief`, otherwise two."""
     knots, now = [[0.0, 0.0]], 0.0
     for direction in (1.0,) if brief else (1.0, -1.0):
         begin, length = now + _LEAD, 2.0 * REACH / SPEED

@@ -1,10 +1,11 @@
-"""Stick-slip: a handle that is pulled slowly through a soft grip sticks and slips at a frequency that can be predicted.
+"""Stick-slip of a handle that is pulled slowly through a soft grip, with a predictable frequency.
 
-Friction falls when sliding sets in (Stribeck). Where it falls more steeply than the damping of the grip rises, steady
-sliding is unstable. `apps.gallery.minutes.stick_slip_prediction` says when and how fast, without the elements.
+Friction falls with increasing speed when sliding begins (Stribeck). Steady sliding is unstable where this fall is
+steeper than the damping of the grip. `apps.gallery.minutes.stick_slip_prediction` predicts the limit and the frequency
+without the elements.
 
-The encoder is fine here (1 um): the noise that a coarser one leaves in the velocity blurs the falling branch, and with
-10 um the frequency is about a tenth higher.
+The encoder has a fine resolution (1 um). The velocity noise of a coarser encoder blurs the falling branch, and with
+10 um the frequency is about 10 % higher.
 """
 
 from __future__ import annotations
@@ -40,25 +41,25 @@ PULLED = Pulled(
     mass=0.2, grip=400.0, speed=0.02, kinetic=2.0, static=3.0, stribeck=0.03, stiffness=2000.0, damping=40.0
 )
 DELAY, PERIOD = 0.5e-3, 1e-3
-"""From a command to its force, and from tick to tick [s]; hold and difference are late by half a period each."""
+"""Delay of the device and sampling period [s]. Hold and difference add half a period of delay each."""
 
 LOOSE = 2.0
 """Damping of a loose grip [N s/m]."""
 
 FIRM = 1.1
-"""Damping of a firm grip over the one from which on friction and grip rise together at every speed."""
+"""Damping of a firm grip, relative to `Pulled.steepest`."""
 
 _FAST = 0.1
-"""Speed at which nothing sticks: the search begins there and slows down [m/s]."""
+"""Initial speed of the search, at which the contact does not stick [m/s]."""
 
 _LEAST_SLIP = 20
-"""A contact that slips for fewer ticks has not slipped: it chatters when it comes to rest."""
+"""Minimum duration of a slip [ticks]. Shorter ones are chatter of a contact that stops."""
 
 _DIGITS = 0.01
 
 
 def demonstrate(showing: Showing) -> Outcome:
-    """Pull with a loose and with a firm grip, and search for the damping in between."""
+    """Pull with a loose and a firm grip, and search for the critical damping between them."""
     duration = 3.0 if showing.brief else 6.0
     pull = np.array([[0.0, 0.0], [0.3, 0.0], [0.32, PULLED.speed], [duration, PULLED.speed]])
     path = write_path(showing.folder / "pull.csv", *by_speeds(pull, -0.06))
@@ -101,7 +102,7 @@ def _tables(path: str, grip_damping: float, duration: float, resolution: float =
 
 
 def _slips(rows: Rows) -> np.ndarray:
-    """Return when the contact began to slip [s]."""
+    """Return the times at which slips begin [s]."""
     changes = np.diff(rows["sticking"].astype(int))
     begins, ends = np.flatnonzero(changes == -1) + 1, np.flatnonzero(changes == 1) + 1
     following = np.searchsorted(ends, begins)
@@ -110,16 +111,16 @@ def _slips(rows: Rows) -> np.ndarray:
 
 
 def _frequency(rows: Rows) -> float:
-    """Return how often it slips [Hz], without the first two."""
+    """Return the stick-slip frequency [Hz], ignoring the first two slips."""
     begins = _slips(rows)[2:]
     return float(1.0 / np.mean(np.diff(begins))) if len(begins) > 1 else 0.0
 
 
 def _measured_critical(showing: Showing) -> float:
-    """Return the damping of the grip above which steady sliding goes on [N s/m], by bisection.
+    """Return the grip damping above which steady sliding is stable [N s/m], by bisection.
 
-    The hand begins fast, where nothing sticks, and slows down: whether it sticks then is a matter of the slope alone,
-    if nothing disturbs it. So the encoder is a perfect one here.
+    The hand starts fast, without sticking, and slows down. Without disturbances, the onset of sticking depends on the
+    slope of the law alone. The encoder is therefore perfect here.
     """
     slow = PULLED.speed
     knots = np.array([[0.0, 0.0], [0.2, _FAST], [0.4, _FAST], [1.4, slow], [4.2, slow]])

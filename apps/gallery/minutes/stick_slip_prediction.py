@@ -1,8 +1,8 @@
-"""What stick-slip must be, found without the elements: by the text-book switch between stick and slip, and by roots.
+"""Predictions of stick-slip without the elements: period by integration, stability by linearisation.
 
-A mass m on a grip (k, b) that is pulled at a constant speed V rubs on a surface with the exponential Stribeck law,
-through a spring and damper (K, B) as every rendered contact has them. ``period`` integrates it in steps of a hundredth
-of a tick with two phases, ``critical_damping`` linearises it about steady sliding.
+A mass m on a grip (k, b) is pulled at a constant speed V over a surface with the exponential Stribeck law, through the
+spring and damper (K, B) of every rendered contact. ``period`` integrates the motion with the two phases stick and slip
+in steps of a hundredth of a tick. ``critical_damping`` linearises the motion about steady sliding.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Pulled:
-    """A mass that is pulled over a surface.
+    """Parameters of a mass that is pulled over a surface.
 
     Attributes
     ----------
     mass : float
-        [kg].
+        Mass [kg].
     grip : float
         Stiffness of the grip [N/m].
     speed : float
-        Of the pull [m/s].
+        Speed of the pull [m/s].
     kinetic, static, stribeck : float
-        Of the law [N], [N], [m/s].
+        Kinetic force [N], static force [N] and Stribeck velocity [m/s] of the law.
     stiffness, damping : float
-        Of the contact [N/m], [N s/m].
+        Stiffness [N/m] and damping [N s/m] of the contact.
     """
 
     mass: float
@@ -46,21 +46,22 @@ class Pulled:
         return self.kinetic + (self.static - self.kinetic) * math.exp(-speed / self.stribeck)
 
     def slope(self, speed: float) -> float:
-        """Return its derivative [N s/m], which is negative."""
+        """Return the derivative of the friction level by speed [N s/m], which is negative."""
         return -(self.static - self.kinetic) / self.stribeck * math.exp(-speed / self.stribeck)
 
     @property
     def steepest(self) -> float:
-        """Damping of the grip from which on friction and grip together rise at every speed [N s/m]."""
+        """Grip damping at which grip and friction together increase at every speed [N s/m]."""
         return -self.slope(0.0)
 
 
 def critical_damping(pulled: Pulled, late: float) -> float:
-    """Return the damping of the grip below which steady sliding at that speed is unstable [N s/m].
+    """Return the grip damping below which steady sliding at the pulling speed is unstable [N s/m].
 
-    On the edge of stability the mass swings as ``exp(i w t)`` under the impedance of the contact, the slope F' of the
-    law in series with spring and damper: ``1/Z = 1/F' + i w / (K + i w B)``, which comes `late` [s]. The imaginary part
-    of ``i w Z exp(-i w late) + k - m w^2 + i w b = 0`` gives b, the real part w. With a stiff contact ``b = -F'``.
+    At the stability limit the mass oscillates as ``exp(i w t)`` under the impedance of the contact, which is the slope
+    F' of the law in series with spring and damper: ``1/Z = 1/F' + i w / (K + i w B)``, delayed by `late` [s]. The
+    imaginary part of ``i w Z exp(-i w late) + k - m w^2 + i w b = 0`` gives b, the real part w. With a stiff contact
+    ``b = -F'``.
     """
 
     def impedance(w: float) -> complex:
@@ -76,20 +77,29 @@ def critical_damping(pulled: Pulled, late: float) -> float:
 
 
 def period(pulled: Pulled, grip_damping: float, duration: float, step: float = 1e-5) -> float:
-    """Return the time from one slip to the next [s]: the mean over `duration` [s] without the first two; nan if none.
+    """Return the mean time between slips during `duration` [s], without the first two; nan without slips.
 
     Parameters
     ----------
     pulled : Pulled
-        What is pulled, from rest with nothing stretched.
+        The mass, initially at rest with relaxed springs.
     grip_damping : float
-        [N s/m].
+        Damping of the grip [N s/m].
+    duration : float
+        Simulated time [s].
+    step : float
+        Step of the integration [s].
+
+    Returns
+    -------
+    float
+        Period of the stick-slip motion [s].
     """
     place = velocity = stretch = sliding = 0.0
     begins: list[float] = []
     sticks = True
     for number in range(round(duration / step)):
-        push = pulled.stiffness * stretch + pulled.damping * velocity  # what the contact gives if it sticks
+        push = pulled.stiffness * stretch + pulled.damping * velocity  # contact force if it sticks
         if abs(push) <= pulled.static:
             force, sliding, stuck = push, 0.0, True
         else:
@@ -108,7 +118,7 @@ def period(pulled: Pulled, grip_damping: float, duration: float, step: float = 1
 
 
 def _sliding(pulled: Pulled, push: float, guess: float) -> float:
-    """Return the speed at which ``push - B s`` is the level of the law, by Newton's method [m/s]."""
+    """Return the speed s at which ``push - B s`` is the level of the law [m/s], by Newton's method."""
     speed = guess
     for _ in range(30):
         slope = pulled.damping + pulled.slope(speed)

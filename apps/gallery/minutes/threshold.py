@@ -1,9 +1,9 @@
-"""Your friction threshold in 90 seconds: which of two strokes had friction, again and again.
+"""Friction threshold in 90 seconds: the visitor repeatedly decides which of two strokes had friction.
 
-The experiment is that of `apps.experiment` (QUEST+, two intervals, no bias of anybody's can enter), shortened to 24
-trials, with a 95 % interval that says how little that is. A visitor moves the mouse; headless a simulated observer
-answers, whose true threshold is known and must be in the interval. It verifies method and analysis and never stands for
-a person.
+The session uses `apps.experiment` (QUEST+, two-interval forced choice, free of response bias), shortened to 24 trials.
+The 95 % interval shows the limited precision. A visitor moves the mouse. Without a window, a simulated observer
+answers. Its true threshold is known and must be in the interval. This verifies method and analysis and does not replace
+a participant.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ tremor = 0.02
 """
 
 LENGTH = 90.0
-"""What is promised [s]."""
+"""Maximum duration of the session [s]."""
 
 
 def demonstrate(showing: Showing) -> Outcome:
-    """Ask a person where there is a window, else a simulated observer."""
+    """Run the session with the visitor if there is a window, otherwise with a simulated observer."""
     person = bool(showing.windows)
     design = _design(MOUSE if person else STROKES)
     out = _new_folder(showing.folder)
@@ -89,19 +89,19 @@ def _design(hand: str) -> Design:
 
 
 def _new_folder(folder: Path) -> Path:
-    """Return a folder that does not exist yet: every visitor is the first one in theirs."""
+    """Return the path of a new folder, so that every visitor starts a new session."""
     return next(place for number in itertools.count(1) if not (place := folder / f"threshold_{number}").exists())
 
 
 def _truth(design: Design, seed: int, low: float, high: float) -> Row:
-    """Return whether the true threshold of the simulated observer is in the interval."""
+    """Return the check that the true threshold of the simulated observer is in the interval."""
     observer = make_observer(design.tables.get("observer", {}), seed=person_seed(seed, CODE))
     true = observer.truth(AXIS, 0.0)["increment_75"]
     return Row("true threshold of the simulated observer", Bound(low, high), true, 0.0, "N", "derived")
 
 
 def _trials(table: Path) -> list[tuple[float, bool]]:
-    """Return level [N] and whether it was answered right, of every trial that counts."""
+    """Return the level [N] and the correctness of every trial that counts."""
     with table.open(encoding="utf-8", newline="") as file:
         rows: list[dict[str, Any]] = list(csv.DictReader(file, delimiter="\t"))
     return [(float(row["level"]), row["correct"] == "true") for row in rows if row["counts"] == "true"]

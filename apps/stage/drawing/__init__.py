@@ -1,1 +1,1 @@
-"""What draws the stage with OpenGL: what stands still, what moves, the numbers, and what is laid over them."""
+"""OpenGL drawing of the stage: static background, moving objects, numbers, and overlays."""

@@ -1,4 +1,4 @@
-"""What moves on the stage: trail, contact, link, end effector and force."""
+"""Moving objects of the stage: trail, contact, link, end effector, and force."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from apps.stage.scenery import Scenery
 from haptics.device import Causality
 
 _HANDLE = 2.1
-"""Arrows begin and end so far from the middle of the end effector, in units."""
+"""Distance between the centre of the end effector and the near end of an arrow, in layout units."""
 
 _LEAST_LINK = 0.8
-"""A link that is shorter than this, in units, would be hidden by what it joins."""
+"""Minimum length of a drawn link, in layout units: shorter ones are hidden by the signs at the ends."""
 
 
 class Painter:
-    """Draws marks and ribbons on a window of a size [pixel]."""
+    """Draws marks and ribbons on a window of a given size [pixel]."""
 
     def __init__(self) -> None:
         self._marks = Mesh(shaders.MARK_VERTEX, shaders.MARK_FRAGMENT, shapes.VERTEX, gl.GL_TRIANGLES)
@@ -32,7 +32,7 @@ class Painter:
         self.size = (1.0, 1.0)
 
     def marks(self, marks: Marks) -> None:
-        """Draw the shapes that have been collected."""
+        """Draw the collected shapes."""
         self._marks.draw(marks.vertices, self.size)
 
     def ribbon(self, strip: Vertices) -> None:
@@ -41,12 +41,12 @@ class Painter:
 
 
 class Actors:
-    """Draws the moving things of one scenery.
+    """Draws the moving objects of one scenery.
 
     Attributes
     ----------
     shapes : int
-        How many there were in the last picture.
+        Number of shapes in the last picture.
     """
 
     def __init__(self, painter: Painter, scenery: Scenery) -> None:
@@ -56,7 +56,7 @@ class Actors:
         self.shapes = 0
 
     def draw(self, motion: Motion) -> None:
-        """Draw them where they are now."""
+        """Draw all objects at their present positions."""
         contact = np.array(self._scenery.plane.to_window(*motion.contact))
         stretch = motion.displacement * self._scenery.scales.per_metre * self._scenery.scales.factor
         self.shapes = 0
@@ -66,7 +66,7 @@ class Actors:
         self._draw_ends(motion, contact, contact + stretch)
 
     def _on_window(self, places: Floats) -> Floats:
-        """Return where places of the plane, (n, 2) [m], are on the window [pixel]."""
+        """Return the positions in the window [pixel] of points of the plane, (n, 2) [m]."""
         plane = self._scenery.plane
         return plane.scale * places + plane.to_window(0.0, 0.0)
 
@@ -81,7 +81,7 @@ class Actors:
         self.shapes += 2
 
     def _draw_sticks(self, motion: Motion) -> None:
-        """Draw a square where it rested, the larger the longer that was."""
+        """Draw a square at each place of rest; its size increases with the duration of the rest."""
         places, seconds = motion.sticks()
         unit, marks = self._scenery.layout.unit, self._marks
         marks.clear()
@@ -106,7 +106,7 @@ class Actors:
         contact_mark(marks, _place(contact), unit, theme, sticking=motion.sticking)
         force = motion.force * scenery.scales.per_newton
         if np.hypot(*force) > 0.5 * unit:
-            # The device's force pushes the hand: the tip is at the hand. The hand's force begins there.
+            # The device's force pushes the hand, so the tip of its arrow is at the hand. The hand's force starts there.
             pushes = scenery.info.causality == Causality.IMPEDANCE
             edge = _HANDLE * unit * force / np.hypot(*force)
             start, end = (hand - edge - force, hand - edge) if pushes else (hand + edge, hand + edge + force)

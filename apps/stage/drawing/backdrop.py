@@ -1,4 +1,4 @@
-"""What stands still on the stage: the ground, names, scale bar and legend, drawn when they change."""
+"""Static parts of the stage: the ground, names, scale bar, and legend, drawn only when they change."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from apps.stage.scenery import Scenery
 
 _CORNER = np.dtype([("place", "<f4", (2,)), ("millimetres", "<f4", (2,)), ("share", "<f4", (2,))])
 _RISE = 0.18
-"""Words beside a sign stand so much higher, in units: the middle of their letters is below that of the line."""
+"""Vertical offset of text beside a sign, in layout units, which centres its letters on the sign."""
 
 _VEIL_SHARE = {"dark": 0.42, "light": 0.30}
-"""How much of the window's ground is laid over the materials, so that what moves on them stands out."""
+"""Opacity of the window background blended over the materials, so that moving objects stand out."""
 
 
 class Backdrop:
-    """A canvas with all that stands still.
+    """Canvas with all static parts.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class Backdrop:
     Attributes
     ----------
     shapes : int
-        How many were drawn on it.
+        Number of shapes on the canvas.
     """
 
     def __init__(self, painter: Painter) -> None:
@@ -47,11 +47,11 @@ class Backdrop:
         self.shapes = 0
 
     def show(self) -> None:
-        """Copy it to the window."""
+        """Copy the canvas to the window."""
         self._canvas.show()
 
     def draw(self, scenery: Scenery, size: tuple[int, int]) -> None:
-        """Draw it anew on a canvas of this size [pixel of the screen]."""
+        """Redraw the canvas in the given size [pixel of the screen]."""
         self._canvas.begin(size)
         gl.glClearColor(*colour_of(scenery.theme.ground), 1.0)
         gl.glClear(gl.GL_COLOR_BUFFER_BIT)
@@ -113,7 +113,7 @@ class Backdrop:
             marks.stroke((at[0] - half, at[1]), (at[0] + half, at[1]), 1.7 * size, scenery.theme.panel, share=0.72)
 
     def _draw_scale(self, scenery: Scenery, marks: Marks, brush: Brush) -> None:
-        """Draw a bar of a round length in the lower left corner of the plane."""
+        """Draw a scale bar of a round length in the lower left corner of the plane."""
         unit, theme, outline = scenery.layout.unit, scenery.theme, scenery.plane.outline
         length = nice_length(0.25 * _width(scenery))
         start = outline.x + 2.6 * unit, outline.y + 2.6 * unit
@@ -139,7 +139,7 @@ class Backdrop:
         self._explain(scenery, marks, brush, at, small)
 
     def _explain(self, scenery: Scenery, marks: Marks, brush: Brush, at: Lines, size: float) -> None:
-        """Write the legend: a sign and what it is, line by line."""
+        """Write the legend: one sign and its meaning per line."""
         info, theme, unit, scales = scenery.info, scenery.theme, scenery.layout.unit, scenery.scales
         left, words_at = at.left + 2.2 * unit, at.left + 6.4 * unit
         entries = signs(info, theme, scenery.ground.walls)
@@ -159,7 +159,7 @@ class Backdrop:
     def _measure_force(
         self, scenery: Scenery, marks: Marks, brush: Brush, at: tuple[float, float], size: float
     ) -> None:
-        """Draw an arrow of a round force, as long as it would be on the plane."""
+        """Draw an arrow of a round force at the scale of the plane."""
         room = scenery.layout.panel.width - 20.0 * scenery.layout.unit
         force = nice_length(room / scenery.scales.per_newton)
         end = at[0] + force * scenery.scales.per_newton, at[1]
@@ -175,7 +175,7 @@ def _write(brush: Brush, at: Lines, words: str, y: float, size: float, colour: s
 
 
 def _to_the_side(scenery: Scenery, x: float) -> float:
-    """Return how far it is from a place on the plane to its nearer side [pixel]."""
+    """Return the distance from a position on the plane to the nearer side [pixel]."""
     outline = scenery.plane.outline
     return min(x - outline.x, outline.x + outline.width - x)
 

@@ -1,4 +1,4 @@
-"""Drawing with OpenGL: arrays of vertices with a program, pictures of numbers, and a canvas that is kept."""
+"""OpenGL drawing: vertex arrays with a shader program, textures of numbers, and a cached canvas."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from pyglet.graphics.shader import Shader, ShaderProgram
 
 
 class Mesh:
-    """Vertices that are drawn by one program with one call.
+    """Vertices drawn by one shader program in one call.
 
     Parameters
     ----------
     vertex, fragment : str
-        The sources of the program.
+        Sources of the shaders.
     layout : structured dtype
-        Of a vertex: fields of 32-bit floats, called as in the program.
+        Layout of a vertex: fields of 32-bit floats, named as in the vertex shader.
     mode : int
-        ``GL_TRIANGLES`` or another.
+        Primitive type, such as ``GL_TRIANGLES``.
     """
 
     def __init__(self, vertex: str, fragment: str, layout: np.dtype[Any], mode: int) -> None:
@@ -42,7 +42,7 @@ class Mesh:
         gl.glBindVertexArray(0)
 
     def draw(self, vertices: NDArray[np.void], size: tuple[float, float]) -> None:
-        """Draw vertices on a window of this size [pixel]."""
+        """Draw vertices on a window of the given size [pixel]."""
         if not len(vertices):
             return
         gl.glEnable(gl.GL_BLEND)
@@ -57,14 +57,14 @@ class Mesh:
         gl.glBindVertexArray(0)
 
     def tell(self, uniforms: Mapping[str, Any]) -> None:
-        """Set numbers of the program."""
+        """Set uniform variables of the program."""
         self.program.use()
         for name, value in uniforms.items():
             self.program[name] = value
 
 
 class NumberPicture:
-    """Numbers over a rectangle for a program: four for each place, 0 to 255, and smooth between places."""
+    """Texture with four numbers per cell, 0 to 255, interpolated between cells."""
 
     def __init__(self, unit: int) -> None:
         self._unit = unit
@@ -72,7 +72,7 @@ class NumberPicture:
         gl.glGenTextures(1, self._texture)
 
     def put(self, numbers: NDArray[np.uint8]) -> None:
-        """Take numbers, (rows, columns, 4), the lowest row first."""
+        """Upload numbers, (rows, columns, 4), lowest row first."""
         rows, columns, _ = numbers.shape
         data = np.ascontiguousarray(numbers)
         self.use()
@@ -89,13 +89,13 @@ class NumberPicture:
         gl.glActiveTexture(gl.GL_TEXTURE0)
 
     def use(self) -> None:
-        """Let the program of the next drawing have it."""
+        """Bind the texture for the next draw call."""
         gl.glActiveTexture(gl.GL_TEXTURE0 + self._unit)
         gl.glBindTexture(gl.GL_TEXTURE_2D, self._texture)
 
 
 class Canvas:
-    """A picture of the size of the window that is drawn seldom and shown in every frame."""
+    """Picture of the size of the window that is drawn rarely and shown in every frame."""
 
     def __init__(self) -> None:
         self._frame, self._store = gl.GLuint(), gl.GLuint()
@@ -104,7 +104,7 @@ class Canvas:
         self._size = (0, 0)
 
     def begin(self, size: tuple[int, int]) -> None:
-        """Let what follows be drawn on it, in a size [pixel of the screen]."""
+        """Direct the following drawing to the canvas, in the given size [pixel of the screen]."""
         gl.glBindFramebuffer(gl.GL_FRAMEBUFFER, self._frame)
         if size != self._size:
             self._size = size
@@ -114,11 +114,11 @@ class Canvas:
         gl.glViewport(0, 0, *size)
 
     def end(self) -> None:
-        """Let what follows be drawn on the window."""
+        """Direct the following drawing to the window."""
         gl.glBindFramebuffer(gl.GL_FRAMEBUFFER, 0)
 
     def show(self) -> None:
-        """Copy it to the window."""
+        """Copy the canvas to the window."""
         width, height = self._size
         gl.glBindFramebuffer(gl.GL_READ_FRAMEBUFFER, self._frame)
         gl.glBindFramebuffer(gl.GL_DRAW_FRAMEBUFFER, 0)

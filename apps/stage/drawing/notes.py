@@ -1,4 +1,4 @@
-"""What is laid over the stage: a message at the top, and the keys."""
+"""Overlays of the stage: a message at the top, and the help on keys."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from apps.stage.marks import Marks
 
 
 def keys(space_holds: bool, mouse: bool, pointers: tuple[str, ...] = ()) -> tuple[tuple[str, str], ...]:
-    """Return the keys and what each does; in a run whose space bar must be held, Esc stops it.
+    """Return the keys and their functions. If the space bar must be held during the run, Esc stops it.
 
     Parameters
     ----------
     space_holds, mouse : bool
-        Whether the space bar must be held, and whether the mouse is the hand.
+        Whether the space bar must be held, and whether the mouse acts as the hand.
     pointers : tuple of str
-        What else can be the hand then.
+        Descriptions of the other pointing devices that can act as the hand.
     """
     stop = (("space bar", "hold it: without it there is no force"), ("Esc", "stop the run"))
     usual = (("space bar", "stop the run"), ("Esc", "leave the full screen"))
@@ -37,7 +37,7 @@ def keys(space_holds: bool, mouse: bool, pointers: tuple[str, ...] = ()) -> tupl
 
 
 class Banner:
-    """A message at the top of the plane; loud ones are filled."""
+    """A message at the top of the plane; an important one has a filled background."""
 
     def __init__(self, painter: Painter, layout: Layout, theme: Theme, words: str, loud: bool) -> None:
         self._painter = painter
@@ -56,17 +56,17 @@ class Banner:
 
     @property
     def shapes(self) -> int:
-        """How many it draws."""
+        """Number of shapes drawn."""
         return self._brush.shapes + self._marks.count
 
     def draw(self) -> None:
-        """Draw it."""
+        """Draw the message."""
         self._painter.marks(self._marks)
         self._brush.draw()
 
 
 class Help:
-    """The keys, in the middle of the window."""
+    """Help on the keys, in the middle of the window."""
 
     def __init__(self, painter: Painter, layout: Layout, theme: Theme, entries: tuple[tuple[str, str], ...]) -> None:
         self._painter = painter
@@ -87,10 +87,10 @@ class Help:
 
     @property
     def shapes(self) -> int:
-        """How many it draws."""
+        """Number of shapes drawn."""
         return self._brush.shapes + self._marks.count
 
     def draw(self) -> None:
-        """Draw it."""
+        """Draw the help."""
         self._painter.marks(self._marks)
         self._brush.draw()

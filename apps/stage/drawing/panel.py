@@ -1,4 +1,4 @@
-"""The numbers of the stage: what the newest tick says, in words and with units."""
+"""Numeric display of the newest tick, with units."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from apps.stage.motion import Motion
 from apps.stage.scenery import Scenery
 
 EVERY = 0.15
-"""Numbers change this often [s], so that they can be read."""
+"""Update interval of the numbers [s], slow enough for reading."""
 
 _NAME, _SMALL = 1.2, 0.92
-"""Letters of the name of a region, and of what is less important, as multiples of ordinary ones."""
+"""Font sizes for the name of a region and for secondary text, relative to ordinary text."""
 
 
 class Numbers:
-    """The texts in the column that change.
+    """The changing texts in the column.
 
     Attributes
     ----------
     shapes : int
-        How many there are.
+        Number of texts and signs drawn.
     """
 
     def __init__(self, painter: Painter, scenery: Scenery) -> None:
@@ -47,11 +47,14 @@ class Numbers:
 
     @property
     def shapes(self) -> int:
-        """How many texts and signs it draws."""
+        """Number of texts and signs drawn."""
         return self._brush.shapes + self._marks.count
 
     def refresh(self, motion: Motion, now: float, region: tuple[str, str]) -> bool:
-        """Bring them up to date, and tell whether they are; `region` is its name and its law in words."""
+        """Update the texts if an update is due. Return True if they were updated.
+
+        `region` is the name of the region and a description of its law.
+        """
         if now < self._due:
             return False
         self._due = now + EVERY
@@ -67,7 +70,7 @@ class Numbers:
         return True
 
     def draw(self) -> None:
-        """Draw them."""
+        """Draw the texts."""
         self._painter.marks(self._marks)
         self._brush.draw()
 
@@ -83,7 +86,7 @@ class Numbers:
 
 
 def _say(label: Any, words: str) -> bool:
-    """Change a text where it says something else: to set it anew takes as long as to draw a hundred shapes."""
+    """Set a text if it has changed: layout of a text takes as long as drawing a hundred shapes."""
     changed = bool(label.text != words)
     if changed:
         label.text = words
@@ -91,10 +94,10 @@ def _say(label: Any, words: str) -> bool:
 
 
 def newtons(force: float) -> str:
-    """Write a force."""
+    """Format a force; a normal force that is not finite means that there is no wall."""
     return f"{force:.2f} N" if math.isfinite(force) else "no wall"
 
 
 def millimetres(length: float) -> str:
-    """Write a displacement: micrometres where it is small."""
+    """Format a displacement, in micrometres if it is small."""
     return f"{1e3 * length:.2f} mm" if length >= 1e-4 else f"{1e6 * length:.0f} µm"

@@ -1,4 +1,4 @@
-"""The picture of the stage: what is drawn of a run, in which order, and anew when."""
+"""The picture of the stage: its content, drawing order, and redrawing."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ class Picture:
     Parameters
     ----------
     window : pyglet Window
-        An open one.
+        An open window.
     theme : Theme
-        Colours at the start.
+        Initial colours.
 
     Attributes
     ----------
     theme : Theme
-        The colours.
+        Present colours.
     scenery : Scenery
-        What stands still.
+        Run, ground and layout of the picture.
     """
 
     def __init__(self, window: Any, theme: Theme) -> None:
@@ -61,77 +61,77 @@ class Picture:
 
     @property
     def plane(self) -> Plane:
-        """Where the workspace lies on the window."""
+        """Mapping of the workspace to the window."""
         return self.scenery.plane
 
     @property
     def shapes(self) -> int:
-        """How many shapes the last picture had, besides what stands still."""
+        """Number of shapes in the last picture, without the static ones."""
         notes = [note.shapes for note in (self._banner, self._help if self._helping else None) if note is not None]
         return 1 + self._actors.shapes + (self._numbers.shapes if self._panel else 0) + sum(notes)
 
     @property
     def standing(self) -> int:
-        """How many shapes stand still: they are drawn when one of them changes."""
+        """Number of static shapes, which are drawn only when one of them changes."""
         return self._backdrop.shapes
 
     def warm_up(self) -> None:
-        """Load letters, so that the first pictures are not late."""
+        """Load glyphs, so that the first pictures are not delayed."""
         brush = Brush()
         for size in (0.92, 1.0, 1.2, 1.35, 2.4):
             brush.text(string.printable[:95] + "×µ", (0, 0), size * self.scenery.layout.text, self.theme.text, True)
         brush.draw()
 
     def show_run(self, info: RunInfo, scene: Scene | None = None) -> None:
-        """Show another run, on a scene if it has one."""
+        """Show another run and its scene, if any."""
         self._info, self._scene = info, scene
         self._lay_out()
         self._stretch.expect(displacement_of(info), self.scenery.room)
         self._lay_out()
 
     def show_scene(self, scene: Scene | None) -> None:
-        """Show another scene under the same run."""
+        """Show another scene of the same run."""
         self._scene = scene
         self._lay_out()
 
     def explain(self, entries: tuple[tuple[str, str], ...]) -> None:
-        """Take what each key does (`notes.keys`)."""
+        """Set the keys and their functions (`notes.keys`) for the help."""
         self._entries = entries
         self._lay_over()
 
     def apply(self, theme: Theme) -> None:
-        """Take the colours of `theme`."""
+        """Apply the colours of `theme`."""
         self.theme = theme
         self._lay_out()
 
     def resize(self) -> None:
-        """Take note that the window has another size."""
+        """Update the layout after a change of the window's size."""
         self._lay_out()
 
     def toggle_panel(self) -> None:
-        """Show the column with numbers and legend, or the plane alone."""
+        """Show or hide the column with numbers and legend."""
         self._panel = not self._panel
         self._lay_out()
 
     def toggle_help(self) -> None:
-        """Show the keys, or not."""
+        """Show or hide the help on keys."""
         self._helping = not self._helping
 
     def announce(self, words: str, loud: bool) -> None:
-        """Show a message at the top; empty words take it away."""
+        """Show a message at the top; empty text removes it."""
         if (words, loud) != self._said:
             self._said = (words, loud)
             self._lay_over()
 
     def draw(self, motion: Motion, now: float, region: tuple[str, str]) -> bool:
-        """Draw the newest of a run and flip the window; tell whether the numbers, too, are the newest.
+        """Draw the present state of a run and flip the window; return True if the numbers were updated.
 
         Parameters
         ----------
         now : float
-            The monotonic clock [s].
+            Time on the monotonic clock [s].
         region : (str, str)
-            The name of the material under the contact, and its law in words.
+            Name of the material under the contact, and a description of its law.
         """
         self._window.switch_to()
         if self._stretch.follow(motion.largest, self.scenery.room):
@@ -151,7 +151,7 @@ class Picture:
         return newest
 
     def _lay_out(self) -> None:
-        """Put everything where it belongs, and draw what stands still."""
+        """Compute the layout and redraw the static parts."""
         self._window.switch_to()
         layout = arrange(self._window.width, self._window.height, self._panel)
         plane = Plane(layout.plane, self._info.workspace)
@@ -164,7 +164,7 @@ class Picture:
         self._backdrop.draw(self.scenery, self._window.get_framebuffer_size())
 
     def _ground(self, plane: Plane) -> Ground:
-        """Return what lies where; it is computed anew for another scene and another size only."""
+        """Return the ground. It is recomputed only if scene or size change."""
         outline = plane.outline
         key = (self._scene, plane.workspace, round(outline.width), round(outline.height))
         if self._grounds is None or self._grounds[0] != key:
@@ -172,7 +172,7 @@ class Picture:
         return self._grounds[1]
 
     def _lay_over(self) -> None:
-        """Set the message and the keys anew."""
+        """Recreate the message and the help."""
         words, loud = self._said
         layout = self.scenery.layout
         self._banner = Banner(self._painter, layout, self.theme, words, loud) if words else None

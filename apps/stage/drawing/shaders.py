@@ -1,7 +1,7 @@
-"""The programs of the graphics card (GLSL 3.30): shapes with smooth edges, lines with a width, and the ground.
+"""Shader programs (GLSL 3.30): shapes with smooth edges, lines with a width, and the ground.
 
-The shapes are given by their signed distance, so that they are smooth at every size. The textures of the ground are
-computed from the place on the plane [mm]; none is a picture that somebody took.
+Shapes are given by their signed distance, so that they are smooth at every size. The textures of the ground are
+procedural, computed from the position on the plane [mm].
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Laws of friction and the discrete equations of the elements, written down from the papers a second time.
+"""Independent implementation of the friction laws and element equations, from the papers.
 
-`laws` has the forces that a law allows, `text_law` those of a law that is a text, `models` and `classic` the equations
-that the rows of an element satisfy, `check` puts them to recorded ticks.
+`laws` contains the force sets of the laws and `text_law` the laws given as text. `models` and the modules of the
+classic models contain the equations of the elements. `check` evaluates them at the recorded ticks.
 """

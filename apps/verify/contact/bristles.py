@@ -1,13 +1,15 @@
-"""The classic models with a bristle (`docs/classic_models.md`): its deflection z from tick to tick, and the force.
+"""Equations of the classic models with a bristle: deflection z and friction force.
 
-The level of the law at the speed |u| of the end effector is divided: up to the force at rest, g, it bends the bristle,
-at most to g/K; what is above acts like a viscosity D. With w = (z_k - z_(k-1))/T, or u where the bristle follows,
-``f = K z_k + B w + D u`` and ``v = u - w``; x is z_(k-1) + T u.
+See `docs/classic_models.md`.
+
+The level of the law at the end effector's speed |u| is divided. The part up to the static force, g, bends the bristle
+by at most g/K; the excess acts as a viscosity D. With w = (z_k - z_(k-1))/T, or w = u while the bristle follows the
+motion, ``f = K z_k + B w + D u`` and ``v = u - w``; x is z_(k-1) + T u.
 
 =====================  ===================================================================================
 model                  deflection
 =====================  ===================================================================================
-``dahl``, ``lugre``    z goes to g/K u/|u| by the share 1 - exp(-T |u| K/g)
+``dahl``, ``lugre``    z approaches g/K u/|u| by the fraction 1 - exp(-T |u| K/g)
 ``elastoplastic``      z = s x: |z| + m alpha(|z|) |z| = |x|, m = max(T u.x/|x|, 0) K/g; x where m = 0
 ``hayward-armstrong``  the same with m = creep T |u| K/g, and |z| at most g/K
 ``reset-integrator``   x, at most g/K long; f = K (1 + a) z + (B + D) u at rest, K z + D u while it slips
@@ -32,7 +34,7 @@ Mask = NDArray[np.bool_]
 
 
 class _Bristle:
-    """What is known of a bristle in some ticks."""
+    """Quantities of a bristle that the equations share, for several ticks."""
 
     def __init__(self, law: Isotropic, step: Step, element: Element, T: float) -> None:
         self.step, self.T, self.element = step, T, element
@@ -48,12 +50,15 @@ class _Bristle:
         self.size = np.asarray(rounding(length(self.before), T * self.speed, self.limit)) + self.off / self.K
 
     def deflection(self, residual: Floats, slack: Floats | None = None) -> Equation:
-        """Return the equation of z; its residual is (n, 2) [m]."""
+        """Return the equation of the deflection z; its residual is (n, 2) [m]."""
         bound = column(self.size if slack is None else self.size + slack)
         return equation("deflection", "m", residual, slack=bound)
 
     def rest(self, follows: Mask) -> list[Equation]:
-        """Return the equations of force and slip; where the bristle `follows`, all of the motion bends it."""
+        """Return the equations of force and slip.
+
+        Where the bristle `follows`, the whole motion bends it.
+        """
         rate = np.where(column(follows), self.u, (self.z - self.before) / self.T)
         rough = (self.z, self.before)
         f = self.step.force - self.K * self.z - self.B * rate - column(self.viscosity) * self.u
@@ -71,7 +76,7 @@ class _Bristle:
 
 
 def _yielding(b: _Bristle) -> Outcome:
-    """Dahl's bristle, and LuGre's."""
+    """Return the equations of Dahl's model and of LuGre."""
     way = np.divide(b.T * b.speed, b.limit, out=np.full_like(b.limit, np.inf), where=b.limit > 0.0)
     share = column(np.where(b.speed > 0.0, -np.expm1(-way), 0.0))
     expected = b.before + share * (column(b.limit) * units(b.u) - b.before)
@@ -83,7 +88,7 @@ def _yielding(b: _Bristle) -> Outcome:
 
 
 def _sine(y: Floats, k: float) -> tuple[Floats, Floats]:
-    """Return alpha of the elastoplastic model and its slope (Dupont et al. 2002)."""
+    """Return alpha of the elastoplastic model and its derivative (Dupont et al. 2002)."""
     turn = np.pi / (1.0 - k)
     angle = turn * (y - 0.5 * (1.0 + k))
     within = (y > k) & (y < 1.0)
@@ -92,7 +97,7 @@ def _sine(y: Floats, k: float) -> tuple[Floats, Floats]:
 
 
 def _power(y: Floats, k: float) -> tuple[Floats, Floats]:
-    """Return alpha of Hayward and Armstrong 2000 and its slope; constant beyond the limit."""
+    """Return alpha of Hayward and Armstrong (2000) and its derivative; constant beyond the limit."""
     inner = np.minimum(y, 1.0)
     power = (inner / k) ** 8
     slope = 8.0 * power / (np.maximum(inner, 1e-300) * (1.0 + power) ** 2)
@@ -102,7 +107,10 @@ def _power(y: Floats, k: float) -> tuple[Floats, Floats]:
 def _relaxed(
     b: _Bristle, m: Floats, alpha_of: Callable[[Floats, float], tuple[Floats, Floats]], k: float
 ) -> tuple[Floats, Floats]:
-    """Return the residual |z| + m alpha |z| - |x| along x with what lies across it, (n, 2) [m], and its slack."""
+    """Return the residual of |z| + m alpha |z| = |x| and its slack.
+
+    The residual, (n, 2) [m], has the component along x and the component across it.
+    """
     along = units(b.x)
     part = (b.z * along).sum(axis=1)
     across = b.z[:, 0] * along[:, 1] - b.z[:, 1] * along[:, 0]
@@ -110,7 +118,7 @@ def _relaxed(
     alpha, slope = alpha_of(y, k)
     residual = part * (1.0 + m * alpha) - length(b.x)
     steep = 1.0 + m * (alpha + y * slope) * 2.0
-    relative = b.off / np.maximum(b.K * b.limit, 1e-300)  # of the limit, and so of m and y
+    relative = b.off / np.maximum(b.K * b.limit, 1e-300)  # relative to the limit, and therefore to m and y
     slack = steep * np.asarray(rounding(part, b.size)) + 2.0 * steep * relative * np.abs(part)
     return np.stack((residual, across), axis=1), slack
 
@@ -135,7 +143,7 @@ def _creeping(b: _Bristle) -> Outcome:
     way = b.element["creep"] * b.T * b.speed
     m = np.divide(way, b.limit, out=np.zeros_like(b.limit), where=b.limit > 0.0)
     residual, slack = _relaxed(b, m, _power, k)
-    longest = r / (1.0 + m * _power(np.ones(1), k)[0])  # beyond the limit alpha is that of the limit
+    longest = r / (1.0 + m * _power(np.ones(1), k)[0])  # beyond the limit, alpha keeps its value at the limit
     beyond = longest > b.limit
     cut = b.z - column(b.limit) * units(b.x)
     residual = np.where(column(beyond), cut, np.where(column(r > 0.0), residual, b.z))
@@ -180,5 +188,5 @@ MODELS = tuple(_MODELS)
 
 
 def bristle(model: str, law: Law, step: Step, element: Element, T: float) -> Outcome:
-    """Return what the equations of a model with a bristle come to."""
+    """Evaluate the equations of a model with a bristle."""
     return _MODELS[model](_Bristle(level_of(law), step, element, T))

@@ -1,4 +1,4 @@
-"""The laws and equations of an element, put to the recorded ticks of a stretch with the same settings."""
+"""Check the laws and element equations at the recorded ticks of stretches with constant settings."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ from apps.verify.walls.touching import Touching, check_proxy, tables_of
 Floats = NDArray[np.float64]
 
 _NO_SCENE = (NotUnderstood, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""What a table that is no honest scene may lead to."""
+"""Exceptions that a malformed scene table may cause."""
 
 _CLASSICS = (*rigid.MODELS, *bristles.MODELS, iwan.MODEL)
-"""Models whose rules are checked, beside A to D."""
+"""Classic models with implemented equations, in addition to A to D."""
 
 
 @dataclass
 class Contact:
-    """Checks contacts, and keeps what their elements stored.
+    """Checks of contacts, with the energy that their elements store.
 
     Attributes
     ----------
     findings : Findings
-        Where findings go.
+        Receives the findings.
     run, history
-        The present window, and what the envelope remembered in it.
+        Current window, and the state of the envelope in it.
     stored, doubt : (n,) array
-        What element and walls stored in each of its ticks [J], and how far that may be off; nan where it cannot be
-        told.
+        Energy stored by element and walls in each tick [J], and its error bound; nan where the rows do not determine
+        it.
     walls : Walls
-        What the walls did.
+        Forces and state of the walls.
     """
 
     findings: Findings
@@ -61,7 +61,7 @@ class Contact:
         self.stored, self.doubt = np.zeros(0), np.zeros(0)
 
     def look_at(self, run: Window, history: History) -> None:
-        """Go on with the next window."""
+        """Set the next window."""
         self.run, self.history = run, history
         self.walls = self._touching.walls(run, history, self.findings)
         before = (self.stored, self.doubt)
@@ -103,7 +103,7 @@ class Contact:
             return None
 
     def _law_on_scene(self, stretch: Stretch, model: str, element: dict[str, float]) -> Law | None:
-        """Return the law that the scene has where the proxy was after the tick before, and check the regions."""
+        """Return the scene's law at the proxy after the previous tick, and check the recorded regions."""
         table = stretch.settings["scene"]
         try:
             ground = surface(table, model, element)
@@ -121,7 +121,7 @@ class Contact:
         return law
 
     def _places(self, stretch: Stretch) -> Floats:
-        """Return where the scene was looked up, (n, 2) [m]: at the proxy after the tick before."""
+        """Return the scene positions used in each tick, (n, 2) [m]: the proxy after the previous tick."""
         if not self.run.impedance:
             return stretch.reference
         fresh = self.history.fresh[stretch.rows]
@@ -132,12 +132,12 @@ class Contact:
         return np.where(known[:, None], last, stretch["position"] - before)
 
     def _in_motion_before(self, stretch: Stretch) -> NDArray[np.bool_]:
-        """Tell in which ticks the one before was one of a motion."""
+        """Return the ticks that follow a tick of a prescribed motion."""
         moving = np.concatenate(([False], self.run.in_motion[:-1]))
         return np.asarray(moving[stretch.rows])
 
     def _on_the_law(self, stretch: Stretch, law: Law, Z: float) -> None:
-        """Check that forces are those of the law, and that what could stick did."""
+        """Check that the forces satisfy the law, and that a contact sticks whenever it can."""
         force, velocity = stretch["friction_force"], stretch["sliding_velocity"]
         try:
             residual, bound = inclusion(law, force, velocity, Z)
@@ -158,7 +158,7 @@ class Contact:
         )
 
     def _columns(self, stretch: Stretch) -> None:
-        """Check that the proxy is where displacement or reference say."""
+        """Check that the proxy agrees with the displacement (impedance) or the reference (admittance)."""
         if self.run.impedance:
             proxy, words = stretch["position"] - stretch["displacement"], "position less displacement"
         else:
@@ -174,7 +174,7 @@ class Contact:
         self.findings.where("proxy", stretch.tick, other.any(axis=1), f"the proxy is not {words}")
 
     def _step(self, stretch: Stretch, model: str) -> Step:
-        """Return what the equations are about, as far as rows and history tell it."""
+        """Return the quantities of the equations, as far as rows and history determine them."""
         history, rows, T = self.history, stretch.rows, self.run.period
         fresh = history.fresh[rows][:, None]
         force, velocity = stretch["friction_force"], stretch["sliding_velocity"]
@@ -189,7 +189,7 @@ class Contact:
         given = heard * stretch["force"] + self.walls.force[rows]
         output, blurred = output_of(stretch), blur(stretch)
         stretched = stretch["displacement"]
-        if model == "D":  # anti-windup has let go of what the reference could not follow
+        if model == "D":  # anti-windup removes the part that the reference could not follow
             stuck = ((stretch["sticking"] != 0) & stretch.good)[:, None]
             stretched = stretched + np.where(stuck, stretch["command_unlimited"] - stretch["command"], 0.0)
             relaxed = (history.share[rows] == 0.0)[:, None]
@@ -197,7 +197,7 @@ class Contact:
         return Step(given, output, blurred, stretch.last, stretch_before, stretched, force, velocity)
 
     def _keep(self, stretch: Stretch, model: str, element: dict[str, float], step: Step) -> None:
-        """Keep what the element stores: K |e|^2/2 + M |v|^2/2."""
+        """Store the energy of the element, K |e|^2/2 + M |v|^2/2, and its error bound."""
         K, M = element.get("stiffness", 0.0), element.get("mass", 0.0)
         moving = step.output if model == "D" else step.velocity
         e, v = (step.stretch**2).sum(axis=1), (moving**2).sum(axis=1)
@@ -209,7 +209,7 @@ class Contact:
         self.doubt[stretch.rows] = 4.0 * slack + 0.1 * self.walls.doubt[stretch.rows]
 
     def _classic(self, stretch: Stretch, model: str, element: dict[str, float], law: Law | None) -> None:
-        """Check the rules of a classic model."""
+        """Check the equations of a classic model."""
         if model not in _CLASSICS:
             self.findings.lack("equations", f"the equations of the model {model[:40]!r} cannot be put to the rows.")
         if law is None or model not in _CLASSICS:
@@ -247,7 +247,7 @@ class Contact:
 
 
 def _numbers(table: Any) -> dict[str, float]:
-    """Return the numbers of a table of settings."""
+    """Return the numeric entries of a table of settings."""
     if not isinstance(table, dict):
         return {}
     return {name: float(value) for name, value in table.items() if isinstance(value, int | float)}

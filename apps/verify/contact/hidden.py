@@ -1,7 +1,8 @@
-"""The velocity of a classic model's mass before and after each tick, which rows show in part only.
+"""Velocity of a classic model's mass before and after each tick.
 
-Where the mass moves as it is recorded, its velocity is the sliding velocity. Karnopp's mass rests below the threshold
-and keeps its momentum: there its velocity is followed by the balance of forces, from the last tick in which it showed.
+The rows contain it only in part. Usually the velocity of the mass is the recorded sliding velocity. Karnopp's model
+sets the sliding velocity to zero below the threshold while the momentum persists. There the velocity is integrated from
+the balance of forces since the last tick above the threshold.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Floats = NDArray[np.float64]
 
 
 class Momentum:
-    """Follows masses from stretch to stretch."""
+    """Tracks the velocity of the mass over consecutive stretches."""
 
     def __init__(self) -> None:
         self._velocity, self._blur = np.zeros(2), 0.0
@@ -36,7 +37,7 @@ class Momentum:
 
     @staticmethod
     def _anew(stretch: Stretch, history: History) -> NDArray[np.bool_]:
-        """Return in which ticks the mass begins with a velocity that it is given."""
+        """Return the ticks in which the mass starts with a prescribed velocity."""
         rows = stretch.rows
         anew = history.fresh[rows] | (history.after_bad[rows] > 0)
         if stretch.run.impedance:
@@ -44,7 +45,7 @@ class Momentum:
         kept = (stretch.back("command", 1) == stretch.back("command_unlimited", 1)).all(axis=1)
         kept &= (
             stretch.back("status", 1) & (LIMITED | SLEW | ENERGY | WORKSPACE)
-        ) == 0  # by less than the references show
+        ) == 0  # a limit may act by less than the rounding of the references
         return np.asarray(anew | ~kept | (np.arange(stretch.start, stretch.stop) == 0))
 
     def _followed(

@@ -1,10 +1,12 @@
-r"""The force of a law under a pull: f with :math:`f \in \Phi(x - Z f)`, found from the law alone, for many at once.
+r"""Solve :math:`f \in \Phi(x - Z f)` for the friction force, independently of the elements.
 
-A law with a level g sticks where |x| is at most Z times the level at rest, and gives x/Z; else it slides at the speed s
-with s + Z g(s) = |x|. A set of quarters of ellipses with semi-axes a is looked at in its own axes. It sticks where x/Z
-is in the set; else the dry part d lies on its edge, the velocity is normal to the edge there, :math:`v = m d/a^2` with
-m > 0, and viscosity D comes on top, f = d + D v. So :math:`d = x / (Z + (1 + Z D) m/a^2)`, and m is where the
-:math:`|d/a|` of this is 1.
+The solution is vectorized over many arguments.
+
+An isotropic law with level g sticks if |x| is at most Z times the static level, with the force x/Z. Otherwise it slides
+at the speed s with s + Z g(s) = |x|. For a set of quarter ellipses, x is rotated into the axes of the set, with
+semi-axes a. The contact sticks if x/Z is in the set. Otherwise the dry part d is on the boundary, the velocity is
+normal to the boundary there, :math:`v = m d/a^2` with m > 0, and the viscosity D adds to it, f = d + D v. This gives
+:math:`d = x / (Z + (1 + Z D) m/a^2)`, and m is the root of :math:`|d/a| = 1`.
 """
 
 from __future__ import annotations
@@ -20,23 +22,32 @@ Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 _STEPS = 200
-"""Bisections that are enough for two numbers with nothing in between."""
+"""Number of bisections that always reaches adjacent floating-point numbers."""
 
 _NEAR = 64.0 * EPS
-"""So near its limit, relative to that, rounding decides whether a contact sticks."""
+"""Relative distance to the limit within which rounding decides whether a contact sticks."""
 
 
 def implicit(law: Law, x: Floats, Z: Floats) -> tuple[Floats, Mask, Mask]:
-    """Return forces, (n, 2) [N], where they stick, and where rounding decides that, (n,).
+    """Solve for the forces, (n, 2) [N].
 
     Parameters
     ----------
     law : Law
-        The law.
+        Friction law.
     x : (n, 2) array
-        Velocities that there would be without friction [m/s].
+        Velocities without friction [m/s].
     Z : (n,) array
         Mobilities [m/(N s)].
+
+    Returns
+    -------
+    force : (n, 2) array
+        Friction forces [N].
+    rests : (n,) array
+        Where the contact sticks.
+    near : (n,) array
+        Where rounding decides whether it sticks.
     """
     if law.approximate:
         force, limit = approximation(law, x, Z)
@@ -45,7 +56,7 @@ def implicit(law: Law, x: Floats, Z: Floats) -> tuple[Floats, Mask, Mask]:
 
 
 def slenderness(law: Law) -> float:
-    """Return by how much a rounding of the direction grows in a force."""
+    """Return the factor by which a rounding error of the direction grows in the force."""
     return float(law.slender) if isinstance(law, Quarters) else 1.0
 
 
@@ -65,7 +76,7 @@ def _isotropic(law: Isotropic, x: Floats, Z: Floats) -> tuple[Floats, Mask, Mask
 
 
 def _speed(law: Isotropic, pull: Floats, Z: Floats) -> Floats:
-    """Return s of s + Z g(s) = pull, by bisection: it lies between 0 and the pull."""
+    """Return the solution s of s + Z g(s) = pull by bisection between 0 and the pull."""
     low, high = np.zeros_like(pull), pull.copy()
     for _ in range(_STEPS):
         middle = 0.5 * (low + high)
@@ -89,9 +100,9 @@ def _quarters(law: Quarters, x: Floats, Z: Floats) -> tuple[Floats, Mask, Mask]:
 
 
 def _normal(c: Floats, b: Floats) -> Floats:
-    """Return the n > 0 with |c/(b + n)| = 1, (n,), for (n, 2) numbers; 0 where |c/b| is at most 1.
+    """Solve |c/(b + n)| = 1 for n > 0, (n,), given (n, 2) arrays; return 0 where |c/b| is at most 1.
 
-    Newton's method for 1/|c/(b + n)| = 1, whose left side is concave: from 0 it comes nearer from below.
+    Newton's method is applied to 1/|c/(b + n)| = 1. The left side is concave, so the iteration converges from below.
     """
     n = np.zeros(len(c))
     for _ in range(_STEPS):

@@ -1,9 +1,10 @@
-r"""Residuals of the inclusion :math:`f \in \Phi(v)`: how far a recorded friction force is from those a law allows.
+r"""Residuals of :math:`f \in \Phi(v)`: distance of a recorded friction force from the law.
 
-At rest the law is a set, and the residual is how far beyond its edge the force lies. While it slides, the residual is
-the distance to the force of the law at the recorded velocity. A velocity is recorded to a few units in the last place;
-the level is therefore taken over ``s (1 - 8 eps)`` to ``s (1 + 8 eps)``, which for a level that jumps at that speed is
-the set of forces in between. What rounding leaves besides is `apps.verify.facts.ROUNDINGS` eps of the forces' sum.
+At rest the law is a set, and the residual is the distance of the force beyond its boundary. During sliding, the
+residual is the distance to the force of the law at the recorded velocity. A recorded velocity is accurate to a few
+units in the last place. The level is therefore evaluated from ``s (1 - 8 eps)`` to ``s (1 + 8 eps)``; for a level that
+jumps at that speed, this gives the set of forces in between. The bound for other rounding errors is
+`apps.verify.facts.ROUNDINGS` eps times the sum of the forces.
 """
 
 from __future__ import annotations
@@ -27,23 +28,23 @@ def length(vectors: Floats) -> Floats:
 
 
 def units(vectors: Floats) -> Floats:
-    """Return vectors of length 1, (n, 2); zeros stay zeros."""
+    """Return vectors normalized to length 1, (n, 2); zero vectors stay zero."""
     norms = length(vectors)
     return np.divide(vectors, norms[:, None], out=np.zeros_like(vectors), where=norms[:, None] > 0.0)
 
 
 def inclusion(law: Law, force: Floats, velocity: Floats, mobility: float) -> Pair:
-    """Return residual and bound [N], (n,) each, of forces and velocities, (n, 2) each.
+    """Return residual and bound [N], (n,) each, for the given forces and velocities.
 
     Parameters
     ----------
     law : Law
-        Of the contact.
+        Law of the contact.
     force, velocity : (n, 2) array
         Friction force [N] and sliding velocity [m/s].
     mobility : float
-        Z of the element [m/(N s)], which decides where the law is approximated, and what sticks; 0 where the law is
-        looked up.
+        Mobility Z of the element [m/(N s)]. It determines where the law is approximated, and when it sticks; 0 for an
+        explicit law.
     """
     if law.approximate:
         return _approximation(law, force, velocity, mobility)
@@ -55,7 +56,7 @@ def inclusion(law: Law, force: Floats, velocity: Floats, mobility: float) -> Pai
 
 
 def _static(law: Law, force: Floats) -> Pair:
-    """Return how far a force lies beyond the set of forces at rest."""
+    """Return the distance of a force beyond the set of static forces, and its bound [N]."""
     if isinstance(law, Isotropic):
         norm = length(force)
         return np.maximum(norm - law.static, 0.0), np.asarray(rounding(norm)) + law.loose * law.static
@@ -67,7 +68,7 @@ def _static(law: Law, force: Floats) -> Pair:
 
 
 def _isotropic(law: Isotropic, force: Floats, velocity: Floats) -> Pair:
-    """Return the distance of a force to the level at the speed, along the velocity."""
+    """Return the distance between a force and the level at the speed, along the velocity."""
     speed, along = length(velocity), units(velocity)
     found = np.stack([law.level(share * speed) for share in _SPEEDS])
     low, high = found.min(axis=0), found.max(axis=0)
@@ -78,7 +79,7 @@ def _isotropic(law: Isotropic, force: Floats, velocity: Floats) -> Pair:
 
 
 def level_force(law: Law, velocity: Floats) -> Floats:
-    """Return the force of a law at a velocity that is not zero, (n, 2)."""
+    """Return the force of a law at nonzero velocities, (n, 2) [N]."""
     along = units(velocity)
     if isinstance(law, Isotropic):
         return law.level(length(velocity))[:, None] * along
@@ -90,17 +91,17 @@ def level_force(law: Law, velocity: Floats) -> Floats:
 
 
 def _quarters(law: Quarters, force: Floats, velocity: Floats) -> Pair:
-    """Return the distance of a force to that of the set's point which takes the most power, and viscosity.
+    """Return the distance of a force from the force with maximum dissipation, plus viscosity.
 
-    Where the velocity is small against Z F its direction follows from the force; an error of the force turns it by as
-    many roundings as the set is longer than wide, squared.
+    Where the velocity is small compared with Z F, its direction follows from the force. An error of the force then
+    changes the direction by this error times the squared aspect ratio of the set.
     """
     residual = length(force - level_force(law, velocity))
     return residual, np.asarray(rounding(length(force), law.static) + law.loose * law.static) * law.slender
 
 
 def _approximation(law: Law, force: Floats, velocity: Floats, mobility: float) -> Pair:
-    """Return the distance of a force to the approximation at x = v + Z f, where it was taken."""
+    """Return the distance between a force and the closed-form approximation at x = v + Z f."""
     x = velocity + mobility * force
     expected, _ = approximation(law, x, np.full(len(x), mobility))
     phi = level_force(law, x)
@@ -111,7 +112,7 @@ def _approximation(law: Law, force: Floats, velocity: Floats, mobility: float) -
 
 
 def approximation(law: Law, x: Floats, Z: Floats) -> Pair:
-    """Return the forces (46), (57), (59) at x, (n, 2), and up to which |x| they are those of rest, (n,)."""
+    """Return the forces (46), (57), (59) at x, (n, 2), and the |x| of break-away, (n,)."""
     r, phi = length(x), level_force(law, x)
     n = length(phi)
     limit = Z * n
@@ -121,7 +122,7 @@ def approximation(law: Law, x: Floats, Z: Floats) -> Pair:
 
 
 def slides_though_it_could_stick(law: Law, force: Floats, velocity: Floats, mobility: float) -> NDArray[np.bool_]:
-    """Return where a contact slides under x = v + Z f that it could hold, (n,): what can stick does stick."""
+    """Return where a contact slides although it could stick under x = v + Z f, (n,)."""
     if law.approximate or not isinstance(law, Isotropic) or mobility == 0.0:
         return np.zeros(len(force), bool)
     pull = length(velocity + mobility * force)

@@ -1,11 +1,12 @@
-"""Iwan's model: elements of model C side by side, each followed from tick to tick, for rows show their means only.
+"""Iwan's model: parallel elements of model C, simulated because the rows contain only means.
 
-Of n elements each has the stiffness K/n and the share c/n of the law's force; c goes in equal steps from 1 - spread to
-1 + spread (Iwan 1966; Kikuuwe et al. 2006, section VI). With a ``stiff_share`` q one more element has a stiffness of
-its own and the share q, and the others have 1 - q together. The damping is divided likewise. An element of
-stiffness k and damping b has z = 1/(b + T k): with a displacement e it is pulled by x = u + k z e. With the share w its
-force f is w times that of the law under x with the mobility w z (`apps.verify.contact.implicit`). Where it sticks, it
-is stretched by T u; else e_k = z (b e_(k-1) + T f). Displacement and slip of the rows are means weighted by stiffness.
+Each of n elements has the stiffness K/n and the share c/n of the law's force; c increases in equal steps from 1 -
+spread to 1 + spread (Iwan 1966; Kikuuwe et al. 2006, section VI). With a ``stiff_share`` q, an additional element has a
+separate stiffness and the share q, and the others share 1 - q. The damping is divided in the same way. An element of
+stiffness k and damping b has the mobility z = 1/(b + T k). With displacement e, its free velocity is x = u + k z e.
+With the share w, its force f is w times the force of the law at x with the mobility w z
+(`apps.verify.contact.implicit`). While it sticks, T u adds to its displacement; otherwise e_k = z (b e_(k-1) + T f).
+Displacement and slip in the rows are means weighted by stiffness.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ Mask = NDArray[np.bool_]
 MODEL = "iwan"
 
 _MOST = 12
-"""Equally stiff elements that there may be: one that is added later begins without tension."""
+"""Maximum number of equally stiff elements. Elements that are added later start without displacement."""
 
 
 @dataclass(frozen=True)
 class Parallel:
-    """The elements of a table of settings, the stiff one last: where each is kept, share of the law, spring, damper.
+    """State index, share of the law, stiffness and damping of the elements, the stiff one last.
 
     Raises
     ------
@@ -50,7 +51,7 @@ class Parallel:
 
     @classmethod
     def of(cls, element: Element) -> Parallel:
-        """Return the elements that the settings describe."""
+        """Create the elements from a table of settings."""
         n, stiff = int(element["count"]), element.get("stiff_share", 0.0)
         rise = element["spread"] * (2.0 * np.arange(n) / max(n - 1, 1) - 1.0) if n > 1 else np.zeros(1)
         place, share, springs = np.arange(n), (1.0 - stiff) * (1.0 + rise) / n, np.full(n, element["stiffness"] / n)
@@ -63,13 +64,13 @@ class Parallel:
 
 
 class Elements:
-    """Follows elements from stretch to stretch."""
+    """Tracks the displacements of the elements over consecutive stretches."""
 
     def __init__(self) -> None:
         self._stretched, self._blur = np.zeros((_MOST + 1, 2)), 0.0
 
     def outcome(self, law: Law, stretch: Stretch, step: Step, element: Element, T: float, history: History) -> Outcome:
-        """Return the equations of force, displacement and slip of the means.
+        """Return the equations of the mean force, displacement and slip.
 
         Raises
         ------
@@ -127,7 +128,7 @@ class Elements:
 
 
 def _steepness(law: Law, velocity: Floats) -> Floats:
-    """Return how far the force of a law may be off at a velocity, (n,) [N], by the rounding of it."""
+    """Return the error bound of a law's force, (n,) [N], due to the rounding of the velocity."""
     if isinstance(law, Isotropic):
         return steepness(law, length(velocity))
     turned = length(level_force(law, velocity * NEAR) - level_force(law, velocity))
@@ -135,7 +136,17 @@ def _steepness(law: Law, velocity: Floats) -> Floats:
 
 
 def _stepped(law: Law, parallel: Parallel, u: Floats, e: Floats, T: float) -> tuple[Floats, Floats, Mask, bool]:
-    """Return displacements and forces, (n, 2), a tick later, which elements slide, and whether one is near that."""
+    """Advance the elements by one tick.
+
+    Returns
+    -------
+    moved, forces : (n, 2) array
+        Displacements after the tick [m] and forces [N].
+    slides : (n,) array
+        Elements that slide.
+    near : bool
+        True if rounding decides whether an element slides.
+    """
     k, b = parallel.stiffness, parallel.damping
     z = 1.0 / (b + T * k)
     force, rests, near = implicit(law, u + (k * z)[:, None] * e, parallel.share * z)

@@ -1,8 +1,8 @@
-r"""The sets of friction forces that a law allows: at rest, and at a sliding velocity (Kikuuwe et al. 2006, (2), (24)).
+r"""Sets of friction forces of the laws (Kikuuwe et al. 2006, (2), (24)).
 
-An isotropic law is a level g(s) [N] at the speed s [m/s] and a static level: the force is :math:`g(|v|) v/|v|` while
-it slides, and any vector up to the static level at rest. A directional one is a set of forces at rest; while it slides,
-the force is the point of that set which takes the most power, and viscosity comes on top.
+An isotropic law has a level g(s) [N] at the speed s [m/s] and a static level. The force is :math:`g(|v|) v/|v|` during
+sliding, and any vector up to the static level at rest. A directional law has a set of forces at rest. During sliding,
+the force is the point of the set with maximum dissipation, plus a viscous force.
 """
 
 from __future__ import annotations
@@ -20,31 +20,33 @@ from apps.verify.contact.text_law import NotUnderstood, levels
 Floats = NDArray[np.float64]
 
 APPROXIMATE = "-closed-form"
-"""What the name of a law ends with that is solved by the approximation of the paper."""
+"""Suffix of the names of laws that are solved by the closed-form approximation of the paper."""
 
 AT_REST = 1e-12
-"""Speed at which a level that jumps at rest has its static value [m/s]."""
+"""Speed at which a level with a jump at rest takes its static value [m/s]."""
 
 TEXT_ROUNDING = 1e-10
-"""Relative accuracy of a level that is a text: its author decides what cancels in it."""
+"""Relative accuracy of a level given as text, whose expression may cancel digits."""
 
 
 @dataclass(frozen=True)
 class Isotropic:
-    """A level over speed; on a scene its numbers are arrays, one of each for every tick.
+    """Isotropic law: a level over speed.
+
+    In a scene, the parameters are arrays with a value per tick.
 
     Attributes
     ----------
     static : float
-        Largest force at rest [N].
+        Maximum force at rest [N].
     identity : tuple
-        What makes it this law; another one with the same behaves the same.
+        Identifies the law: laws with equal identity have equal behaviour.
     level : callable
         Level [N] at speeds [m/s].
     loose : float
-        Relative accuracy of the level, where it is less than that of arithmetic.
+        Relative accuracy of the level, if lower than floating-point accuracy.
     approximate : bool
-        Whether it was solved by the closed form (46), (57).
+        True if the law was solved by the closed form (46), (57).
     """
 
     static: Any
@@ -56,7 +58,7 @@ class Isotropic:
 
 @dataclass(frozen=True)
 class Quarters:
-    """A set of quarters of ellipses, in axes that are turned by `angle` [rad], and a viscosity [N s/m].
+    """Directional law: a set of quarter ellipses rotated by `angle` [rad], and a viscosity [N s/m].
 
     Attributes
     ----------
@@ -72,31 +74,31 @@ class Quarters:
 
     @property
     def static(self) -> Any:
-        """Largest force at rest [N]."""
+        """Maximum force at rest [N]."""
         return np.maximum.reduce(self.axes)
 
     @property
     def slender(self) -> Any:
-        """How much longer than wide the set is, squared."""
+        """Squared aspect ratio of the set."""
         return (self.static / np.minimum.reduce(self.axes)) ** 2
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """What makes it this law."""
+        """Identifies the law."""
         return ("quarters", *self.axes, self.angle, self.viscosity, self.approximate)
 
     def turned(self, vectors: Floats) -> Floats:
-        """Return vectors, (n, 2), in the law's own axes."""
+        """Rotate vectors, (n, 2), into the axes of the law."""
         c, s = np.cos(self.angle), np.sin(self.angle)
         return np.stack((c * vectors[:, 0] + s * vectors[:, 1], c * vectors[:, 1] - s * vectors[:, 0]), axis=1)
 
     def turned_back(self, own: Floats) -> Floats:
-        """Return vectors in the law's own axes, (n, 2), as they are in the plane."""
+        """Rotate vectors, (n, 2), from the axes of the law back into the plane."""
         c, s = np.cos(self.angle), np.sin(self.angle)
         return np.stack((c * own[:, 0] - s * own[:, 1], s * own[:, 0] + c * own[:, 1]), axis=1)
 
     def semi_axes(self, own: Floats) -> Floats:
-        """Return the semi-axes [N] of the quarter into which vectors in the law's own axes point, (n, 2)."""
+        """Return the semi-axes [N] of the quadrants of vectors in the axes of the law, (n, 2)."""
         forward, backward, sideways = self.axes
         return np.stack((np.where(own[:, 0] >= 0.0, forward, backward), np.full(len(own), sideways)), axis=1)
 
@@ -110,7 +112,7 @@ def law_of(table: Mapping[str, Any]) -> Law:
     Raises
     ------
     NotUnderstood
-        If there is no such law here.
+        If the law is unknown.
     """
     name = str(table.get("name", ""))
     try:
@@ -125,12 +127,12 @@ def law_of(table: Mapping[str, Any]) -> Law:
 
 
 def law_with(name: str, numbers: Mapping[str, Any], loose: float) -> Law:
-    """Return a law with numbers that may be arrays, (n,), of a relative accuracy.
+    """Return a law with parameters that may be arrays, (n,), with the relative accuracy `loose`.
 
     Raises
     ------
     NotUnderstood
-        If there is no such law here.
+        If the law is unknown.
     """
     exact = name.removesuffix(APPROXIMATE)
     if exact not in _LAWS:
@@ -142,13 +144,13 @@ def law_with(name: str, numbers: Mapping[str, Any], loose: float) -> Law:
 
 
 def _viscous(p: Mapping[str, Any], approximate: bool) -> Law:
-    """Return F + D s; (2), (24)."""
+    """Return the law with the level F + D s; (2), (24)."""
     F, D = p["force"], p.get("viscosity", 0.0)
     return Isotropic(F, ("viscous", F, D, approximate), lambda s: F + D * s, approximate=approximate)
 
 
 def _peaked(power: int) -> Callable[[Mapping[str, Any], bool], Law]:
-    """Return what makes F_c + (F_s - F_c) exp(-(s/v_s)^power) + D s."""
+    """Return a factory of laws with the level F_c + (F_s - F_c) exp(-(s/v_s)^power) + D s."""
 
     def make(p: Mapping[str, Any], approximate: bool) -> Law:
         Fc, Fs, vs, D = p["kinetic_force"], p["static_force"], p["stribeck_velocity"], p.get("viscosity", 0.0)
@@ -161,7 +163,7 @@ def _peaked(power: int) -> Callable[[Mapping[str, Any], bool], Law]:
 
 
 def _dead_zone(p: Mapping[str, Any], approximate: bool) -> Law:
-    """Return F + D max(s - w, 0)."""
+    """Return the law with the level F + D max(s - w, 0)."""
     F, D, w = p["force"], p["viscosity"], p["dead_zone"]
     identity = ("dead zone", F, D, w, approximate)
     return Isotropic(F, identity, lambda s: F + D * np.maximum(s - w, 0.0), approximate=approximate)

@@ -1,7 +1,7 @@
-r"""The discrete equations of the elements A to D, whose residuals are taken at recorded ticks (Kikuuwe et al. 2006).
+r"""Residuals of the discrete equations of the elements A to D at recorded ticks (Kikuuwe et al. 2006).
 
-With period T, mass M, stiffness K, damping B, velocity of the end effector u, sliding velocity v, displacement e,
-friction force f and the outer force h, implicit Euler's method asks of every tick k:
+Symbols: period T, mass M, stiffness K, damping B, velocity of the end effector u, sliding velocity v, displacement e,
+friction force f and external force h. The implicit Euler method requires at every tick k:
 
 =====  ==========================  ==========================================================================
 model  equations                   residuals
@@ -14,9 +14,9 @@ D      (39)-(45)                   M (u_k - u_{k-1})/T - h_k + f_k; f_k - K e_k 
                                    e_k - e_{k-1} - T (u_k - v_k)
 =====  ==========================  ==========================================================================
 
-and of all of them that f_k is one of the forces which the law allows at v_k (`inclusion`). The bound of each residual
-is `apps.verify.facts.ROUNDINGS` eps of the sum of its terms' magnitudes. The velocity of an admittance device's
-reference is not recorded: it is a difference of references c over a period, which adds a few eps |c|/T to it.
+In all models, f_k must be a force that the law allows at v_k (`inclusion`). The bound of each residual is
+`apps.verify.facts.ROUNDINGS` eps times the sum of its terms' magnitudes. The velocity of an admittance device's
+reference is not recorded. It is a difference of references c over a period, which adds a few eps |c|/T to the bound.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ Floats = NDArray[np.float64]
 
 @dataclass
 class Step:
-    """What is known of some ticks of an element: each (n, 2), before the tick and after it.
+    """Quantities of an element in several ticks, each (n, 2), before and after the tick.
 
     Attributes
     ----------
     given : array
-        What the element was given: velocity of the end effector [m/s], or the force that it heard [N].
+        Input of the element: velocity of the end effector [m/s], or applied force [N].
     output : array
-        What it gave: force [N], or velocity of its mass [m/s].
+        Output of the element: force [N], or velocity of its mass [m/s].
     blur : array
-        How far a velocity may be off that is a difference of references [m/s], (n, 1); zero for impedances.
+        Error bound of velocities that are differences of references [m/s], (n, 1); zero for impedances.
     mass_before : array
-        Velocity of the mass before the tick [m/s]; nan where an element has none, or it is not recorded.
+        Velocity of the mass before the tick [m/s]; nan if the element has no mass or it is not recorded.
     stretch_before, stretch : array
         Displacement e before and after [m].
     force, velocity : array
@@ -65,12 +65,14 @@ class Step:
 
 @dataclass(frozen=True)
 class Equation:
-    """The residual of an equation, and what rounding can leave; (n, 2) each.
+    """Residual of an equation and its rounding bound, (n, 2) each.
 
     Attributes
     ----------
     name, unit, words : str
-        What it is called, its unit, and what is said where it does not hold.
+        Name, unit, and message for a violation.
+    residual, bound : (n, 2) array
+        Residual and rounding bound.
     """
 
     name: str
@@ -89,7 +91,7 @@ def _bound(*terms: Any) -> Floats:
 
 
 def _mass(step: Step, M: float, T: float, after: Floats, pull: Floats, *, blurred: bool) -> Equation:
-    """Return M (v_k - v_{k-1})/T - h + f."""
+    """Return the residual of M (v_k - v_{k-1})/T - h + f."""
     residual = M * (after - step.mass_before) / T - pull + step.force
     bound = _bound(M * after / T, M * step.mass_before / T, pull, step.force)
     if blurred:
@@ -100,7 +102,7 @@ def _mass(step: Step, M: float, T: float, after: Floats, pull: Floats, *, blurre
 
 
 def _spring(step: Step, K: float, B: float, speed: Floats, force: Floats, blur: Any = 0.0) -> Equation:
-    """Return F - K e_k - B (u_k - v_k)."""
+    """Return the residual of F - K e_k - B (u_k - v_k)."""
     v, e = step.velocity, step.stretch
     residual = force - K * e - B * (speed - v)
     bound = _bound(force, K * e, K * step.stretch_before, B * speed, B * v) + B * blur
@@ -110,7 +112,7 @@ def _spring(step: Step, K: float, B: float, speed: Floats, force: Floats, blur: 
 
 
 def _displacement(step: Step, T: float, speed: Floats, blur: Any = 0.0) -> Equation:
-    """Return e_k - e_{k-1} - T (u_k - v_k)."""
+    """Return the residual of e_k - e_{k-1} - T (u_k - v_k)."""
     e, before, v = step.stretch, step.stretch_before, step.velocity
     residual = e - before - T * (speed - v)
     bound = _bound(e, before, T * speed, T * v) + T * blur
@@ -120,7 +122,7 @@ def _displacement(step: Step, T: float, speed: Floats, blur: Any = 0.0) -> Equat
 
 
 def model_a(step: Step, element: Element, T: float) -> list[Equation]:
-    """Model A: a mass on the surface; force in, velocity out."""
+    """Return the equations of model A: a mass on the surface; force in, velocity out."""
     slides = step.output - step.velocity
     same = Equation(
         "velocity of the mass",
@@ -135,10 +137,10 @@ def model_a(step: Step, element: Element, T: float) -> list[Equation]:
 
 
 def model_b(step: Step, element: Element, T: float) -> list[Equation]:
-    """Model B: that mass, pulled through a spring and damper; velocity in, force out."""
+    """Return the equations of model B: a mass pulled through a spring and damper; velocity in, force out."""
     M, K, B = element["mass"], element["stiffness"], element["damping"]
     mass = _mass(step, M, T, step.velocity, step.output, blurred=False)
-    solved = _bound((B + T * K) * step.given, K * step.stretch_before)  # of the equation that was solved
+    solved = _bound((B + T * K) * step.given, K * step.stretch_before)  # rounding in the equation that was solved
     return [
         Equation(mass.name, mass.unit, mass.words, mass.residual, mass.bound + solved),
         _spring(step, K, B, step.given, step.output),
@@ -147,14 +149,14 @@ def model_b(step: Step, element: Element, T: float) -> list[Equation]:
 
 
 def model_c(step: Step, element: Element, T: float) -> list[Equation]:
-    """Model C: a spring and damper whose end slides; velocity in, force out."""
+    """Return the equations of model C: a spring and damper whose end slides; velocity in, force out."""
     K, B = element["stiffness"], element["damping"]
     same = Equation("output", "N", "the output is not the friction force", step.output - step.force, 0.0 * step.force)
     return [_spring(step, K, B, step.given, step.force), _displacement(step, T, step.given), same]
 
 
 def model_d(step: Step, element: Element, T: float) -> list[Equation]:
-    """Model D: a mass on the end of model C; force in, velocity out."""
+    """Return the equations of model D: a mass on the end of model C; force in, velocity out."""
     M, K, B = element["mass"], element["stiffness"], element["damping"]
     return [
         _mass(step, M, T, step.output, step.given, blurred=True),
@@ -167,7 +169,7 @@ MODELS: dict[str, Model] = {"A": model_a, "B": model_b, "C": model_c, "D": model
 
 
 def mobility(model: str, element: Element, T: float) -> float:
-    """Return Z [m/(N s)] with which an element meets its law; (13), (35), (38), (44)."""
+    """Return the mobility Z [m/(N s)] with which an element evaluates its law; (13), (35), (38), (44)."""
     M, K, B = (element.get(name, 0.0) for name in ("mass", "stiffness", "damping"))
     if model == "A":
         return T / M

@@ -1,9 +1,9 @@
-"""A motion, which drives a device along a reference: its table, its bounds, how it went on, and what drew the device.
+"""Checks of prescribed motions: reference table, bounds, progress and control force.
 
 The reference is a file of the recording, named in the journal with its SHA-256: rows of position [m], velocity [m/s]
-and force [N]. It goes on by a row a tick, and waits while the output is not let through whole. An impedance device is
-drawn by ``F - K e + B (v - u) + L``, at most the bound, e being how far it is off and ``L_k = L_(k-1) - I T e``; an
-admittance device is told the velocity that takes its reference to the next row, at most the bound.
+and force [N]. It advances by one row per tick, and waits while the output is faded. An impedance device receives the
+force ``F - K e + B (v - u) + L``, limited to the bound, with the position error e and ``L_k = L_(k-1) - I T e``. An
+admittance device receives the velocity that takes its reference to the next row, limited to the bound.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _WIDTH = 6
 
 @dataclass
 class _Course:
-    """How far a motion has come."""
+    """Progress of a motion."""
 
     number: int = -1
     row: int = 0
@@ -42,7 +42,7 @@ class _Course:
 
 
 class Motions:
-    """Follows motions from stretch to stretch."""
+    """Checks motions over consecutive stretches."""
 
     def __init__(self) -> None:
         self._course = _Course()
@@ -64,7 +64,7 @@ class Motions:
         place = stretch["position"] - stretch["displacement"]
         origins = self._origins(stretch, rows, motion)
         off = place - origins - table[at, :2]
-        if not stretch.run.impedance:  # an arm that holds is off by nothing
+        if not stretch.run.impedance:  # an arm that holds its position has no error
             off = np.where((history.share[stretch.rows] == 0.0)[:, None], stretch["displacement"], off)
         good, tick = stretch.good & (rows >= 0), stretch.tick
         size = np.asarray(rounding(stretch["position"], table[at, :2], origins))
@@ -84,7 +84,7 @@ class Motions:
     def _rows(
         self, stretch: Stretch, history: History, table: Floats, motion: dict[str, Any]
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Return the row of the table in each tick, -1 where there was none, and whether it was another than before."""
+        """Return the table row of each tick, -1 if none, and whether the row advanced."""
         course, run, last = self._course, stretch.run, len(table) - 1
         rows, moved = np.full(len(stretch), -1), np.zeros(len(stretch), bool)
         status, tick, gate = run.status[stretch.rows], stretch.tick, stretch["gate"]
@@ -104,14 +104,17 @@ class Motions:
 
     @staticmethod
     def _before(stretch: Stretch, history: History) -> Floats:
-        """Return how far the fade had come before each tick."""
+        """Return the fade gain before each tick."""
         gain = np.zeros(len(stretch))
         gain[1:] = history.gain[stretch.rows][:-1]
         gain[:1] = history.gain[stretch.start - 1] if stretch.start else 0.0
         return np.where(history.started_anew[stretch.rows], 0.0, gain)
 
     def _origins(self, stretch: Stretch, rows: NDArray[np.int64], motion: dict[str, Any]) -> Floats:
-        """Return where positions of the reference count from, (n, 2); it is where the device was at the beginning."""
+        """Return the origin of the reference positions, (n, 2) [m].
+
+        It is the device position at the start if the motion is relative, else 0.
+        """
         if not motion.get("relative"):
             return np.zeros((len(stretch), 2))
         first = self._first(stretch, rows)
@@ -120,7 +123,7 @@ class Motions:
         return np.broadcast_to(self._origin, (len(stretch), 2))
 
     def _first(self, stretch: Stretch, rows: NDArray[np.int64]) -> int | None:
-        """Return the tick of a stretch in which its motion began, if it did."""
+        """Return the index of the tick in a stretch at which its motion began, or None."""
         before: dict[str, Any] = {}
         if stretch.start:
             version = stretch.run.column("settings_version", stretch.start - 1, stretch.start)[0]
@@ -130,7 +133,7 @@ class Motions:
         return int(sampled[0]) if len(sampled) and not same else None
 
     def _bounds(self, stretch: Stretch, motion: dict[str, Any], findings: Findings) -> None:
-        """Check that a device which did not follow was let go of."""
+        """Check that the motion was aborted if the device did not follow it, and only then."""
         course, off = self._course, length(stretch["displacement"])
         fast = length(stretch["velocity"]) > float(motion["max_speed"])
         far = off > float(motion["max_error"])
@@ -193,7 +196,7 @@ def _led(stretch: Stretch, place: Floats, bound: float, good: NDArray[np.bool_],
 
 
 def _table(folder: Path, settings: dict[str, Any]) -> tuple[Floats | None, str]:
-    """Return the table of a motion, or None and what is wrong with it."""
+    """Return the table of a motion, or None and the error message."""
     name = f"motion_{int(settings.get('program', 0)):04d}.npy"
     try:
         if (folder / name).stat().st_size > _LARGEST:

@@ -1,18 +1,20 @@
-"""The classic models without a bristle: explicit Coulomb, viscous ramp, Karnopp, Quinn (`docs/classic_models.md`).
+"""Equations of the classic models without a bristle: explicit Coulomb, viscous ramp, Karnopp, Quinn.
+
+See `docs/classic_models.md`.
 
 ====================  ========================================================================================
 model                 friction force at a known velocity v, under the force h of everything else
 ====================  ========================================================================================
-``explicit-coulomb``  Phi(v); nothing at rest
+``explicit-coulomb``  Phi(v); zero at rest
 ``viscous-ramp``      g(s)/s v with s = max(|v|, eps)
 ``karnopp``           Phi(v) beyond the threshold eps; below it h, at most the force at rest
 ``quinn``             g/max(|q|, eps) q with q = v + eps h/g, h/g at most 1, and less of it across v
 ====================  ========================================================================================
 
-Velocities are those of the end effector where there is no mass. A mass moves by explicit Euler,
-``M (w_k - w_(k-1))/T = h - f``; w is its velocity before the tick. Where the device takes forces it is pulled by
-``h = K e + B (u - w)`` with ``e_k = e_(k-1) + T (u - w)``. Karnopp's mass does not show its velocity below the
-threshold: there it follows from forces alone.
+Without a mass, v is the velocity of the end effector. A mass moves by the explicit Euler method, ``M (w_k - w_(k-1))/T
+= h - f``, with its velocity w before the tick. On an impedance device it is pulled by ``h = K e + B (u - w)`` with
+``e_k = e_(k-1) + T (u - w)``. The velocity of Karnopp's mass is not recorded below the threshold, where it follows from
+the forces alone.
 """
 
 from __future__ import annotations
@@ -37,16 +39,16 @@ NEAR = 1.0 + 8.0 * EPS
 
 @dataclass
 class Outcome:
-    """What the equations of a classic model come to.
+    """Result of evaluating the equations of a classic model.
 
     Attributes
     ----------
     equations : list of Equation
-        Their residuals.
+        Residuals of the equations.
     sticks, unsure : (n,) array
         Whether the contact sticks, and where rounding decides that.
     stored : (n,) array
-        What the element stores [J].
+        Energy stored by the element [J].
     """
 
     equations: list[Equation]
@@ -57,7 +59,7 @@ class Outcome:
 
 @dataclass
 class Force:
-    """A friction force, (n, 2) [N], how far it may be off, (n, 1), and whether it is one of rest."""
+    """Friction force, (n, 2) [N], its error bound, (n, 1), and whether the contact sticks or may stick."""
 
     value: Floats
     slack: Floats
@@ -77,14 +79,14 @@ def equation(name: str, unit: str, residual: Floats, *terms: Floats, slack: Floa
 
 
 def level_of(law: Law) -> Isotropic:
-    """Return a law that has a level; the others are of no use to these models."""
+    """Return the law if it is isotropic; raise `KeyError` otherwise, because these models need a level."""
     if not isinstance(law, Isotropic):
         raise KeyError("a law that is the same in all directions")
     return law
 
 
 def steepness(law: Isotropic, speed: Floats) -> Floats:
-    """Return how far a level may be off, (n,) [N]: by the rounding of the speed, and by its own."""
+    """Return the error bound of a level, (n,) [N], due to the rounding of the speed and its own accuracy."""
     level = law.level(speed)
     return np.asarray(np.abs(law.level(speed * NEAR) - level) + law.loose * level)
 
@@ -148,7 +150,7 @@ def _force(model: str, law: Law, velocity: Floats, pull: Floats, element: Elemen
 
 
 def without_mass(model: str, law: Law, step: Step, element: Element) -> Outcome:
-    """Return the equations of a rule for the velocity of the end effector."""
+    """Evaluate the equations of a model without mass at the velocity of the end effector."""
     none = np.zeros((len(step.force), 1))
     force = _force(model, law, step.given, step.force, element, none)
     equations = [
@@ -161,7 +163,7 @@ def without_mass(model: str, law: Law, step: Step, element: Element) -> Outcome:
 
 @dataclass
 class Masses:
-    """Velocities of a mass before and after each tick, (n, 2) [m/s], and how far both may be off, (n, 1)."""
+    """Velocities of a mass before and after each tick, (n, 2) [m/s], and their error bound, (n, 1)."""
 
     before: Floats
     after: Floats
@@ -169,7 +171,10 @@ class Masses:
 
 
 def with_mass(model: str, law: Law, step: Step, element: Element, T: float, masses: Masses, pulled: bool) -> Outcome:
-    """Return the equations of a mass under a rule, pulled by a spring and damper where the device takes forces."""
+    """Evaluate the equations of a model with mass.
+
+    `pulled` adds the spring and damper of impedance devices.
+    """
     M, K, before, after = element["mass"], element.get("stiffness", 0.0), masses.before, masses.after
     equations, pull = _pulled(model, step, element, T, masses) if pulled else ([], step.given)
     force = _force(model, law, before, pull, element, masses.blur)
@@ -190,7 +195,10 @@ def with_mass(model: str, law: Law, step: Step, element: Element, T: float, mass
 
 
 def moving(model: str, velocity: Floats, element: Element) -> Floats:
-    """Return at which velocity a mass moves: Karnopp's not with all of its own below the threshold."""
+    """Return the velocity of a mass.
+
+    Below the threshold, Karnopp's mass moves with a fraction of its velocity.
+    """
     if model != "karnopp":
         return velocity
     below = column(length(velocity) <= element["threshold"])
@@ -198,7 +206,7 @@ def moving(model: str, velocity: Floats, element: Element) -> Floats:
 
 
 def _shown(model: str, step: Step, element: Element, masses: Masses) -> Equation:
-    """Return the equation of the velocity that is recorded."""
+    """Return the equation of the recorded sliding velocity."""
     shown = moving(model, masses.after, element)
     slack = 2.0 * masses.blur
     if model == "karnopp":

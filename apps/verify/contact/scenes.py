@@ -1,10 +1,10 @@
-r"""What the numbers of a law are from place to place on a scene, from the table that a recording has of it.
+r"""Parameters of a law at positions in a scene, computed from the recorded table of the scene.
 
-Later regions count over earlier ones, each with the weight :math:`w = 3 t^2 - 2 t^3`, :math:`t = 1/2 - d/(1.5 b)`
-between 0 and 1, at the signed distance d from its outline, negative inside. The border b is the stated one for models A
-and D; for C it is wider by dF/K, for B 1.5 times that, dF being the largest difference of a force of the law between
-two places (docs/how_to/scenes.md). An image is averaged over ceil(sqrt(2) b/pitch) pixels along both axes and
-interpolated bilinearly; a texture multiplies forces by :math:`1 + a g`, with a sine or with noise between -1 and 1.
+Later regions override earlier ones, each with the weight :math:`w = 3 t^2 - 2 t^3`, :math:`t = 1/2 - d/(1.5 b)` clipped
+to 0 to 1, at the signed distance d from its outline, negative inside. The border b is the stated one for models A and
+D. For C it is wider by dF/K, for B 1.5 times the border of C, where dF is the largest difference of a force of the law
+between two positions (docs/how_to/scenes.md). An image is averaged over ceil(sqrt(2) b/pitch) pixels along both axes
+and interpolated bilinearly. A texture multiplies forces by :math:`1 + a g`, with a sine or with noise between -1 and 1.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ Floats = NDArray[np.float64]
 Numbers = dict[str, Any]
 
 LOOSE = 1e-11
-"""Relative accuracy of a number that was looked up: a place is rounded, and a border is short."""
+"""Relative accuracy of a looked-up parameter, limited by the rounding of the position over a short border."""
 
 UNSURE = 1e-12
-"""So near an outline [m] rounding decides on which side a place is."""
+"""Distance to an outline [m] within which rounding decides on which side a position is."""
 
 WIDEST = 0.1
 TILE = 32
@@ -38,21 +38,21 @@ _MOST = 70_000
 
 @dataclass(frozen=True)
 class Surface:
-    """A scene in front of an element.
+    """Scene as seen by an element.
 
     Attributes
     ----------
     table : mapping
-        The scene as it was recorded.
+        Recorded table of the scene.
     border : float
-        Its borders as wide as they are in front of the element [m].
+        Width of the borders for this element [m].
     """
 
     table: Mapping[str, Any]
     border: float
 
     def law_at(self, places: Floats) -> Law:
-        """Return the law at places, (n, 2): one whose numbers are (n,) arrays."""
+        """Return the law at positions, (n, 2), with (n,) arrays as parameters."""
         name, background = _law(self.table["law"])
         numbers = {key: np.full(len(places), value) for key, value in background.items()}
         for region in _regions(self.table):
@@ -66,7 +66,7 @@ class Surface:
         return law_with(name, {_plain(key): value for key, value in numbers.items()}, LOOSE)
 
     def regions_at(self, places: Floats) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Return the regions of places, (n,), and where they cannot be told for sure."""
+        """Return the regions at positions, (n,), and where rounding decides the region."""
         found, unsure = np.zeros(len(places), np.int64), np.zeros(len(places), bool)
         for number, region in enumerate(_regions(self.table), 1):
             depth = distance(region, places)
@@ -76,7 +76,10 @@ class Surface:
 
 
 def surface(table: Any, model: str, element: Mapping[str, float]) -> Surface:
-    """Return the scene of some settings; raise `NotUnderstood` where it is none."""
+    """Return the scene of recorded settings.
+
+    Raise `NotUnderstood` if the table is not a scene.
+    """
     if not isinstance(table, Mapping) or not isinstance(table.get("law"), Mapping):
         raise NotUnderstood("its table is not that of a scene")
     unknown = set(table) - {"name", "look", "border_m", "law", "regions", "walls"}
@@ -90,7 +93,7 @@ def surface(table: Any, model: str, element: Mapping[str, float]) -> Surface:
 
 
 def _spread(table: Mapping[str, Any]) -> float:
-    """Return the largest difference of a force of the law between two places [N]."""
+    """Return the largest difference of a force parameter of the law between two positions [N]."""
     found: dict[str, list[float]] = {}
     for law, share in [(_law(table["law"])[1], 0.0), *_extremes(table)]:
         for key, value in law.items():
@@ -116,23 +119,23 @@ def _regions(table: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _law(table: Mapping[str, Any]) -> tuple[str, dict[str, float]]:
-    """Return the name of a law and its numbers, by the keys of the table."""
+    """Return the name of a law and its parameters, with the keys of the table."""
     return str(table["name"]), {key: float(value) for key, value in table.items() if key != "name"}
 
 
 def _plain(key: str) -> str:
-    """Return the name of a number without its unit."""
+    """Return a key without its unit suffix."""
     return next((key.removesuffix(unit) for unit in _UNITS if key.endswith(unit)), key)
 
 
 def background(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the law of a scene's background, as settings have a law."""
+    """Return the law of the background in the format of the settings."""
     name, numbers = _law(table["law"])
     return {"name": name, **{_plain(key): value for key, value in numbers.items()}}
 
 
 def _numbers(region: Mapping[str, Any], places: Floats, border: float) -> Numbers:
-    """Return the numbers of a region well inside it, each one number or an (n,) array."""
+    """Return the parameters well inside a region, each a number or an (n,) array."""
     image = region.get("image")
     if image is None:
         numbers: Numbers = dict(_law(region["law"])[1])
@@ -148,7 +151,7 @@ def _numbers(region: Mapping[str, Any], places: Floats, border: float) -> Number
 
 
 def distance(region: Mapping[str, Any], places: Floats) -> Floats:
-    """Return the signed distances of places from a region's outline, (n,) [m]."""
+    """Return the signed distances of positions from the outline of a region, (n,) [m]."""
     if "circle" in region:
         circle = region["circle"]
         return np.asarray(np.hypot(*(places - np.array(circle["center_m"], float)).T) - float(circle["radius_m"]))
@@ -162,7 +165,7 @@ def distance(region: Mapping[str, Any], places: Floats) -> Floats:
 
 
 def _polygon_distance(corners: Floats, places: Floats) -> Floats:
-    """Return the distance from the nearest edge, negative where the corners wind around the place."""
+    """Return the distance to the nearest edge, negative inside the polygon (by winding number)."""
     if corners.ndim != 2 or corners.shape[1] != 2 or len(corners) > 1000:
         raise NotUnderstood("a polygon is no list of points")
     nearest, winding = np.full(len(places), np.inf), np.zeros(len(places))
@@ -177,7 +180,7 @@ def _polygon_distance(corners: Floats, places: Floats) -> Floats:
 
 
 def _pattern(texture: Mapping[str, Any], places: Floats) -> Floats:
-    """Return the pattern of a texture at places, (n,), -1 to 1."""
+    """Return the pattern of a texture at positions, (n,), between -1 and 1."""
     angle, wavelength = float(texture.get("angle_rad", 0.0)), float(texture.get("wavelength_m", 0.002))
     c, s = math.cos(angle), math.sin(angle)
     own = np.stack((c * places[:, 0] + s * places[:, 1], c * places[:, 1] - s * places[:, 0]), axis=1) / wavelength
@@ -196,7 +199,7 @@ def _pattern(texture: Mapping[str, Any], places: Floats) -> Floats:
 
 
 def _tile(seed: int) -> Floats:
-    """Return the values of noise: SplitMix64 from a seed, its upper 53 bits as numbers from -1 to 1, by rows."""
+    """Return the noise tile by rows: SplitMix64 from a seed, the upper 53 bits scaled to -1 to 1."""
     most, values = 2**64, []
     for k in range(1, TILE * TILE + 1):
         z = (seed + k * 0x9E3779B97F4A7C15) % most
@@ -207,7 +210,7 @@ def _tile(seed: int) -> Floats:
 
 
 def _share(image: Mapping[str, Any], places: Floats, border: float) -> Floats:
-    """Return where places lie between black, 0, and white, 1, of an image, (n,)."""
+    """Return the interpolated grey value of an image at positions, (n,), from 0 (black) to 1 (white)."""
     rows, columns = int(image["rows"]), int(image["columns"])
     levels = np.frombuffer(base64.b64decode(image["levels_base64"]), np.uint8)
     if not 0 < rows * columns == len(levels) <= _MOST:
@@ -216,7 +219,7 @@ def _share(image: Mapping[str, Any], places: Floats, border: float) -> Floats:
     (x, y), (width, height) = image["corner_m"], image["size_m"]
     dx, dy = float(width) / columns, float(height) / rows
     grey = _averaged(_averaged(grey, border, dx).T, border, dy).T
-    places = np.nan_to_num(places)  # positions of unusable samples, whose result is not used
+    places = np.nan_to_num(places)  # positions of unusable samples; their result is not used
     u = np.clip((places[:, 0] - x) / dx - 0.5, 0.0, columns - 1.0)
     v = np.clip((y + height - places[:, 1]) / dy - 0.5, 0.0, rows - 1.0)
     j, i = np.floor(u).astype(int), np.floor(v).astype(int)
@@ -227,7 +230,7 @@ def _share(image: Mapping[str, Any], places: Floats, border: float) -> Floats:
 
 
 def _averaged(grey: Floats, border: float, pitch: float) -> Floats:
-    """Return an image averaged along its rows over as many pixels as a border's diagonal has; edges go on."""
+    """Average an image along its rows over the diagonal width of a border, replicating the edge pixels."""
     count = max(math.ceil(math.sqrt(2.0) * border / pitch - 1e-9), 1)
     shifts = np.arange(count) - (count - 1) // 2
     places = np.arange(grey.shape[1])

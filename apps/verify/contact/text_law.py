@@ -1,8 +1,8 @@
-"""A law that somebody wrote: its recorded text, evaluated for many speeds at once, without running it.
+"""Law given as text: evaluate the recorded source at many speeds without executing it.
 
-The text is one function of arithmetic, conditions and functions of ``math``. It is read as a tree and walked through;
-nothing in it is ever called or compiled. All speeds go the same way through it: where a condition divides them, each
-branch changes only those that take it.
+The text is one function with arithmetic, conditions and functions of ``math``. It is parsed and its syntax tree is
+interpreted; it is never compiled or called. All speeds are evaluated together: where a condition differs between
+speeds, each branch changes only the speeds that take it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LONGEST = 400_000
 
 
 class NotUnderstood(Exception):
-    """A text that is no law of this kind."""
+    """The text or table is not a supported law or scene."""
 
 
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -59,7 +59,7 @@ _CONSTANTS = {"pi": math.pi, "e": math.e, "inf": math.inf}
 
 @dataclass
 class _Walk:
-    """One evaluation: values by name, and which speeds have not returned yet."""
+    """Evaluation state: values by name, results, and the speeds that have not returned yet."""
 
     names: dict[str, Any]
     result: Floats
@@ -146,7 +146,7 @@ class _Walk:
                 return np.abs(values[0])
             case ast.Name(id="float") if len(values) == 1:
                 return values[0]
-            case ast.Name(id="min") if len(values) > 1:  # as Python's own: the first of equal ones
+            case ast.Name(id="min") if len(values) > 1:  # like the built-in: the first of equal values
                 return functools.reduce(lambda one, other: np.where(np.less(other, one), other, one), values)
             case ast.Name(id="max") if len(values) > 1:
                 return functools.reduce(lambda one, other: np.where(np.greater(other, one), other, one), values)
@@ -155,7 +155,10 @@ class _Walk:
 
 @functools.lru_cache(maxsize=64)
 def _function(source: str) -> ast.FunctionDef:
-    """Return the one function of a text; raise `NotUnderstood` if it is too long, or is none."""
+    """Return the only function in a text.
+
+    Raise `NotUnderstood` if the text is too long or does not contain exactly one function.
+    """
     try:
         if len(source) > LONGEST:
             raise NotUnderstood("too long a text")
@@ -169,21 +172,21 @@ def _function(source: str) -> ast.FunctionDef:
 
 
 def levels(source: str, parameters: Mapping[str, float], speeds: Floats) -> Floats:
-    """Return what the function in `source` says at `speeds` [m/s], (n,) [N]; below zero counts as zero.
+    """Evaluate the function in `source` at `speeds`, (n,) [N]; negative values are clipped to zero.
 
     Parameters
     ----------
     source : str
         Text of the function ``level(speed, name=default, ...)``.
     parameters : mapping
-        Values in place of the defaults.
+        Values that replace the defaults.
     speeds : (n,) array
         Speeds [m/s].
 
     Raises
     ------
     NotUnderstood
-        If the text is no such function.
+        If the text is not a supported function.
     """
     function = _function(source)
     arguments = [one.arg for one in function.args.args]

@@ -1,5 +1,5 @@
-"""The safety envelope, rule by rule, as `docs/safety.md` states it, put to recorded ticks.
+"""Checks of the safety envelope at recorded ticks, rule by rule as in `docs/safety.md`.
 
-`history` follows what the envelope remembers (fades, easing, gaps), `samples` has rules 1 to 3, `impedance` and
-`admittance` the rules for the command, `energy` the ledger of rule 10, `gate` the column of that name.
+`history` reconstructs the state of the envelope (fades, easing, gaps). `samples` checks rules 1 to 3, `impedance` and
+`admittance` the rules for the command, `energy` the energy ledger of rule 10, and `gate` the column ``gate``.
 """

@@ -1,7 +1,7 @@
-"""The command of an admittance device, rule by rule from the velocity of its element.
+"""Checks of the command of an admittance device, rule by rule from the velocity of its element.
 
-The rules act on the velocity of the reference; the command is the reference. Velocities follow from differences of
-recorded references over a period, which rounding blurs by a few eps |c|/T.
+The rules act on the velocity of the reference; the command is the reference. The velocity is the difference of recorded
+references over a period, with a rounding error of a few eps |c|/T.
 """
 
 from __future__ import annotations
@@ -32,13 +32,16 @@ Floats = NDArray[np.float64]
 
 
 def braking(history: History, rows: slice) -> NDArray[np.bool_]:
-    """Return where the output is let down: then the reference brakes, and the hand's force is heard in full."""
+    """Return the ticks of a fade-out.
+
+    There the reference brakes, and the hand's force acts in full.
+    """
     share = history.share[rows]
     return np.asarray((share < history.before[rows]) | (share == 0.0))
 
 
 def blur(stretch: Stretch) -> Floats:
-    """Return how far a velocity may be off that is a difference of references [m/s], (n, 1)."""
+    """Return the error bound of velocities that are differences of references [m/s], (n, 1)."""
     size = np.maximum(length(stretch["command"]), length(stretch.reference))
     size = np.maximum(np.where(np.isfinite(size), size, 0.0), length(stretch["command_unlimited"]))
     blurred: Floats = 4.0 * EPS * size[:, None] / stretch.run.period
@@ -46,13 +49,13 @@ def blur(stretch: Stretch) -> Floats:
 
 
 def output_of(stretch: Stretch) -> Floats:
-    """Return the velocity that the element gave, (n, 2) [m/s]."""
+    """Return the velocity output of the element, (n, 2) [m/s]."""
     output: Floats = (stretch["command_unlimited"] - stretch.reference) / stretch.run.period
     return output
 
 
 def check_admittance(stretch: Stretch, history: History, findings: Findings) -> None:
-    """Check the references and flags of the ticks of a `stretch`."""
+    """Check the references and flags of a `stretch`."""
     run, rows, T = stretch.run, stretch.rows, stretch.run.period
     share = history.share[rows]
     output, last = output_of(stretch), stretch.last
@@ -89,7 +92,7 @@ def _energy_and_edges(stretch: Stretch, limited: Limited) -> None:
 
 
 def _approach(stretch: Stretch, limited: Limited, i: int, low: float, high: float) -> None:
-    """Rule 11 for a coordinate: the reference comes to rest at the edge, with 8/9 of the largest deceleration.
+    """Apply rule 11 to a coordinate: stop the reference at the edge with 8/9 of the maximum deceleration.
 
     Stopping from v in steps of T takes v^2/(2 a) + v T/2.
     """
@@ -107,7 +110,7 @@ def _approach(stretch: Stretch, limited: Limited, i: int, low: float, high: floa
 
 
 def check_bounds(run: Window, findings: Findings) -> None:
-    """Check every reference of an admittance device against the limits, without asking what led to it."""
+    """Check every reference of an admittance device against the limits, independently of its cause."""
     command, tick, T = run.column("command"), run.tick, run.period
     known = np.isfinite(command).all(axis=1)
     slack = 8.0 * EPS * np.where(known, length(command), 0.0) / T

@@ -1,9 +1,12 @@
-"""The ledger of energy: what the loop gave the hand beyond what the element had stored; column ``injected_energy``.
+"""Check of the energy ledger, column ``injected_energy``.
 
-In every tick with a good sample ``X = max(0, X + dS + dE - N)``: dS is how much more is stored by the
-element, ``K |e|^2/2 + M |v|^2/2``, and by walls; dE the work on the handle, the force in effect times its displacement
-(impedance) or minus the mean of the hand's force times the displacement (admittance); N what the encoder's quantisation
-feigns, ``K q^2/2`` with the smallest of displacement, its change and the encoder's step. See `docs/passivity.md`.
+The ledger is the energy given to the hand beyond the energy stored by element and walls.
+
+In every tick with a good sample, ``X = max(0, X + dS + dE - N)``. dS is the increase of the energy stored by the
+element, ``K |e|^2/2 + M |v|^2/2``, and by walls. dE is the work on the handle: the force in effect times the
+displacement of the handle (impedance), or minus the mean of the hand's force times that displacement (admittance). N is
+the apparent energy due to encoder quantization, ``K q^2/2`` with the minimum q of displacement, its change and the
+encoder's step. See `docs/passivity.md`.
 """
 
 from __future__ import annotations
@@ -22,11 +25,11 @@ Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 REMEMBERED = 512
-"""Commands that the ledger remembers: it counts delays up to two less."""
+"""Number of commands that the ledger stores; supports delays of up to two periods less."""
 
 
 class Ledger:
-    """Follows the ledger of energy from window to window."""
+    """Reconstructs the energy ledger over consecutive windows."""
 
     def __init__(self) -> None:
         self._last_way = np.zeros(2)
@@ -34,19 +37,19 @@ class Ledger:
     def check(
         self, run: Window, history: History, stores: tuple[Floats, Floats], walls: Floats, findings: Findings
     ) -> None:
-        """Check that the ledger goes on from tick to tick.
+        """Check the ledger from tick to tick.
 
         Parameters
         ----------
         run, history
-            The window, and what the envelope remembered in it.
+            The window, and the state of the envelope in it.
         stores : (2,) tuple of (n,) arrays
-            What element and walls stored in each tick [J], nan where that cannot be told from the rows, and how far
-            that may be off.
+            Energy stored by element and walls in each tick [J], nan where the rows do not determine it, and its error
+            bound.
         walls : (n,) array
-            Stiffness of the stiffest wall that is touched [N/m].
+            Stiffness of the stiffest wall in contact [N/m].
         findings : Findings
-            Where violations go.
+            Receives the findings.
         """
         entered = entered_in(run, history)
         energy, work = run.column("injected_energy"), _work(run)
@@ -64,7 +67,7 @@ class Ledger:
         findings.lack_where("energy", run.tick, entered & ~known, words)
 
     def _feigned(self, run: Window, entered: Mask, walls: Floats) -> Floats:
-        """Return what quantisation can feign, by axis (n, 2) [J]."""
+        """Return the apparent energy due to quantization, by axis (n, 2) [J]."""
         way = np.diff(run.column("position"), axis=0, prepend=run.column("position")[:1])
         before, self._last_way = latest_before(way, entered, run.skip, self._last_way)
         step = np.minimum(np.minimum(np.abs(way), np.abs(way - before)), float(run.sheet("position_resolution")))
@@ -73,16 +76,18 @@ class Ledger:
 
 
 def latest_before(values: Floats, where: Mask, skip: int, known: Floats) -> tuple[Floats, Floats]:
-    """Return the value at the latest tick before each `where` it counts, and that after the last tick.
+    """Return the value at the latest selected tick before each tick, and at the last selected tick.
 
     Parameters
     ----------
     values : (n, 2) array
-        Of a window, of whose ticks the first `skip` are there to look back to.
+        Values in a window.
     where : (n,) array
-        Ticks that count.
+        Selected ticks.
+    skip : int
+        Number of look-back rows at the beginning of the window, which are not selected.
     known : (2,) array
-        The value at the latest one before the window; 0 without any.
+        Value at the latest selected tick before the window; 0 if none.
     """
     index = np.where(where, np.arange(len(where)), -1)
     index[:skip] = -1
@@ -93,7 +98,7 @@ def latest_before(values: Floats, where: Mask, skip: int, known: Floats) -> tupl
 
 
 def entered_in(run: Window, history: History) -> Mask:
-    """Return in which ticks the ledger goes on: an element stepped in them, and in those before."""
+    """Return the ticks that update the ledger: an element was computed in this tick and the one before."""
     observed = run.good & ~run.in_motion
     return np.asarray(observed & _shifted(observed) & ~history.fresh)
 
@@ -105,7 +110,7 @@ def _shifted(values: Any) -> Any:
 
 
 def _work(run: Window) -> Floats:
-    """Return the work on the handle since the tick before, by axis (n, 2) [J]."""
+    """Return the work on the handle since the previous tick, by axis (n, 2) [J]."""
     place = run.column("position")
     way = place - _shifted(place)
     if not run.impedance:
@@ -116,15 +121,15 @@ def _work(run: Window) -> Floats:
 
 
 def periods_of(run: Window) -> NDArray[np.int64]:
-    """Return how many periods each tick comes after the one before."""
+    """Return the number of periods between each tick and the previous one."""
     return np.asarray(np.maximum(np.diff(run.tick, prepend=-1), 1))
 
 
 def force_in_effect(run: Window, late: float, periods: NDArray[np.int64]) -> Floats:
-    """Return the mean of the force on the handle in so many `periods` before each tick, (n, 2) [N].
+    """Return the mean force on the handle during the `periods` before each tick, (n, 2) [N].
 
-    A command that comes n + phi periods `late` acts in the period that begins with command k for the part phi under
-    number k - n - 1, and for the rest under number k - n. Deadlines that were skipped are held by the last command.
+    With a delay of n + phi periods (`late`), command k - n - 1 acts for the fraction phi of the period that starts with
+    command k, and command k - n for the rest. During skipped deadlines the last command is held.
     """
     whole = int(late)
     part = late - whole
@@ -142,9 +147,9 @@ def force_in_effect(run: Window, late: float, periods: NDArray[np.int64]) -> Flo
 
 
 def _sent(held: NDArray[np.int64], good: Mask) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return, for one period after the other, the row (from 1 on) whose command was sent, and where each row's is.
+    """Return the row of the command sent in each period (from 1 on), and the period of each row.
 
-    Rows of a good tick after skipped deadlines repeat the command before; number 0 stands for none.
+    A good tick after skipped deadlines repeats the previous command during these. The number 0 means no command.
     """
     repeats = np.where(good, np.minimum(held, REMEMBERED) - 1, 0)
     place = np.cumsum(repeats + 1)

@@ -1,4 +1,4 @@
-"""The column ``gate``: from outside the output is let down and up in 50 ms, along half a cosine."""
+"""Check of the column ``gate``, the fade of the output on external request within 50 ms."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _NEAR = 1e-12
 
 
 class Gate:
-    """Follows the gate from window to window."""
+    """Tracks the gate over consecutive windows."""
 
     def __init__(self) -> None:
         self._opening = 1.0
 
     def check(self, run: Window, findings: Findings) -> None:
-        """Check that the gate moved by one step in every tick, or rested at an end."""
+        """Check that the gate moves by one step per tick, or stays at an end."""
         gate = run.column("gate")
         outside = ~((gate >= 0.0) & (gate <= 1.0))
         findings.where("gate", run.tick, outside, "the gate is outside 0 to 1")
@@ -41,5 +41,5 @@ class Gate:
 
 
 def _let_through(opening: float) -> float:
-    """Return what a gate lets through that is open so far; both 0 to 1."""
+    """Return the transmitted share of the output for an opening; both 0 to 1."""
     return 0.5 - 0.5 * math.cos(math.pi * opening)

@@ -1,8 +1,8 @@
-"""What the envelope remembers from tick to tick: how far it has faded, what it eases from, how long samples were bad.
+"""Reconstruct the state of the envelope in every tick: fades, easing, and gaps in the samples.
 
-None of this is recorded. It follows from what is: status, permission, gate and settings of the ticks. Whether a sample
-was usable is taken from the recorded flags, which `samples` checks, so that one wrong flag is not found in every tick
-that comes after it.
+The state is not recorded. It is computed from status, permission, gate and settings of the ticks. The usability of a
+sample is taken from the recorded flags, which `samples` checks, so that one wrong flag does not cause findings in all
+later ticks.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 EASES_DOWN = 3
-"""Since this format the force eases to a smaller one as well."""
+"""First recording format in which the force also eases to a smaller one."""
 
 
 def program_of(entry: dict[str, Any]) -> tuple[Any, ...]:
-    """Return what settings make of the program: equal where nothing changes for an element."""
+    """Return a key of the rendered program: equal for settings that do not change the element."""
     if entry.get("model") == MOTION:
         return (MOTION, entry.get("program"), entry.get("table_sha256"), str(entry.get("motion")))
     try:
@@ -36,32 +36,32 @@ def program_of(entry: dict[str, Any]) -> tuple[Any, ...]:
         law = str(entry.get("law"))
     element = entry.get("element", {})
     numbers = {name: float(value) for name, value in element.items() if isinstance(value, int | float)}
-    place = entry.get("version") if "scene" in entry else None  # a scene is another with every version
+    place = entry.get("version") if "scene" in entry else None  # every version of a scene counts as a change
     return (entry.get("model"), law, tuple(sorted(numbers.items())), place)
 
 
 @dataclass
 class History:
-    """What was remembered in each tick of a window.
+    """State of the envelope in each tick of a window.
 
     Attributes
     ----------
     before, share : (n,) array
-        Part of the output that was let through before the tick, and in it.
+        Share of the output that was transmitted before the tick and in it.
     eases : (n,) array
-        Whether the force eases from another.
+        Whether the force eases from a previous one.
     part, left, held : array
-        Where it does: the weight of the force that is held, the part of it that is left, and the force [N].
+        During easing: weight of the held force, its remaining share, and the held force [N].
     fresh : (n,) array
         Whether a program began in this tick.
     after_bad : (n,) array
-        Bad ticks just before.
+        Number of consecutive bad ticks just before this one.
     bad : (n,) array
-        Bad ticks up to and with this one, since the last good one.
+        Number of bad ticks since the last good one, including this one.
     gain : (n,) array
-        How far the fade has come.
+        Fade gain.
     started_anew : (n,) array
-        Whether the device had let go by itself before, so that the last command counts as none.
+        Whether the device's watchdog had released the output before, so that the last command counts as zero.
     """
 
     count: int
@@ -97,7 +97,7 @@ class History:
 
 
 class _Memory:
-    """What is remembered, and how a tick changes it."""
+    """Current state of the envelope, and its update in a tick."""
 
     def __init__(self, run: Recorded) -> None:
         self.run = run
@@ -120,7 +120,7 @@ class _Memory:
         return self.gain == 1.0 and self.ease == 0.0 and self.bad == 0 and not (self.changed or self.fresh)
 
     def take(self, version: int) -> None:
-        """Put other settings in force."""
+        """Apply another version of the settings."""
         if version == self.version or version not in self.programs:
             return
         self.changed |= self.programs[version] != self.programs.get(self.version)
@@ -128,7 +128,7 @@ class _Memory:
         self.version, self.number = version, self.numbers[version]
 
     def fade(self, permission: int) -> None:
-        """Rules 5 and 6: let the gain go up or down by a tick."""
+        """Apply rules 5 and 6: increase or decrease the gain by one tick."""
         released = bool(permission & TOLD_RELEASED)
         if released or permission & TOLD_ENDING:
             self.gain = max(self.gain - self.T / FADE_OUT, 0.0)
@@ -138,7 +138,7 @@ class _Memory:
             self.rise = self.fade_in
 
     def begin_easing(self, gate: float, asked: float, last: tuple[float, float]) -> None:
-        """Hold the force that is there after a change of parameters."""
+        """Start easing from the present force after a change of parameters."""
         self.changed = False
         share = self.gain * gate
         if not self.eases_down:
@@ -149,7 +149,7 @@ class _Memory:
             self.ease, self.held, self.held_share = 1.0, last, share
 
     def lose(self, tick: int) -> None:
-        """Count a tick without a sample that can be trusted."""
+        """Count a tick without a trusted sample."""
         self.bad += 1
         if (tick - self.good_tick) * self.T > FADE_OUT:
             self.rise = self.fade_in
@@ -160,7 +160,7 @@ class _Memory:
 
 
 class EnvelopeTracker:
-    """Reconstructs the state of the envelope, window by window."""
+    """Reconstructs the state of the envelope over consecutive windows."""
 
     def __init__(self, run: Recorded) -> None:
         self._memory = _Memory(run)
@@ -203,7 +203,7 @@ class EnvelopeTracker:
     def _begin_tick(
         self, found: History, run: Window, k: int, tick: int, sampled: bool, version: int, command: Floats
     ) -> tuple[float, float]:
-        """Update the state at the beginning of a tick; return the previous command or zeros."""
+        """Update the state at the beginning of a tick; return the previous command, or zeros."""
         memory = self._memory
         memory.take(version)
         found.after_bad[k] = memory.bad
@@ -235,7 +235,7 @@ def _ends_of(quiet: Mask) -> NDArray[np.int64]:
 def _good(
     found: History, memory: _Memory, k: int, told: tuple[float, float, int], asked: float, last: tuple[float, float]
 ) -> None:
-    """Enter what is remembered in a tick with a sample that can be trusted."""
+    """Store the state in a tick with a trusted sample."""
     gate, before_gate, permission = told
     found.before[k] = memory.gain * before_gate
     if memory.changed and memory.run.impedance:
@@ -253,7 +253,7 @@ def _good(
 
 
 def _sampled(run: Window) -> Mask:
-    """Return in which ticks a sample was trusted, whatever came of it."""
+    """Return the ticks whose sample was trusted, even if the element's output was rejected."""
     finite = np.ones(run.count, bool)
     for name in ("position", "velocity", "force"):
         finite &= np.isfinite(run.column(name)).all(axis=1)

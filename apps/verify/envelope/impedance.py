@@ -1,7 +1,7 @@
-"""The command of an impedance device, rule by rule from the output of its element; `docs/safety.md` has the table.
+"""Checks of the command of an impedance device, rule by rule from the output of its element.
 
-Rules 4 to 11 are applied once more to the recorded ``command_unlimited``. The command and the flags must come out:
-the command within the rounding of its terms, a flag wherever its rule acts, and nowhere else.
+Rules 4 to 11 (`docs/safety.md`) are applied to the recorded ``command_unlimited``. The recorded command must agree
+within the rounding of its terms, and each flag must be set exactly where its rule acts.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ Mask = NDArray[np.bool_]
 
 
 def check_impedance(stretch: Stretch, history: History, added: tuple[Floats, Floats], findings: Findings) -> None:
-    """Check the commands and flags of the ticks of a `stretch`.
+    """Check the commands and flags of a `stretch`.
 
     Parameters
     ----------
     stretch : Stretch
-        Ticks under the same settings.
+        Ticks with the same settings.
     history : History
-        What the envelope remembered.
+        State of the envelope.
     added : (2,) tuple of (n,) arrays
-        Damping that the passivity controller added [N s/m], and how far its force may be off [N] (`passivity`).
+        Damping that the passivity controller added [N s/m], and the error bound of its force [N] (`passivity`).
     findings : Findings
-        Where violations go.
+        Receives the findings.
     """
     state = _state(stretch, history)
     limited = _eased(stretch, history, state, added)
@@ -60,7 +60,7 @@ def _state(stretch: Stretch, history: History) -> dict[str, NDArray[np.float64]]
 
 
 def _eased(stretch: Stretch, history: History, state: dict[str, Floats], dampers: tuple[Floats, Floats]) -> Limited:
-    """Rules 5 and 6: what fades and easing let through."""
+    """Apply the passivity damping and rules 5 and 6: fades and easing."""
     rows, (added, loose) = stretch.rows, dampers
     share, part, left = (array[rows][:, None] for array in (history.share, history.part, history.left))
     held = history.held[rows]
@@ -79,7 +79,10 @@ def _eased(stretch: Stretch, history: History, state: dict[str, Floats], dampers
 
 
 def _limits(stretch: Stretch, limited: Limited, state: dict[str, Floats]) -> Mask:
-    """Apply rules 7 to 11; return where the last of them may as well have taken everything away."""
+    """Apply rules 7 to 11.
+
+    Return where rounding decides whether the final rules remove the whole force.
+    """
     run, velocity = stretch.run, state["velocity"]
     top = float(run.limit("max_speed"))
     spent = stretch["injected_energy"] > float(run.limit("max_energy"))
@@ -100,7 +103,10 @@ def _limits(stretch: Stretch, limited: Limited, state: dict[str, Floats]) -> Mas
 def _again(
     stretch: Stretch, limited: Limited, stopped: Mask, given: tuple[Floats, float, Mask, Floats, Floats]
 ) -> Mask:
-    """Apply rules 9 to 11 once more where rule 11 acted: what it left of a braking force may drive."""
+    """Apply rules 9 to 11 again where rule 11 acted.
+
+    The part of a braking force that rule 11 leaves may drive the handle.
+    """
     velocity, top, spent, low, high = given
     before, flags, doubtful = limited.vector.copy(), limited.flags.copy(), limited.doubtful.copy()
     limited.driving(velocity, top)
@@ -121,7 +127,10 @@ def _again(
 def compare(
     stretch: Stretch, limited: Limited, command: Floats, error: Floats, torn: Mask, unit: str, findings: Findings
 ) -> None:
-    """Compare commands and flags with what the rules give, in good ticks; where it is `torn`, zero will do as well."""
+    """Compare commands and flags of good ticks with the rules.
+
+    Where `torn`, zero is accepted too.
+    """
     good, tick = stretch.good, stretch.tick
     off = length(command - limited.vector)
     off = np.where(torn & (length(command) <= error), 0.0, off)
@@ -144,7 +153,7 @@ def compare(
 
 
 def check_bounds(run: Window, findings: Findings) -> None:
-    """Check every command of an impedance device against the limits, without asking what led to it."""
+    """Check every command of an impedance device against the limits, independently of its cause."""
     command, tick = run.column("command"), run.tick
     norm, most = length(command), float(run.limit("max_force"))
     beyond = ~(norm <= most * (1.0 + 1e-12))

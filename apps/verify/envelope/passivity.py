@@ -1,7 +1,8 @@
-"""The passivity controller: the damping that rule 4 added, from a ledger of its own; see `docs/passivity.md`.
+"""Check of the passivity controller: the damping added by rule 4.
 
-The ledger adds up what the loop gave the hand beyond what the element stored and what a late force lends, less what the
-device's damping took. It is in no column, and is followed here from the rows.
+See `docs/passivity.md`. The ledger accumulates the energy that the loop gave the hand beyond the energy stored by the
+element and lent by the delayed force, minus the dissipation of the device's damping. It is not recorded, and is
+reconstructed from the rows.
 """
 
 from __future__ import annotations
@@ -21,18 +22,18 @@ from apps.verify.walls.handles import Walls
 Floats = NDArray[np.float64]
 
 LINGERING = 0.03
-"""Time constant with which credit and damping fade [s]."""
+"""Time constant with which credit and damping decay [s]."""
 
 _COUNT = 1.01
-"""A handle has certainly moved after this many counts of its encoder."""
+"""Motion in encoder counts beyond which the handle has certainly moved."""
 
 _LEAST = 1e-3
-"""Less than this part of the largest damping is none."""
+"""Damping below this share of the maximum is set to zero."""
 
 
 @dataclass
 class _Device:
-    """What the controller knows of the device: delays in periods, damping, encoder."""
+    """Device parameters of the controller: delays in periods, maximum and own damping, encoder count."""
 
     spring_late: float
     all_late: float
@@ -56,7 +57,7 @@ class _Device:
 
 
 class Controller:
-    """Follows the passivity controller from window to window."""
+    """Reconstructs the passivity controller over consecutive windows."""
 
     def __init__(self) -> None:
         self._excess = self._last = 0.0
@@ -65,19 +66,19 @@ class Controller:
         self._anchor = [0.0, 0.0]
 
     def damping(self, run: Window, history: History, stored: Floats, walls: Walls) -> tuple[Floats, Floats]:
-        """Return the damping that is added in every tick [N s/m], 0 where there is none, and the doubt [N].
+        """Return the added damping in every tick [N s/m], 0 if none, and the error bound of its force [N].
 
-        The doubt, how far its force may be off, is what rounding of the store makes of an excess that is taken out
-        within a period. Both are (n,).
+        Both are (n,). The error bound follows from the rounding of the stored energy, because an excess is dissipated
+        within a period.
 
         Parameters
         ----------
         run, history
-            The window, and what the envelope remembered in it.
+            The window, and the state of the envelope in it.
         stored : (n,) array
-            What element and walls stored [J].
+            Energy stored by element and walls [J].
         walls : Walls
-            What the walls did.
+            State of the walls.
         """
         added = np.zeros(run.count)
         if not run.impedance or not run.limit("passivity_control", False):
@@ -89,7 +90,7 @@ class Controller:
         gained = (_gained(run, device, stored, own, walls)).tolist()
         before, self._last_way = latest_before(T * u, entered, run.skip, self._last_way)
         step = np.minimum(np.minimum(np.abs(T * u), np.abs(T * u - before)), device.count)
-        feigned = (0.5 * K[:, None] * step * step).sum(axis=1).tolist()  # what quantisation can feign in a period
+        feigned = (0.5 * K[:, None] * step * step).sum(axis=1).tolist()  # apparent energy of quantization in a period
         power, moving = (u * u).sum(axis=1).tolist(), self._moving(run, device.count)
         sticking = ((run.column("sticking") != 0) | walls.holds).tolist()
         opposite = 2.0 * K * device.spring_late
@@ -113,7 +114,10 @@ class Controller:
         return added, np.where(added > 0.0, rounding(stored) / (T * np.maximum(speed, 1e-9)), 0.0)
 
     def _moving(self, run: Window, count: float) -> list[bool]:
-        """Return in which ticks the handle has certainly moved: to and fro by one count is nothing."""
+        """Return the ticks in which the handle has certainly moved.
+
+        Alternation by one encoder count does not count as motion.
+        """
         if count == 0.0:
             return [True] * run.count
         moving, anchor = [False] * run.count, self._anchor
@@ -128,17 +132,20 @@ class Controller:
 
 
 def _next_excess(excess: float, gained: float, feigned: float, sticking: bool, T: float) -> float:
-    """Return the ledger after a tick: an excess stays, but for what quantisation feigned; credit fades."""
+    """Return the ledger after a tick.
+
+    An excess persists, except for quantization; a credit decays.
+    """
     after = excess + gained
     if after > 0.0:
         return max(0.0, after - feigned)
-    if not sticking:  # what friction takes ends an excess, and is no credit
+    if not sticking:  # dissipation by friction ends an excess but gives no credit
         after = max(after, min(excess, 0.0))
     return after * math.exp(-T / LINGERING)
 
 
 def _gained(run: Window, device: _Device, stored: Floats, own: tuple[Floats, Floats], walls: Walls) -> Floats:
-    """Return what the handle gained in the period before each tick beyond what the element stored [J]."""
+    """Return the energy gained by the handle in the period before each tick beyond the stored energy [J]."""
     u, v = run.column("velocity"), run.column("sliding_velocity")
     apart = ((u - v) ** 2).sum(axis=1)
     late = device.spring_late

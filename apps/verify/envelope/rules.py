@@ -1,7 +1,7 @@
-"""The rules for the command, each over many ticks at once, with the flags that they set and those that are in doubt.
+"""Rules for the command, vectorized over ticks, with the flags that they set and the uncertain flags.
 
-A flag is in doubt where the number that decides about it is as near to its limit as rounding leaves it: then it may be
-set or not. What a rule makes of the vector is continuous there but where it says so.
+A flag is uncertain where the deciding value is within rounding of its limit. There it may be set or not. The vector
+after a rule is continuous at the limit unless stated otherwise.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ Mask = NDArray[np.bool_]
 
 @dataclass
 class Limited:
-    """A force or a velocity on its way through the rules.
+    """Force or velocity vectors while the rules are applied.
 
     Attributes
     ----------
     vector : (n, 2) array
-        What is left of it.
+        Vector after the rules already applied.
     error : (n,) array
-        What rounding can have done to it so far.
+        Bound on its rounding error.
     flags, doubtful : (n,) int array
-        Flags that the rules set, and those that are in doubt.
+        Flags that the rules set, and uncertain flags.
     """
 
     vector: Floats
@@ -39,23 +39,23 @@ class Limited:
 
     @classmethod
     def begin(cls, vector: Floats, error: Floats) -> Limited:
-        """Return what no rule has touched yet."""
+        """Return the state before any rule."""
         return cls(vector, error, np.zeros(len(vector), np.int64), np.zeros(len(vector), np.int64))
 
     def mark(self, flag: int, where: Mask, doubtful: Mask) -> None:
-        """Set a flag, and say where it is in doubt."""
+        """Set a flag, and mark where it is uncertain."""
         self.flags |= np.where(where, flag, 0)
         self.doubtful |= np.where(doubtful, flag, 0)
 
     def norm(self, limit: float) -> None:
-        """Rule 7: at most `limit`; the direction is kept."""
+        """Apply rule 7: limit the norm to `limit` and keep the direction."""
         size = length(self.vector)
         over = size > limit
         self.mark(LIMITED, over, np.abs(size - limit) <= self.error)
         self.vector = np.where(over[:, None], self.vector * (limit / np.maximum(size, 1e-300))[:, None], self.vector)
 
     def slew(self, last: Floats, step: float) -> None:
-        """Rule 8: from the last value towards this one by at most `step`."""
+        """Apply rule 8: limit the change from the last value to `step`."""
         change = self.vector - last
         size = length(change)
         over = size > step
@@ -64,7 +64,7 @@ class Limited:
         self.vector = np.where(over[:, None], shortened, self.vector)
 
     def _takes(self, direction: Floats, share: Floats, where: Mask, doubtful: Mask, flag: int) -> None:
-        """Take away a share of the part along a direction, if the two point the same way."""
+        """Remove a share of the component along a direction, if that component is positive."""
         along = units(direction)
         part = (self.vector * along).sum(axis=1)
         near = np.abs(part) <= self.error
@@ -73,18 +73,18 @@ class Limited:
         self.vector = self.vector - np.where(acts, share * part, 0.0)[:, None] * along
 
     def driving(self, velocity: Floats, limit: float) -> None:
-        """Rule 9: near the speed `limit` less and less of a force along the velocity, beyond it nothing."""
+        """Apply rule 9: reduce a driving force near the speed `limit`, to zero at the limit."""
         margin = SPEED_MARGIN * limit
         excess = length(velocity) - (limit - margin)
         share = np.clip(excess / margin, 0.0, 1.0)
         self._takes(velocity, share, excess > 0.0, np.abs(excess) <= 16.0 * EPS * limit, SPEED)
 
     def energy(self, direction: Floats, spent: Mask) -> None:
-        """Rule 10: where the energy is `spent`, nothing along a direction."""
+        """Apply rule 10: where the energy is `spent`, remove the component along a direction."""
         self._takes(direction, np.ones(len(spent)), spent, np.zeros(len(spent), bool), ENERGY)
 
     def inside(self, position: Floats, low: Floats, high: Floats, *, marks: bool = True) -> None:
-        """Rule 11 for a force: outside, nothing that points further out."""
+        """Apply rule 11 to a force: outside the workspace, remove outward components."""
         for i in range(2):
             force = self.vector[:, i]
             beyond, before = position[:, i] > high[i], position[:, i] < low[i]

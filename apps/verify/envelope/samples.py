@@ -1,4 +1,4 @@
-"""Rules 1 to 3 of the envelope: which samples can be trusted, and what is sent where none can."""
+"""Checks of rules 1 to 3 of the envelope: validity of the samples, and the safe output."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ _NEAR = 8.0 * EPS
 
 @dataclass
 class _Known:
-    """What is known of the samples before a window.
+    """State of the sample checks before a window.
 
     Attributes
     ----------
     started : bool
-        Whether any was trusted.
+        Whether any sample was trusted.
     place : (2,) array or None
-        Position of the last plausible one.
+        Position of the last plausible sample.
     tick : int
-        Tick of the last one that counted; -1 without any.
+        Tick of the last sample that counted; -1 if none.
     age : float
-        How old that was, if it was plausible.
+        Age of that sample, if it was plausible.
     """
 
     started: bool = False
@@ -53,7 +53,7 @@ class _Known:
 
 
 class _Samples:
-    """The samples of a window, and how they are judged."""
+    """Samples of a window with the expected flags."""
 
     def __init__(self, run: Window, known: _Known) -> None:
         own = slice(run.skip, None)
@@ -65,7 +65,10 @@ class _Samples:
         self.doubtful = np.zeros(self.count, bool)
 
     def judge(self) -> None:
-        """Apply the rules in their order: the first that a sample breaks is its flag."""
+        """Apply the rules in their order.
+
+        The first rule that a sample breaks determines its flag.
+        """
         run = self.run
         finite = np.ones(self.count, bool)
         for values in (self.position, self.velocity, self.force):
@@ -93,14 +96,14 @@ class _Samples:
             self._set(value > limit, flag)
 
     def _started(self) -> Mask:
-        """Return whether there was a sample before that was trusted."""
+        """Return whether any earlier sample was trusted."""
         sampled = (self.flags & _REASONS) == 0
         before = np.zeros(len(sampled), bool)
         before[1:] = np.logical_or.accumulate(sampled)[:-1]
         return before | self.known.started
 
     def _moved(self) -> tuple[Floats, Floats]:
-        """Return how far [m] each sample is from the last plausible one, and the time that the handle had [s]."""
+        """Return the distance of each sample to the last plausible one [m], and the time between them [s]."""
         known, T = self.known, self.run.period
         plausible, counted = self._plausible()
         place, when = _latest(plausible), _latest(counted)
@@ -115,14 +118,14 @@ class _Samples:
         return length(moved), time
 
     def _plausible(self) -> tuple[Mask, Mask]:
-        """Return which samples were plausible, and which count as the last one."""
+        """Return which samples were plausible, and which count as the last sample."""
         seen = (self.flags & (NOT_FINITE | STALE | IMPLAUSIBLE)) == 0
         reasonless = (self.flags & NOT_FINITE != 0) & np.isfinite(self.position).all(axis=1)
         plausible = seen | reasonless | self._beyond_sensor()
         return plausible, plausible | ((self.flags & IMPLAUSIBLE) != 0)
 
     def after(self) -> _Known:
-        """Return what is known of the samples after the window."""
+        """Return the state after the window."""
         plausible, counted = self._plausible()
         known = _Known(**vars(self.known))
         known.started = bool(known.started or ((self.flags & _REASONS) == 0).any())
@@ -134,7 +137,7 @@ class _Samples:
         return known
 
     def _beyond_sensor(self) -> Mask:
-        """Return where a sample was implausible for its force alone: its position was trusted."""
+        """Return the samples that were implausible only because of their force; their position was trusted."""
         if self.run.impedance:
             return np.zeros(self.count, bool)
         beyond = length(self.force) > float(self.run.sheet("max_force")) * CLOCK_ROUNDING
@@ -143,7 +146,7 @@ class _Samples:
 
 
 def _latest(where: Mask) -> NDArray[np.int64]:
-    """Return the index of the latest true entry before each; -1 without any."""
+    """Return the index of the latest true entry before each entry; -1 if none."""
     index = np.where(where, np.arange(len(where)), -1)
     before = np.full(len(where), -1)
     before[1:] = np.maximum.accumulate(index)[:-1]
@@ -151,13 +154,13 @@ def _latest(where: Mask) -> NDArray[np.int64]:
 
 
 class Samples:
-    """Checks samples from window to window."""
+    """Checks samples over consecutive windows."""
 
     def __init__(self) -> None:
         self._known = _Known()
 
     def check(self, run: Window, findings: Findings) -> None:
-        """Check that samples were refused where the rules say so, and nowhere else."""
+        """Check that exactly the samples that break a rule were rejected."""
         samples = _Samples(run, self._known)
         samples.judge()
         self._known = samples.after()
@@ -187,7 +190,7 @@ def _said(flag: int) -> str:
 
 
 def check_safe_output(run: Window, history: History, findings: Findings) -> None:
-    """Check that ticks without a usable sample sent the safe output, and that the element waited at rest."""
+    """Check that ticks without a usable sample sent the safe output while the element stayed at rest."""
     bad = np.flatnonzero(~run.good)
     bad = bad[bad >= run.skip]
     if not len(bad):
@@ -202,7 +205,7 @@ def check_safe_output(run: Window, history: History, findings: Findings) -> None
     else:
         safe, words = last, "the safe output is the last reference"
         before = run.column("command")[np.maximum(bad - 1, 0)]
-        unborn = np.isnan(command) & (np.isnan(before) | (bad + run.first == 0)[:, None])  # there is no reference yet
+        unborn = np.isnan(command) & (np.isnan(before) | (bad + run.first == 0)[:, None])  # before the first reference
         command, safe = np.where(unborn, 0.0, command), np.where(unborn, 0.0, safe)
     findings.where("safe output", ticks, (command != safe).any(axis=1), f"{words}, but another command was sent")
     own = (run.status[bad] & ENVELOPE) != (run.status[bad] & UNUSABLE)

@@ -1,1 +1,1 @@
-"""Walls: what they did in a recording, solved from its rows; `apps.verify.contact.check` puts it into the equations."""
+"""Walls in a recording, recomputed from its rows."""

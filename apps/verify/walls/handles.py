@@ -1,12 +1,12 @@
-"""Walls: normal force, cone of friction and store of every tick, from positions, velocities and the hand's force.
+"""Walls on an impedance device: forces and stored energy of every tick, recomputed from the rows.
 
-Nothing of a wall is recorded but the normal force. So the tick is solved once more from what was recorded, by the
-equations of `docs/how_to/walls.md`, and the normal force must come out; the force of the walls goes into the equations
-of the element (`apps.verify.contact.check`), which do not hold with another: so friction is checked, too.
+Only the normal force of a wall is recorded. Each tick is therefore solved again by the equations of
+`docs/how_to/walls.md`, and the normal force must agree. The total force of the walls enters the equations of the
+element (`apps.verify.contact.check`), which hold only with the correct force, so this checks the friction too.
 
-With depth d, gradient g, N = |g| p: ``p = max(0, min(K d + B d', 2 K d))``; on an impedance device a spring along the
-surface, stretched by e, holds with ``K e + B u`` up to mu N. On an admittance device d is that after the tick, and N is
-known before friction: what moves a mass across the normal is not changed by the wall's push.
+With depth d, gradient g and N = |g| p: ``p = max(0, min(K d + B d', 2 K d))``. On an impedance device, a spring along
+the surface with elongation e holds with ``K e + B u`` up to mu N. On an admittance device, d is the depth after the
+tick, and N is known before friction, because the push of the wall does not change the tangential velocity of the mass.
 """
 
 from __future__ import annotations
@@ -28,22 +28,24 @@ _AT_ONCE = 20_000
 
 @dataclass
 class Walls:
-    """What walls do in some ticks.
+    """Effect of walls in several ticks.
 
     Attributes
     ----------
     count : int
-        Ticks.
+        Number of ticks.
     force : (n, 2) array
-        On the hand, or the mass [N].
-    normal, store, stiffness : (n,) array
-        Normal force of all together [N], what they store [J], stiffness of the stiffest that is touched [N/m].
+        Force on the handle, or on the mass [N].
+    normal, store : (n,) array
+        Normal force of all walls [N], and their stored energy [J].
+    stiffness, damping : (n,) array
+        Maximum stiffness [N/m] and damping [N s/m] of the touched walls.
     springs, dampers : (n,) array
         Sums of K w^2 and B w^2 [W/s, W] with the speeds w of the springs that hold.
     slides : (n,) array
-        Whether friction slides on one of them.
+        Whether the contact slides along a wall.
     doubt : (n,) array
-        How far forces may be off by rounding [N].
+        Rounding bound of the forces [N].
     """
 
     count: int
@@ -64,7 +66,7 @@ class Walls:
         self.springs, self.dampers, self.slides = np.zeros(n), np.zeros(n), np.zeros(n, bool)
 
     def add(self, touched: Any, normal: Floats, force: Floats, store: Floats, wall: WallNumbers) -> None:
-        """Enter what one wall does in the ticks in which it is `touched`."""
+        """Add the effect of one wall in the ticks in which it is `touched`."""
         self.force += force
         self.normal += normal
         self.store += store
@@ -73,13 +75,13 @@ class Walls:
 
     @property
     def holds(self) -> NDArray[np.bool_]:
-        """Whether walls hold the handle by springs alone."""
+        """Whether the handle is held by springs alone, without sliding."""
         return np.asarray((self.stiffness > 0.0) & ~self.slides)
 
 
 @dataclass(frozen=True)
 class WallNumbers:
-    """The numbers of a wall, and where it is."""
+    """Parameters of a wall, and the table with its shape."""
 
     table: dict[str, Any]
     stiffness: float
@@ -88,22 +90,22 @@ class WallNumbers:
 
     @classmethod
     def of(cls, table: dict[str, Any]) -> WallNumbers:
-        """Return those in a wall's table."""
+        """Read the parameters from the table of a wall."""
         return cls(table, *(float(table[key]) for key in ("stiffness_n_per_m", "damping_ns_per_m", "friction")))
 
 
 @dataclass
 class Touch:
-    """How a handle touched walls before some ticks.
+    """Contact state of a handle between batches of ticks.
 
     Attributes
     ----------
     place : (2,) array or None
-        Where it was; None at the beginning.
+        Last position; None initially.
     touched : dict
-        Number of a wall to whether it was touched.
+        Wall number to whether the wall was touched.
     stretch : dict
-        Number of a wall to the stretch of the spring along it [m].
+        Wall number to the elongation of the tangential spring [m].
     """
 
     place: Floats | None = None
@@ -120,22 +122,22 @@ def on_a_handle(
     touch: Touch,
     total: int,
 ) -> Walls:
-    """Return what walls do to the handle of an impedance device.
+    """Compute the effect of walls on the handle of an impedance device.
 
     Parameters
     ----------
     tables : sequence of dict
-        The walls.
+        Tables of the walls.
     place, velocity : (n, 2) array
-        Of the samples [m, m/s], all good ones, one after the other.
+        Positions and velocities of consecutive good samples [m, m/s].
     anew : (n,) array
-        Where a sample was refused just before, so that contacts begin anew.
+        Samples after a rejected one, where contacts start again.
     period : float
         Time between two ticks [s].
     touch : Touch
-        How it touched the walls before; afterwards how it does after the last tick.
+        Contact state before the first tick; updated to the state after the last one.
     total : int
-        Ticks of the whole recording, in which errors add up.
+        Number of ticks of the whole recording, over which errors accumulate.
     """
     found = Walls(len(place))
     way = np.diff(place, axis=0, prepend=place[:1] if touch.place is None else touch.place[None])
@@ -163,7 +165,7 @@ def on_a_handle(
 
 
 def depths(wall: WallNumbers, points: Floats) -> tuple[Floats, Floats]:
-    """Return depth and gradient at `points`, (n, 2), some at a time: there are many, and each meets all edges."""
+    """Return depth and gradient at `points`, (n, 2), in batches: every point is compared with all edges."""
     parts = [depth_in(wall.table, points[k : k + _AT_ONCE]) for k in range(0, len(points), _AT_ONCE)]
     return np.concatenate([depth for depth, _ in parts]), np.concatenate([g for _, g in parts])
 
@@ -171,7 +173,10 @@ def depths(wall: WallNumbers, points: Floats) -> tuple[Floats, Floats]:
 def _rubbed(
     wall: WallNumbers, touched: Any, begins: Any, going: Floats, speed: Floats, level: Floats, period: float, e: float
 ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Return friction [N] and stretch [m] along a wall, which was `e` before, and whether it slides, (n,) each."""
+    """Return tangential friction [N], elongation [m] and whether the contact slides, (n,) each.
+
+    The initial elongation is `e`.
+    """
     drag, stretch, slides = np.zeros(len(going)), np.zeros(len(going)), np.zeros(len(going), bool)
     for k in np.flatnonzero(touched).tolist():
         e = 0.0 if begins[k] else e + going[k]
@@ -185,9 +190,10 @@ def _rubbed(
 
 
 def blur(wall: WallNumbers, place: Floats, velocity: Floats, total: int) -> Floats:
-    """Return how far forces may be off by rounding [N]; at the rounding of corners gradients turn quickly.
+    """Return the rounding bound of the wall forces [N].
 
-    Errors of the spring along the wall add up over the `total` ticks of the recording.
+    Gradients change rapidly at rounded corners. Errors of the tangential spring accumulate over the `total` ticks of
+    the recording.
     """
     size = np.abs(place).max(axis=1) + 0.1
     turned = (wall.stiffness * 0.1 + wall.damping * np.abs(velocity).max(axis=1)) * size / 1e-3

@@ -1,8 +1,8 @@
-"""Walls on an admittance device: the mass meets them implicitly; see `apps.verify.walls.handles`.
+"""Walls on an admittance device, whose mass is coupled implicitly.
 
-With the velocity w that the mass would have without a wall, r = g w and Z = T/M, its push is the smaller of
-``(K d + (B + T K) r)/(1 + Z (B + T K) |g|^2)`` and ``2 K (d + T r)/(1 + 2 Z T K |g|^2)``, and not less than 0. What
-several walls do is found one after the other, each beside the others, until nothing changes.
+See `apps.verify.walls.handles`. With the free velocity w of the mass without a wall, r = g w and Z = T/M, the push of a
+wall is the smaller of ``(K d + (B + T K) r)/(1 + Z (B + T K) |g|^2)`` and ``2 K (d + T r)/(1 + 2 Z T K |g|^2)``, and at
+least 0. Several walls are solved one after the other, each with the forces of the others, until convergence.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from apps.verify.walls.handles import WallNumbers, Walls, blur, depths
 Floats = NDArray[np.float64]
 
 _ROUNDS = 50
-"""Walls that are solved one after the other have agreed by then, or are left as they are."""
+"""Maximum number of Gauss-Seidel iterations over the walls."""
 
 _AGREED = 1e-12
 
 
 @dataclass(frozen=True)
 class Mass:
-    """The mass of an admittance.
+    """Mass of an admittance device.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Mass:
     velocity, force : (n, 2) array
         Velocity before the tick [m/s], and force without walls [N].
     acceleration : float
-        The largest that the reference may have [m/s^2].
+        Acceleration limit of the reference [m/s^2].
     """
 
     kilograms: Floats
@@ -46,7 +46,7 @@ class Mass:
 
 @dataclass
 class _Met:
-    """A wall in some ticks: depth, gradient, what it does."""
+    """Wall in several ticks: depth, gradient, push and drag."""
 
     wall: WallNumbers
     depth: Floats
@@ -65,11 +65,14 @@ class _Met:
 
     @property
     def force(self) -> Floats:
-        """What it does to the mass [N]."""
+        """Force on the mass [N]."""
         return np.asarray(-self.push[:, None] * self.g - self.drag[:, None] * self.tangent)
 
     def solve(self, free: Floats, Z: Floats, share: Floats, period: float) -> NDArray[np.bool_]:
-        """Solve it for the velocity without it; return in which ticks it does something else than before."""
+        """Solve the wall for the velocity without it.
+
+        Return the ticks in which the solution changed.
+        """
         K, B = share * self.wall.stiffness, share * self.wall.damping
         c, rate = B + period * K, (self.g * free).sum(axis=1)
         soft = (K * self.depth + c * rate) / (1.0 + Z * c * self.square)
@@ -85,22 +88,22 @@ class _Met:
 def on_a_mass(
     tables: Sequence[dict[str, Any]], reference: Floats, mass: Mass, share: Floats, period: float, total: int
 ) -> Walls:
-    """Return what walls do to the mass of an admittance.
+    """Compute the effect of walls on the mass of an admittance device.
 
     Parameters
     ----------
     tables : sequence of dict
-        The walls.
+        Tables of the walls.
     reference : (n, 2) array
-        Before each tick [m].
+        Reference before each tick [m].
     mass : Mass
         The mass.
     share : (n,) array
-        How far walls have faded in.
+        Fade-in of the walls, 0 to 1.
     period : float
         Time between two ticks [s].
     total : int
-        Ticks of the whole recording.
+        Number of ticks of the whole recording.
     """
     found, Z = Walls(len(reference)), period / mass.kilograms
     free = mass.velocity + Z[:, None] * mass.force
@@ -121,7 +124,7 @@ def on_a_mass(
 
 
 def _meet(met: Sequence[_Met], free: Floats, Z: Floats, share: Floats, period: float) -> Floats:
-    """Solve all walls, and return the velocity that they leave."""
+    """Solve all walls and return the resulting velocity."""
     open_ticks = np.arange(len(free))
     velocity = free.copy()
     for _ in range(_ROUNDS):
@@ -140,9 +143,9 @@ def _meet(met: Sequence[_Met], free: Floats, Z: Floats, share: Floats, period: f
 
 
 def _braked(free: Floats, wall: WallNumbers, depth: Floats, g: Floats, mass: Mass, period: float) -> Floats:
-    """Return velocities from which the reference can still be stopped with 8/9 of its acceleration.
+    """Limit the velocities so that the reference can still be stopped with 8/9 of its acceleration.
 
-    At the surface that is ``a sqrt(M/(2 K))``, or what one tick can stop.
+    At the surface the limit is ``a sqrt(M/(2 K))``, or the velocity that one tick can stop.
     """
     a, size = mass.acceleration * 8.0 / 9.0, np.hypot(g[:, 0], g[:, 1])
     inwards = g / np.where(size > 0.0, size, 1.0)[:, None]

@@ -1,7 +1,7 @@
-"""How deep points are in the walls of a scene, as `docs/how_to/walls.md` has it: distances, and how these meet.
+"""Depth of points in the walls of a scene (`docs/how_to/walls.md`).
 
-The solid of a circle or a half-plane is as deep as its outline is far. Of a polygon the edges between two corners that
-stick out are a face. Depths of faces are put together in the order of the corners, from the first that sticks out, by
+In a circle or a half-plane, the depth is the distance to the outline. In a polygon, the edges between two convex
+corners form a face. The depths of the faces are combined in the order of the corners, from the first convex one, by
 ``min(a, b) - w/4 h^2``, ``h = max(0, 1 - |a - b|/w)``, w = 2 mm.
 """
 
@@ -19,19 +19,19 @@ Depth = tuple[Floats, Floats]
 """Depth, (n,) [m], and its gradient, (n, 2)."""
 
 WIDTH = 2e-3
-"""How near two faces are where one goes over into the other [m]."""
+"""Difference of the depths of two faces below which they blend [m]."""
 
 _OUTSIDE = -0.01
-"""What the depth is called far outside a polygon [m]."""
+"""Depth assigned to points far outside a polygon [m]."""
 
 
 def depth_in(table: Mapping[str, Any], points: Floats) -> Depth:
-    """Return depth and gradient of `points`, (n, 2) [m], in the solid that a wall's `table` describes.
+    """Return depth and gradient of `points`, (n, 2) [m], in the solid of a wall's `table`.
 
     Raises
     ------
     KeyError, TypeError, ValueError
-        If it describes none.
+        If the table does not describe a solid.
     """
     if "half_plane" in table:
         normal = np.array(table["half_plane"]["normal"], float)
@@ -44,7 +44,7 @@ def depth_in(table: Mapping[str, Any], points: Floats) -> Depth:
 
 
 def on_the_surface(tables: Sequence[Mapping[str, Any]], points: Floats) -> Floats:
-    """Return the points of the surface that belong to `points`, (n, 2) [m]; these themselves where no wall is."""
+    """Project `points`, (n, 2) [m], onto the surface of the walls; points outside stay unchanged."""
     for table in tables:
         depth, gradient = depth_in(table, points)
         square = (gradient**2).sum(axis=1)
@@ -55,7 +55,7 @@ def on_the_surface(tables: Sequence[Mapping[str, Any]], points: Floats) -> Float
 
 
 def _disc(center: Floats, radius: float, points: Floats) -> Depth:
-    """Return depth and gradient in a disc, whose middle is rounded."""
+    """Return depth and gradient in a disc with a rounded centre."""
     inwards = center - points
     distance = np.sqrt((inwards**2).sum(axis=1))
     core = min(WIDTH, radius / 2.0)
@@ -108,7 +108,7 @@ def _edges(corners: Floats, way: Floats, points: Floats) -> tuple[Floats, Floats
 
 
 def _inside(corners: Floats, points: Floats) -> NDArray[np.bool_]:
-    """Return which points are inside, by the number of times that the outline goes round them."""
+    """Return which points are inside, by the winding number of the outline."""
     turns = np.zeros(len(points), int)
     for a, b in zip(corners, np.roll(corners, -1, axis=0), strict=True):
         left = (b[0] - a[0]) * (points[:, 1] - a[1]) - (points[:, 0] - a[0]) * (b[1] - a[1]) > 0.0
@@ -124,7 +124,7 @@ def _least(distance: Floats, away: Floats) -> Depth:
 
 
 def _together(one: Depth, other: Depth) -> Depth:
-    """Return what two faces have together."""
+    """Blend the depths of two faces."""
     (a, slope_a), (b, slope_b) = one, other
     h = np.clip(1.0 - np.abs(a - b) / WIDTH, 0.0, None)
     share = np.where(b >= a, h / 2.0, 1.0 - h / 2.0)[:, None]

@@ -1,4 +1,4 @@
-"""Walls in a recording: what they did in every tick, the recorded normal force, and where proxies are."""
+"""Walls in a recording: their effect in every tick, and checks of normal force and proxy."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 
 
 class Touching:
-    """Follows what walls do from window to window."""
+    """Computes the effect of the walls over consecutive windows."""
 
     def __init__(self) -> None:
         self._tables: list[dict[str, Any]] = []
@@ -28,7 +28,7 @@ class Touching:
         self._last: Walls | None = None
 
     def walls(self, run: Window, history: History, findings: Findings) -> Walls:
-        """Return what the walls of scenes did in every tick of a window; nothing in bad ticks and without walls."""
+        """Return the effect of the walls in every tick of a window; zero in bad ticks and without walls."""
         found, versions = Walls(run.count), run.column("settings_version")
         if self._last is not None:
             _continued(found, self._last, run.skip)
@@ -47,7 +47,7 @@ class Touching:
     def _enter(
         self, run: Window, history: History, walls: list[dict[str, Any]], rows: NDArray[np.int64], found: Walls
     ) -> None:
-        """Enter what `walls` did in some rows."""
+        """Add the effect of `walls` in some rows."""
         if walls != self._tables:
             self._tables, self._touch = walls, Touch()
         if not walls:
@@ -65,7 +65,7 @@ class Touching:
 
 
 def _continued(walls: Walls, last: Walls, count: int) -> None:
-    """Let the first `count` ticks be the last ones of the window before."""
+    """Copy the first `count` ticks from the end of the previous window."""
     if count:
         for one in fields(Walls):
             if one.name != "count":
@@ -73,7 +73,7 @@ def _continued(walls: Walls, last: Walls, count: int) -> None:
 
 
 def tables_of(settings: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the tables of the walls that there are under these settings."""
+    """Return the tables of the walls in some settings."""
     scene = settings.get("scene")
     return list(scene.get("walls", [])) if isinstance(scene, dict) else []
 
@@ -88,7 +88,7 @@ def _on_an_arm(run: Window, history: History, walls: list[dict[str, Any]], rows:
 
 
 def _check_normal(run: Window, good: NDArray[np.int64], met: Walls, findings: Findings) -> None:
-    """Compare the normal force with the recorded one, where there are walls."""
+    """Compare the recorded normal force with the computed one in ticks with walls."""
     walled = [version for version, entry in run.journal.items() if tables_of(entry)]
     rows = good[np.isin(run.column("settings_version")[good], walled)]
     off = run.column("normal_force")[rows] - met.normal[rows]
@@ -97,9 +97,9 @@ def _check_normal(run: Window, good: NDArray[np.int64], met: Walls, findings: Fi
 
 
 def check_proxy(stretch: Stretch, proxy: Floats, findings: Findings) -> None:
-    """Check that proxies are where they belong: outside walls, at the point of the surface that is theirs."""
+    """Check that the recorded proxy is the projection of the proxy onto the surface of the walls."""
     expected = on_the_surface(tables_of(stretch.settings), proxy)
     off = np.abs(stretch["proxy"] - expected).max(axis=1)
-    off[np.isnan(expected).any(axis=1) & np.isnan(stretch["proxy"]).any(axis=1)] = 0.0  # nobody knew where it was
+    off[np.isnan(expected).any(axis=1) & np.isnan(stretch["proxy"]).any(axis=1)] = 0.0  # the position is unknown
     words = "the proxy is not on the surface of the wall"
     findings.residual("proxy", "proxy", stretch.tick, off, np.full(len(off), 1e-12), "m", words)

@@ -1,1 +1,1 @@
-"""What makes an instrument of the plots: files of what is shown, and help."""
+"""Saving of pictures and data, comparison of runs, and help."""

@@ -1,4 +1,4 @@
-"""Two runs side by side: the same plots of both, on the same axes, at the same time."""
+"""Comparison of two runs: the same plots of both, with the same axes and at the same time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from apps.view.qt import KeyFilter, QtCore, QtGui, QtWidgets, application, deskt
 from apps.view.window import FRAME_MS, LEAST
 
 _SAMPLE = 60_000
-"""Rows from which is guessed what a recording does not say of itself."""
+"""Number of rows used to estimate properties that a recording does not state."""
 
 PLOTS: tuple[type[Plot], ...] = (
     SpeedPanel,
@@ -29,25 +29,25 @@ PLOTS: tuple[type[Plot], ...] = (
     LedgerPanel,
     MotionPanel,
 )
-"""The plots that can be compared; the first two are shown at first."""
+"""The plots that can be compared; the first two are shown initially."""
 
 
 class Column(QtWidgets.QWidget):
-    """One run: what it is, and two plots of it.
+    """One run: its title and two plots.
 
     Parameters
     ----------
     letter : str
-        What it is called in short.
+        Short name.
     side : Side
         The run.
     warned : bool
-        Whether one of the sides has a warning: then there is room for it on both, so that plots are in line.
+        Whether either side has a warning. If so, both reserve space for it, so that the plots are aligned.
 
     Attributes
     ----------
     chosen : signal (place, title)
-        Another plot is wanted in a place, on both sides.
+        Another plot was selected for a place on both sides.
     """
 
     chosen = QtCore.Signal(int, str)
@@ -75,7 +75,7 @@ class Column(QtWidgets.QWidget):
         self.plots: list[Plot] = []
 
     def show_plot(self, place: int, kind: type[Plot], theme: Theme, cursors: bool) -> Plot:
-        """Show a plot in a place, 0 or 1."""
+        """Show a plot in place 0 or 1."""
         if place < len(self.plots):
             before = self.plots.pop(place)
             self._lines.removeWidget(before)
@@ -96,14 +96,14 @@ class Column(QtWidgets.QWidget):
         return plot
 
     def draw(self) -> None:
-        """Draw what is shown."""
+        """Draw all plots."""
         for plot in self.plots:
             plot.refresh(self.feed)
             plot.refresh_texts(self.feed)
 
 
 class CompareWindow(QtWidgets.QWidget):
-    """A at the left, B at the right, one slider for both."""
+    """Window with run A at the left, run B at the right, and one slider for both."""
 
     def __init__(self, sides: tuple[Side, Side], words: str, theme: Theme) -> None:
         super().__init__()
@@ -154,7 +154,7 @@ class CompareWindow(QtWidgets.QWidget):
             column.chosen.connect(self._choose)
 
     def _choose(self, place: int, title: str) -> None:
-        """Show a plot in a place of both sides, on the same axes."""
+        """Show a plot in a place of both sides, with the same axes."""
         kind = next(kind for kind in PLOTS if kind.title == title)
         pair = [
             column.show_plot(place, kind, self.theme, self.transport.cursors.isChecked()) for column in self.columns
@@ -172,7 +172,7 @@ class CompareWindow(QtWidgets.QWidget):
                 Box.agree(box_of(first), box_of(second))
 
     def seek(self, index: int) -> None:
-        """Show row `index` of both as the newest one."""
+        """Make row `index` the newest row shown in both runs."""
         index = min(max(index, 0), self.transport.slider.maximum())
         for column in self.columns:
             column.feed.show_span(float(self.transport.span.currentData()))
@@ -184,7 +184,7 @@ class CompareWindow(QtWidgets.QWidget):
             self.toggle()
 
     def toggle(self) -> None:
-        """Play, or pause."""
+        """Start or pause the replay."""
         if self._timer.isActive():
             self._timer.stop()
         else:
@@ -223,7 +223,7 @@ class CompareWindow(QtWidgets.QWidget):
         return True
 
     def apply(self, theme: Theme) -> None:
-        """Take the colours of `theme`."""
+        """Apply the colours of `theme`."""
         self.theme = theme
         self.theme_button.setText("Light" if theme.name == "dark" else "Dark")
         dress(self, theme)
@@ -231,14 +231,14 @@ class CompareWindow(QtWidgets.QWidget):
             plot.apply(theme)
 
     def closeEvent(self, event: QtGui.QCloseEvent) -> None:  # noqa: N802
-        """Stop playing (Qt calls this)."""
+        """Stop the replay (Qt event handler)."""
         self._timer.stop()
         self._keys.remove()
         super().closeEvent(event)
 
 
 def run(sides: tuple[Side, Side], words: str, theme: str = "auto") -> None:
-    """Show two runs in a window until it is closed; `words` say what they come down to."""
+    """Show two runs in a window until it is closed; `words` summarizes the comparison."""
     app = application()
     window = CompareWindow(sides, words, desktop_theme(theme))
     window.show()

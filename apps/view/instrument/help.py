@@ -1,4 +1,4 @@
-"""Help: the keys, and what every plot shows, in a window that does not keep anybody from stopping."""
+"""Help on the keys and the plots, in a window that does not take the focus from the stop key."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KEYS = (
     ("F5", "copy a picture of the window"),
     ("F6", "save a picture of the window beside the recording"),
 )
-"""Function keys of every window with plots, and what they do."""
+"""Function keys of all windows with plots, and their functions."""
 
 LIVE_KEYS = (
     ("Space", "STOP, whatever has the focus; where the space bar must be held, hold it, and Esc is STOP"),
@@ -42,16 +42,16 @@ are in force from the next tick on.</p>"""
 
 
 class HelpWindow(QtWidgets.QDialog):
-    """A window with the keys and what each plot shows.
+    """Window with help on the keys and the plots.
 
     Parameters
     ----------
     parent : QWidget
-        The window that it belongs to.
+        Parent window.
     plots : sequence of classes
-        What it explains.
+        Plots to describe.
     past : bool
-        Whether that window shows a recording.
+        Whether the parent window shows a recording.
     """
 
     def __init__(self, parent: QtWidgets.QWidget, plots: Sequence[type[Plot]], past: bool) -> None:

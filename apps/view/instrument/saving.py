@@ -1,6 +1,6 @@
-"""Pictures and data of what is shown: to the clipboard, or into a folder beside the recording, without a dialog.
+"""Saving of pictures and data to the clipboard or to a folder next to the recording.
 
-A dialog would take the keys away from a session that a person may have to stop.
+There is no dialog, because it would take the keyboard focus from a session that the user may have to stop.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from apps.view.qt import QtCore, QtGui, QtWidgets
 
 
 def shown_folder(recording: str) -> Path:
-    """Return the folder for what is saved of a run: beside its recording, or ``shown`` where there is none."""
+    """Return the folder for saved files: next to the recording of the run, or ``shown`` without one."""
     if not recording:
         return Path("shown")
     folder = Path(recording)
@@ -24,23 +24,23 @@ def shown_folder(recording: str) -> Path:
 
 
 def save(what: QtWidgets.QWidget, action: str, folder: Path, time: float) -> str:
-    """Do one of `apps.view.plots.plot.ACTIONS` with a plot or the whole window.
+    """Execute one of `apps.view.plots.plot.ACTIONS` for a plot or the whole window.
 
     Parameters
     ----------
     what : QWidget
-        A `Plot`, or anything else that can be drawn.
+        A `Plot`, or any other widget.
     action : str
         ``copy``, ``png``, ``svg`` or ``csv``.
     folder : Path
-        Made if it is not there.
+        Folder of the file; created if it does not exist.
     time : float
-        Of the newest row shown [s]; it is in the name of the file.
+        Time of the newest row shown [s], which is part of the file name.
 
     Returns
     -------
     str
-        A sentence that says what was done.
+        A message about the result.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def save(what: QtWidgets.QWidget, action: str, folder: Path, time: float) -> str
 
 
 def _free(folder: Path, name: str, kind: str) -> Path:
-    """Return a path that is not taken yet."""
+    """Return an unused path."""
     path, number = folder / f"{name}.{kind}", 1
     while path.exists():
         number += 1
@@ -71,7 +71,7 @@ def _free(folder: Path, name: str, kind: str) -> Path:
 
 
 def _draw(what: QtWidgets.QWidget, path: Path) -> None:
-    """Write a drawing whose lines stay lines at every size."""
+    """Write the widget as a vector drawing (SVG)."""
     generator = QtSvg.QSvgGenerator()
     generator.setFileName(str(path))
     generator.setSize(what.size())

@@ -1,1 +1,1 @@
-"""Which law is in force, and where: its curve, and what a scene says of a place. No Qt."""
+"""Curves of the law in force, and its parameters at a position of a scene. No Qt."""

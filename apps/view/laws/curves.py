@@ -1,7 +1,7 @@
-"""What a law says: the friction force over the sliding speed, to be drawn under what is recorded. No Qt.
+"""Curves of a friction law over sliding speed, for comparison with recorded data. No Qt.
 
-The laws are those that are rendered. To load them takes a second of computing, more where a custom law is compiled: a
-window asks `apps.view.laws.process`.
+The curves are computed by the rendered laws. Loading them takes about one second, more if a custom law is compiled;
+windows therefore use `apps.view.laws.process`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _DIRECTIONS = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0))
 
 
 class Curve(NamedTuple):
-    """The level of the law in one direction of motion: sliding speeds [mm/s] and forces [N], (n,) arrays."""
+    """Level of the law in one direction of motion: sliding speeds [mm/s] and forces [N], (n,) arrays."""
 
     speeds: Floats
     forces: Floats
@@ -31,18 +31,18 @@ class Curve(NamedTuple):
 
 @dataclass(frozen=True)
 class Wanted:
-    """The law whose curve is wanted.
+    """Request for the curves of a law.
 
     Attributes
     ----------
     law : tuple of (str, value)
-        Its settings, ``name`` among them, and ``source`` if it is a custom one.
+        Settings of the law, including ``name``, and ``source`` for a custom law.
     fastest : float
-        Where the curve ends [mm/s].
+        End of the curve [mm/s].
     place : (float, float) or None
-        Where the contact is [m]; None where the law is the same everywhere.
+        Position of the contact [m]; None if the law is the same everywhere.
     scene : Scene or None
-        What lies where; then its law counts, not the settings.
+        Scene whose law is used instead of the settings.
     """
 
     law: tuple[tuple[str, Any], ...]
@@ -52,19 +52,19 @@ class Wanted:
 
 
 def curves(wanted: Wanted) -> list[Curve]:
-    """Return the level of the law that is wanted.
+    """Return the level of the requested law.
 
-    One curve, or three (along x, along y, backwards) if the law is not the same in all directions. None where the law
-    is not known, or a number is not allowed.
+    The list contains one curve, or three (along x, along y, against x) if the law is anisotropic. It is empty if the
+    law is unknown or a parameter is not allowed.
     """
     from haptics.friction.kernels import isotropic_forces, plane_forces
 
-    # A law of a package is code of somebody else's: whatever it raises, the window goes on without the curve.
+    # A law of another package may raise any exception; the window then shows no curve.
     try:
         law, record = _law_of(wanted)
     except Exception:
         return []
-    # A level is a limit towards rest: the first speed is so small that the law has not fallen yet.
+    # A level is a limit towards rest. The first speed is so small that the law has not decreased yet.
     speeds = np.linspace(0.0, 1e-3 * wanted.fastest, _POINTS)
     speeds[0] = 1e-9 * wanted.fastest
     found = []
@@ -76,7 +76,7 @@ def curves(wanted: Wanted) -> list[Curve]:
 
 
 def _law_of(wanted: Wanted) -> tuple[Law, Any]:
-    """Return the law, and its record with the numbers that it has where the contact is."""
+    """Return the law, and its record with the parameters at the position of the contact."""
     if wanted.scene is None or wanted.place is None:
         from haptics.elements.tables import make_law
 

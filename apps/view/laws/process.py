@@ -1,7 +1,7 @@
-"""The process that works out what laws say: laws are loaded and compiled there, not beside a window.
+"""Process that loads and compiles laws and computes their curves, separately from the window.
 
-In a thread they would take the interpreter from the window, whose every call of Qt's then waits up to 5 ms to have it
-back: gaps of 26 to 82 ms were seen beside it in a thread that only slept for 1 ms at a time.
+A thread would block the interpreter for the window, where every Qt call may wait up to 5 ms to reacquire it: pauses of
+26 to 82 ms were observed with a thread that only slept for 1 ms at a time.
 """
 
 from __future__ import annotations
@@ -26,18 +26,21 @@ os.nice(10)
 from apps.view.laws.process import main
 main()
 """
-"""What the process runs. Others come first: a curve may be late, the window and the servo may not."""
+"""Code of the process. Its low priority leaves the processors to the window and the servo."""
 
 
 class LawProcess:
-    """Works out curves in a process of its own, which starts with the first question and ends with this one."""
+    """Computes curves in a separate process.
+
+    The process starts with the first request and ends with the process of the window.
+    """
 
     def __init__(self) -> None:
         self._one_at_a_time = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
 
     def curves(self, wanted: Wanted) -> list[Curve]:
-        """Return what `apps.view.laws.curves.curves` does, and wait for it; no curve where the process dies."""
+        """Return the result of `apps.view.laws.curves.curves`; blocks. Empty if the process dies."""
         with self._one_at_a_time:
             try:
                 return self._ask(wanted)
@@ -55,7 +58,7 @@ class LawProcess:
         return answer
 
     def _end(self) -> None:
-        """Have the next question answered by a new process."""
+        """Kill the process, so that the next request starts a new one."""
         if self._process is not None:
             self._process.kill()
             with contextlib.suppress(OSError), self._process:
@@ -63,16 +66,16 @@ class LawProcess:
 
 
 class LawCurves:
-    """Keeps the curves of the law in force.
+    """Holds the curves of the law in force.
 
     Attributes
     ----------
     found : list of Curve
-        What was asked for last, or before while that is being worked out.
+        Curves of the last request, or of the previous one until they are computed.
     """
 
     _process = LawProcess()
-    """One for all plots: loading the laws is what takes long."""
+    """Process shared by all plots, because loading the laws is slow."""
 
     def __init__(self) -> None:
         self.found: list[Curve] = []
@@ -83,12 +86,12 @@ class LawCurves:
         self._thread: threading.Thread | None = None
 
     def forget(self) -> None:
-        """Have no curve until one is asked for."""
+        """Clear the curves and the request."""
         with self._lock:
             self.found, self._asked, self._done = [], None, None
 
     def ask(self, wanted: Wanted) -> None:
-        """Want the curves of this law; they are `found` soon. Cheap if nothing has changed."""
+        """Request the curves of a law, which become available in `found`. Cheap if nothing has changed."""
         with self._lock:
             self._asked = wanted
             if wanted == self._done or self._at_work:
@@ -98,12 +101,12 @@ class LawCurves:
         self._thread.start()
 
     def wait(self, seconds: float = 60.0) -> None:
-        """Wait until what was asked for is there."""
+        """Wait until the requested curves are available."""
         if self._thread is not None:
             self._thread.join(seconds)
 
     def _work(self) -> None:
-        """Have it worked out until that is what is asked for; all that this thread does is to wait."""
+        """Compute curves until the latest request is answered; this thread only waits for the process."""
         while True:
             with self._lock:
                 wanted = self._asked
@@ -112,27 +115,28 @@ class LawCurves:
                     return
             found = self._process.curves(wanted)
             with self._lock:
-                if self._asked is not None:  # else nobody wants it any more
+                if self._asked is not None:  # otherwise the request was cleared
                     self.found, self._done = found, wanted
 
 
 def _start() -> subprocess.Popen[bytes]:
     path = os.pathsep.join(part for part in (str(_ROOT), os.environ.get("PYTHONPATH", "")) if part)
-    # In the session of the window: a new one would count as a user of its own, with a share of the processors.
+    # The process stays in the session of the window: a new session would be scheduled as a separate group with its own
+    # share of the processors.
     return subprocess.Popen(
         [sys.executable, "-c", _CODE],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,  # it may be the last to end, and must keep nobody who reads that waiting
+        stderr=subprocess.DEVNULL,  # the process may end last, and must not keep readers of this stream waiting
         env={**os.environ, "PYTHONPATH": path},
     )
 
 
 def main() -> None:
-    """Answer questions until there are no more of them, or nobody who asks."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it reaches all that a terminal has started
+    """Answer requests until the input ends or the output is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes of the terminal
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # a law of a package may print
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # a law of another package may print to standard output
     questions: Any = sys.stdin.buffer
     with contextlib.suppress(EOFError, BrokenPipeError):
         while True:

@@ -1,1 +1,1 @@
-"""The panels of the live view, one module each."""
+"""Panels of the live view, one module each."""

@@ -1,7 +1,7 @@
-"""Plots without ornament: how a chart, its curves and its key are made, so that every panel looks and costs the same.
+"""Charts, curves, and legend keys with a common appearance and low drawing cost.
 
-What is not done here, because each costs more than all the rest of a frame: pyqtgraph's own grid, OpenGL, and
-antialiased wide lines stroked as one path.
+Not used because each would take longer than the rest of a frame: pyqtgraph's grid, OpenGL, and antialiased wide lines
+stroked as one path.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from apps.shared.theme import Theme
 from apps.view.qt import QtCore, QtGui, QtWidgets, font, label, pg, px
 
 AXIS_WIDTH = 56
-"""Width of the left axes [pixel on an ordinary screen], the same everywhere so that plots line up."""
+"""Width of the left axes [pixel on an ordinary screen], equal for all plots so that they are aligned."""
 
 Span = tuple[float, float]
 """Both ends of an axis."""
 
 
 class Box(pg.ViewBox):  # type: ignore[misc]
-    """The area of a chart: it shows what its panel asks for until a person zooms, and again after a double click.
+    """View box that shows the range of its panel until the user zooms, and again after a double click.
 
-    The wheel zooms, the left button moves, the right one stretches.
+    The wheel zooms, the left button pans, and the right button scales the axes.
 
     Attributes
     ----------
     zoomed : bool
-        Whether a person has chosen the range.
+        Whether the user has chosen the range.
     """
 
     def __init__(self) -> None:
@@ -38,11 +38,11 @@ class Box(pg.ViewBox):  # type: ignore[misc]
         self.sigRangeChangedManually.connect(self._zoom)
 
     def link(self, others: tuple[Box, ...]) -> None:
-        """Let all boxes show the same part of their first axis."""
+        """Link boxes such that all show the same range of the x axis."""
         self._linked = others
 
     def show_range(self, x: Span | None = None, y: Span | None = None) -> None:
-        """Show this part of the axes, at once or when the person has enough of the zoom."""
+        """Show this range, immediately or after the user has reset the zoom."""
         asked = {name: span for name, span in (("xRange", x), ("yRange", y)) if span is not None}
         if all(self._home.get(name) == span for name, span in asked.items()):
             return
@@ -52,7 +52,7 @@ class Box(pg.ViewBox):  # type: ignore[misc]
 
     @staticmethod
     def agree(one: Box, another: Box) -> None:
-        """Let two boxes show what either of them has to show."""
+        """Make two boxes show the union of their ranges."""
         asked = {
             name: (min(one._home[name][0], another._home[name][0]), max(one._home[name][1], another._home[name][1]))
             for name in one._home.keys() & another._home.keys()
@@ -61,14 +61,14 @@ class Box(pg.ViewBox):  # type: ignore[misc]
             box.show_range(asked.get("xRange"), asked.get("yRange"))
 
     def home(self) -> None:
-        """Show what the panel asks for again, in all linked boxes."""
+        """Restore the range of the panel in all linked boxes."""
         for box in {self, *self._linked}:
             box.zoomed = False
             if box._home:
                 box.setRange(**box._home, padding=0)
 
     def mouseClickEvent(self, event: Any) -> None:  # noqa: N802
-        """Go back at a double click (pyqtgraph calls this)."""
+        """Restore the range on a double click (pyqtgraph event handler)."""
         if event.double():
             event.accept()
             self.home()
@@ -102,7 +102,7 @@ def chart(left: str, bottom: str) -> Any:
 
 
 def label_below(widget: Any, text: str) -> None:
-    """Say below a chart what its first axis is; without a text that takes no room."""
+    """Set the label of the x axis; an empty label takes no space."""
     axis = widget.getPlotItem().getAxis("bottom")
     axis.setLabel(text, **_label_size())
     axis.setHeight(px(40 if text else 22))
@@ -113,7 +113,7 @@ def _label_size() -> dict[str, str]:
 
 
 def dress_chart(widget: Any, theme: Theme) -> None:
-    """Give a chart the colours of `theme`."""
+    """Apply the colours of `theme` to a chart."""
     widget.setBackground(theme.panel)
     item = widget.getPlotItem()
     for side in ("left", "bottom"):
@@ -127,15 +127,15 @@ _EVERYWHERE = QtCore.QRectF(-1e4, -1e4, 2e4, 2e4)
 
 
 class _Curve(pg.PlotCurveItem):  # type: ignore[misc]
-    """A curve that does not work out its bounds in every frame: ranges are fixed and all of a chart is repainted."""
+    """Curve without computation of its bounds, since ranges are fixed and charts are repainted whole."""
 
     def boundingRect(self) -> QtCore.QRectF:  # noqa: N802
-        """Return an area larger than any chart (Qt calls this)."""
+        """Return an area larger than any chart (called by Qt)."""
         return _EVERYWHERE
 
 
 def curve(widget: Any) -> Any:
-    """Return an empty curve of a chart; its data must be finite."""
+    """Add an empty curve to a chart and return it; its data must be finite."""
     item = _Curve(skipFiniteCheck=True)
     item.setSegmentedLineMode("on")
     widget.addItem(item, ignoreBounds=True)
@@ -156,7 +156,7 @@ def brush(colour: str, opacity: float = 1.0) -> QtGui.QBrush:
 
 
 class Sign(Enum):
-    """The shapes that a key can show."""
+    """Shapes of the samples in a legend key."""
 
     LINE = "line"
     WIDE = "wide"
@@ -169,7 +169,7 @@ class Sign(Enum):
 
 
 class Swatch(QtWidgets.QWidget):
-    """A sample of a line or symbol, for a key."""
+    """Sample of a line or symbol in a legend key."""
 
     def __init__(self, sign: Sign, role: str) -> None:
         super().__init__()
@@ -180,12 +180,12 @@ class Swatch(QtWidgets.QWidget):
         self.setFixedSize(px(14 if small else 17), px(14))
 
     def apply(self, theme: Theme) -> None:
-        """Take the colour of the role."""
+        """Apply the colour of the role in `theme`."""
         self._colour = QtGui.QColor(getattr(theme, self._role))
         self.update()
 
     def paintEvent(self, event: QtGui.QPaintEvent) -> None:  # noqa: N802
-        """Draw the sample (Qt calls this)."""
+        """Draw the sample (Qt event handler)."""
         painter = QtGui.QPainter(self)
         painter.setRenderHint(QtGui.QPainter.RenderHint.Antialiasing)
         box = QtCore.QRectF(self.rect())
@@ -218,7 +218,7 @@ class Swatch(QtWidgets.QWidget):
 
 
 class Key(QtWidgets.QWidget):
-    """A row of samples with their meaning.
+    """Legend key: a row of samples with their meanings.
 
     Parameters
     ----------
@@ -243,15 +243,15 @@ class Key(QtWidgets.QWidget):
         row.addStretch(1)
 
     def apply(self, theme: Theme) -> None:
-        """Take the colours of `theme`."""
+        """Apply the colours of `theme`."""
         for swatch in self._swatches:
             swatch.apply(theme)
 
 
 class Lines(QtWidgets.QLabel):
-    """A text below a chart that is as high as its lines, wrapped or not, no more and no less.
+    """Text below a chart whose height always equals the height of its lines, wrapped or not.
 
-    A label that wraps would keep its panel from sharing the room with those above and below it.
+    An ordinary label with word wrap would distort the division of space between its panel and the adjacent ones.
     """
 
     def __init__(self, faint: bool = False) -> None:
@@ -260,17 +260,17 @@ class Lines(QtWidgets.QLabel):
         self.setProperty("faint", faint)
 
     def say(self, text: str) -> None:
-        """Show another text."""
+        """Set the text."""
         self.setText(text)
         self._take_room()
 
     def resizeEvent(self, event: QtGui.QResizeEvent) -> None:  # noqa: N802
-        """Fit the text anew (Qt calls this)."""
+        """Adapt the height to the new width (Qt event handler)."""
         super().resizeEvent(event)
         self._take_room()
 
     def hasHeightForWidth(self) -> bool:  # noqa: N802
-        """Return False (Qt calls this): the height is fixed here."""
+        """Return False, because the height is set explicitly (called by Qt)."""
         return False
 
     def _take_room(self) -> None:
@@ -280,7 +280,7 @@ class Lines(QtWidgets.QLabel):
 
 
 class Panel(QtWidgets.QFrame):
-    """A framed area with a heading; `body` is its column."""
+    """Framed area with a heading; `body` is its layout."""
 
     def __init__(self, heading: str = "") -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What a person can do: choose and start, stop, and turn the parameters while the run goes on."""
+"""Control panel: selection and start of a session, stop, and changes of parameters during a run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _stop_icon(colour: str) -> QtGui.QIcon:
 
 
 class ControlPanel(QtWidgets.QWidget):
-    """The left column: what can scroll above, start and stop always in sight below.
+    """Left column of the window: a scrollable part, and start and stop buttons that are always visible.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class ControlPanel(QtWidgets.QWidget):
     parameter_changed : signal (key, value)
         See `ParameterSlider.changed`.
     theme_asked : signal
-        The other theme is wanted.
+        A change of the theme was requested.
     """
 
     start_asked = QtCore.Signal(Start)
@@ -102,7 +102,7 @@ class ControlPanel(QtWidgets.QWidget):
         self.stop.setMinimumHeight(px(66))
         self.stop.setIcon(_stop_icon("#ffffff"))
         self.stop.setIconSize(QtCore.QSize(px(36), px(36)))
-        # Pressed, not clicked: a stop does not wait until the button is let go.
+        # The signal is `pressed`, not `clicked`: a stop must not wait for the release of the button.
         self.stop.pressed.connect(self.stop_asked)
         column = QtWidgets.QVBoxLayout()
         column.setContentsMargins(0, 0, 0, 0)
@@ -117,7 +117,7 @@ class ControlPanel(QtWidgets.QWidget):
         return holder
 
     def set_parameters(self, parameters: tuple[Parameter, ...]) -> None:
-        """Show a slider for each parameter, grouped by the first word of the key."""
+        """Show a slider for each parameter, grouped by the table name in the key."""
         while (item := self._list.takeAt(0)) is not None:
             widget = item.widget()
             if widget is not None:
@@ -136,18 +136,21 @@ class ControlPanel(QtWidgets.QWidget):
             self._list.addWidget(slider)
 
     def show_values(self, values: dict[str, float]) -> None:
-        """Show these values (parameter key to value) on the sliders that have one of the keys."""
+        """Show values (parameter key to value) on the corresponding sliders."""
         for slider in self.sliders:
             if slider.key in values:
                 slider.show_value(values[slider.key])
 
     def name_stop_key(self, key: str) -> None:
-        """Say which key does what the stop button does."""
+        """Show the name of the key with the function of the stop button."""
         self.stop.setToolTip(f"bring the device to its safe output and end the run ({key})")
         self.stop_key.setText(f"or {key}, anywhere in the window")
 
     def set_running(self, running: bool) -> None:
-        """Say whether there is a run. The stop button only looks idle without one: a run may be about to start."""
+        """Set whether a run is in progress.
+
+        The stop button remains enabled without a run and only looks idle, because a run may be about to start.
+        """
         self._running = running
         self.session.set_running(running)
         self._dress_stop()
@@ -155,12 +158,12 @@ class ControlPanel(QtWidgets.QWidget):
             slider.setEnabled(running)
 
     def _dress_stop(self) -> None:
-        """Let the stop button look as if there were something to stop, or not."""
+        """Set the appearance of the stop button, active or idle."""
         restyle(self.stop, "idle", not self._running)
         self.stop.setIcon(_stop_icon(self._theme.on_stop if self._running else self._theme.faint))
 
     def apply(self, theme: Theme) -> None:
-        """Take the colours of `theme` and name the theme that the button leads to."""
+        """Apply the colours of `theme`, and label the theme button with the other theme."""
         self._theme = theme
         self._dress_stop()
         self.theme_button.setText("Light" if theme.name == "dark" else "Dark")

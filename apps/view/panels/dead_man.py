@@ -1,4 +1,4 @@
-"""The dead-man's switch in the window: the key that a person holds, and the banner that says whether it is held."""
+"""The dead-man's switch in the window: the key, and a banner that shows whether it is held."""
 
 from __future__ import annotations
 
@@ -14,29 +14,30 @@ KEY = QtCore.Qt.Key.Key_Space
 """The dead-man's key."""
 
 SURE_AFTER_MS = 20
-"""Debounce time [ms]: a key that comes up counts as let go after so long.
+"""Debounce time: a released key counts as released if it is not pressed again within this time [ms].
 
-What X11 makes of a key that is held is an endless row of releases and presses. Qt marks them as repeats, unless a
-release arrives a moment before its press: then it looks like a real one, and the hand would feel it. A window that was
-kept waiting meanwhile finds the time over before it finds the press: it looks once more at what has come.
+X11 reports a held key as an endless sequence of releases and presses. Qt marks them as repeats, unless a release
+arrives shortly before its press. Such a release looks genuine and would interrupt the force. If the window was blocked
+during that time, the debounce time expires before the pending press is processed; pending events are therefore checked
+again before the release counts.
 """
 
 Say = Callable[[bool], None]
-"""Takes whether the key is held."""
+"""Receives whether the key is held."""
 
 
 class DeadMansKey(QtCore.QObject):
-    """Says that the key is held when it is pressed, then again and again, and that it is not when it is let go.
+    """Reports the dead-man's key on press, periodically while it is held, and on release.
 
     Parameters
     ----------
     say : callable
-        Gets whether the key is held.
+        Receives whether the key is held.
 
     Attributes
     ----------
     held : bool
-        What was said last.
+        State reported last.
     """
 
     def __init__(self, say: Say, parent: QtCore.QObject | None = None) -> None:
@@ -61,12 +62,15 @@ class DeadMansKey(QtCore.QObject):
         return timer
 
     def want(self, wanted: bool) -> None:
-        """Begin or end a run that has such a key, or has not; a key that is down must come up and be pressed anew."""
+        """Set whether the run requires the key.
+
+        A key that is down must be released and pressed again to count.
+        """
         self._wanted = wanted
         self._unsay()
 
     def press(self) -> None:
-        """Take note that the key goes down."""
+        """Handle a press of the key."""
         self._believe()
         if self._wanted and not self._down:
             self.held = True
@@ -75,17 +79,17 @@ class DeadMansKey(QtCore.QObject):
         self._down = True
 
     def let_go(self) -> None:
-        """Take note that the key comes up, which counts if it stays up."""
+        """Handle a release of the key, which counts unless a press follows within `SURE_AFTER_MS`."""
         self._doubt.start()
 
     def release(self) -> None:
-        """Take note that the key is up, or that nobody can tell any more whether it is down."""
+        """Release the key immediately, also if its state can no longer be observed."""
         self._believe()
         self._down = False
         self._unsay()
 
     def _believe(self) -> None:
-        """Doubt no longer whether the key is down."""
+        """Cancel a pending release."""
         self._doubt.stop()
         self._last_look.stop()
 
@@ -104,14 +108,14 @@ _WITHOUT: dict[str, str] = {
 
 
 class DeadManBanner(QtWidgets.QFrame):
-    """A bar that is there as long as the run has a dead-man: loud while it is not held, quiet while it is.
+    """Banner of the dead-man's switch: prominent while it is released, plain while it is held.
 
-    It keeps its height, so that nothing under a hand on the mouse moves when the key is pressed.
+    Its height is constant, so that no control moves under the mouse when the key is pressed.
 
     Parameters
     ----------
     past : bool
-        Whether it tells of a recorded run.
+        Whether it describes a recorded run.
     """
 
     def __init__(self, past: bool = False) -> None:
@@ -132,7 +136,7 @@ class DeadManBanner(QtWidgets.QFrame):
         self.hide()
 
     def configure(self, info: RunInfo) -> None:
-        """Show another run; nothing if it has no dead-man."""
+        """Prepare the banner for a run; hide it if the run has no dead-man's switch."""
         what = _WHAT.get(info.dead_man, "")
         without = _WITHOUT.get(info.causality, "")
         if self._past:
@@ -143,12 +147,12 @@ class DeadManBanner(QtWidgets.QFrame):
         self.tell(released=True)
 
     def apply(self, theme: Theme) -> None:
-        """Take the colours of `theme`."""
+        """Apply the colours of `theme`."""
         self._theme = theme
         self._paint()
 
     def tell(self, released: bool) -> None:
-        """Say whether the dead-man is released."""
+        """Show whether the switch is released."""
         loud, quiet, without = self._words
         if released != self.released or not self.order.text():
             self.released = released

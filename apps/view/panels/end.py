@@ -1,4 +1,4 @@
-"""The certificate at the end of a run, and of a recorded one: fit or not, why it ended, how punctual it was."""
+"""Certificate card at the end of a live or recorded run: verdict, reason for the end, and timing."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from apps.view.qt import QtCore, QtGui, QtWidgets, label
 _LEAST_HEIGHT = 84
 
 _SHORT = {"computation time": "computation", "time to command": "to command"}
-"""Names that have to fit into the first column."""
+"""Short names that fit into the first column."""
 
 
 class _Roll(QtWidgets.QScrollArea):
-    """As high as what it holds where there is room; else one can scroll."""
+    """Scroll area that is as high as its content if there is enough space."""
 
     def __init__(self, content: QtWidgets.QWidget) -> None:
         super().__init__()
@@ -29,24 +29,24 @@ class _Roll(QtWidgets.QScrollArea):
         self.setWidget(content)
 
     def sizeHint(self) -> QtCore.QSize:  # noqa: N802
-        """Return the height of the content at the present width (Qt calls this)."""
+        """Return the height of the content at the present width (called by Qt)."""
         width = self.viewport().width()
         return QtCore.QSize(width, max(self._content.heightForWidth(width), _LEAST_HEIGHT))
 
     def resizeEvent(self, event: QtGui.QResizeEvent) -> None:  # noqa: N802
-        """Ask for another height where the width has changed (Qt calls this)."""
+        """Request another height if the width has changed (Qt event handler)."""
         super().resizeEvent(event)
         if event.size().width() != event.oldSize().width():
             self.updateGeometry()
 
 
 class EndCard(Panel):
-    """Verdict, reason and certificate.
+    """Card with verdict, reason, and certificate.
 
     Attributes
     ----------
     closed : signal
-        It is gone, and its place is free.
+        The card was closed, and its space is free.
     """
 
     closed = QtCore.Signal()
@@ -57,7 +57,7 @@ class EndCard(Panel):
         self._verdict: Verdict | None = None
         self._rows = 0
         self.badge = label("", 11, bold=True)
-        # Only the roll may wrap its words: a panel with a height for its width is not made lower than that.
+        # Only the scroll area may wrap text: a panel with height-for-width cannot be shrunk below that height.
         self.reason = label("", 12, bold=True)
         self.because = label("", 11)
         self.because.setWordWrap(True)
@@ -86,12 +86,12 @@ class EndCard(Panel):
         self.hide()
 
     def closeEvent(self, event: QtGui.QCloseEvent) -> None:  # noqa: N802
-        """Say that it is gone (Qt calls this)."""
+        """Emit `closed` (Qt event handler)."""
         super().closeEvent(event)
         self.closed.emit()
 
     def apply(self, theme: Theme) -> None:
-        """Take the colours of `theme`."""
+        """Apply the colours of `theme`."""
         self._theme = theme
         fit = self._verdict is not None and self._verdict.fit
         fill, ink, edge = (theme.panel, theme.text, theme.force) if fit else (theme.notice, "#000000", theme.notice)
@@ -101,7 +101,7 @@ class EndCard(Panel):
         )
 
     def tell(self, reason: str, summary: Mapping[str, Any], error: str = "") -> None:
-        """Show why the run ended and its certificate, with the `error` if one ended it."""
+        """Show the reason for the end of the run, the certificate, and the `error` if there is one."""
         self._verdict = verdict(summary)
         self._empty()
         self.reason.setText(reason)
@@ -117,7 +117,7 @@ class EndCard(Panel):
         self.show()
 
     def _add(self, name: str, value: str) -> None:
-        """Add a line whose value has the room of all quantiles."""
+        """Add a line whose value spans the columns of all quantiles."""
         words = label(value, 10)
         words.setWordWrap(True)
         self._grid.addWidget(label(name, 10, faint=True), self._rows, 0, QtCore.Qt.AlignmentFlag.AlignTop)
@@ -125,7 +125,7 @@ class EndCard(Panel):
         self._rows += 1
 
     def _add_table(self, table: Mapping[str, Mapping[str, float]]) -> None:
-        """Add a row of quantiles [us] for each duration, and what they are above them."""
+        """Add a row of quantiles [us] for each duration, with a header."""
         if not table:
             return
         names = list(QUANTILES.values())
@@ -150,14 +150,14 @@ class EndCard(Panel):
 
     @property
     def text(self) -> str:
-        """All that the card says, for a test or a screen reader."""
+        """Complete text of the card, for tests and screen readers."""
         labels = [item.widget() for item in (self._grid.itemAt(n) for n in range(self._grid.count())) if item]
         told = [self.badge.text(), self.reason.text(), self.because.text()]
         return "\n".join([*told, *(w.text() for w in labels if isinstance(w, QtWidgets.QLabel))])
 
 
 def _number(value: float) -> str:
-    """Write a time in a column of microseconds; a long one with its unit, or it would not fit."""
+    """Format a time in a column of microseconds; a long time is given in milliseconds to fit."""
     if value < 10:
         return f"{value:.2g}"
     return f"{value:.0f}" if value < 1e4 else f"{1e-3 * value:.0f}\u2009ms"

@@ -1,4 +1,4 @@
-"""Energy meter: what the loop has injected beyond the element's store, beside its limit."""
+"""Energy meter: the energy injected by the loop, compared with its limit."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from apps.view.history import Column, Floats
 from apps.view.qt import QtCore, QtGui, QtWidgets, label, px
 
 FALL = 0.4
-"""Time constant with which the bar comes down after a peak [s]: a peak of a millisecond must be seen."""
+"""Time constant of the bar's fall after a peak [s]: a peak of one millisecond remains visible."""
 
 
 def lingering(values: Floats, times: Floats) -> float:
-    """Return the largest of `values`, each having faded with `FALL` since its time; zero without any.
+    """Return the largest of `values`, each decayed with time constant `FALL`; zero if empty.
 
     Parameters
     ----------
     values, times : (n,) float arrays
-        A signal that is not negative, and when it had these values [s], oldest first.
+        A non-negative signal and the times of its values [s], oldest first.
     """
     return float(np.max(values * np.exp((times - times[-1]) / FALL), initial=0.0)) if len(values) else 0.0
 
@@ -30,7 +30,7 @@ _MARK = 2.0
 
 
 class _Bar(QtWidgets.QWidget):
-    """A slim bar with a mark: both as parts of the whole length."""
+    """Slim bar with a mark; both are given as fractions of the full length."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -39,17 +39,17 @@ class _Bar(QtWidgets.QWidget):
         self.setFixedHeight(px(11))
 
     def apply(self, theme: Theme) -> None:
-        """Take the colours of `theme`."""
+        """Apply the colours of `theme`."""
         self._theme = theme
         self.update()
 
     def show_parts(self, filled: float, marked: float) -> None:
-        """Fill the part `filled` of the bar and put the mark at the part `marked`; 1 is the limit."""
+        """Set the length of the bar and the position of the mark as fractions, where 1 is the limit."""
         self.filled, self.marked = min(filled, 1.0), min(marked, 1.0)
         self.update()
 
     def paintEvent(self, event: QtGui.QPaintEvent) -> None:  # noqa: N802
-        """Draw the bar (Qt calls this)."""
+        """Draw the bar (Qt event handler)."""
         theme = self._theme
         painter = QtGui.QPainter(self)
         painter.setRenderHint(QtGui.QPainter.RenderHint.Antialiasing)
@@ -69,7 +69,7 @@ class _Bar(QtWidgets.QWidget):
 
 
 class EnergyMeter(QtCore.QObject):
-    """The injected energy as a number and as a bar whose whole length is the limit; two widgets to be placed."""
+    """The injected energy as a number and as a bar whose full length is the limit; two separate widgets."""
 
     def __init__(self, parent: QtCore.QObject) -> None:
         super().__init__(parent)
@@ -78,12 +78,12 @@ class EnergyMeter(QtCore.QObject):
         self.bar = _Bar()
 
     def configure(self, limit: float) -> None:
-        """Show another run, whose limit is `limit` [J]."""
+        """Prepare the meter for a run with `limit` [J]."""
         self._limit = limit
         self._show(0.0, 0.0)
 
     def apply(self, theme: Theme) -> None:
-        """Take the colours of `theme`."""
+        """Apply the colours of `theme`."""
         self.bar.apply(theme)
 
     def refresh(self, feed: Feed) -> None:

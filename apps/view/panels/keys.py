@@ -1,4 +1,4 @@
-"""Keys that mean nothing to the window, on their way to the session: which one, down or up, and when."""
+"""Keys without a function in the window, reported to the session with name, state, and time."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from apps.view.panels.dead_man import SURE_AFTER_MS
 from apps.view.qt import QtCore, QtWidgets
 
 Say = Callable[[str, bool, float], None]
-"""Takes the name of a key, whether it went down, and the instant [s, monotonic]."""
+"""Receives the name of a key, True for a press, and the instant [s, monotonic]."""
 
 
 def name_of(key: QtCore.Qt.Key) -> str:
-    """Return what a key is called in messages and recordings (`apps.front_ends.messages.Key`)."""
+    """Return the name of a key in messages and recordings (`apps.front_ends.messages.Key`)."""
     if key.name.startswith("Key_"):
         return key.name.removeprefix("Key_").lower()
-    # Qt has no names for the letters of most scripts: there the number of the key is that of its letter.
+    # Qt has no names for the letters of most scripts. The code of such a key is the code point of its letter.
     return chr(key).lower() if 0 < key < 0x110000 else f"key {int(key)}"
 
 
 def types_a_number() -> bool:
-    """Tell whether what is typed just now goes into a field for numbers."""
+    """Return True if keyboard input presently goes to a field for numbers."""
     return isinstance(QtWidgets.QApplication.focusWidget(), QtWidgets.QAbstractSpinBox)
 
 
 class HeldKeys(QtCore.QObject):
-    """Says once that a key went down, and once that it came up, whatever the keyboard repeats in between.
+    """Reports each press and release of a key once, without keyboard repeats.
 
-    A release counts if no press follows within `SURE_AFTER_MS`; it is then told with the instant at which it came.
+    A release counts if no press follows within `SURE_AFTER_MS`; it is then reported with its original instant.
 
     Parameters
     ----------
     say : callable
-        Gets every change.
+        Receives every change.
     """
 
     def __init__(self, say: Say, parent: QtCore.QObject | None = None) -> None:
@@ -42,7 +42,7 @@ class HeldKeys(QtCore.QObject):
         self._doubts: dict[QtCore.Qt.Key, QtCore.QTimer] = {}
 
     def press(self, key: QtCore.Qt.Key, at: float) -> None:
-        """Take note that a key goes down at the instant `at` [s]."""
+        """Handle a press at the instant `at` [s]."""
         doubt = self._doubts.pop(key, None)
         if doubt is not None:
             doubt.stop()
@@ -51,7 +51,7 @@ class HeldKeys(QtCore.QObject):
             self._say(name_of(key), True, at)
 
     def let_go(self, key: QtCore.Qt.Key, at: float) -> None:
-        """Take note that a key comes up, which counts if it stays up."""
+        """Handle a release, which counts unless a press follows within `SURE_AFTER_MS`."""
         if key in self._down and key not in self._doubts:
             doubt = QtCore.QTimer(self)
             doubt.setTimerType(QtCore.Qt.TimerType.PreciseTimer)
@@ -61,7 +61,7 @@ class HeldKeys(QtCore.QObject):
             self._doubts[key] = doubt
 
     def release(self, at: float) -> None:
-        """Take note that nobody can tell any more which keys are down."""
+        """Report all keys as released, since their state can no longer be observed."""
         for key in tuple(self._down):
             self._up(key, at)
 

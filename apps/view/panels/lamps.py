@@ -1,4 +1,4 @@
-"""Lamps: one for each flag that a tick can carry, in the groups in which they are shown."""
+"""Indicator lamps, one for each flag of a tick, in the groups in which they are shown."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from apps.view.qt import QtCore, QtWidgets, label, px
 from haptics.records import Status
 
 GLOW = 1.0
-"""Seconds for which a lamp stays lit."""
+"""Time for which a lamp stays lit after its flag [s]."""
 
 _HEIGHT = 21
 
 
 @dataclass(frozen=True)
 class Lamp:
-    """What a lamp stands for.
+    """Description of a lamp.
 
     Attributes
     ----------
     flag : Status
-        The flag of a tick that lights it.
+        Flag of a tick that lights the lamp.
     name, meaning : str
-        What is written on it and what its tool tip says.
+        Text on the lamp and its tool tip.
     ordinary : bool
-        Whether it belongs to an undisturbed run: then it is lit in a quieter colour.
+        Whether the flag also occurs in undisturbed runs; if so, the lamp has a less prominent colour.
     """
 
     flag: Status
@@ -66,18 +66,18 @@ SAFETY = (
         "the end effector was too far from its reference (following error): safe output",
     ),
 )
-"""What the safety envelope did: in the order of the strip."""
+"""Flags of the safety envelope, in the order of the strip."""
 
 
 class Lamps(QtWidgets.QWidget):
-    """One lamp per sign: an outline while it never was set, a bold one once it was, filled while it is.
+    """Lamps in rows: filled while the flag is set, bold if it was set before, otherwise outlined.
 
     Parameters
     ----------
     signs : tuple of Lamp
-        What they stand for.
+        Descriptions of the lamps.
     columns : int
-        Lamps side by side.
+        Number of lamps per row.
     """
 
     def __init__(self, signs: tuple[Lamp, ...], columns: int) -> None:
@@ -98,16 +98,16 @@ class Lamps(QtWidgets.QWidget):
             grid.setColumnStretch(number % columns, 1)
 
     def apply(self, theme: Theme) -> None:
-        """Take the colours of `theme`."""
+        """Apply the colours of `theme`."""
         self._theme = theme
         self._shown = {}
 
     def state(self, flag: Status) -> tuple[bool, bool]:
-        """Return whether the lamp of `flag` says that it ever was set, and that it is."""
+        """Return whether the lamp of `flag` shows that the flag was ever set, and that it is set now."""
         return self._shown[flag]
 
     def refresh(self, counts: Counts) -> None:
-        """Light the lamps; only those that change are touched, since a style costs more than a frame."""
+        """Update the lamps. Only changed lamps are restyled, because that takes longer than a frame."""
         for sign in self._signs:
             number = FLAGS.index(sign.flag)
             lamp, ticks = self.lamps[sign.flag], int(counts.flags[number])

@@ -1,4 +1,4 @@
-"""Notices without a dialog: a bar that hides by itself."""
+"""Notices without a dialog: a bar that hides automatically."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from apps.view.qt import QtCore, QtWidgets, label
 
 
 class Notice(QtWidgets.QFrame):
-    """A bar with one sentence, hidden while there is nothing to say."""
+    """Bar with one sentence, hidden while there is no message."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -25,7 +25,7 @@ class Notice(QtWidgets.QFrame):
         self.hide()
 
     def tell(self, sentence: str, seconds: float = 8.0) -> None:
-        """Show `sentence` for a while."""
+        """Show `sentence` for a limited time [s]."""
         self.words.setText(sentence)
         self.show()
         self._timer.start(round(1000 * seconds))

@@ -1,4 +1,4 @@
-"""A number of the law or the element that can be turned while the run goes on."""
+"""Slider for a parameter of the law or the element that can be changed during a run."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from apps.view.qt import QtCore, QtWidgets, label, px
 
 
 class ParameterSlider(QtWidgets.QWidget):
-    """Name, number and slider of one parameter.
+    """Name, number field, and slider of one parameter.
 
     Attributes
     ----------
     changed : signal (key, value)
-        A person has changed the value (SI); sent at once while the slider is dragged.
+        The user has changed the value (SI); emitted continuously while the slider is dragged.
     """
 
     changed = QtCore.Signal(str, float)
@@ -63,7 +63,7 @@ class ParameterSlider(QtWidgets.QWidget):
         return self.spin.value()
 
     def show_value(self, value: float) -> None:
-        """Show a value that the person did not set; nothing is sent."""
+        """Show a value that was not set by the user; no signal is emitted."""
         with QtCore.QSignalBlocker(self.slider), QtCore.QSignalBlocker(self.spin):
             self.spin.setValue(value)
             self.slider.setValue(self.scale.position(value))
@@ -71,7 +71,7 @@ class ParameterSlider(QtWidgets.QWidget):
     def _slid(self, position: int) -> None:
         with QtCore.QSignalBlocker(self.spin):
             self.spin.setValue(self.scale.value(position))
-        # What is sent is what the box shows: rounded to its digits.
+        # Emit the rounded value of the number field, so that the value sent equals the value shown.
         self.changed.emit(self.key, self.spin.value())
 
     def _typed(self, value: float) -> None:

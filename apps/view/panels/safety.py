@@ -1,4 +1,4 @@
-"""What the safety envelope does, and missed deadlines: a lamp for each, and the energy that the loop gave."""
+"""Safety panel: a lamp for each flag of the safety envelope and of timing, and the injected energy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from apps.view.qt import QtWidgets, px
 
 
 class SafetyPanel(Panel):
-    """Energy at the left, lamps in a strip beside it."""
+    """Energy meter at the left and a strip of lamps at the right."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -27,16 +27,16 @@ class SafetyPanel(Panel):
         self.head.addWidget(self.lamps, 1)
 
     def configure(self, info: RunInfo) -> None:
-        """Show another run, empty."""
+        """Clear the panel and prepare it for a run."""
         self.lamps.refresh(Counts())
         self.energy.configure(info.max_energy)
 
     def apply(self, theme: Theme) -> None:
-        """Take the colours of `theme`."""
+        """Apply the colours of `theme`."""
         self.lamps.apply(theme)
         self.energy.apply(theme)
 
     def refresh(self, feed: Feed) -> None:
-        """Show what `feed` holds."""
+        """Show the data of `feed`."""
         self.lamps.refresh(feed.counts)
         self.energy.refresh(feed)

@@ -1,4 +1,4 @@
-"""What the next run will be: device, model, law and hand, with a line on what each is, and the button to start it."""
+"""Selection of device, model, law, and hand for the next run, with descriptions and the start button."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from apps.view.panels.charts import Panel
 from apps.view.qt import QtCore, QtWidgets, label
 
 KINDS = ("device", "model", "law", "hand")
-"""What can be chosen."""
+"""Kinds of choices."""
 
 
 def restyle(widget: QtWidgets.QWidget, name: str, value: bool) -> None:
-    """Set a property on which the style sheet depends."""
+    """Set a property on which the style sheet depends, and restyle the widget."""
     if widget.property(name) != value:
         widget.setProperty(name, value)
         widget.style().unpolish(widget)
@@ -85,7 +85,7 @@ class SessionPanel(Panel):
         about: Mapping[str, Mapping[str, str]],
         info: RunInfo,
     ) -> None:
-        """Fill the lists, with the present run chosen."""
+        """Fill the lists and select the entries of the present run."""
         self._choices, self._about = dict(choices), about
         with QtCore.QSignalBlocker(self.device):
             self.device.clear()
@@ -105,7 +105,7 @@ class SessionPanel(Panel):
         self.allow_start()
 
     def _explain(self) -> None:
-        """Give every entry its line as a tool tip."""
+        """Set the tool tips of all entries to their descriptions."""
         for kind, box in self.boxes.items():
             for index in range(box.count()):
                 box.setItemData(index, self._line(kind, box.itemText(index)), QtCore.Qt.ItemDataRole.ToolTipRole)
@@ -115,11 +115,11 @@ class SessionPanel(Panel):
 
     @property
     def chosen(self) -> dict[str, str]:
-        """What is chosen, by `KINDS`."""
+        """The selected entries, by `KINDS`."""
         return {kind: box.currentText() for kind, box in self.boxes.items()}
 
     def _show_pending(self) -> None:
-        """Say that what is chosen does not run yet, if it is so, and what it is."""
+        """Show which selections differ from the present run and are pending."""
         waits = []
         for kind, then in self.chosen.items():
             now = self._present[kind]
@@ -137,7 +137,7 @@ class SessionPanel(Panel):
         restyle(self.start, "pending", bool(waits))
 
     def allow_start(self) -> None:
-        """Let Start be pressed, if there is something to start."""
+        """Enable the start button if there is a device to select."""
         self.start.setEnabled(bool(self._choices))
 
     def _offer_models(self, device: str) -> None:
@@ -148,6 +148,6 @@ class SessionPanel(Panel):
         self._explain()
 
     def set_running(self, running: bool) -> None:
-        """Say whether there is a run."""
+        """Set whether a run is in progress."""
         self._running = running
         self._show_pending()

@@ -1,4 +1,4 @@
-"""Pause, place and span: the bar under the plots, for a run that goes on and for a recorded one."""
+"""Transport bar below the plots: pause or play, position, and time span, for live and recorded runs."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ SPEEDS = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0)
 
 
 class Transport(Panel):
-    """The bar.
+    """The transport bar.
 
     Parameters
     ----------
     rows : int
-        Rows of the recording; 0 for a run that goes on, whose newest rows can be looked at again.
+        Number of rows of the recording; 0 for a live run, whose newest rows can be scrubbed.
 
     Attributes
     ----------
     moved : signal (index)
-        A person has moved the slider to this row.
+        The user has moved the slider to this row.
     play_asked : signal
-        The button was pressed.
+        The play button was pressed.
     span_asked : signal (seconds)
-        So much is to be shown.
+        A time span was selected.
     cursors_asked : signal (bool)
-        Cursors are wanted, or no longer.
+        The cursors were switched on or off.
     home_asked : signal
-        The whole range is wanted in all plots.
+        The whole range was requested in all plots.
     help_asked : signal
-        Help is wanted.
+        Help was requested.
     mark_asked : signal (direction)
-        The next mark of a recording is wanted, or with -1 the one before.
+        The next (1) or previous (-1) mark of a recording was requested.
     """
 
     moved = QtCore.Signal(int)
@@ -117,32 +117,32 @@ class Transport(Panel):
         self.next.clicked.connect(lambda: self.mark_asked.emit(1))
 
     def add_strip(self, strip: QtWidgets.QWidget) -> None:
-        """Put the strip of the whole recording below the slider."""
+        """Insert the overview strip of the recording below the slider."""
         self.body.insertWidget(1, strip)
 
     def show_legend(self, words: str) -> None:
-        """Say what the marks on the strip are; without any there is nothing to go to."""
+        """Show the legend of the marks on the strip; without marks, disable the buttons for navigation."""
         self.legend.setText(words)
         for widget in (self.previous, self.next):
             widget.setEnabled(bool(words))
 
     @property
     def factor(self) -> float:
-        """Chosen speed, 1 for real time."""
+        """Selected speed, 1 for real time."""
         return float(self.speed.currentData())
 
     def show_place(self, index: int, tick: int, time: float, end: float) -> None:
-        """Show where the replay is, without reporting it as a move."""
+        """Show the position of the replay without emitting `moved`."""
         with QtCore.QSignalBlocker(self.slider):
             self.slider.setValue(index)
         self.place.setText(f"tick {grouped(tick)}\u2002·\u2002{clock(time)} of {clock(end)}")
 
     def show_playing(self, playing: bool) -> None:
-        """Name what the button will do."""
+        """Label the button with its next action."""
         self.button.setText("Pause" if playing else "Play")
 
     def show_history(self, history: History, latest: float) -> None:
-        """Show where the window of a run that goes on is, whose newest row was at `latest` [s]."""
+        """Show the position of the window in a live run, whose newest row is at `latest` [s]."""
         with QtCore.QSignalBlocker(self.slider):
             self.slider.setRange(min(history.oldest + 1, history.count), history.count)
             self.slider.setValue(history.stop)

@@ -1,1 +1,1 @@
-"""The plots of the view, one a module, and what they have in common (`plot`, `strip`, `cursors`, `places`)."""
+"""Plots of the view, one module each, and their common parts (`plot`, `strip`, `cursors`, `places`)."""

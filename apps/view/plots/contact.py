@@ -1,4 +1,4 @@
-"""Where in a scene the contact is, and what it is pressed against walls with, against time."""
+"""Plot of the region of the contact and of the normal force against walls over time."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 _AXIS = "seconds before now"
 
 _MOST_NAMES = 6
-"""So many regions have their names beside the axis; of more only the numbers are written."""
+"""Maximum number of regions labelled with names; otherwise only numbers are shown."""
 
 _NAME_WIDTH = 48
-"""Room for a name beside the axis [pixel on an ordinary screen]."""
+"""Width of a region's name at the axis [pixel on an ordinary screen]."""
 
 
 class ContactPanel(Plot):
-    """Region and normal force."""
+    """Plot of region and normal force."""
 
     name = "contact"
     title = "Region, normal force"
@@ -53,19 +53,19 @@ class ContactPanel(Plot):
         self.measure(Cursors(self.charts, ("time", "s"), self.readings))
 
     def configure(self, info: RunInfo) -> None:
-        """Show another run, empty."""
+        """Clear the plot and prepare it for a run."""
         super().configure(info)
         self.normal.reset(1.0)
         self._lay_out(info)
         self._say_where(0)
 
     def show_scene(self, scene: Scene | None) -> None:
-        """Have room for the regions and walls of another scene."""
+        """Adapt the axes to the regions and walls of another scene."""
         super().show_scene(scene)
         self._lay_out(self.info)
 
     def _lay_out(self, info: RunInfo) -> None:
-        """Show an axis for the regions, with their names, and one for walls, as far as there are some."""
+        """Show an axis for regions and an axis for walls, as far as the scene has them."""
         regions = len(info.scene.regions) if info.scene is not None else 0
         walls = info.scene is not None and len(info.scene.walls) > 0
         self.regions.reset(max(regions, 1) + 0.5)
@@ -75,7 +75,7 @@ class ContactPanel(Plot):
         self._name_regions(info)
 
     def _name_regions(self, info: RunInfo) -> None:
-        """Write the names of the regions beside the axis, if there are few."""
+        """Label the axis with the names of the regions if there are few."""
         axis = self.regions.chart.getPlotItem().getAxis("left")
         count = len(info.scene.regions) if info.scene is not None else 0
         if info.scene is None or count > _MOST_NAMES:
@@ -86,13 +86,13 @@ class ContactPanel(Plot):
         axis.setTicks([list(enumerate(names))])
 
     def _say_where(self, region: int) -> None:
-        """Say in words where the contact is."""
+        """Show the name of the region of the contact."""
         scene = self.info.scene
         words = f"now in: {region_name(scene, region)}" if scene is not None else "This run is not on a scene."
         self.here.setText(words)
 
     def apply(self, theme: Theme) -> None:
-        """Take the colours of `theme`."""
+        """Apply the colours of `theme`."""
         super().apply(theme)
         self._key.apply(theme)
         for strip, colour, width in ((self.regions, theme.motion, 2.0), (self.normal, theme.force, 3.0)):
@@ -109,12 +109,12 @@ class ContactPanel(Plot):
             strip.shade(history, self.info.rate)
 
     def refresh_texts(self, feed: Feed) -> None:
-        """Say where the contact is now."""
+        """Show the present region of the contact."""
         super().refresh_texts(feed)
         self._say_where(round(feed.history.newest(Column.REGION)))
 
     def readings(self) -> list[Reading]:
-        """Return region and normal force over the time."""
+        """Return region and normal force over time."""
         age = ages(self.history)
         named = (("region", "1", Column.REGION), ("normal force", "N", Column.NORMAL))
         return [Reading(name, unit, age, self.history.column(column)) for name, unit, column in named]

@@ -1,4 +1,4 @@
-"""Two cursors over a plot: what its curves are at each of them, and the difference, with units."""
+"""Two cursors over a plot that read the values of its curves and their differences, with units."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from apps.view.qt import QtCore, pg, px
 
 NAMES = ("A", "B")
 _PLACES = (1 / 3, 2 / 3)
-"""Where the cursors first stand, as parts of the axis."""
+"""Initial positions of the cursors, as fractions of the axis."""
 
 _ROOMY = 300
-"""In a panel of this height [pixel on an ordinary screen] the readings are a table, else a line."""
+"""Minimum height of a panel [pixel on an ordinary screen] for readings as a table instead of a line."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """A quantity that can be read.
+    """A quantity that cursors can read.
 
     Attributes
     ----------
     name, unit : str
-        What it is called, and its unit.
+        Its name and unit.
     x, y : (n,) float arrays
-        A curve; the value at a place is that of the sample next to it. Empty for a coordinate of the cursor itself.
+        A curve, read at the sample nearest to the cursor. Empty for a coordinate of the cursor itself.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Reading:
     y: Floats
 
     def at(self, place: float) -> float | None:
-        """Return the value of the sample next to `place`; None where there is no curve."""
+        """Return the value of the sample nearest to `place`; None without a curve."""
         if not len(self.x):
             return None
         after = int(np.clip(np.searchsorted(self.x, place), 1, max(len(self.x) - 1, 1)))
@@ -48,13 +48,13 @@ class Reading:
 
 
 Rows = list[tuple[str, str, list[float | None]]]
-"""Name, unit and the values at A and B of what can be read."""
+"""Name, unit, and values at A and B of each reading."""
 
 _BAR = "\u2060|\u2060"
-"""Stands between two values without a break."""
+"""Separator of two values that prevents a line break."""
 
 Read = Callable[[], Sequence[Reading]]
-"""Returns the curves that are shown at present."""
+"""Returns the curves shown at present."""
 
 
 class Cursors(Lines):
@@ -63,13 +63,13 @@ class Cursors(Lines):
     Parameters
     ----------
     charts : sequence
-        The charts over which they stand; those of one plot have a first axis in common.
+        Charts with the cursors; the charts of a plot share the x axis.
     axis : (name, unit)
-        What that axis is.
+        Name and unit of the x axis.
     read : callable, optional
-        Gives the curves. Without it a cursor is a point, of which both coordinates are read.
+        Returns the curves. Without it, a cursor is a point whose two coordinates are read.
     up : (name, unit), optional
-        What the second axis is, for points.
+        Name and unit of the y axis, for points.
     """
 
     def __init__(
@@ -89,16 +89,16 @@ class Cursors(Lines):
 
     @property
     def on(self) -> bool:
-        """Whether they are shown."""
+        """Whether the cursors are shown."""
         return bool(self._items) and self._items[0][0].isVisible()
 
     @property
     def places(self) -> list[tuple[float, float]]:
-        """Where they are, in units of the axes."""
+        """Positions of the cursors in units of the axes."""
         return [(float(row[0].pos().x()), float(row[0].pos().y())) for row in self._items]
 
     def switch(self, on: bool) -> None:
-        """Show them, in sight, or hide them."""
+        """Show the cursors within the visible range, or hide them."""
         new = on and not self._items
         if new:
             self._items = [self._make(number) for number in range(len(NAMES))]
@@ -113,7 +113,7 @@ class Cursors(Lines):
             self.read()
 
     def move_to(self, number: int, x: float, y: float = 0.0) -> None:
-        """Put cursor 0 or 1 to a place."""
+        """Move cursor 0 or 1."""
         for item in self._items[number]:
             item.setPos((x, y) if self._read is None else x)
         self.read()
@@ -142,7 +142,7 @@ class Cursors(Lines):
         return point
 
     def _follow(self, number: int, x: float) -> None:
-        """Let the lines of one cursor stand at the same place in all charts."""
+        """Move the lines of one cursor to the same position in all charts."""
         for item in self._items[number] if number < len(self._items) else ():
             if item.pos().x() != x:
                 item.setPos(x)
@@ -159,7 +159,7 @@ class Cursors(Lines):
         return left + _PLACES[number] * (right - left), low + _PLACES[number] * (high - low)
 
     def apply(self, theme: Theme) -> None:
-        """Take the colours of `theme`."""
+        """Apply the colours of `theme`."""
         self._theme = theme
         for number, row in enumerate(self._items):
             for item in row:
@@ -174,7 +174,7 @@ class Cursors(Lines):
                     item.label.setColor(theme.text)
 
     def rows(self) -> Rows:
-        """Return name, unit and the values at A and B of all that can be read; the axis comes first."""
+        """Return name, unit and the values at A and B of all readings; the axis comes first."""
         across, up = ([place[k] for place in self.places] for k in (0, 1))
         found: Rows = [(*self._axis, list(across))]
         if self._read is None:
@@ -182,7 +182,7 @@ class Cursors(Lines):
         return found + [(curve.name, curve.unit, [curve.at(x) for x in across]) for curve in self._read()]
 
     def read(self) -> None:
-        """Bring the readings up to date."""
+        """Update the readings."""
         if not self.on:
             return
         table = self.rows()
@@ -193,7 +193,7 @@ class Cursors(Lines):
 
 
 def _as_table(table: Rows) -> str:
-    """Write the readings with a column for each quantity."""
+    """Format the readings as a table with a column for each quantity."""
     head = "".join(f"<td align='right'>&nbsp;&nbsp;<b>{name}</b> [{unit}]</td>" for name, unit, _ in table)
     lines = [f"<tr><td></td>{head}</tr>"]
     for number, name in enumerate(NAMES):
@@ -205,7 +205,7 @@ def _as_table(table: Rows) -> str:
 
 
 def _as_line(table: Rows) -> str:
-    """Write the readings in as little room as possible."""
+    """Format the readings compactly in a line."""
     parts = (
         f"{name} {_number(a, 3)}{_BAR}{_number(b, 3)} ({_number(_difference(a, b), 3)}) {unit}".replace(" ", "&nbsp;")
         for name, unit, (a, b) in table
@@ -222,7 +222,7 @@ def _cell(value: float | None) -> str:
 
 
 def _number(value: float | None, digits: int = 4) -> str:
-    """Write a value; None for one that is not there."""
+    """Format a value; a missing value (None) is shown as a dash."""
     if value is None:
         return "&ndash;"
     text = f"{value:.{digits}g}" if abs(value) < 10**digits else f"{value:.0f}" if abs(value) < 1e5 else f"{value:.3e}"

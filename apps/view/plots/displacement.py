@@ -1,4 +1,4 @@
-"""The friction force over the displacement: the loops of hysteresis, along the direction of most of the motion."""
+"""Plot of friction force over displacement (hysteresis loops) along the main direction of motion."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _RECENT = 0.4
 
 
 class DisplacementPanel(Plot):
-    """Force over displacement."""
+    """Plot of force over displacement."""
 
     name = "force_over_displacement"
     title = "Force over displacement"
@@ -58,7 +58,7 @@ class DisplacementPanel(Plot):
         box_of(self.chart).show_range((-far, far), (-top, top))
 
     def configure(self, info: RunInfo) -> None:
-        """Show another run, empty."""
+        """Clear the plot and prepare it for a run."""
         super().configure(info)
         self._middle = 1e3 * np.mean(info.workspace, axis=0)
         self._reset(1.25 * info.force_scale)
@@ -66,7 +66,7 @@ class DisplacementPanel(Plot):
             item.setData(np.zeros(0), np.zeros(0))
 
     def apply(self, theme: Theme) -> None:
-        """Take the colours of `theme`."""
+        """Apply the colours of `theme`."""
         super().apply(theme)
         dress_chart(self.chart, theme)
         self._key.apply(theme)
@@ -76,7 +76,7 @@ class DisplacementPanel(Plot):
         self._point.setBrush(brush(theme.text))
 
     def _along(self, history: History) -> tuple[Floats, Floats]:
-        """Return displacement [mm] and friction force [N] along the direction of most of the motion."""
+        """Return displacement [mm] and friction force [N] along the main direction of motion."""
         x, y = history.column(Column.X) - self._middle[0], history.column(Column.Y) - self._middle[1]
         self._axis = main_axis(x, y, self._axis)
         across, up = self._axis
@@ -96,12 +96,12 @@ class DisplacementPanel(Plot):
             self._set_range()
 
     def refresh_texts(self, feed: Feed) -> None:
-        """Show the direction."""
+        """Show the direction of the displacement in the axis label."""
         super().refresh_texts(feed)
         degrees = math.degrees(math.atan2(self._axis[1], self._axis[0]))
         self.chart.plotItem.setLabel("bottom", f"displacement along {degrees:.0f}° [mm]")
 
     def table(self, history: History) -> Table:
-        """Return time, displacement and friction force along the direction, of the window."""
+        """Return time, and displacement and friction force along the main direction, of the window."""
         place, force = self._along(history)
         return {"time_s": history.column(Column.TIME), "displacement_mm": place, "friction_along_n": force}

@@ -1,4 +1,4 @@
-"""The energy ledger: what the hand gave, what friction took, what is stored, and what the loop injected."""
+"""Plot of the energies: work of the hand, dissipated, stored, and injected by the loop."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NAMES = ("work of the hand", "dissipated", "stored", "injected by the loop")
 
 
 class LedgerPanel(Plot):
-    """Energies against time."""
+    """Plot of energies over time."""
 
     name = "energy"
     title = "Energy"
@@ -44,16 +44,16 @@ class LedgerPanel(Plot):
         self.measure(Cursors(self.charts, ("time", "s"), self.readings))
 
     def configure(self, info: RunInfo) -> None:
-        """Show another run, empty."""
+        """Clear the plot and prepare it for a run."""
         super().configure(info)
         self.strip.reset(1.0)
 
     def show_values(self, values: Mapping[str, float]) -> None:
-        """Take the stiffness of the element from now on, if it has one."""
+        """Update the stiffness of the element, if it has one."""
         self._stiffness = values.get("element.stiffness", 0.0)
 
     def apply(self, theme: Theme) -> None:
-        """Take the colours of `theme`."""
+        """Apply the colours of `theme`."""
         super().apply(theme)
         self._key.apply(theme)
         self.strip.apply(theme)
@@ -64,7 +64,7 @@ class LedgerPanel(Plot):
     def _energies(self, history: History) -> list[Floats]:
         """Return work, dissipated, stored and injected energy in the window [mJ]."""
         work, dissipated = (history.column(column) for column in (Column.WORK, Column.DISSIPATED))
-        # Half of N/m times square millimetres is microjoules.
+        # Half of N/m times square millimetres is in microjoules.
         stored = 0.5e-3 * self._stiffness * history.column(Column.STRETCH) ** 2
         return [work - work[:1], dissipated - dissipated[:1], stored, history.column(Column.ENERGY)]
 
@@ -78,7 +78,7 @@ class LedgerPanel(Plot):
         self.strip.follow(max(high for _, high in ends), span, min(low for low, _ in ends))
 
     def readings(self) -> list[Reading]:
-        """Return the energies over the time."""
+        """Return the energies over time."""
         age, energies = ages(self.history), self._energies(self.history)
         return [Reading(name, "mJ", age, values) for name, values in zip(_NAMES, energies, strict=True)]
 

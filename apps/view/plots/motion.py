@@ -1,4 +1,4 @@
-"""Position, velocity, force and command of both axes against time, one chart below the other, zoomed together."""
+"""Plot of position, velocity, force, and command over time, in charts that zoom together."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from apps.view.plots.strip import Strip, bin_size
 from haptics.device import Causality
 
 _LEAST = (5.0, 20.0, 1.0, 1.0)
-"""Least height of each axis in its unit."""
+"""Minimum height of each axis, in its unit."""
 
 
 class MotionPanel(Plot):
-    """Four charts with x and y."""
+    """Plot of four charts with x and y components."""
 
     name = "motion"
     title = "Position, velocity, force, command"
@@ -58,14 +58,14 @@ class MotionPanel(Plot):
             strip.chart.setToolTip(f"{name} [{unit}]: x thin, y wide\n{self.about}")
 
     def configure(self, info: RunInfo) -> None:
-        """Show another run, empty."""
+        """Clear the plot and prepare it for a run."""
         super().configure(info)
         self._name_axes()
         for strip, least in zip(self.strips, _LEAST, strict=True):
             strip.reset(least)
 
     def apply(self, theme: Theme) -> None:
-        """Take the colours of `theme`."""
+        """Apply the colours of `theme`."""
         super().apply(theme)
         self._key.apply(theme)
         for strip in self.strips:
@@ -85,7 +85,7 @@ class MotionPanel(Plot):
             strip.follow(largest, span, smallest)
 
     def readings(self) -> list[Reading]:
-        """Return both components of all that is shown, over the time."""
+        """Return both components of all quantities over time."""
         age = ages(self.history)
         return [
             Reading(f"{name} {axis}", unit, age, self.history.column(Column(first + k)))
@@ -94,7 +94,7 @@ class MotionPanel(Plot):
         ]
 
     def table(self, history: History) -> Table:
-        """Return all that is shown of the window."""
+        """Return time and all quantities of the window."""
         table = {"time_s": history.column(Column.TIME)}
         for name, unit, first in self._columns:
             for k, axis in enumerate("xy"):

@@ -1,4 +1,4 @@
-"""The places of the plots in the window: one for the plane, and others for plots that a person chooses."""
+"""Arrangement of the plots in the window: the plane, and places for selectable plots."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ if TYPE_CHECKING:
     from haptics.scenes import Scene
 
 _LEFT, _RIGHT = (17, 10), (12, 10)
-"""Heights of the upper and the lower place at the left and at the right, as shares."""
+"""Relative heights of the upper and lower places at the left and at the right."""
 
 _PLACES = 3
-"""Below the plane, and two at the right."""
+"""Number of places for selectable plots: one below the plane and two at the right."""
 
 
 class Places(QtWidgets.QWidget):
-    """Plane over a plot at the left, two plots at the right.
+    """Arrangement with the plane above a plot at the left, and two plots at the right.
 
     Parameters
     ----------
     plane : Plot
-        What always has its place at the upper left.
+        Plot with a fixed place at the upper left.
     kinds : sequence of classes
-        The plots that can be chosen, each made when it is first shown; the first is below the plane, the next two are
-        at the right.
+        Selectable plots, each created when it is first shown. Initially, the first is below the plane, and the next two
+        are at the right.
     end : QWidget
-        What takes the lowest place at the right while it is visible.
+        Widget that takes the lowest place at the right while it is visible.
 
     Attributes
     ----------
     shown : list of Plot
-        The plots in the places.
+        Plots in the places.
     changed : signal
-        Another plot is shown, which has not been drawn yet.
+        Another plot is shown and has not been drawn yet.
     asked : signal (plot, action)
-        Something is wanted of a plot, see `plots.plot.ACTIONS`.
+        An action on a plot was requested, see `plots.plot.ACTIONS`.
     """
 
     changed = QtCore.Signal()
@@ -70,7 +70,7 @@ class Places(QtWidgets.QWidget):
         plot.enlarged.connect(lambda on: self.enlarge(plot if on else None))
 
     def plot(self, title: str) -> Plot:
-        """Return the plot called `title`, made if need be."""
+        """Return the plot with `title`; create it on first use."""
         if title not in self.built:
             plot = self.built[title] = self.kinds[title]()
             plot.setParent(self)
@@ -98,11 +98,11 @@ class Places(QtWidgets.QWidget):
 
     @property
     def visible(self) -> list[Plot]:
-        """The plots that can be seen."""
+        """The visible plots."""
         return [plot for plot in (self._plane, *self.shown) if not plot.isHidden()]
 
     def choose(self, here: Plot, title: str) -> None:
-        """Show the plot called `title` in the place of `here`; if it has a place already they change places."""
+        """Show the plot with `title` in the place of `here`; if it is already shown, the two are exchanged."""
         wanted, place = self.plot(title), self.shown.index(here)
         if wanted in self.shown:
             other = self.shown.index(wanted)
@@ -120,12 +120,12 @@ class Places(QtWidgets.QWidget):
         self.enlarge(wanted if self._alone is here else self._alone)
 
     def make_room(self, on: bool) -> None:
-        """Give the lowest place at the right to what the window shows at the end of a run, or take it back."""
+        """Reserve the lowest place at the right for the card at the end of a run, or return it to its plot."""
         self._occupied = on
         self.enlarge(None)
 
     def enlarge(self, plot: Plot | None) -> None:
-        """Show one plot alone, or None to show all of them."""
+        """Show one plot alone, or all plots if None."""
         self._alone = plot
         taken = self.shown[2:] if self._occupied and plot is None else []
         for other in (self._plane, *self.shown):
@@ -138,7 +138,7 @@ class Places(QtWidgets.QWidget):
         self.changed.emit()
 
     def switch_cursors(self, on: bool) -> None:
-        """Show the cursors of all plots, or hide them."""
+        """Show or hide the cursors of all plots."""
         self._cursors = on
         for plot in self.visible:
             self._switch(plot)
@@ -153,36 +153,36 @@ class Places(QtWidgets.QWidget):
             plot.home()
 
     def configure(self, info: RunInfo) -> None:
-        """Show another run, empty."""
+        """Clear all plots and prepare them for a run."""
         self._info = info
         for plot in (self._plane, *self.shown):
             plot.configure(info)
 
     def show_scene(self, scene: Scene | None) -> None:
-        """Show what follows from another scene that is in force from now on."""
+        """Update all plots for the scene now in force."""
         self._info = dataclasses.replace(self._info, scene=scene)
         for plot in self.shown:
             plot.show_scene(scene)
             plot.show_values(self._values)
 
     def show_values(self, values: Mapping[str, float]) -> None:
-        """Show what follows from numbers that are in force from now on (parameter key to value)."""
+        """Update all plots for the values now in force (parameter key to value)."""
         self._values = dict(values)
         for plot in self.shown:
             plot.show_values(values)
 
     def apply(self, theme: Theme) -> None:
-        """Take the colours of `theme`."""
+        """Apply the colours of `theme`."""
         self._theme = theme
         for plot in (self._plane, *self.shown):
             plot.apply(theme)
 
     def refresh(self, feed: Feed) -> None:
-        """Draw the rows of `feed` in the plots that can be seen."""
+        """Draw the rows of `feed` in the visible plots."""
         for plot in self.visible:
             plot.refresh(feed)
 
     def refresh_texts(self, feed: Feed) -> None:
-        """Bring the numbers of the plots up to date that can be seen."""
+        """Update the numbers of the visible plots."""
         for plot in self.visible:
             plot.refresh_texts(feed)

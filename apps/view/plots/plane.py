@@ -1,7 +1,7 @@
-"""The plane: where the end effector is and was, and what it feels there, as in the figures of Kikuuwe et al. 2006.
+"""Plot of the plane: path of the end effector and forces, as in the figures of Kikuuwe et al. 2006.
 
-The path is a line where the contact slips; places where it sticks are dots that grow with the time spent there. Thin
-lines from the path are force vectors, one every 20 ms.
+The path is a line while the contact slips. Places of sticking are dots whose size increases with the time spent there.
+Thin lines from the path are force vectors, one every 20 ms.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _BUTTONS = {
     QtCore.Qt.MouseButton.RightButton: 1 << 2,
     QtCore.Qt.MouseButton.MiddleButton: 1 << 3,
 }
-"""What the buttons of a mouse are on a device."""
+"""Bits of the mouse buttons as buttons of a device."""
 
 _BANDS = 6
 _PATH_STEP = 0.004
@@ -35,7 +35,7 @@ _MOST_DOTS = 150
 
 
 def raster_step(extent: float) -> float:
-    """Return the distance between the lines of the raster [mm] for a workspace of this size [mm]."""
+    """Return the distance between the lines of the raster [mm] for a workspace of the given size [mm]."""
     return 20.0 if extent <= 400 else 100.0
 
 
@@ -53,14 +53,15 @@ def _raster(lower: Floats, upper: Floats) -> QtGui.QPainterPath:
 
 
 class PlanePanel(Plot):
-    """The plane with path, vectors, end effector and proxy.
+    """Plot of the plane with path, vectors, end effector and proxy.
 
     Attributes
     ----------
     pointer_moved : signal (x, y)
-        The mouse is at this place of the plane [m], inside the workspace; only while the mouse is the hand.
+        Position of the mouse on the plane [m], clipped to the workspace; emitted only while the mouse acts as the hand.
     buttons_changed : signal (bits)
-        Which of the device's buttons the mouse holds, as `apps.front_ends.messages.HandButtons`; likewise.
+        Buttons of the device held by the mouse, as in `apps.front_ends.messages.HandButtons`; emitted only while the
+        mouse acts as the hand.
     """
 
     name = "plane"
@@ -127,7 +128,7 @@ class PlanePanel(Plot):
             self.chart.addItem(item, ignoreBounds=True)
 
     def configure(self, info: RunInfo) -> None:
-        """Show the plane of another run, empty."""
+        """Clear the plane and prepare it for a run."""
         super().configure(info)
         self.set_mouse(info.mouse)
         lower, upper = 1e3 * np.array(info.workspace)
@@ -146,15 +147,15 @@ class PlanePanel(Plot):
             item.setData(np.zeros(0), np.zeros(0))
 
     def set_mouse(self, active: bool) -> None:
-        """Say whether the mouse over the plane is the hand from now on."""
+        """Set whether the mouse over the plane acts as the hand."""
         self._mouse = active
-        self.chart.getPlotItem().setMouseEnabled(not active, not active)  # else the hand would move the picture
+        self.chart.getPlotItem().setMouseEnabled(not active, not active)  # otherwise the hand would pan the plot
         self.hint.setVisible(active)
         if not active:
             self._hold(0)
 
     def apply(self, theme: Theme) -> None:
-        """Take the colours of `theme`."""
+        """Apply the colours of `theme`."""
         super().apply(theme)
         self._theme = theme
         dress_chart(self.chart, theme)
@@ -168,7 +169,7 @@ class PlanePanel(Plot):
         self._held.setPen(pen(theme.stick, 2))
         self._vectors.setPen(pen(blend(theme.force, theme.panel, 0.7)))
         self._arrow.setPen(pen(theme.force, 3))
-        self._arrow.opts["antialias"] = True  # three lines only: cheap, and it is the one that turns
+        self._arrow.opts["antialias"] = True  # only three lines, so antialiasing is cheap, and this item rotates
         self._dots.setPen(None)
         self._dots.setBrush(brush(theme.stick, 0.85))
         self._proxy.setPen(pen(theme.text, 2))
@@ -193,7 +194,7 @@ class PlanePanel(Plot):
         return {name: history.column(column) for name, column in names.items()}
 
     def refresh_texts(self, feed: Feed) -> None:
-        """Show the newest numbers."""
+        """Show the newest values."""
         super().refresh_texts(feed)
         history = feed.history
         if not len(history):
@@ -235,7 +236,7 @@ class PlanePanel(Plot):
         self._arrow.setData(*arrow(x[-1], y[-1], scale * along_x[-1], scale * along_y[-1], barb), connect="pairs")
 
     def place(self, point: QtCore.QPointF) -> tuple[float, float]:
-        """Return the place on the plane [m] under a point of the chart's viewport [pixel], kept in the workspace."""
+        """Return the point of the plane [m] under a pixel of the chart's viewport, clipped to the workspace."""
         view = self.chart.getViewBox().mapSceneToView(self.chart.mapToScene(point.toPoint()))
         lower, upper = self.info.workspace
         return (
@@ -244,7 +245,7 @@ class PlanePanel(Plot):
         )
 
     def eventFilter(self, watched: QtCore.QObject, event: QtCore.QEvent) -> bool:  # noqa: N802
-        """Watch the mouse over the chart (Qt calls this)."""
+        """Handle mouse events over the chart (Qt event handler)."""
         if not self._mouse or not isinstance(event, QtGui.QMouseEvent):
             return False
         if event.type() == QtCore.QEvent.Type.MouseMove:
@@ -254,7 +255,7 @@ class PlanePanel(Plot):
         return False
 
     def _hold(self, buttons: int) -> None:
-        """Say which of the device's buttons are held, if they are others than before."""
+        """Report the device buttons held by the mouse if they have changed."""
         if buttons != self._buttons:
             self._buttons = buttons
             self.buttons_changed.emit(buttons)

@@ -1,4 +1,4 @@
-"""What every plot is: a panel that shows rows, can be zoomed, measured with cursors, and written to a file."""
+"""Base class of the plots: panels with zoom, cursors, and export to files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from haptics.scenes import Scene
 
 Table = Mapping[str, Floats]
-"""Columns of what is shown: name with unit, as in `haptics.recording.flat`, to an (n,) array."""
+"""Columns of the data shown: name with unit, as in `haptics.recording.flat`, to an (n,) array."""
 
 ACTIONS: dict[str, str] = {
     "copy": "Copy picture",
@@ -28,30 +28,30 @@ ACTIONS: dict[str, str] = {
     "svg": "Save drawing (SVG)",
     "csv": "Save shown data (CSV)",
 }
-"""What can be done with a plot, and what that is called."""
+"""Actions on a plot, with their labels."""
 
 
 class Plot(Panel):
-    """A plot.
+    """Base class of the plots.
 
     Attributes
     ----------
     title, about : str
-        What it is called, and what it shows, in a sentence for people.
+        Title, and a description for users.
     name : str
-        Its name in settings of the window and in names of files.
+        Name in settings of the window and in file names.
     charts : list
-        Its charts, from top to bottom.
+        Charts, from top to bottom.
     history : History
-        Whose rows were drawn last.
+        History drawn last.
     cursors : Cursors or None
-        Its cursors, if it has any.
+        Cursors of the plot, if it has any.
     chosen : signal (title)
-        Another plot is wanted in its place.
+        Another plot was selected for this place.
     asked : signal (action)
-        One of `ACTIONS` is wanted.
+        One of `ACTIONS` was requested.
     enlarged : signal (bool)
-        It is wanted alone, or with the others again.
+        The plot was requested alone (True), or with the other plots again (False).
     """
 
     name: ClassVar[str] = ""
@@ -76,7 +76,10 @@ class Plot(Panel):
         self.head.addWidget(self.choice)
 
     def finish(self) -> None:
-        """Add the buttons that all plots have; to be called when all else is in the heading."""
+        """Add the buttons common to all plots.
+
+        Must be called after all other widgets were added to the heading.
+        """
         self.head.addStretch(1)
         self.size_button = QtWidgets.QToolButton()
         self.size_button.setText("⤢")
@@ -106,11 +109,11 @@ class Plot(Panel):
         return menu
 
     def offer(self, titles: list[str]) -> None:
-        """Let a person choose among plots in this place; none leaves only the name of this one."""
+        """Set the titles of the selectable plots; an empty list leaves only the title of this plot."""
         self.choice.clear()
         self.choice.addItems(titles)
         self.choice.setCurrentText(self.title)
-        # As wide as its own title: what stands beside it has more need of the room than the longest of the others.
+        # The list is as wide as the present title, because the adjacent widgets need the space more than longer titles.
         view, metrics = self.choice.view(), self.choice.fontMetrics()
         view.setMinimumWidth(max(metrics.horizontalAdvance(title) for title in titles) + px(30))
         self.choice.setFixedWidth(metrics.horizontalAdvance(self.title) + px(38))
@@ -122,7 +125,7 @@ class Plot(Panel):
             self.chosen.emit(title)
 
     def measure(self, cursors: Cursors) -> None:
-        """Take the cursors; their readings stand below the charts."""
+        """Add the cursors, whose readings are shown below the charts."""
         self.cursors = cursors
         self.body.addWidget(cursors)
 
@@ -132,21 +135,21 @@ class Plot(Panel):
             shown.getViewBox().home()
 
     def apply(self, theme: Theme) -> None:
-        """Take the colours of `theme`."""
+        """Apply the colours of `theme`."""
         if self.cursors is not None:
             self.cursors.apply(theme)
 
     def configure(self, info: RunInfo) -> None:
-        """Show another run, empty."""
+        """Clear the plot and prepare it for a run."""
         self.info = info
         self.home()
 
     def show_scene(self, scene: Scene | None) -> None:
-        """Show what follows from another scene that is in force from now on; `show_values` comes after it."""
+        """Update the plot for the scene now in force; `show_values` is called afterwards."""
         self.info = dataclasses.replace(self.info, scene=scene)
 
     def show_values(self, values: Mapping[str, float]) -> None:
-        """Show what follows from numbers that are in force from now on (parameter key to value)."""
+        """Update the plot for the values now in force (parameter key to value)."""
 
     def refresh(self, feed: Feed) -> None:
         """Draw the rows of `feed`."""
@@ -155,42 +158,42 @@ class Plot(Panel):
             self.draw(self.history)
 
     def draw(self, history: History) -> None:
-        """Draw the rows of `history`, of which there are some."""
+        """Draw the rows of `history`, which is not empty."""
 
     def readings(self) -> Sequence[Reading]:
-        """Return what cursors that are lines can read."""
+        """Return the curves that line cursors can read."""
         return ()
 
     def refresh_texts(self, feed: Feed) -> None:
-        """Show the newest numbers; called less often than `refresh` so that they can be read."""
+        """Show the newest values; called less often than `refresh` so that they remain readable."""
         if self.cursors is not None:
             self.cursors.read()
 
     def table(self, history: History) -> Table:
-        """Return what is shown as columns of equal length, for a file."""
+        """Return the data shown as columns of equal length, for a file."""
         raise NotImplementedError
 
 
 def box_of(shown: Any) -> Box:
-    """Return the area of a chart."""
+    """Return the view box of a chart."""
     box: Box = shown.getViewBox()
     return box
 
 
 def least_height(shown: Any, pixels: int) -> None:
-    """Let a chart never be lower than this [pixel on an ordinary screen]."""
+    """Set the minimum height of a chart [pixel on an ordinary screen]."""
     shown.setMinimumHeight(px(pixels))
 
 
 def ages(history: History) -> Floats:
-    """Return when each row was, seconds before the newest one of the window."""
+    """Return the time of each row relative to the newest row of the window [s]."""
     return np.asarray(history.column(Column.TIME) - history.newest(Column.TIME))
 
 
 def main_axis(x: Floats, y: Floats, previous: Floats) -> Floats:
-    """Return the direction, (2,), of most of the motion along (x, y); the sign is that of the `previous` one.
+    """Return the direction, (2,), of the largest variance of motion along (x, y).
 
-    Where nothing moves the previous direction is kept.
+    Its sign follows `previous`, which is returned if there is no motion.
     """
     if len(x) < 2:
         return previous

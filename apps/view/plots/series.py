@@ -1,4 +1,4 @@
-"""Force and speed against time, with the phases of sticking shaded."""
+"""Plot of force and speed over time, with phases of sticking shaded."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from haptics.scenes import Scene
 
 _LEAST_HEIGHTS = 61, 76
-"""What plots with readable axes need [pixel on an ordinary screen]."""
+"""Minimum heights of charts with readable axes [pixel on an ordinary screen]."""
 
 
 class SeriesPanel(Plot):
-    """The time plots, newest at the right edge."""
+    """Plot of force and speed over time, newest at the right edge."""
 
     name = "force_and_speed"
     title = "Force, speed"
@@ -59,7 +59,7 @@ class SeriesPanel(Plot):
         self.measure(Cursors(self.charts, ("time", "s"), self.readings))
 
     def configure(self, info: RunInfo) -> None:
-        """Show another run, empty."""
+        """Clear the plot and prepare it for a run."""
         super().configure(info)
         self._scene = info.scene
         self._key.texts[1].setText(info.force_name)
@@ -67,13 +67,13 @@ class SeriesPanel(Plot):
         self.speeds.reset(20.0)
 
     def show_values(self, values: Mapping[str, float]) -> None:
-        """Draw the law's levels as dashed lines across."""
+        """Draw the levels of the law as dashed horizontal lines."""
         self._levels = levels(values)
         self._scene = None if self.info.scene is None else with_background(self.info.scene, values)
         self._draw_levels()
 
     def refresh_texts(self, feed: Feed) -> None:
-        """In a scene, draw the levels of the law where the contact is."""
+        """Update the levels of the law at the contact if there is a scene."""
         super().refresh_texts(feed)
         if self._scene is not None and len(feed.history):
             self._levels = levels_at(self._scene, place_of(feed.history))
@@ -91,7 +91,7 @@ class SeriesPanel(Plot):
                 line.setValue(self._levels[number])
 
     def apply(self, theme: Theme) -> None:
-        """Take the colours of `theme`."""
+        """Apply the colours of `theme`."""
         super().apply(theme)
         self._key.apply(theme)
         self.forces.apply(theme)
@@ -113,7 +113,7 @@ class SeriesPanel(Plot):
         places = ((self.forces, 0), (self.forces, 1), (self.speeds, 0))
         for (strip, number), column in zip(places, columns, strict=True):
             strip.draw(number, age, history.column(column), history.first, size)
-        # A speed taken from an encoder comes in steps: the mean over 20 ms is what the eye looks for.
+        # A speed from an encoder is quantized; the mean over 20 ms is easier to read.
         middles, values = averages(history.column(Column.SPEED), history.first, max(round(0.02 * self.info.rate), 1))
         self.speeds.curves[1].setData(age[middles.astype(np.intp)], values)
         largest = max(history.column(Column.FRICTION).max(), history.column(Column.FORCE).max(), *self._levels, 0.0)
@@ -124,7 +124,7 @@ class SeriesPanel(Plot):
             strip.shade(history, self.info.rate)
 
     def readings(self) -> list[Reading]:
-        """Return both forces and the speed over the time."""
+        """Return both forces and the speed over time."""
         age = ages(self.history)
         named = (("friction", "N"), (self.info.force_name, "N"), ("speed", "mm/s"))
         columns = (Column.FRICTION, Column.FORCE, Column.SPEED)

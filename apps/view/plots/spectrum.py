@@ -1,4 +1,4 @@
-"""The spectrum of the forces: at which frequencies the contact trembles, rings or buzzes."""
+"""Plot of the spectrum of the forces, which shows tremor, ringing, and buzz of the contact."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from apps.view.plots.plot import Plot, Table, box_of, least_height
 from apps.view.plots.welch import Spectrum, welch
 
 _FLOOR = 1e-5
-"""Amplitude densities below this are drawn there [N/sqrt(Hz)]."""
+"""Minimum amplitude density drawn [N/sqrt(Hz)]; smaller values are clipped."""
 
 _DECADES = range(-5, 3)
 _POWERS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 class SpectrumPanel(Plot):
-    """Amplitude spectral density over frequency, both on logarithmic axes."""
+    """Plot of the amplitude spectral density over frequency, both on logarithmic axes."""
 
     name = "spectrum"
     title = "Spectrum"
@@ -57,7 +57,7 @@ class SpectrumPanel(Plot):
         box_of(self.chart).show_range((0.0, float(np.log10(half))), (-5.0, 1.0))
 
     def configure(self, info: RunInfo) -> None:
-        """Show another run, empty."""
+        """Clear the plot and prepare it for a run."""
         super().configure(info)
         self._key.texts[1].setText(info.force_name)
         self._found = [None, None]
@@ -67,7 +67,7 @@ class SpectrumPanel(Plot):
         self._set_axes()
 
     def apply(self, theme: Theme) -> None:
-        """Take the colours of `theme`."""
+        """Apply the colours of `theme`."""
         super().apply(theme)
         dress_chart(self.chart, theme)
         self._key.apply(theme)
@@ -76,7 +76,7 @@ class SpectrumPanel(Plot):
         force.setPen(pen(theme.force, 1))
 
     def refresh_texts(self, feed: Feed) -> None:
-        """Work out and draw the spectra of what is shown."""
+        """Compute and draw the spectra of the window."""
         history = feed.history
         self._found = [
             welch(history.column(x), history.column(y), self.info.rate)
@@ -90,7 +90,7 @@ class SpectrumPanel(Plot):
         super().refresh_texts(feed)
 
     def _peak(self) -> str:
-        """Say where the force that is sent is largest, above the slow motion of the hand."""
+        """Describe the peak of the command or measured force above the slow motion of the hand."""
         found = self._found[1]
         if found is None:
             return ""
@@ -100,7 +100,7 @@ class SpectrumPanel(Plot):
         return f"; largest above 5 Hz: {found.frequency[fast][found.density[fast].argmax()]:.3g} Hz"
 
     def readings(self) -> list[Reading]:
-        """Return frequency and both densities, each over the logarithm of the frequency."""
+        """Return frequency and both densities over the logarithm of the frequency."""
         readings: list[Reading] = []
         for found, name in zip(self._found, ("friction", self.info.force_name), strict=True):
             if found is not None:
@@ -131,6 +131,6 @@ def _logarithms(found: Spectrum) -> tuple[Floats, Floats]:
 
 
 def _gaps(history: History, rate: float) -> str:
-    """Say how many ticks are missing, which a spectrum knows nothing of."""
+    """Describe the number of missing ticks, which the spectrum ignores."""
     missing = int(np.count_nonzero(np.diff(history.column(Column.TIME)) > 1.5 / rate))
     return f"; {missing} gaps were closed up" if missing else ""

@@ -1,4 +1,4 @@
-"""The friction force over the sliding speed, with the law drawn under it."""
+"""Plot of friction force over sliding speed, together with the curve of the law."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from haptics.scenes import Scene
 
 _STEP = 0.004
-"""Time between two points that are drawn [s]."""
+"""Time between two points drawn [s]."""
 
 _RECENT = 0.4
-"""So much of the newest is drawn bold [s]."""
+"""Duration of the newest part that is drawn bold [s]."""
 
 _MOST_CURVES = 3
 
 
 class SpeedPanel(Plot):
-    """Force over speed."""
+    """Plot of force over speed."""
 
     name = "force_over_speed"
     title = "Force over speed"
@@ -58,7 +58,7 @@ class SpeedPanel(Plot):
         least_height(self.chart, 92)
         self._laws = [curve(self.chart) for _ in range(_MOST_CURVES)]
         for item in self._laws:
-            item.setSegmentedLineMode("off")  # a dash would begin anew at every point
+            item.setSegmentedLineMode("off")  # in segmented mode, the dash pattern would restart at every point
         self._all, self._newest = curve(self.chart), curve(self.chart)
         self._point = pg.ScatterPlotItem(pxMode=True, symbol="o", size=px(10))
         self.chart.addItem(self._point, ignoreBounds=True)
@@ -75,7 +75,7 @@ class SpeedPanel(Plot):
         box_of(self.chart).show_range((-0.02 * fastest, fastest), (0.0, top))
 
     def configure(self, info: RunInfo) -> None:
-        """Show another run, empty."""
+        """Clear the plot and prepare it for a run."""
         super().configure(info)
         self._scene = info.scene
         self.law.forget()
@@ -84,12 +84,12 @@ class SpeedPanel(Plot):
             item.setData(np.zeros(0), np.zeros(0))
 
     def show_values(self, values: Mapping[str, float]) -> None:
-        """Draw the law with these numbers from now on."""
+        """Update the parameters of the law that is drawn."""
         self._values = dict(values)
         self._scene = None if self.info.scene is None else with_background(self.info.scene, values)
 
     def apply(self, theme: Theme) -> None:
-        """Take the colours of `theme`."""
+        """Apply the colours of `theme`."""
         super().apply(theme)
         dress_chart(self.chart, theme)
         self._key.apply(theme)
@@ -113,7 +113,7 @@ class SpeedPanel(Plot):
             self._set_range()
 
     def refresh_texts(self, feed: Feed) -> None:
-        """Draw the law in force."""
+        """Request and draw the law in force."""
         super().refresh_texts(feed)
         numbers = {key.partition(".")[2]: value for key, value in self._values.items() if key.startswith("law.")}
         table = {"name": self.info.law, **self.info.law_settings, **numbers}
@@ -122,7 +122,7 @@ class SpeedPanel(Plot):
         self._draw_law(round(feed.history.newest(Column.REGION)))
 
     def _draw_law(self, region: int) -> None:
-        """Draw the curves that have been found, and say what they are."""
+        """Draw the available curves of the law and label them."""
         found = self.law.found
         for number, item in enumerate(self._laws):
             item.setData(*(found[number] if number < len(found) else (np.zeros(0), np.zeros(0))))

@@ -1,4 +1,4 @@
-"""A chart against time: phases of sticking shaded behind, curves in front, axes that follow what is shown."""
+"""Chart over time with curves, shaded phases of sticking, and axes that follow the data."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from apps.view.plots.plot import ages, box_of
 from apps.view.qt import QtCore, QtGui, QtWidgets
 
 POINTS = 500
-"""Bins across a chart: about one per pixel."""
+"""Number of bins across a chart: about one per pixel."""
 
 
 class Strip:
-    """One chart against time.
+    """One chart over time.
 
     Parameters
     ----------
     left, bottom : str
-        What the axes are.
+        Labels of the axes.
     curves : int
-        How many curves it has.
+        Number of curves.
     least : float
-        The upper axis goes up to this or more.
+        Minimum upper end of the y axis.
     signed : bool
-        Whether values may be negative: then the axis goes as far down as they do.
+        Whether values may be negative; if so, the lower end of the axis follows them.
     floor : float
-        Where the axis begins if they may not.
+        Lower end of the y axis for non-negative values.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Strip:
         self.reset(least)
 
     def reset(self, least: float) -> None:
-        """Empty the chart."""
+        """Clear the chart."""
         self._span = SPAN
         self._top, self._bottom = AxisTop(least), AxisTop(least)
         self._phases.setPath(QtGui.QPainterPath())
@@ -63,18 +63,18 @@ class Strip:
         box_of(self.chart).show_range((-self._span, 0.0), (self._low, self._top.top))
 
     def apply(self, theme: Theme) -> None:
-        """Take the colours of `theme`."""
+        """Apply the colours of `theme`."""
         dress_chart(self.chart, theme)
         self._phases.setPen(QtGui.QPen(QtCore.Qt.PenStyle.NoPen))
         self._phases.setBrush(brush(theme.stick, 0.22))
 
     def draw(self, number: int, age: Floats, values: Floats, first: int, size: int) -> None:
-        """Draw a curve through the extremes of every `size` rows, of which the oldest has the number `first`."""
+        """Draw a curve through the extremes of every `size` rows; the oldest row has the number `first`."""
         places, extremes = envelope(values, first, size)
         self.curves[number].setData(age[places.astype(np.intp)], extremes)
 
     def follow(self, largest: float, span: float, smallest: float = 0.0) -> None:
-        """Let the axes follow the values shown and the seconds that are shown."""
+        """Adapt the axes to the extreme values and the time span [s] shown."""
         changed = self._top.follow(largest)
         changed = (self._signed and self._bottom.follow(-smallest)) or changed
         if changed or span != self._span:
@@ -92,5 +92,5 @@ class Strip:
 
 
 def bin_size(history: History) -> int:
-    """Return how many rows make a bin of a curve."""
+    """Return the number of rows per bin of a curve."""
     return max(history.capacity // POINTS, 1)

@@ -1,4 +1,4 @@
-"""Timing of the servo: start delay (jitter) and computation time."""
+"""Plot of the timing of the servo: start delay (jitter) and computation time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from apps.view.qt import label, pg
 
 
 class TimingPanel(Plot):
-    """Histogram and its quantiles."""
+    """Histograms of the timing, and quantiles."""
 
     name = "start_delay"
     title = "Start delay"
@@ -38,7 +38,7 @@ class TimingPanel(Plot):
         self.finish()
         least_height(self.chart, 80)
         edges, nothing = Durations.EDGES, np.zeros(len(Durations.EDGES) - 1)
-        # A step curve without data raises when it is painted: both have edges from the start.
+        # A step curve without data raises an error when it is painted, so all curves start with data.
         self._run = pg.PlotCurveItem(edges, nothing, stepMode="center", skipFiniteCheck=True)
         self._recent = pg.PlotCurveItem(edges, nothing, stepMode="center", fillLevel=0, skipFiniteCheck=True)
         self._work = pg.PlotCurveItem(edges, nothing, stepMode="center", skipFiniteCheck=True)
@@ -60,22 +60,22 @@ class TimingPanel(Plot):
         named = ((-1, "0.1 µs"), (0, "1 µs"), (1, "10 µs"), (2, "100 µs"), (3, "1 ms"), (4, "10 ms"))
         minor = [(decade + np.log10(step), "") for decade in range(-1, 4) for step in range(2, 10)]
         axes.getAxis("bottom").setTicks([list(named), minor])
-        # Counts on a logarithmic axis, as log(1 + n), so that one late tick in a million can be seen.
-        # Short words: hours at 8 kHz are tens of millions of ticks, for whose digits there is no room beside the axis.
+        # Counts are on a logarithmic axis, as log(1 + n), so that one late tick in a million is visible. Labels are
+        # short, because hours at 8 kHz are tens of millions of ticks.
         words = ("1", "10", "100", "1k", "10k", "100k", "1M", "10M", "100M")
         ticks = [(float(np.log10(1 + 10**power)), word) for power, word in enumerate(words)]
         axes.getAxis("left").setTicks([ticks])
         box_of(self.chart).show_range((-1.12, 4.12), (0.0, 4.2))
 
     def configure(self, info: RunInfo) -> None:
-        """Show another run, empty."""
+        """Clear the plot and prepare it for a run."""
         super().configure(info)
         self._period.setValue(float(np.log10(1e6 / info.rate)))
         self.quantiles.setText("")
         self._draw(Durations(), Durations())
 
     def apply(self, theme: Theme) -> None:
-        """Take the colours of `theme`."""
+        """Apply the colours of `theme`."""
         super().apply(theme)
         dress_chart(self.chart, theme)
         self._key.apply(theme)
@@ -86,7 +86,7 @@ class TimingPanel(Plot):
         self._period.setPen(pen(theme.faint, 1, dashed=True))
 
     def refresh_texts(self, feed: Feed) -> None:
-        """Draw what `feed` holds."""
+        """Draw the histograms of `feed`."""
         super().refresh_texts(feed)
         recent = feed.history.column(Column.LATENESS)
         if not len(recent):
@@ -98,7 +98,7 @@ class TimingPanel(Plot):
         self.quantiles.setToolTip("p50 and p99 of the ticks that are shown, the maximum of the whole run")
 
     def table(self, history: History) -> Table:
-        """Return the bins and the ticks in each."""
+        """Return the edges of the bins and the number of ticks in each."""
         edges = 10.0**Durations.EDGES
         run, work, recent = (counts.astype(np.float64) for counts in self._counts)
         return {

@@ -1,4 +1,4 @@
-"""The spectrum of a vector signal by Welch's method (Welch 1967). No Qt."""
+"""Spectrum of a vector signal by Welch's method (Welch 1967). No Qt."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ import numpy as np
 from apps.view.history import Floats
 
 SEGMENT = 1.0
-"""Length of a segment [s], if so much is shown."""
+"""Maximum length of a segment [s]."""
 
 
 @dataclass(frozen=True)
 class Spectrum:
-    """A power spectral density, one-sided, of both components of a vector together.
+    """One-sided power spectral density, summed over both components of a vector.
 
     Attributes
     ----------
     frequency : (m,) float array
         From 0 to half the rate [Hz].
     density : (m,) float array
-        Its integral over the frequency is the variance, in the unit of the signal squared per hertz.
+        Power spectral density, in the squared unit of the signal per hertz. Its integral is the variance.
     seconds : float
         Length of a segment [s].
     segments : int
-        How many were averaged.
+        Number of segments averaged.
     """
 
     frequency: Floats
@@ -35,12 +35,12 @@ class Spectrum:
 
     @property
     def resolution(self) -> float:
-        """Width at which two lines are told apart [Hz]: the noise bandwidth of the Hann window, 1.5 bins."""
+        """Frequency resolution [Hz]: the noise bandwidth of the Hann window, 1.5 bins."""
         return 1.5 / self.seconds
 
     @property
     def method(self) -> str:
-        """How it was made, in words."""
+        """Description of the method."""
         return (
             f"Welch: Hann window {self.seconds:.2g} s, {self.segments} segments that overlap by half, "
             f"resolution {self.resolution:.2g} Hz"
@@ -50,7 +50,7 @@ class Spectrum:
 def welch(x: Floats, y: Floats, rate: float) -> Spectrum | None:
     """Return the spectrum of the vector (x, y), sampled at `rate` [Hz]; None for fewer than 16 rows.
 
-    Segments of `SEGMENT`, or of all there is if that is less, overlap by half; the mean of each is taken off.
+    Segments of `SEGMENT`, or the whole signal if it is shorter, overlap by half. The mean of each segment is removed.
     """
     size = min(len(x), round(SEGMENT * rate))
     if size < 16:

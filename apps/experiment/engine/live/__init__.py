@@ -1,1 +1,1 @@
-"""Live sessions: the servo in its own process, a person in front of the screens, everything by the wall's clock."""
+"""Live sessions: the servo in a separate process and a participant at the screens, in real time."""

@@ -1,4 +1,4 @@
-"""A session with a person: the screens, their hand on the device, by the wall's clock."""
+"""Real-time session with a participant at the screens and the device."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from haptics.errors import ConfigurationError
 
 
 def require_display() -> None:
-    """Raise unless a screen can be shown to a person.
+    """Raise if no window can be opened.
 
     Raises
     ------
     ConfigurationError
-        Saying why not.
+        If there is no screen. The message contains the reason.
     """
     from apps.view.launch import why_no_window
 
@@ -52,16 +52,17 @@ def sit_with_screens(
     streams: Sequence[FrontEnd] = (),
     observer: Callable[[Course], Respondent] | None = None,
 ) -> tuple[Sitting, str]:
-    """Run a session with a person, which `streams` listen to; return it, and why it ended.
+    """Run a session with a participant and streams.
 
-    With an `observer` it is a rehearsal: the observer answers, and pages turn by themselves.
+    Return the session and the reason for its end. With an `observer` it is a rehearsal: the observer answers, and pages
+    turn automatically.
 
     Raises
     ------
     ConfigurationError
         If the participant's screen does not open.
     HapticError
-        What stopped it; it can be taken up again.
+        The error that stopped the session, which can be resumed.
     """
     with ExitStack() as stack:
         mouse = stack.enter_context(Mouse()) if design.session.hand == MOUSE else None
@@ -96,7 +97,10 @@ def sit_with_screens(
 
 
 def require_screen(fronts: FrontEnds, participant: FrontEnd) -> None:
-    """Wait for the participant's screen; raise with its own words where it does not open."""
+    """Wait for the participant's screen.
+
+    Raise with its error message if it does not open.
+    """
     why: list[str] = []
 
     def hear(message: Any) -> None:
@@ -110,7 +114,7 @@ def require_screen(fronts: FrontEnds, participant: FrontEnd) -> None:
 
 
 def _stage(screens: Screens, mouse: Mouse | None) -> Callable[[SessionConfig, Path, Callable[..., Any]], LiveStage]:
-    """Return what makes the stage of a block."""
+    """Return the factory of the stage of a block."""
 
     def make(config: SessionConfig, folder: Path, journal: Callable[..., Any]) -> LiveStage:
         if mouse is not None:
@@ -122,7 +126,7 @@ def _stage(screens: Screens, mouse: Mouse | None) -> Callable[[SessionConfig, Pa
 
 
 def expected_trials(design: Design) -> int | None:
-    """Return how many trials there will be, catch trials too and practice not; None where the answers decide that."""
+    """Return the number of trials without practice, or None if it depends on the answers."""
     total = 0
     for condition in design.conditions:
         procedure: Any = procedure_settings(design.procedure_of(condition))

@@ -1,4 +1,4 @@
-"""Who only looks on at the blocks of a session: streams to other programs, beside the screens or without them."""
+"""Read-only followers of the blocks of a session: streams to other programs, with or without screens."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from apps.session.service import Service
 
 
 class Onlookers(Followers, Service):
-    """Lets front ends and streams know of every block.
+    """Notifies front ends and streams of every block.
 
     Parameters
     ----------
     streams : FrontEnd
-        Those that only listen.
+        Front ends that only receive messages.
     """
 
     def __init__(self, *streams: FrontEnd) -> None:
@@ -31,25 +31,25 @@ class Onlookers(Followers, Service):
             self.streams.add(stream)
 
     def begin(self, session: Session) -> None:
-        """Let them know of a block."""
+        """Notify the front ends of a new block."""
         Service.begin(self, session)
 
     def end(self, message: say.SessionEnded | None = None) -> None:
-        """Let them know that it is over."""
+        """Notify the front ends of the end of a block."""
         Service.end(self, message or say.SessionEnded("stopped"))
 
     def connections(self) -> tuple[Any, ...]:
-        """Return what to wait for."""
+        """Return the connections to wait for."""
         return Service.connections(self)
 
     def attend(self) -> None:
-        """Do what has been asked for."""
+        """Handle pending requests."""
         Service.attend(self)
 
 
 @contextmanager
 def lsl_of(design: Design, journal: Journal, wanted: bool) -> Iterator[tuple[FrontEnd, ...]]:
-    """Give the process that streams a session by the Lab Streaming Layer, where that is `wanted`; end it at the end."""
+    """Run the process that streams a session by the Lab Streaming Layer, if `wanted`."""
     if not wanted:
         yield ()
         return

@@ -1,4 +1,4 @@
-"""A person as the one who answers: keys with their tick, buttons of the device tick by tick."""
+"""Answers of a participant: keys with their tick, and device buttons sampled at every tick."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from apps.session.events import KeyEvent
 from haptics.errors import ConfigurationError
 
 _LOOK = 10
-"""Ticks between two looks at keys and buttons."""
+"""Polling interval of keys and buttons [ticks]."""
 
 _FARTHEST = 4.0
-"""An adjustment goes no farther than this many times the reference, or its start."""
+"""Upper limit of an adjustment, as a multiple of the reference or of the initial level."""
 
 
 class Person:
-    """Answers with keys and buttons.
+    """Respondent that answers with keys and buttons.
 
-    A button is known to the tick: its rising edge in the trace. A key has the tick that was due when its display saw it
-    (`apps.session.events`).
+    Button presses are rising edges in the trace, exact to one tick. A key press has the tick that was due when the
+    display received it (`apps.session.events`).
 
     Parameters
     ----------
     design : Design
-        The experiment.
+        Design of the experiment.
     audience : Audience
-        Who shows what is typed.
+        Display of the digits that are typed.
     """
 
     needs_rows = False
@@ -46,14 +46,17 @@ class Person:
         self._value, self._comparing, self._typed = 0.0, False, ""
 
     def key(self, event: KeyEvent) -> None:
-        """Take note of a key."""
+        """Queue a key press."""
         if event.down:
             self._events.append(event)
 
-    # --- while a stimulus is felt -----------------------------------------------------------------------------------
+    # --- during the stimulus ---
 
     def explore(self, stage: Stage, plan: Plan) -> bool | None:
-        """Turn the value where that is the task; tell whether it is set."""
+        """Adjust the value in an adjustment task.
+
+        Return True when the value is set, None in other tasks.
+        """
         if self._design.experiment.task != "adjustment":
             return None
         if self._trial != plan.trial:
@@ -67,7 +70,7 @@ class Person:
         return False
 
     def _turn(self, stage: Stage, plan: Plan, answer: str) -> None:
-        """Make the value larger or smaller, or go over to the reference and back."""
+        """Increase or decrease the value, or switch between value and reference."""
         reference, step = plan.condition.reference, self._design.response.step
         value = self._value * {"up": 1.0 + step, "down": 1.0 / (1.0 + step)}.get(answer, 1.0)
         self._comparing = not self._comparing if answer == "compare" else False
@@ -79,7 +82,7 @@ class Person:
             self._value = value
             stage.take(config)
 
-    # --- after it ---------------------------------------------------------------------------------------------------
+    # --- after the stimulus ---
 
     def reply(self, stage: Stage, plan: Plan, view: TrialView, since: int) -> Script[Reply | None]:
         """Wait for the answer."""
@@ -96,7 +99,10 @@ class Person:
         return None
 
     def _answer(self, answer: str) -> str | float | None:
-        """Return the answer that is complete with this key: a word, or a number that was typed."""
+        """Return the answer completed by this key: a response or a typed number.
+
+        None if incomplete.
+        """
         if self._design.task.responses:
             return answer
         if answer == "return":
@@ -109,10 +115,10 @@ class Person:
         self._audience.entry(self._typed)
         return None
 
-    # --- keys and buttons -------------------------------------------------------------------------------------------
+    # --- keys and buttons ---
 
     def _given(self, stage: Stage) -> list[tuple[str, int, str, str]]:
-        """Return what was pressed since the last look, oldest first: meaning, tick, source, name."""
+        """Return the answers since the last poll, oldest first: meaning, tick, source, name."""
         found = self._pressed(stage)
         while self._events:
             event = self._events.popleft()
@@ -124,7 +130,7 @@ class Person:
         return sorted(found, key=lambda one: one[1])
 
     def _pressed(self, stage: Stage) -> list[tuple[str, int, str, str]]:
-        """Return the buttons that went down since the last look."""
+        """Return the buttons pressed since the last poll."""
         count, size = stage.count, len(stage.slots)
         bounce, found = round(self._design.response.debounce / stage.period), []
         for number in range(max(self._seen, count - size + 1), count):
@@ -143,5 +149,5 @@ class Person:
 
 
 def _is_typed(name: str) -> bool:
-    """Tell whether a key is part of a number that is typed."""
+    """Return True if the key is part of a typed number."""
     return name in {"return", "backspace", "."} or (len(name) == 1 and name.isdigit())

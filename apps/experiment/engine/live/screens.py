@@ -1,4 +1,4 @@
-"""A session with a person: what the screens say is done, instructions and breaks are shown, between blocks too."""
+"""Service of the screens in a session with a participant: requests, instructions and breaks."""
 
 from __future__ import annotations
 
@@ -21,40 +21,40 @@ from apps.session.mouse import Mouse
 from haptics.errors import DeviceFault
 
 GO_ON = ("space", "return")
-"""Keys that turn a page, and end a break."""
+"""Keys that turn a page or end a break."""
 
 LINGER = 4.0
-"""The last page is shown this long [s]."""
+"""Display time of the last page [s]."""
 
 PAGE = 1.0
-"""A page of a rehearsal is shown this long [s]."""
+"""Display time of a page in a rehearsal [s]."""
 
 _LOOK_EVERY = 0.02
 
 
 class MeasurementStopped(DeviceFault):
-    """A person has stopped the device while its own friction was measured."""
+    """The friction measurement was stopped by the participant or the experimenter."""
 
 
 class Screens(Onlookers):
-    """Serves the screens of an experiment, in its blocks and between them.
+    """Serves the screens of an experiment, during blocks and between them.
 
     Parameters
     ----------
     design : Design
-        The experiment.
+        Design of the experiment.
     audience : Audience
-        Says to the screens what happens.
+        Sends the events of the session to the screens.
     participant : FrontEnd
-        The participant's screen; without it there is no session.
+        Screen of the participant. The session stops without it.
     experimenter : FrontEnd or None
-        The experimenter's.
+        Screen of the experimenter.
     mouse : Mouse or None
-        Where the mouse is put that is the hand.
+        Target of the mouse positions, if the mouse is the hand.
     streams : sequence of FrontEnd
-        Those that only listen.
+        Front ends that only receive messages.
     rehearsal : bool
-        Whether pages turn by themselves after `PAGE`.
+        Whether pages turn automatically after `PAGE`.
     """
 
     def __init__(
@@ -80,15 +80,15 @@ class Screens(Onlookers):
             if front is not None:
                 self.fronts.add(front)
 
-    # --- what looks on at a block ---------------------------------------------------------------------------------
+    # --- during a block ---
 
     def attend(self) -> None:
-        """Do what has been asked for.
+        """Handle pending requests.
 
         Raises
         ------
         DeviceFault
-            If the participant's screen is gone, at every call: the servo takes some of them to come to its end.
+            If the participant's screen has closed. Raised at every call, because the servo needs several calls to stop.
         """
         super().attend()
         if not self._participant.open:
@@ -100,7 +100,7 @@ class Screens(Onlookers):
             )
 
     def key(self, event: KeyEvent) -> None:
-        """Take note of a key with its tick."""
+        """Handle a key press with its tick."""
         if event.down and event.name == self._design.response.redo and self._design.task.responses:
             self._audience.redo = True
         else:
@@ -127,27 +127,30 @@ class Screens(Onlookers):
                 super()._do(front, message)
 
     def _go_on_after_loss(self) -> None:
-        """Go on without the experimenter's screen; without the participant's `attend` does not."""
+        """Continue without the experimenter's screen.
+
+        `attend` raises if the participant's screen is lost.
+        """
         if self._participant.open:
             self._tell("the experimenter's screen ended unexpectedly; the session goes on without it.")
 
     def _write(self, write: Callable[[Sitting], None]) -> None:
-        """Write into the journal, in a thread while a servo waits for signs of life."""
+        """Write to the journal, in a separate thread during a block so that the servo's watchdog is served."""
         sitting = self.sitting
         if sitting is not None and self.session is not None:
             self.session.meanwhile(lambda: write(sitting))
         elif sitting is not None:
             write(sitting)
 
-    # --- between blocks ---------------------------------------------------------------------------------------------
+    # --- between blocks ---
 
     def before(self, sitting: Sitting, plan: Plan) -> None:
-        """Show the instructions before the first block of this run, a break before every other one.
+        """Show the instructions before the first block of this run, and a break before later ones.
 
         Raises
         ------
         Ended
-            If somebody ends the session.
+            If the session is aborted.
         """
         self.sitting = sitting
         if not self._shown:
@@ -173,27 +176,29 @@ class Screens(Onlookers):
         self._await(lambda: time.monotonic() >= until)
         self._await(self._turned)
 
-    # --- the device's own friction (`apps.experiment.friction.session.Hands`) -------------------------------------
+    # --- friction measurement (`apps.experiment.friction.session.Hands`) ---
 
     def free(self, seconds: float) -> None:
-        """Ask the participant to let go, and wait until somebody says that nobody holds the handle.
+        """Ask the participant to release the handle, and wait for the confirmation.
 
         Raises
         ------
         Ended
-            If somebody ends the session.
+            If the session is aborted.
         """
         self._seconds = seconds
         self._audience.let_go(seconds)
         self._await(self._turned)
 
     def progress(self, seconds: float) -> None:
-        """Show how far the measurement is; Esc of the participant, or the experimenter, ends it.
+        """Show the progress of the measurement.
+
+        The participant (Esc) or the experimenter can stop it.
 
         Raises
         ------
         MeasurementStopped
-            If it is to end; the session can be taken up again.
+            If the measurement is stopped. The session can be resumed.
         """
         self.attend()
         if self._audience.paused or self._audience.aborted:
@@ -204,24 +209,24 @@ class Screens(Onlookers):
             self._audience.measures(min(done, 1.0))
 
     def told(self, words: str) -> None:
-        """Say that it is done, and what came of it; the participant takes the handle again after that."""
+        """Announce the end of the measurement and its result, and wait until the participant continues."""
         self._audience.measured(words)
         self._tell(words)
         self._await(self._turned)
 
     def finish(self) -> None:
-        """Show the last page for a moment."""
+        """Show the last page for a few seconds."""
         self._audience.finish(self._design.texts.end)
         until = time.monotonic() + LINGER
         self._await(lambda: time.monotonic() >= until or self._turned() or not self._participant.open)
 
     def _turned(self) -> bool:
-        """Tell whether a key that goes on was pressed since the last look."""
+        """Return True if a key that continues was pressed since the last poll, or after `PAGE` in a rehearsal."""
         by_itself = self._rehearsal and time.monotonic() - self._since > PAGE
         return by_itself or not self._down.isdisjoint(GO_ON)
 
     def _await(self, over: Callable[[], bool]) -> None:
-        """Hear the screens until it is over."""
+        """Serve the screens until `over` returns True."""
         self._down.clear()
         self._since = time.monotonic()
         while not over():

@@ -1,4 +1,4 @@
-"""A block by the wall's clock: a session of the servo in its own process, followed by its trace."""
+"""Real-time stage of a block, with the servo in a separate process and its trace as input."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from haptics.records import Rows
 
 
 class LiveStage:
-    """A session of the servo in real time.
+    """Session of the servo in real time.
 
     Parameters
     ----------
     config : SessionConfig
-        What it begins with.
+        Initial session settings.
     folder : Path
-        Where its recording is made.
+        Folder of the recording.
     journal : callable
-        Writes a record of the journal.
-    follow : Followers, optional
-        Who looks on.
+        Function that writes a journal record.
+    follow : Followers
+        Followers of the block.
 
     Attributes
     ----------
     folder : Path
-        Where the recording is: beside `folder`, where there was one.
+        Actual folder of the recording, which differs from `folder` if that exists already.
     session : Session
         The session.
     """
@@ -50,50 +50,50 @@ class LiveStage:
         self._error: Exception | None = None
         self.session.keys.listen(follow.key)
 
-    # --- the stage ------------------------------------------------------------------------------------------------
+    # --- stage interface ---
 
     @property
     def count(self) -> int:
-        """Rows of the trace so far."""
+        """Number of rows in the trace."""
         return self.session.servo.trace.count
 
     @property
     def slots(self) -> Rows:
-        """The ring of the trace."""
+        """Ring buffer of the trace."""
         return self.session.servo.trace.slots
 
     def take(self, config: SessionConfig) -> None:
-        """Put other parameters in force at the next tick."""
+        """Apply other parameters at the next tick."""
         if rendered(config) != self._present:
             self._present = rendered(config)
             law = {"law": config.law} if config.scene is None else {"scene": scene_table(config.scene)}
             self.session.configure({**law, "element": config.element})
 
     def gate(self, closed: bool) -> None:
-        """Let the output down, or up again."""
+        """Fade the output out or in."""
         self.session.gate(closed)
 
     def mark(self, marker: int) -> None:
-        """Let the rows from the next tick on carry `marker`."""
+        """Set the marker of the rows from the next tick on."""
         self.session.mark(marker)
 
     def rows(self, first: int, marker: int) -> Rows:
-        """Return the rows with this marker from number `first` on."""
+        """Return the rows with this marker from index `first` on."""
         return rows_of(self.session.servo.trace.since(first), marker)
 
     def note(self, kind: str, /, **fields: Any) -> None:
-        """Write a record of the journal."""
+        """Write a journal record."""
         self._journal(kind, **fields)
 
-    # --- its course -----------------------------------------------------------------------------------------------
+    # --- execution ---
 
     def run(self, script: Script[None]) -> None:
-        """Run a script to its end.
+        """Run a script to completion.
 
         Raises
         ------
         HapticError
-            What the script, the device or the disk raised. The recording is closed all the same.
+            The error of the script, the device or the disk. The recording is closed in any case.
         """
         self.gate(True)
         self._follow.begin(self.session)
@@ -108,9 +108,10 @@ class LiveStage:
             raise outcome.fault
 
     def _step(self, script: Script[None]) -> None:
-        """Hear those who look on, and go on with the script where it is time.
+        """Serve the followers, and continue the script when its wait is over.
 
-        It goes on in a thread: kernels that are compiled, and a disk that takes its time, keep no sign of life back.
+        The script runs in a separate thread, so that kernel compilation or slow disks do not delay the servo's
+        heartbeat.
         """
         try:
             self._follow.attend()
@@ -126,20 +127,26 @@ class LiveStage:
 
 
 class Followers:
-    """Nobody looks on."""
+    """Base class of the followers of a block.
+
+    It does nothing.
+    """
 
     def begin(self, session: Session) -> None:
-        """Take note of a session that is about to begin."""
+        """Handle the start of a session."""
 
     def attend(self) -> None:
-        """Hear what they say; called every 10 ms."""
+        """Handle pending messages.
+
+        Called every 10 ms.
+        """
 
     def end(self) -> None:
-        """Take note that the session is over."""
+        """Handle the end of the session."""
 
     def connections(self) -> Iterable[Any]:
-        """Return what to wait for."""
+        """Return the connections to wait for."""
         return ()
 
     def key(self, event: KeyEvent) -> None:
-        """Take note of a key."""
+        """Handle a key event."""

@@ -1,1 +1,1 @@
-"""The figures of the report, each as SVG."""
+"""Figures of the report as SVG."""

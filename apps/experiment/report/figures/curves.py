@@ -1,4 +1,4 @@
-"""Figure of the psychometric functions of a participant: band, answers with areas as their numbers, differences."""
+"""Figure of a participant's psychometric functions: curves with bands, answers, differences."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LARGEST_DOT, _SMALLEST_DOT = 130.0, 9.0
 
 
 def curves_figure(conditions: Sequence[ConditionResult], axis: str, unit: str, asked: str) -> str:
-    """Return the figure, a panel for each condition; `asked` says of what the proportion is."""
+    """Return the figure with a panel for each condition; `asked` labels the proportion."""
     figure, panels = panels_for(len(conditions), _HEIGHT)
     for panel, condition in zip(panels, conditions, strict=True):
         _panel(panel, condition, axis, unit)
@@ -34,7 +34,10 @@ def curves_figure(conditions: Sequence[ConditionResult], axis: str, unit: str, a
 
 
 def panels_for(count: int, height: float) -> tuple[Figure, list[Axes]]:
-    """Return a figure with `count` panels of that height [inch], `COLUMNS` in a row; a single one is half as wide."""
+    """Return a figure with `count` panels of `height` [inch], `COLUMNS` in a row.
+
+    A single panel is narrower.
+    """
     rows = -(-count // COLUMNS)
     figure = new_figure(WIDTH if count > 1 else 0.56 * WIDTH, height * rows)
     panels = list(figure.subplots(rows, min(count, COLUMNS), squeeze=False).ravel())
@@ -44,7 +47,7 @@ def panels_for(count: int, height: float) -> tuple[Figure, list[Axes]]:
 
 
 def log_ticks(axes: Axes, low: float, high: float, which: str = "x") -> None:
-    """Give a logarithmic axis plain numbers at 1, 2 and 5 of each decade."""
+    """Set plain numbers at 1, 2 and 5 of each decade as ticks of a logarithmic axis."""
     decades = np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)
     for digits in ((1.0, 2.0, 5.0), (1.0, 3.0), (1.0,)):
         ticks = [d * 10.0**e for e in decades for d in digits if low <= d * 10.0**e <= high]
@@ -65,7 +68,7 @@ def _fixed(ticks: Sequence[float]):  # type: ignore[no-untyped-def]
 
 
 def title_of(condition: ConditionResult, unit: str) -> str:
-    """Return what a panel is about: the condition, with its reference where the name does not say it."""
+    """Return the title of a panel: the condition, and its reference unless the name contains it."""
     if not condition.reference:
         return condition.name
     value = f"{condition.reference:g} {unit}".strip()
@@ -99,7 +102,10 @@ def _extent(fit: PsychometricFit) -> tuple[float, float]:
 
 
 def _answers(axes: Axes, fit: PsychometricFit, low: float, high: float) -> None:
-    """Draw the answers at each level; levels closer than a fortieth of the axis are drawn as one dot."""
+    """Draw the answers at each level.
+
+    Levels closer than 1/40 of the axis are combined.
+    """
     answers = fit.answers.gathered()
     kept = answers.levels > 0.0
     logs = np.log(answers.levels[kept])

@@ -1,4 +1,4 @@
-"""Figures of numbers that people gave: magnitude estimates on logarithmic axes, and values that were set."""
+"""Figures of numerical responses: magnitude estimates on logarithmic axes, and adjusted values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from calibration.psychometric import Magnitude
 
 
 def magnitude_figure(found: Magnitude, stimuli: Sequence[float], unit: str) -> str:
-    """Return the figure of a power law: every normalised estimate, geometric means, and the line."""
+    """Return the figure of a power law: normalised estimates, geometric means, and the fitted line."""
     figure = new_figure(5.8, 4.2)
     axes = figure.subplots()
     dress(axes, f"stimulus [{unit}]" if unit else "stimulus", "estimate, modulus equalised")
@@ -35,7 +35,7 @@ def magnitude_figure(found: Magnitude, stimuli: Sequence[float], unit: str) -> s
 
 
 def adjustment_figure(conditions: Sequence[ConditionResult], unit: str) -> str:
-    """Return the figure of adjustments: what was set on each reference, with mean and standard deviation."""
+    """Return the figure of adjustments: values on each reference, with mean and standard deviation."""
     figure = new_figure(5.8, 4.2)
     axes = figure.subplots()
     bracket = f" [{unit}]" if unit else ""

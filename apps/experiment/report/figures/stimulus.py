@@ -1,4 +1,4 @@
-"""Figures of what was presented: asked against delivered against felt; and of time: answers, and starts of ticks."""
+"""Figures of stimuli (specified, delivered, felt) and of timing (reaction times, tick delays)."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 def intervals_of(rows: Sequence[Row]) -> list[dict[str, float | None]]:
-    """Return asked, delivered and felt, with its interval, of every presentation that was measured."""
+    """Return the specified, delivered and felt stimuli, with intervals, of every measured presentation."""
     names = ("asked", "delivered", "felt", "felt_low", "felt_high")
     found = [{name: row[f"{name}_{number}"] for name in names} for row in rows for number in (1, 2)]
     return [one for one in found if one["asked"] is not None and one["delivered"] is not None]
 
 
 def stimulus_figure(rows: Sequence[Row], unit: str) -> str | None:
-    """Return the figure of the stimulus; None where nothing was measured."""
+    """Return the figure of the stimuli, or None if nothing was measured."""
     found = intervals_of(rows)
     if not found:
         return None
@@ -64,7 +64,7 @@ def _deviations(axes: Axes, found: Sequence[dict[str, float | None]], unit: str)
 
 
 def timing_figure(rows: Sequence[Row], certificates: Sequence[dict[str, Any]]) -> str | None:
-    """Return the figure of reaction times and starts of ticks; None where neither is known."""
+    """Return the figure of reaction times and start delays of ticks, or None if both are unknown."""
     timed = [row for row in rows if row["reaction_time_s"] is not None]
     times, judged = [float(row["reaction_time_s"]) for row in timed], [row["correct"] for row in timed]
     histogram = delays_of(certificates)
@@ -78,7 +78,7 @@ def timing_figure(rows: Sequence[Row], certificates: Sequence[dict[str, Any]]) -
 
 
 def _answers(axes: Axes, times: Sequence[float], right: Sequence[bool] | None) -> None:
-    """Draw reaction times; those of right answers, where some are, over those of all."""
+    """Draw the histograms of all reaction times and of those with right answers."""
     dress(axes, "reaction time [s]", "trials", "answers")
     if not times:
         axes.text(0.5, 0.5, "not known", transform=axes.transAxes, ha="center", color=PALE)
@@ -91,7 +91,7 @@ def _answers(axes: Axes, times: Sequence[float], right: Sequence[bool] | None) -
 
 
 def delays_of(certificates: Sequence[dict[str, Any]]) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return edges [us] and the ticks in the bins of how late ticks started, over all recordings; None without any."""
+    """Return the bin edges [us] and the summed counts of the start delays of all recordings, or None."""
     held = [one["histograms"] for one in certificates if isinstance(one.get("histograms"), dict)]
     held = [one for one in held if one.get("edges_us") and one.get("period_error_us")]
     if not held:

@@ -1,4 +1,4 @@
-"""Figure of the tracks of a participant: levels by trial, right and wrong answers, reversals."""
+"""Figure of a participant's tracks: levels by trial, right and wrong answers, reversals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _COLOURS = (BLUE, GREEN, PINK, SKY, AMBER)
 
 
 def tracks_figure(conditions: Sequence[ConditionResult], unit: str) -> str:
-    """Return the figure, a panel for each condition."""
+    """Return the figure with a panel for each condition."""
     figure, panels = panels_for(len(conditions), _HEIGHT)
     for panel, condition in zip(panels, conditions, strict=True):
         _panel(panel, condition, unit)

@@ -1,4 +1,4 @@
-"""Figures of Weber fractions: against the reference, and recovered against true where observers are simulated."""
+"""Figures of Weber fractions: against the reference, and recovered against true values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Point = tuple[float, Difference]
 
 
 def points_of(person: PersonResult, percent: float) -> list[Point]:
-    """Return references and differences of a participant at one percentage, where there is a Weber fraction."""
+    """Return references and differences of a participant at a percentage, where Weber fractions exist."""
     return [
         (condition.reference, one)
         for condition in person.conditions
@@ -30,7 +30,7 @@ def points_of(person: PersonResult, percent: float) -> list[Point]:
 
 
 def person_figure(person: PersonResult, percent: float, unit: str) -> str | None:
-    """Return the figure of a participant; None with fewer than two references."""
+    """Return the figure of a participant, or None with fewer than two references."""
     points = points_of(person, percent)
     if len({reference for reference, _ in points}) < 2:
         return None
@@ -46,7 +46,7 @@ def person_figure(person: PersonResult, percent: float, unit: str) -> str | None
 
 
 def group_figure(people: Sequence[PersonResult], group: GroupResult, percent: float, unit: str) -> str | None:
-    """Return the figure of the group: everybody's Weber fractions, their mean, recovered against true."""
+    """Return the figure of the group: individual Weber fractions, their mean, and recovered against true."""
     counted = [one for one in people if not one.excluded]
     means = [(one.reference, one.weber) for one in group.conditions if one.percent == percent and one.weber is not None]
     if not means:
@@ -113,7 +113,7 @@ def _diamonds(axes: Axes, points: Sequence[tuple[float, float]], label: str) -> 
 def _from_zero(axes: Axes, estimates: Sequence[Estimate], others: Sequence[float] = ()) -> None:
     middles = [*(one.value for one in estimates), *others, 1e-3]
     tops = [one.high if math.isfinite(one.high) else 3.0 * one.value for one in estimates]
-    # An interval of few participants may be ten times as long as all else: its end is then outside.
+    # The interval of a few participants may be ten times as long as the others. It is then cut off.
     axes.set_ylim(0.0, 100.0 * min(1.3 * max([*tops, *middles]), 2.2 * max(middles)))
 
 

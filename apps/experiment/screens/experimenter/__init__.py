@@ -1,1 +1,1 @@
-"""The experimenter's screen: a window of Qt, in a process of its own."""
+"""Screen of the experimenter: a Qt window in a separate process."""

@@ -1,6 +1,7 @@
-"""What the experimenter may see in blind mode: nothing that tells condition, level, track or outcome. No Qt.
+"""Filter of the experimenter's messages in blind mode: removes condition, level, track and outcome.
 
-The force is left out, too, and so is where the proxy is, for the distance between it and the hand shows the force.
+Needs no Qt. The force is removed, too, and the position of the proxy, because its distance from the hand reveals the
+force.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from haptics.records import Rows
 
 
 def hidden(message: Any) -> Any:
-    """Return a message without what must not be seen."""
+    """Return a message without the values hidden in blind mode."""
     match message:
         case Progress():
             return replace(message, kind="", condition="", track=None, level=None)
@@ -29,10 +30,10 @@ def hidden(message: Any) -> Any:
 
 
 class BlindFeed(LiveFeed):
-    """Follows the trace of a run, without its forces."""
+    """Feed of the trace of a run, without its forces."""
 
     def take(self, rows: Rows, unseen: int = 0) -> None:
-        """Add rows of which only the motion is left."""
+        """Add rows, of which only the motion is kept."""
         rows = rows.copy()
         for name in ("command", "force", "friction_force"):
             rows[name] = 0.0

@@ -1,4 +1,4 @@
-"""What the experimenter can do: write notes, pause, have a trial done again, and end the session."""
+"""Controls of the experimenter: notes, pause, repetition of a trial, end of the session."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ def _button(words: str, name: str = "") -> QtWidgets.QPushButton:
 
 
 class NotesPanel(Panel):
-    """A line to write in, and the last notes; each goes into the journal when Enter is pressed.
+    """Input line and list of the last notes.
+
+    Enter adds a note to the journal.
 
     Attributes
     ----------
     written : signal (text)
-        A note.
+        A note was entered.
     """
 
     written = QtCore.Signal(str)
@@ -49,12 +51,14 @@ class NotesPanel(Panel):
 
 
 class Buttons(QtWidgets.QWidget):
-    """Pause or go on, redo, abort; to abort asks once more.
+    """Buttons to pause, continue, repeat a trial and abort.
+
+    Abort requires a confirmation.
 
     Attributes
     ----------
     pause_asked, go_on_asked, redo_asked, abort_asked : signals
-        A button was pressed, and confirmed.
+        A button was pressed, and confirmed if necessary.
     """
 
     pause_asked = QtCore.Signal()
@@ -73,7 +77,7 @@ class Buttons(QtWidgets.QWidget):
         row = QtWidgets.QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         for button in (self.pause, self.redo, self.abort, self.sure, self.no):
-            # Space and Enter must never press what happens to have the focus.
+            # Space and Enter must not activate the focused button.
             button.setFocusPolicy(QtCore.Qt.FocusPolicy.NoFocus)
             row.addWidget(button, 1)
         self.pause.clicked.connect(self._toggle)
@@ -85,14 +89,14 @@ class Buttons(QtWidgets.QWidget):
         self.allow(False)
 
     def allow(self, running: bool) -> None:
-        """Say whether there is a session on which the buttons act."""
+        """Enable the buttons if a session is running."""
         for button in (self.pause, self.redo, self.abort):
             button.setEnabled(running)
         if not running:
             self._ask(False)
 
     def show_paused(self, paused: bool) -> None:
-        """Say whether the session waits."""
+        """Show whether the session is paused."""
         self._paused = paused
         self.pause.setText("Go on" if paused else "Pause")
 

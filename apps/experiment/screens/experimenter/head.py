@@ -1,4 +1,4 @@
-"""The top of the experimenter's screen: who, which trial of how many, what is going on, and how long it will take."""
+"""Head of the experimenter's screen: participant, trial number, phase and remaining time."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from apps.view.qt import QtCore, QtWidgets, label
 
 
 def about(seconds: float | None) -> str:
-    """Return how long something will take, as people say it."""
+    """Return a remaining time as text."""
     if seconds is None:
         return ""
     return f"about {max(round(seconds / 60), 1)} min left" if seconds >= 45 else "less than a minute left"
 
 
 class HeadPanel(Panel):
-    """Session, block, trial, condition and phase, with a bar."""
+    """Session, block, trial, condition and phase, with a progress bar."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -46,14 +46,14 @@ class HeadPanel(Panel):
         self._plan = Plan("", "", 1, 1, None)
 
     def configure(self, plan: Plan) -> None:
-        """Show another session."""
+        """Reset the panel for a new session."""
         self._plan = plan
         blind = "   (blind)" if plan.blind else ""
         self.session.setText(f"{plan.experiment}   ·   {plan.participant}   ·   session {plan.session}{blind}")
         self.show_progress(Progress("before the first trial"))
 
     def show_progress(self, progress: Progress) -> None:
-        """Show where the session is."""
+        """Show the progress of the session."""
         plan, of = self._plan, progress.of or self._plan.trials
         words = [f"block {progress.block} of {plan.blocks}"] if progress.block else []
         if progress.trial:
@@ -74,7 +74,7 @@ class HeadPanel(Panel):
         return [word for word in words if word]
 
     def apply(self, theme: Theme) -> None:
-        """Take the colours of `theme`."""
+        """Apply the colours of `theme`."""
         chunk = f"background: {theme.motion}; border-radius: 4px;"
         self.bar.setStyleSheet(
             f"QProgressBar {{ background: {theme.ground}; border: none; border-radius: 4px; }}"

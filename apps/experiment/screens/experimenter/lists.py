@@ -1,4 +1,4 @@
-"""The last answers, and the certificate so far, as tables of text."""
+"""Tables of the last answers and of the current certificate."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from apps.view.panels.charts import Panel
 from apps.view.qt import QtCore, QtWidgets, label
 
 LATE = 1e-3
-"""More late ticks than this share are marked."""
+"""Fraction of late ticks above which they are marked."""
 
 ANSWERS = 9
-"""So many of the last trials are listed."""
+"""Number of trials in the list."""
 
 _BELOW = 100
-"""The row below all rows: it takes the room that is left."""
+"""Index of the stretch row below all other rows."""
 
 _SIGNS = {True: "✓ right", False: "✗ wrong", None: ""}
 _VERDICTS = {"good": "✓", "doubtful": "?", "bad": "✗", "": ""}
 
 
 class Table(QtWidgets.QWidget):
-    """Rows of text in columns; the first row may be headings."""
+    """Rows of text in columns, with optional headings."""
 
     def __init__(self, columns: Sequence[str] = ()) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class Table(QtWidgets.QWidget):
         self._grid.setRowStretch(_BELOW, 1)
 
     def fill(self, rows: Sequence[Sequence[str]]) -> None:
-        """Show other rows."""
+        """Replace the displayed rows."""
         for cell in self._cells.values():
             cell.setText("")
         for number, row in enumerate(rows):
@@ -49,7 +49,7 @@ class Table(QtWidgets.QWidget):
 
     @property
     def texts(self) -> list[str]:
-        """All that can be read."""
+        """All displayed texts."""
         return [cell.text() for cell in self._cells.values() if cell.text()]
 
     def _cell(self, row: int, column: int) -> QtWidgets.QLabel:
@@ -71,7 +71,7 @@ class AnswersPanel(Panel):
         self.body.addWidget(self.table, 1)
 
     def clear(self) -> None:
-        """Begin another session."""
+        """Clear the list for a new session."""
         self._rows = []
         self.table.fill([])
 
@@ -87,7 +87,7 @@ class AnswersPanel(Panel):
 
 
 class CertificatePanel(Panel):
-    """How well the stimuli have been rendered so far."""
+    """Quality of the stimuli rendered in the session."""
 
     def __init__(self) -> None:
         super().__init__("Certificate so far")
@@ -98,12 +98,12 @@ class CertificatePanel(Panel):
         self.show_figures(Certificate(()))
 
     def show_figures(self, certificate: Certificate) -> None:
-        """Show other figures."""
+        """Replace the displayed figures."""
         self._told = [(_VERDICTS[figure.verdict], figure.name, figure.value) for figure in certificate.figures]
         self._fill()
 
     def refresh(self, feed: Feed) -> None:
-        """Show how punctual the ticks of the present block have been."""
+        """Show the timing of the current block."""
         counts = feed.counts
         if not counts.ticks:
             return

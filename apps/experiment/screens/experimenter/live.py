@@ -1,4 +1,4 @@
-"""What the hand does now: force and speed against time, and where it is on the plane."""
+"""Live plots of the hand: force and speed over time, and position in the workspace."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from apps.view.qt import pg
 _PATH_STEP = 0.008
 
 _LEAST_HEIGHTS = 78, 92
-"""Of the plots against time: less than in the live view, for there is more beside them [pixel]."""
+"""Minimum heights of the plots over time [pixel], less than in the live view because of other panels."""
 
 
 class PlacePanel(Panel):
-    """The workspace with the path of the last seconds."""
+    """Workspace with the path of the last seconds."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -32,7 +32,7 @@ class PlacePanel(Panel):
         self.body.addWidget(self.chart, 1)
 
     def configure(self, info: RunInfo) -> None:
-        """Show another run, empty."""
+        """Clear the plot for a new run."""
         self._rate = info.rate
         (left, low), (right, high) = [[1e3 * part for part in corner] for corner in info.workspace]
         self._outline.setData([left, right, right, left, left], [low, low, high, high, low])
@@ -41,7 +41,7 @@ class PlacePanel(Panel):
         self.effector.setData([], [])
 
     def apply(self, theme: Theme) -> None:
-        """Take the colours of `theme`."""
+        """Apply the colours of `theme`."""
         dress_chart(self.chart, theme)
         self._outline.setPen(pen(theme.faint, 1.5))
         self.path.setPen(pen(theme.motion, 2))
@@ -60,7 +60,7 @@ class PlacePanel(Panel):
 
 
 class MotionPanel(SeriesPanel):
-    """Force and speed against time; in blind mode the speed alone."""
+    """Force and speed over time, only the speed in blind mode."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -68,9 +68,9 @@ class MotionPanel(SeriesPanel):
             widget.hide()
         for strip, least in zip((self.forces, self.speeds), _LEAST_HEIGHTS, strict=True):
             strip.chart.setMinimumHeight(least)
-        self.speeds.chart.plotItem.setLabel("left", "[mm/s]")  # there is no room for more
+        self.speeds.chart.plotItem.setLabel("left", "[mm/s]")  # there is no space for a longer label
 
     def blind(self, blind: bool) -> None:
-        """Hide all that is about force, or show it."""
+        """Hide or show the force."""
         self.forces.chart.setVisible(not blind)
         self._key.setVisible(not blind)

@@ -1,4 +1,4 @@
-"""The plot of the tracks: level against trial, right and wrong answers, reversals."""
+"""Plot of the tracks: level over trial, right and wrong answers, reversals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HIDDEN = "Blind: condition, level, track, outcome and force stay hidden until th
 
 
 class TrackPanel(Panel):
-    """Level against trial; each track has its own symbol and colour."""
+    """Level over trial, with a symbol and a colour for each track."""
 
     def __init__(self) -> None:
         super().__init__("Tracks")
@@ -39,11 +39,11 @@ class TrackPanel(Panel):
 
     @property
     def tracks(self) -> dict[str, Track]:
-        """What is plotted."""
+        """Plotted tracks by name."""
         return self._tracks.all
 
     def configure(self, plan: Plan) -> None:
-        """Show another session, empty."""
+        """Clear the plot for a new session."""
         self._plan, self._tracks = plan, Tracks()
         for widget in (self.chart, self.names, self._key):
             widget.setVisible(not plan.blind)
@@ -58,7 +58,7 @@ class TrackPanel(Panel):
             self._draw()
 
     def apply(self, theme: Theme) -> None:
-        """Take the colours of `theme`."""
+        """Apply the colours of `theme`."""
         self._theme = theme
         dress_chart(self.chart, theme)
         self._key.apply(theme)

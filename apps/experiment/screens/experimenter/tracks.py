@@ -1,4 +1,7 @@
-"""The tracks of a session so far: which level came when, and where the direction turned. No Qt."""
+"""Tracks of a session: levels by trial, and reversals.
+
+Needs no Qt.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from apps.experiment.screens.messages import Outcome
 
 @dataclass
 class Track:
-    """One run of a procedure: trials, their levels, and whether the answers were right."""
+    """Run of a procedure: trials, their levels, and correctness of the answers."""
 
     trials: list[int] = field(default_factory=list)
     levels: list[float] = field(default_factory=list)
@@ -17,9 +20,9 @@ class Track:
 
 
 def reversals(levels: list[float]) -> list[int]:
-    """Return the indices at which a row of levels turned from going down to going up, or back.
+    """Return the indices at which a sequence of levels changes its direction.
 
-    A level that stays the same turns nothing: the index is that of the last level before the other direction.
+    Equal levels are not reversals. The index refers to the last level before the change.
     """
     found, before = [], 0
     for index in range(len(levels) - 1):
@@ -32,13 +35,19 @@ def reversals(levels: list[float]) -> list[int]:
 
 
 class Tracks:
-    """All tracks by name; one trial that was done again takes the place of the first attempt."""
+    """All tracks by name.
+
+    A repeated trial replaces the previous attempt.
+    """
 
     def __init__(self) -> None:
         self.all: dict[str, Track] = {}
 
     def take(self, outcome: Outcome) -> bool:
-        """Take note of how a trial ended; tell whether it belongs to a track."""
+        """Add the outcome of a trial.
+
+        Return False if it belongs to no track.
+        """
         if outcome.outcome != "ok" or outcome.kind != "test" or outcome.track is None or outcome.level is None:
             return False
         track = self.all.setdefault(outcome.track, Track())

@@ -1,4 +1,4 @@
-"""The experimenter's window: messages and rows in, wishes and notes out."""
+"""Window of the experimenter: displays messages and trace rows, and sends commands and notes."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ from apps.view.qt import QtCore, QtGui, QtWidgets, dress, fit
 from haptics.errors import ConfigurationError
 
 FRAME_MS = 40
-"""The window is drawn this often [ms]."""
+"""Period of the display updates [ms]."""
 
 _NOTICE_SECONDS = 30.0
 
 
 class ExperimenterWindow(QtWidgets.QWidget):
-    """All that whoever runs the experiment sees and does.
+    """Main window of the experimenter.
 
     Parameters
     ----------
     link : Link
-        The session.
+        Connection to the session.
     theme : Theme
-        Colours at the start.
+        Initial colours.
     """
 
     def __init__(self, link: Link, theme: Theme) -> None:
@@ -105,14 +105,17 @@ class ExperimenterWindow(QtWidgets.QWidget):
         self.buttons.abort_asked.connect(lambda: self._link.send(Abort()))
 
     def apply(self, theme: Theme) -> None:
-        """Take the colours of `theme`."""
+        """Apply the colours of `theme`."""
         self.theme = theme
         dress(self, theme)
         for panel in (self.head, self.track, self.motion, self.place):
             panel.apply(theme)
 
     def frame(self) -> None:
-        """Take messages and rows and draw them; the timer calls this."""
+        """Read messages and rows and draw them.
+
+        Called by the timer.
+        """
         for message in self._link.receive():
             self._take(hidden(message) if self._blind else message)
         if self._feed is not None:
@@ -121,7 +124,7 @@ class ExperimenterWindow(QtWidgets.QWidget):
             self.place.refresh(self._feed)
             self.certificate.refresh(self._feed)
         if self._link.gone:
-            self.close()  # the application has died: whoever takes the session up again opens a window of its own
+            self.close()  # the application has died, and a resumed session opens a new window
 
     def _take(self, message: Any) -> None:
         match message:
@@ -157,7 +160,7 @@ class ExperimenterWindow(QtWidgets.QWidget):
         self.buttons.allow(True)
 
     def _follow(self, message: SessionStarted) -> None:
-        """Read the trace of a block that begins."""
+        """Follow the trace of a block that begins."""
         info = from_message(message)
         self.motion.configure(info)
         self.place.configure(info)
@@ -169,7 +172,10 @@ class ExperimenterWindow(QtWidgets.QWidget):
             self.notice.tell(f"The hand cannot be shown: {error}", _NOTICE_SECONDS)
 
     def closeEvent(self, event: QtGui.QCloseEvent) -> None:  # noqa: N802
-        """Leave (Qt calls this)."""
+        """Close the window.
+
+        Called by Qt.
+        """
         self._timer.stop()
         if not self._told_to_quit:
             self._link.send(Close())

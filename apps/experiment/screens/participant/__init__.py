@@ -1,1 +1,1 @@
-"""The participant's screen: a window drawn by pyglet, in a process of its own."""
+"""Screen of the participant: a pyglet window in a separate process."""

@@ -1,4 +1,4 @@
-"""What moves on the participant's screen: the hand's place on the workspace, the start box, and the target."""
+"""Moving parts of the participant's screen: hand position, start box and target."""
 
 from __future__ import annotations
 
@@ -11,23 +11,29 @@ from apps.opengl.plane import Plane
 from apps.shared.theme import Theme
 
 CURSOR = 3.4
-"""Diameter of the disc at the hand's place, in hundredths of the window's height."""
+"""Diameter of the cursor, in hundredths of the window height."""
 
 
 def pacing_share(pacing: Pacing, now: float) -> float:
-    """Return where the target is between its ends, 0 to 1; at the first one until it leaves."""
+    """Return the position of the target between its ends, from 0 to 1.
+
+    It is 0 until the motion starts.
+    """
     strokes = max(now - pacing.since, 0.0) / pacing.stroke
     within = strokes % 2.0
     return within if within <= 1.0 else 2.0 - within
 
 
 def turns(pacing: Pacing, now: float) -> int:
-    """Return how often the target has left an end: each time there is a tone."""
+    """Return the number of strokes started by the target.
+
+    A tone is played at each.
+    """
     return int((now - pacing.since) // pacing.stroke) + 1 if now >= pacing.since else 0
 
 
 class Field:
-    """The workspace of one `Show`, with what moves on it."""
+    """Workspace of a `Show` with its moving parts."""
 
     def __init__(self, show: Show, plane: Plane, unit: float, theme: Theme) -> None:
         self._show, self._plane, self._theme = show, plane, theme
@@ -40,11 +46,14 @@ class Field:
         self._cursor.visible = False
 
     def draw(self) -> None:
-        """Draw it."""
+        """Draw the field."""
         self._brush.draw()
 
     def refresh(self, position: tuple[float, float] | None, now: float) -> bool:
-        """Put hand and target where they are; tell whether anything has moved on the window."""
+        """Move the cursor and the target.
+
+        Return True if the picture has changed.
+        """
         changed = self._move(self._cursor, position if self._show.cursor else None)
         if self._target is not None and self._show.pacing is not None:
             share = pacing_share(self._show.pacing, now)
@@ -58,14 +67,17 @@ class Field:
         return changed
 
     def _rests(self, position: tuple[float, float]) -> bool:
-        """Tell whether the hand is in the start box."""
+        """Return True if the hand is in the start box."""
         box = self._show.start
         if box is None:
             return False
         return max(abs(position[0] - box.centre[0]), abs(position[1] - box.centre[1])) <= box.reach
 
     def _move(self, sprite: Any, place: tuple[float, float] | None) -> bool:
-        """Show a picture at a place of the plane, or not at all; tell whether that differs by a pixel or more."""
+        """Show a sprite at a position in the workspace, or hide it.
+
+        Return True if it moved by at least a pixel.
+        """
         before = (sprite.visible, sprite.x, sprite.y)
         if place is None:
             after = (False, before[1], before[2])
@@ -86,7 +98,7 @@ class Field:
         self._brush.picture(pictures.box(width, height, line), outline.middle, self._theme.faint)
 
     def _draw_start(self, unit: float) -> tuple[Any, Any] | None:
-        """Draw the start box: an outline that is filled while the hand is in it."""
+        """Draw the start box: an outline, which is filled while the hand is inside."""
         if self._show.start is None:
             return None
         place = self._plane.to_window(*self._show.start.centre)

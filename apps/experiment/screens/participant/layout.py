@@ -1,4 +1,7 @@
-"""Where things are on the participant's screen, in pixels from the lower left corner. No pyglet."""
+"""Layout of the participant's screen, in pixels from the lower left corner.
+
+Needs no pyglet.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +10,27 @@ from dataclasses import dataclass
 from apps.opengl.plane import Area
 
 TITLE = 6.6
-"""Height of the letters of a title, in hundredths of the window's height."""
+"""Letter height of titles, in hundredths of the window height."""
 
 TEXT = 4.3
-"""That of ordinary text: 13 mm on a screen of 300 mm, which is read with ease at 1 m."""
+"""Letter height of text, in hundredths of the window height.
+
+These are 13 mm on a screen of 300 mm, which is easily readable at 1 m.
+"""
 
 LEAST_TEXT = 2.4
-"""Text that needs smaller letters than these to fit is too long for a page."""
+"""Minimum letter height, in hundredths of the window height.
+
+A text that needs smaller letters is too long.
+"""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The areas of a window; `unit` is a hundredth of its height [pixel]."""
+    """Areas of a window.
+
+    `unit` is a hundredth of its height [pixel].
+    """
 
     unit: float
     window: Area
@@ -36,7 +48,7 @@ class Layout:
 
 
 def arrange(width: int, height: int) -> Layout:
-    """Divide a window of this size [pixel]."""
+    """Return the layout of a window of the given size [pixel]."""
     unit = height / 100
     margin = 5 * unit
     inside = width - 2 * margin
@@ -65,7 +77,7 @@ def arrange(width: int, height: int) -> Layout:
 
 
 def in_a_row(widths: list[float], gap: float, area: Area) -> list[float]:
-    """Return the left edges of boxes of these widths, side by side in the middle of an area."""
+    """Return the left edges of boxes with the given widths, in a row centred in an area."""
     edges = []
     x = area.middle[0] - 0.5 * (sum(widths) + gap * (len(widths) - 1))
     for width in widths:

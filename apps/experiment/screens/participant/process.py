@@ -1,4 +1,4 @@
-"""Entry of the process that shows the participant's screen."""
+"""Entry point of the process of the participant's screen."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from apps.opengl.opening import open_window, why
 
 
 def main(connection: Connection[Any, Any], settings: ScreenSettings) -> None:
-    """Show the participant's screen until the session says `Quit`, the pipe ends or a person closes the window.
+    """Run the participant's screen until the session sends `Quit` or the pipe or the window is closed.
 
-    Where no window can be opened it says `Cannot`, and the process ends with the same words.
+    If the window cannot be opened, send `Cannot` and exit with the same message.
     """
-    # Ctrl-C in the terminal reaches the whole group; the session decides what it means and says Quit.
+    # Ctrl-C reaches the whole process group. The session handles it and sends Quit.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     link = Link(connection)
     try:
@@ -27,7 +27,7 @@ def main(connection: Connection[Any, Any], settings: ScreenSettings) -> None:
         from apps.experiment.screens.participant.window import ParticipantWindow
 
         screen = ParticipantWindow(link, window, settings)
-    except Exception as error:  # whatever the graphics libraries raise: the session must hear of it, in words
+    except Exception as error:  # report any error of the graphics libraries to the session
         words = why("the participant's screen", error)
         link.send(Cannot("window", words))
         link.close()
@@ -39,7 +39,7 @@ def main(connection: Connection[Any, Any], settings: ScreenSettings) -> None:
 
 
 def _open(settings: ScreenSettings) -> Any:
-    """Open the window on the screen that was asked for, or on the last one there is."""
+    """Open the window on the configured screen, or on the last one available."""
     import pyglet
 
     pyglet.options.audio = ("pulse", "openal", "xaudio2", "directsound", "silent")

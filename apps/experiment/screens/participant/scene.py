@@ -1,4 +1,4 @@
-"""What stands still on the participant's screen: the title, texts, intervals, keys and bars of one `Show`."""
+"""Static parts of the participant's screen: title, texts, intervals, keys and bars of a `Show`."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from apps.shared.theme import Theme, blend
 _LEFT_ALIGNED = ("instructions", "practice")
 
 _CENTRAL = ("pause", "end", "break")
-"""These say little: title and text stand in the middle."""
+"""Displays with little content, whose title and text are centred."""
 
 
 def clock(seconds: float) -> str:
-    """Return a time that is left as minutes and seconds, ``1:05``; what has begun counts."""
+    """Return a remaining time as minutes and seconds, ``1:05``, rounded up."""
     whole = max(math.ceil(seconds), 0)
     return f"{whole // 60}:{whole % 60:02d}"
 
 
 class Scene:
-    """One `Show`, laid out.
+    """Static scene of a `Show`.
 
     Attributes
     ----------
     small : bool
-        Whether a text had to be set in letters that are too small to be read at 1 m.
+        Whether a text has letters that are too small to be readable at 1 m.
     """
 
     def __init__(self, show: Show, layout: Layout, theme: Theme, scale: float) -> None:
@@ -51,11 +51,14 @@ class Scene:
         self._draw_share()
 
     def draw(self) -> None:
-        """Draw it."""
+        """Draw the scene."""
         self.brush.draw()
 
     def refresh(self, now: float, held: bool) -> bool:
-        """Bring count-down and hint up to date; tell whether anything has changed."""
+        """Update the count-down and the hint.
+
+        Return True if the picture has changed.
+        """
         changed = False
         if self._count is not None and self._show.until is not None:
             words = clock(self._show.until - now)
@@ -101,13 +104,13 @@ class Scene:
 
     @property
     def _middle_is_taken(self) -> bool:
-        """Whether the middle is needed for something else than text."""
+        """Whether the middle is needed for other content than text."""
         show = self._show
         return bool(show.field or show.feedback or show.entry is not None or show.until is not None or self._alone)
 
     @property
     def _alone(self) -> bool:
-        """Whether the interval is all that the middle shows."""
+        """Whether the middle shows only the interval."""
         return bool(self._show.of and self._show.kind == "interval" and not self._show.field)
 
     def _draw_intervals(self) -> None:
@@ -118,13 +121,13 @@ class Scene:
             self._draw_badge(number, place, min(18 * layout.unit, 0.8 * side.width, 0.8 * side.height / count))
 
     def _draw_badge(self, number: int, place: tuple[float, float], size: float) -> None:
-        """Draw the shape of an interval, filled and large while it lasts, else a small outline."""
+        """Draw the symbol of an interval: filled and large if it is current, otherwise a small outline."""
         theme = self._theme
         present = number == self._show.interval and self._show.kind == "interval"
         size = size if present else 0.55 * size
         cover = pictures.badge(number, round(size), 0.0 if present else max(0.03 * size, 2.0))
         self.brush.picture(cover, place, theme.motion if present else theme.border)
-        lower = 0.14 * size if number > 2 else 0.0  # the middle of a triangle is lower than that of its frame
+        lower = 0.14 * size if number > 2 else 0.0  # the centroid of a triangle is lower than the centre of its frame
         ink = theme.panel if present else theme.faint
         self.brush.text(str(number), (place[0], place[1] - lower), 0.45 * size, ink, bold=True)
 

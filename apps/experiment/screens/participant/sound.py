@@ -1,4 +1,4 @@
-"""Masking noise and tones on the participant's screen, where there is a sound device."""
+"""Masking noise and tones of the participant's screen."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 RATE = 44100
-"""Samples a second."""
+"""Sampling rate [1/s]."""
 
 NOISE_LENGTH = 1 << 19
-"""Samples of noise (12 s) before it begins again."""
+"""Length of the noise loop [samples], 12 s."""
 
 _LOWEST, _HIGHEST = 40.0, 16000.0
 _TONE, _LONG, _EDGE, _PAUSE = 880.0, 0.08, 0.005, 0.08
 
 
 def pink_noise(length: int, seed: int = 1) -> NDArray[np.float64]:
-    """Return noise whose power falls as 1/f between 40 Hz and 16 kHz; its peak is 1.
+    """Return pink noise (power 1/f) between 40 Hz and 16 kHz with a peak of 1.
 
-    It is made of whole periods, so its end fits its beginning: repeated, it has no click.
+    All components have whole periods, so that the noise can be looped without a click.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def pink_noise(length: int, seed: int = 1) -> NDArray[np.float64]:
 
 
 def tones(count: int) -> NDArray[np.float64]:
-    """Return so many short tones, one after the other, with soft edges; their peak is 1."""
+    """Return `count` short tones with pauses, with soft edges and a peak of 1."""
     time = np.arange(round(_LONG * RATE)) / RATE
     edge = np.clip(np.minimum(time, _LONG - time) / _EDGE, 0, 1)
     one = np.sin(2 * np.pi * _TONE * time) * edge
@@ -46,22 +46,22 @@ def tones(count: int) -> NDArray[np.float64]:
 
 
 def samples(wave: NDArray[np.float64], level: float) -> bytes:
-    """Return a wave at an amplitude, as a share of full scale, in whole numbers of 16 bits."""
+    """Return a wave as 16-bit samples with an amplitude relative to full scale."""
     return np.round(32767 * level * wave).astype("<i2").tobytes()
 
 
 class Sound:
-    """Plays the noise and the tones.
+    """Player of the noise and the tones.
 
     Parameters
     ----------
     noise_level, tone_level : float
-        Amplitudes, as shares of full scale.
+        Amplitudes relative to full scale.
 
     Attributes
     ----------
     obstacle : str
-        Why nothing can be heard; empty where it can.
+        Reason why no sound is available, empty if it is.
     """
 
     def __init__(self, noise_level: float, tone_level: float) -> None:
@@ -71,7 +71,7 @@ class Sound:
         self._tone: Any = None
 
     def noise(self, on: bool) -> None:
-        """Let the noise play, or not."""
+        """Start or pause the noise."""
         if self.obstacle or not self._noise_level:
             return
         if on and self._noise is None:
@@ -80,7 +80,7 @@ class Sound:
             (self._noise.play if on else self._noise.pause)()
 
     def tone(self, count: int = 1) -> None:
-        """Play so many short tones; one that still plays ends."""
+        """Play `count` short tones, and stop earlier ones."""
         if self.obstacle or not self._tone_level:
             return
         if self._tone is not None:
@@ -89,20 +89,20 @@ class Sound:
         self._tone.play()
 
     def close(self) -> None:
-        """End all."""
+        """Stop all sounds."""
         for player in (self._noise, self._tone):
             if player is not None:
                 player.delete()
 
 
 def _why_no_sound() -> str:
-    """Return why there is no sound, or nothing if there is."""
+    """Return the reason why no sound is available, empty if it is."""
     try:
         import pyglet.media
         from pyglet.media.drivers.silent.adaptation import SilentDriver
 
         driver = pyglet.media.get_audio_driver()
-    except Exception as error:  # pyglet lets through whatever the system's libraries raise
+    except Exception as error:  # pyglet propagates all exceptions of the system's libraries
         return f"no sound can be played here: {error}."
     if driver is None or isinstance(driver, SilentDriver):
         return "no sound can be played here: there is no sound device that pyglet can use (PulseAudio or OpenAL)."
@@ -110,23 +110,23 @@ def _why_no_sound() -> str:
 
 
 def _player(data: bytes, endless: bool) -> Any:
-    """Return a player of a wave, which it repeats without end if asked for."""
+    """Return a player of a wave, which is looped if `endless`."""
     from pyglet.media import Player
     from pyglet.media.codecs.base import AudioData, AudioFormat, Source
 
     class Wave(Source):  # type: ignore[misc]
-        """The wave, once or again and again."""
+        """Audio source of the wave, played once or looped."""
 
         def __init__(self) -> None:
             self.audio_format = AudioFormat(channels=1, sample_size=16, sample_rate=RATE)
             self._at = 0
 
         def is_precise(self) -> bool:
-            """Tell that as much comes as is asked for."""
+            """Return True: `get_audio_data` returns exactly the requested length."""
             return True
 
         def get_audio_data(self, num_bytes: float, compensation_time: float = 0.0) -> Any:
-            """Return the next part; None at the end."""
+            """Return the next part of the wave, or None at the end."""
             part = part_of(data, self._at, int(num_bytes), endless)
             stamp = self._at / (2 * RATE)
             self._at += len(part)
@@ -138,7 +138,10 @@ def _player(data: bytes, endless: bool) -> Any:
 
 
 def part_of(data: bytes, start: int, size: int, endless: bool) -> bytes:
-    """Return `size` bytes from `start` on, of data that begin again at their end if they are `endless`."""
+    """Return `size` bytes from `start` on.
+
+    If `endless`, the data are repeated.
+    """
     if not endless:
         return data[start : start + size]
     start %= len(data)

@@ -1,4 +1,4 @@
-"""The participant's window: messages and rows in, pictures, keys and the hand out."""
+"""Window of the participant: displays messages and the hand, and sends keys and mouse positions."""
 
 from __future__ import annotations
 
@@ -35,32 +35,35 @@ from haptics.errors import ConfigurationError
 from haptics.trace import Ring
 
 LOOK = 0.008
-"""The window looks for messages, keys and the hand this often [s]."""
+"""Polling period of messages, keys and the hand [s]."""
 
 FRAME = 1 / 60
-"""It is drawn no more often than this [s]."""
+"""Minimum time between two pictures [s]."""
 
 _SHARE = 3.0
-"""Where OpenGL is done in software: after a picture it rests so many times as long as that took."""
+"""Idle time after a slow picture, relative to its drawing time.
+
+This limits the load of OpenGL in software.
+"""
 
 _NOWHERE: Corners = ((-0.1, -0.1), (0.1, 0.1))
 _BLACK = "#000000"
 
 
 class ParticipantWindow:
-    """What the participant sees, hears and presses.
+    """Display, sound and input of the participant.
 
     Parameters
     ----------
     link : Link
-        The session.
+        Connection to the session.
     window : pyglet Window
-        An open one.
+        An open window.
 
     Attributes
     ----------
     frames : int
-        Pictures drawn.
+        Number of drawn pictures.
     """
 
     def __init__(self, link: Link, window: Any, settings: ScreenSettings) -> None:
@@ -83,7 +86,7 @@ class ParticipantWindow:
         self._lay_out()
 
     def run(self) -> None:
-        """Show what the session says until it says `Quit`, its pipe ends, or a person closes the window."""
+        """Run until the session sends `Quit`, its pipe closes, or the window is closed."""
         while not self._closed and not self._link.gone:
             wait(self._link.waitable, LOOK)
             self.step()
@@ -93,7 +96,7 @@ class ParticipantWindow:
         self._window.close()
 
     def step(self) -> None:
-        """Take what has come and draw what has changed."""
+        """Process messages and draw if anything has changed."""
         self._window.dispatch_events()
         for message in self._link.receive():
             self._take(message)
@@ -104,14 +107,14 @@ class ParticipantWindow:
             self._draw(now)
 
     def _warm_up(self) -> None:
-        """Load letters and compile what draws them, so that the first pictures are not late by half a second."""
+        """Load fonts and compile shaders, so that the first pictures are not delayed by half a second."""
         letters = string.ascii_letters + string.digits + string.punctuation + "←→↑↓↵"
         sample = Show("interval", letters, letters, interval=1, of=2, keys=(Choice("1", letters),), field=True)
         layout = arrange(self._window.width, self._window.height)
         Scene(sample, layout, self._theme, self._settings.text_scale).draw()
         Field(sample, Plane(layout.field, _NOWHERE), layout.unit, self._theme).draw()
 
-    # --- what comes in
+    # --- input ---
 
     def _take(self, message: Any) -> None:
         match message:
@@ -139,7 +142,10 @@ class ParticipantWindow:
             self._link.send(Cannot("window", words))
 
     def _play(self, show: Show) -> None:
-        """Play what belongs to a `Show`; the sound device is looked for when the first one asks for it."""
+        """Play the sounds of a `Show`.
+
+        The sound device is opened on first use.
+        """
         heard = show.noise or show.tone or (show.pacing is not None and show.pacing.heard)
         if self._sound is None and heard:
             self._sound = Sound(self._settings.noise_level, self._settings.tone_level)
@@ -151,7 +157,7 @@ class ParticipantWindow:
                 self._sound.tone(2 if show.interval == 2 else 1)
 
     def _follow(self, message: SessionStarted) -> None:
-        """Read the trace of a block that begins."""
+        """Follow the trace of a block that begins."""
         self._workspace = message.workspace
         self._dead_man.want(message.dead_man == "key")
         try:
@@ -162,7 +168,7 @@ class ParticipantWindow:
         self._lay_out()
         self._hand.want(self._plane if message.mouse else None)
 
-    # --- what goes out
+    # --- output ---
 
     def _key(self, name: str, down: bool, at: float) -> None:
         if name == KEY:
@@ -180,7 +186,7 @@ class ParticipantWindow:
         self._closed = True
         return True
 
-    # --- what is drawn and heard
+    # --- drawing and sound ---
 
     def _resized(self, width: int, height: int) -> None:
         self._lay_out()
@@ -200,14 +206,14 @@ class ParticipantWindow:
         self._dirty = True
 
     def _position(self) -> tuple[float, float] | None:
-        """Return where the hand is [m], if a block runs."""
+        """Return the position of the hand [m], or None if no block is running."""
         if self._ring is None or not self._ring.count:
             return None
         x, y = self._ring.slots[(self._ring.count - 1) % self._ring.capacity]["position"].tolist()
         return x, y
 
     def _keep_pace(self, now: float) -> None:
-        """Give a tone when the target turns."""
+        """Play a tone when the target reverses."""
         pacing = self._show.pacing
         if pacing is None or not pacing.heard or self._sound is None:
             return
