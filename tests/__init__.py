@@ -1,1 +1,1 @@
-"""The tests mirror the tree: tests/haptics for haptics, and so on."""
+"""Tests, in the same structure as the packages: tests/haptics for haptics, and so on."""

@@ -1,4 +1,4 @@
-"""Certificate, forces and flags of rows that are in memory as a whole."""
+"""Certificate, forces and flags of rows in memory."""
 
 from haptics.recording.certificate import RunSummary
 

@@ -1,4 +1,4 @@
-"""Settings of every test: Qt without a screen, reproducible random examples, reruns of real-time tests."""
+"""Common test configuration: Qt without a display, reproducible examples, and reruns."""
 
 import importlib
 import os
@@ -33,7 +33,7 @@ settings.load_profile("same")
 
 
 def _missing_qt():
-    """Return why Qt cannot be loaded; empty if it can."""
+    """Return the reason why Qt cannot be loaded; empty if it can."""
     try:
         importlib.import_module("PySide6.QtWidgets")
         importlib.import_module("PySide6.QtTest")
@@ -46,7 +46,7 @@ MISSING_QT = _missing_qt()
 
 
 def pytest_configure(config):
-    """Receive interrupts in the tests and in the programs they start: a shell's background jobs ignore them."""
+    """Handle SIGINT in the tests and their child processes, because background jobs of a shell ignore it."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -59,7 +59,7 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Print why each rerun test failed before: a rerun must not hide its cause."""
+    """Print the failures that preceded a rerun, so that a rerun does not hide its cause."""
     reruns = terminalreporter.getreports("rerun")
     if reruns:
         terminalreporter.section("failures before a rerun")
@@ -68,7 +68,7 @@ def pytest_terminal_summary(terminalreporter):
 
 
 def pytest_addoption(pluginmanager):
-    """Unregister pytest-qt where Qt cannot be loaded: it would end the whole run."""
+    """Unregister pytest-qt if Qt cannot be loaded, because it would abort the whole run."""
     if MISSING_QT:
         pluginmanager.unregister(name="pytest-qt")
 
@@ -77,18 +77,18 @@ if MISSING_QT:
 
     @pytest.fixture
     def qtbot():
-        """Skip the test: it needs Qt."""
+        """Skip the test, which needs Qt."""
         pytest.skip(MISSING_QT)
 
     @pytest.fixture
     def qapp():
-        """Skip the test: it needs Qt."""
+        """Skip the test, which needs Qt."""
         pytest.skip(MISSING_QT)
 
 
 @pytest.fixture
 def trace(tmp_path):
-    """An empty trace."""
+    """Return an empty trace."""
     from haptics.trace import Trace
 
     return Trace.create(tmp_path / "trace")

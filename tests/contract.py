@@ -1,6 +1,6 @@
-"""What every device must do, as a test class: subclass it, name the backend, and it is tested like all the others.
+"""Contract of all devices, as a test class to subclass with the name of a backend.
 
-`DeviceContract` holds for every backend, `VirtualDeviceContract` adds what only a plant in software can promise.
+`DeviceContract` applies to every backend; `VirtualDeviceContract` adds requirements for simulated plants.
 """
 
 import dataclasses
@@ -19,14 +19,17 @@ from haptics.rendering.envelope import Limits
 
 
 def safe_command(device):
-    """Return a command that does no harm: no force, or stay where you are."""
+    """Return a harmless command: zero force, or the present position."""
     if device.spec.causality is Causality.IMPEDANCE:
         return np.zeros(2)
     return device.read().position.copy()
 
 
 class DeviceContract:
-    """Subclass it as ``TestMyDevice`` and set `name` (a key of `devices.BACKENDS`) and, if needed, `settings`."""
+    """Contract of a device.
+
+    Subclass it as ``TestMyDevice`` and set `name` and, if needed, `settings`. `name` is a key of `devices.BACKENDS`.
+    """
 
     name: ClassVar[str]
     settings: ClassVar[dict[str, Any]] = {}
@@ -41,7 +44,7 @@ class DeviceContract:
         yield device
         device.close()
 
-    # --- before it is opened
+    # --- before opening
 
     def test_is_a_device(self):
         assert isinstance(self.make(), Device)
@@ -78,7 +81,7 @@ class DeviceContract:
         with pytest.raises(ConfigurationError, match=re.escape("device.colour")):
             self.make(colour="red")
 
-    # --- while it is open
+    # --- while open
 
     def test_opening_twice_is_opening_once(self, device):
         device.read()
@@ -139,7 +142,7 @@ class DeviceContract:
             assert 0.0 <= age <= device.spec.max_sample_age
         device.close()
 
-    # --- after it is closed
+    # --- after closing
 
     def test_closing_twice_is_closing_once(self, device):
         device.close()
@@ -154,9 +157,9 @@ class DeviceContract:
 
 
 def drive(device, ticks, clock=None):
-    """Close a simple loop around a device and return time, position, velocity and force per tick, (n, 7).
+    """Run a simple loop around a device and return time, position, velocity and force per tick, (n, 7).
 
-    An impedance device gets viscous friction, an admittance device a reference that gives way to the force.
+    An impedance device gets viscous friction, an admittance device a reference that yields to the force.
     """
     rows = np.empty((len(ticks), 7))
     reference = None
@@ -175,7 +178,7 @@ def drive(device, ticks, clock=None):
 
 
 class VirtualDeviceContract(DeviceContract):
-    """What a plant promises on top: it repeats itself bit for bit, with a clock and without."""
+    """Additional contract of a simulated plant: bit-exact repeatability, with and without a clock."""
 
     highest_rate = 4000.0
 
@@ -243,7 +246,7 @@ class VirtualDeviceContract(DeviceContract):
                 few_ticks = some.read()
                 some.write(steady)
         assert few_ticks.time == all_ticks.time
-        # The hand is sampled twenty times more coarsely, which is all the difference there may be.
+        # The hand is sampled twenty times more coarsely, which is the only permitted difference.
         np.testing.assert_allclose(few_ticks.position, all_ticks.position, atol=2e-4)
 
     @pytest.mark.parametrize("rate", [100.0, 250.0, 2500.0, None])
@@ -271,7 +274,7 @@ class VirtualDeviceContract(DeviceContract):
         device.open()
         np.testing.assert_allclose(device.read().position, device.hand.start, atol=2e-5)
 
-    # --- the log
+    # --- log
 
     def test_log_holds_every_command_in_order(self, tmp_path):
         path = tmp_path / "log.npy"

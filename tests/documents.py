@@ -1,8 +1,8 @@
-"""What the documents contain: fenced blocks, and the marks above them that say how a test treats them.
+"""Fenced blocks of the documents, and their marks, which control the tests.
 
-A mark is an HTML comment in the line above a fence: ``<!-- not run: REASON -->`` with one of `REASONS`,
-``<!-- exit status: N -->`` where a command ends with another status than 0, and ``<!-- file: NAME -->`` for a block
-that is the content of a file.
+A mark is an HTML comment in the line above a fence: ``<!-- not run: REASON -->`` with one of `REASONS`, ``<!-- exit
+status: N -->`` for a command with a nonzero exit status, and ``<!-- file: NAME -->`` for a block that is the content of
+a file.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ PAGES = [
 ]
 
 REASONS = ("hardware", "display", "administrator", "minutes", "data of your own", "the repository")
-"""Why a block is not run: it needs a device or a display, changes the machine, takes minutes, needs a recording that
-does not ship, or is what runs this test."""
+"""Reasons not to run a block. It needs a device or a display, changes the machine, takes minutes, needs a recording
+that is not included, or runs this test.
+"""
 
 _MARK = re.compile(r"<!-- (not run|exit status|file): (.+) -->")
 _COMMAND = re.compile(r"`(haptics [a-z][^`]*)`")
@@ -29,7 +30,7 @@ _ENDS = {"|", "||", "&&", ";"}
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block: where its first line is, its language, its text, and the marks above it."""
+    """Fenced block with its first line, language, text, and marks."""
 
     page: str
     line: int
@@ -43,7 +44,7 @@ class Block:
 
     @property
     def lines(self):
-        """The lines of a block of commands, continued ones joined, without those that are empty or comments."""
+        """Commands of a block: continued lines are joined, empty lines and comments are removed."""
         joined = self.text.replace("\\\n", " ").splitlines()
         return [line for line in joined if shlex.split(line, comments=True)]
 
@@ -71,7 +72,7 @@ def _blocks(name, lines):
 
 
 def commands_of(page):
-    """Return every command ``haptics`` or ``./run`` of a page, in blocks and in sentences: where, and its words."""
+    """Return every command ``haptics`` or ``./run`` on a page, with its location and words."""
     found = []
     for block in blocks_of(page):
         if block.language == "sh":

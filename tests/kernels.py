@@ -1,6 +1,6 @@
 """Compile the large kernels before the tests, so that two test processes do not both compile them.
 
-``./run test`` calls it unless these sources have been compiled before. Kernels that only one test uses are compiled in
+``./run test`` runs this module unless these sources have been compiled before. Kernels of a single test are compiled in
 that test.
 """
 
@@ -42,7 +42,7 @@ def _joystick():
 
 def _drivers():
     emulated = ["--set", "device.emulated=true", "--model", "C", "--headless", "--duration", "0.2", *NO_PICTURE]
-    in_python = ["--fault", "nan@60"]  # never comes, but it has the driver's plain methods called
+    in_python = ["--fault", "nan@60"]  # never happens, but makes the driver use its Python methods
     devices = ("pid-joystick", "pantograph", "inverse3")
     _commands(*(["run", "--device", device, *emulated, *more] for device in devices for more in ([], in_python)))
 
@@ -72,7 +72,7 @@ GROUPS: tuple[tuple[Callable[[], None], ...], ...] = ((_joystick, _drivers, _con
 
 
 PROCESSOR = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES")
-"""Environment variables that choose the processor for which kernels are compiled."""
+"""Environment variables that select the target processor of the kernels."""
 
 
 def _stamp():
@@ -100,7 +100,7 @@ def _compile_all():
 
 
 def main(arguments):
-    """Compile the group whose number is given, or all of them if that has not been done."""
+    """Compile the group whose number is given, or all groups if these sources have not been compiled."""
     if arguments:
         for compile_some in GROUPS[int(arguments[0])]:
             compile_some()

@@ -1,4 +1,4 @@
-"""Packages that bring devices and laws, written by a test and found as installed ones are."""
+"""Test packages with devices and laws, discovered like installed packages."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from haptics.plugins import find_plugins
 
 
 def forget():
-    """Have installed packages looked for anew."""
+    """Clear the caches of installed packages."""
     find_plugins.cache_clear()
     devices._registry.cache_clear()
 
 
 def write_package(folder, name, version, entries, **modules):
-    """Write what an installed package leaves in a folder: its description, its entry points, its modules.
+    """Write an installed package into a folder: its metadata, its entry points, its modules.
 
-    `entries` has ``GROUP NAME`` to ``module:object``.
+    `entries` maps ``GROUP NAME`` to ``module:object``.
     """
     description = folder / f"{name.replace('-', '_')}-{version}.dist-info"
     description.mkdir(parents=True)
@@ -36,7 +36,7 @@ def write_package(folder, name, version, entries, **modules):
 
 @pytest.fixture
 def install(tmp_path, monkeypatch, request):
-    """What installs a package for one test; see `write_package`."""
+    """Return a function that installs a package for one test; see `write_package`."""
     folder = tmp_path / "site"
     folder.mkdir()
     monkeypatch.syspath_prepend(str(folder))

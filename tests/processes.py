@@ -1,4 +1,4 @@
-"""Programs in processes of their own, none of which outlives its test."""
+"""Programs in separate processes, which are killed at the end of the test."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from devices.common.log import LOG_ROW
 ROOT = Path(__file__).parents[1]
 
 NO_PICTURE = ("--set", "session.picture=false")
-"""A picture takes a second, which most tests can do without."""
+"""Setting that saves the time of a picture, about a second."""
 
 RUN = ("-m", "apps", "run", "--json", *NO_PICTURE)
-"""What Python is told so that it runs a session."""
+"""Arguments of Python that run a session."""
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @contextmanager
 def program(*arguments, env=os.environ, **options):
-    """Start Python with `arguments` as the leader of a process group, and kill what is left of the group at the end."""
+    """Start Python with `arguments` as the leader of a process group, and kill the group at the end."""
     command, variables = [sys.executable, *arguments], {**env, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(command, env=variables, text=True, start_new_session=True, **options) as process:
         try:
@@ -41,7 +41,7 @@ def program(*arguments, env=os.environ, **options):
 
 @contextmanager
 def written(folder, *arguments, **options):
-    """Start a `program` whose words go to files of `folder`."""
+    """Start a `program` whose output goes to files in `folder`."""
     with (
         open(folder / "out", "w") as out,
         open(folder / "err", "w") as err,
@@ -51,7 +51,7 @@ def written(folder, *arguments, **options):
 
 
 class Application:
-    """A session's application that was started with `written`."""
+    """Application of a session started with `written`."""
 
     def __init__(self, process, folder):
         self.application = process
@@ -67,14 +67,14 @@ class Application:
 
 
 def finish(process):
-    """Wait until a program that was given pipes has ended well, and return its answer."""
+    """Wait until a program with pipes has ended successfully, and return its JSON answer."""
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
     return dict(json.loads(out))
 
 
 def state_of(pid):
-    """Return the state of a process as the system has it: T is stopped, Z has ended, X is gone."""
+    """Return the state of a process: T stopped, Z zombie, X gone."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
@@ -83,12 +83,12 @@ def state_of(pid):
 
 
 def ended(pid):
-    """Tell whether a process has ended, whether somebody has taken note of it or not."""
+    """Return True if a process has ended, including zombies."""
     return state_of(pid) in "ZX"
 
 
 class NeverCame(AssertionError):
-    """What was waited for did not come within `timeout` [s]."""
+    """A condition was not met within `timeout` [s]."""
 
     def __init__(self, what, timeout):
         super().__init__(what)
@@ -96,12 +96,12 @@ class NeverCame(AssertionError):
 
 
 def until(what, otherwise, seconds=60.0, every=0.02):
-    """Ask every so many seconds, and return what `what` returns once that is something.
+    """Poll `what` until it returns a true value, and return that value.
 
     Raises
     ------
     NeverCame
-        It stayed nothing for so many `seconds`; says `otherwise`.
+        If it does not return one within `seconds`. The message is `otherwise`.
     """
     end = time.monotonic() + seconds
     while not (found := what()):
@@ -112,7 +112,10 @@ def until(what, otherwise, seconds=60.0, every=0.02):
 
 
 def until_running(process, folder, ticks=200):
-    """Return the recording in `folder` once it has more than `ticks`; the program was given pipes."""
+    """Return the recording in `folder` once it has more than `ticks`.
+
+    The program must have pipes.
+    """
 
     def running():
         assert process.poll() is None, process.communicate()[1]
@@ -124,12 +127,15 @@ def until_running(process, folder, ticks=200):
 
 
 def recordings(folder):
-    """Return the recordings in `folder`; one that is being made still has a hidden name."""
+    """Return the recordings in `folder`.
+
+    Unfinished recordings have hidden names.
+    """
     return [path for path in folder.glob("*") if not path.name.startswith(".")]
 
 
 def device_log(recording):
-    """Return what a virtual device was told, in order: nothing while its log is just being made."""
+    """Return the log of a virtual device in order; empty while the log is being created."""
     try:
         log = np.load(recording / "device_log.npy", mmap_mode="r")
     except (OSError, ValueError, EOFError):

@@ -1,7 +1,8 @@
-"""Faults in a real run: a device that goes bad, a servo, a recording, and a witness that the servo does not write.
+"""Faults in a complete run: a faulty device, a servo, a recording, and a log of the commands.
 
-A hand pulls the handle of a virtual device 12 cm along a line. A fault begins at the very start, while the contact
-sticks, or while it slides. Time is simulated; what was commanded is known from the log of the device.
+A hand pulls the handle of a virtual device 12 cm along a line. A fault begins at the start, while the contact sticks,
+or while it slides. Time is simulated. The commands are taken from the log of the device, which the servo does not
+write.
 """
 
 from __future__ import annotations
@@ -29,13 +30,14 @@ from haptics.trace import Reader, Trace
 Array = np.ndarray[Any, np.dtype[Any]]
 
 DEVICES: dict[str, str] = {"virtual-joystick": "CB", "virtual-arm": "AD"}
-"""Device to the models that are run on it."""
+"""Devices, with the models that run on them."""
 
 PHASES: dict[str, float] = {"start": 0.0, "stick": 0.5, "slip": 0.9}
-"""Phase to the time at which the fault begins [s]."""
+"""Phases, with the time at which the fault begins [s]."""
 
 AFTER = 0.35
-"""How long a run goes on after that [s]: long enough for a fault to be one, or for the force to come up again."""
+"""Duration of a run after the beginning of the fault [s], long enough for the run to end or for the force to recover.
+"""
 
 HAND = {
     "name": "minimum-jerk",
@@ -45,32 +47,32 @@ HAND = {
     "pause": 0.2,
     "rest": 0.4,
 }
-"""Rests for 0.4 s, then pulls: the contact begins to slide at about 0.57 s and slides until 1.04 s at least."""
+"""Motion that rests for 0.4 s, then pulls. The contact slides from about 0.57 s to at least 1.04 s."""
 
 LASTING = {"hang": 0.05}
-"""How long a fault lasts here, where it is not as long as its name means [s]."""
+"""Duration of faults whose name does not define it [s]."""
 
 PERIOD = 1e-3
 
 WORK = 0.1e-3
-"""A look at the clock comes so much later than the one before in the same tick [s]."""
+"""Time that passes with each reading of the clock `Passing` [s]."""
 
 
 class Simulated(Clock):
-    """Simulated time, in which a call can block: the next deadlines are missed then."""
+    """Simulated time with blocking calls, which make the servo miss deadlines."""
 
     _late = 0.0
 
     def block(self, seconds):
-        """Let time go by."""
+        """Advance the time."""
         self._late += seconds
 
     def elapsed(self):
-        """Time since the start [s]."""
+        """Return the time since the start [s]."""
         return self.time + self._late
 
     def wait(self, tick):
-        """Be as late as the calls of the last tick took beyond it [s]."""
+        """Advance to a tick and return the latency due to the calls of the last tick [s]."""
         super().wait(tick)
         late = max(self._late - self.period, 0.0)
         self._late = 0.0
@@ -78,17 +80,17 @@ class Simulated(Clock):
 
 
 class Passing(Simulated):
-    """Simulated time that goes by a little with every look at it, as it does while a computer works."""
+    """Simulated time that advances with every reading."""
 
     def elapsed(self):
-        """Time since the start [s]; it is later the next time."""
+        """Return the time since the start [s], after advancing it by `WORK`."""
         self.block(WORK)
         return super().elapsed()
 
 
 @dataclass(frozen=True)
 class Case:
-    """One run."""
+    """Combination of fault, device, model and phase."""
 
     fault: str
     device: str
@@ -100,17 +102,17 @@ class Case:
 
     @property
     def start(self):
-        """When the fault begins [s]."""
+        """Time at which the fault begins [s]."""
         return PHASES[self.phase]
 
     @property
     def first(self):
-        """The first tick of the fault."""
+        """First tick of the fault."""
         return round(self.start / PERIOD)
 
 
 def cases():
-    """Every fault on every device, with every model, in every phase."""
+    """Yield all combinations of faults, devices, models and phases."""
     for fault in FAULTS:
         for device, models in DEVICES.items():
             for model in models:
@@ -120,26 +122,26 @@ def cases():
 
 @dataclass(frozen=True)
 class Finding:
-    """What a run came to.
+    """Result of a run.
 
     Attributes
     ----------
     case : Case
-        The run.
+        Conditions of the run.
     causality : Causality
-        Of its device.
+        Causality of the device.
     rows : structured array
-        The recording.
+        Recorded rows.
     commands : (n, 2) array
-        What the device was told, in order.
+        Commands to the device in order.
     ticks : (n,) int array
-        The tick in which it was told each.
+        Tick of each command.
     message : str
-        The error, empty if the run came to its end.
+        Error message, empty if the run was completed.
     verification : Verification
-        Of the replay.
+        Result of the replay.
     largest : float
-        The largest force, or speed of the reference, as a share of the limit of the device.
+        Maximum force, or speed of the reference, relative to the limit of the device.
     """
 
     case: Case
@@ -153,7 +155,7 @@ class Finding:
 
     @property
     def phase_is_right(self):
-        """Whether the contact was in that phase for 20 ms before the fault."""
+        """Whether the contact was in the required phase for 20 ms before the fault."""
         if self.case.phase == "start":
             return self.case.first == 0
         before = self.rows["sticking"][self.case.first - 20 : self.case.first] != 0
@@ -161,7 +163,7 @@ class Finding:
 
     @property
     def refused(self):
-        """Ticks from the fault on in which there was no usable sample, or none at all."""
+        """Ticks from the fault on without a usable sample, or without any sample."""
         bad = self.rows["tick"][(self.rows["status"] & UNUSABLE) != 0]
         raised = [] if not self.message else [int(self.message.split("failed at tick ")[1].split(":")[0])]
         ticks: Array = np.unique([*bad, *raised]).astype(int)
@@ -169,12 +171,12 @@ class Finding:
 
     @property
     def noticed(self):
-        """How long after its beginning the fault was noticed [s]; None if it never was."""
+        """Time from the beginning of the fault to its detection [s]; None if it was not detected."""
         return float(self.refused[0] - self.case.first) * PERIOD if len(self.refused) else None
 
     @property
     def safe_after(self):
-        """In which tick, counted from that in which it was noticed, the device had its safe output for good."""
+        """Number of ticks from the detection until the output stays safe, counting the tick of the detection."""
         if not len(self.refused):
             return None
         first, last = self.refused[0], self._last_of_stretch()
@@ -189,24 +191,24 @@ class Finding:
         return int(unsafe[-1] + 1 - first + 1) if len(unsafe) else 1
 
     def _last_of_stretch(self):
-        """Return the last tick of the first unbroken series of refused samples."""
+        """Return the last tick of the first contiguous series of refused samples."""
         gaps = np.flatnonzero(np.diff(self.refused) > 1)
         return int(self.refused[gaps[0]] if len(gaps) else self.refused[-1])
 
     @property
     def flickers(self):
-        """Whether good samples came in between."""
+        """Whether good samples occurred between refused ones."""
         return bool((np.diff(self.refused) > 1).any())
 
     @property
     def fault_after(self):
-        """How long after it was noticed the run ended with an error [s]; None if it went on."""
+        """Time from the detection to the error that ended the run [s]; None if the run continued."""
         if not self.message:
             return None
         return float(self.refused[-1] - self.refused[0]) * PERIOD
 
     def words(self):
-        """Return it for the table."""
+        """Format the result for the table."""
         if self.noticed is None:
             return "goes on"
         ticks = f"{self.safe_after} tick{'s' * (self.safe_after != 1)}"
@@ -219,7 +221,7 @@ class Finding:
 
 
 def run(case, folder, time=Simulated):
-    """Run `case` in a `time` of its own, recording into `folder`."""
+    """Run `case` with a clock of the class `time`, recording into `folder`."""
     lasting = LASTING.get(case.fault)
     fault = parse_fault(f"{case.fault}@{case.start}" + (f"+{lasting}" if lasting else ""))
     config = complete(
@@ -266,7 +268,7 @@ def run(case, folder, time=Simulated):
 
 
 def _told(path):
-    """Return what the device was told, in order."""
+    """Return the logged commands in order."""
     log: Array = np.load(path)
     told: Array = log[log["monotonic_ns"] > 0]
     assert len(told) < len(log), "the ring may have lost its beginning"
@@ -274,11 +276,11 @@ def _told(path):
 
 
 def _fastest(path, start):
-    """Return the largest speed of a reference [m/s], that of its first step from where the handle is included."""
+    """Return the maximum speed of a reference [m/s], including the first step from the initial position."""
     steps = np.diff(np.vstack([[start], path]), axis=0)
     return float(np.hypot(*steps.T).max()) / PERIOD if len(steps) else 0.0
 
 
 def find_all(folder):
-    """Run everything."""
+    """Run all cases."""
     return [run(case, folder) for case in cases()]

@@ -6,7 +6,7 @@ T = TypeVar("T")
 
 
 def sample(cases, number):
-    """Return `number` evenly spaced cases, with the first and the last one; all of them if there are fewer."""
+    """Return `number` evenly spaced cases with the first and the last one, or all if there are fewer."""
     every = list(cases)
     if len(every) <= number:
         return every

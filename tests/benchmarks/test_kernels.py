@@ -1,6 +1,8 @@
-"""Micro-benchmarks for a person at work on a kernel; ``haptics bench`` has the figures that are quoted.
+"""Micro-benchmarks for work on kernels.
 
-By themselves a few short rounds. To compare two states of the code::
+The published figures come from ``haptics bench``.
+
+By default they run a few short rounds. To compare two states of the code::
 
     pytest tests/benchmarks --benchmark-enable --benchmark-save=before
     pytest tests/benchmarks --benchmark-enable --benchmark-compare

@@ -1,4 +1,4 @@
-"""What CONTRIBUTING says can be done as it says."""
+"""The instructions of CONTRIBUTING work as written."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ def test_the_files_that_are_named_exist(file):
 
 
 class Bench(VirtualJoystick):
-    """A device that somebody has added."""
+    """Device of another package."""
 
 
 def _register(monkeypatch):
-    """Do step 4, *Register*, of adding a device."""
+    """Perform step 4, *Register*, of adding a device."""
     bench = devices.BackendInfo("bench", Causality.IMPEDANCE, "somebody's own", f"{__name__}:Bench")
     monkeypatch.setitem(devices.BACKENDS, "bench", bench)
 

@@ -1,4 +1,4 @@
-"""The commands and the Python in the documents run as they stand; what needs hardware is at least understood."""
+"""Run the commands and the Python code in the documents; parse the commands that need hardware."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ PAGES_WITH_CODE = [
 ]
 
 
-# --- read -------------------------------------------------------------------------------------------------------------
+# --- parsing ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_name)
@@ -102,7 +102,7 @@ def test_every_command_is_understood(page, monkeypatch):
             except SystemExit as left:  # --help
                 assert not left.code, where
             except ConfigurationError as error:
-                only_named = ":" not in where and "are required" in str(error)  # in a sentence, not to be typed
+                only_named = ":" not in where and "are required" in str(error)  # mentioned, not typed
                 assert only_named, f"{where}: haptics {' '.join(arguments)}: {error}"
 
 
@@ -129,7 +129,7 @@ def test_every_name_in_the_glossary_exists():
             assert name in known or pydoc.locate(name) is not None, name
 
 
-# --- run --------------------------------------------------------------------------------------------------------------
+# --- execution --------------------------------------------------------------------------------------------------------
 
 
 def executable(path, text):
@@ -139,7 +139,7 @@ def executable(path, text):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder like a clone of the repository, with the commands of the documents on the path."""
+    """Return a folder like a clone of the repository, with the commands of the documents on the path."""
     programs, here = tmp_path / "bin", tmp_path / "clone"
     programs.mkdir()
     here.mkdir()
@@ -173,7 +173,7 @@ def run_commands(block, folder):
 
 
 def run_python(block, folder, names):
-    """Run a block with the names that the ones above it on its page have left."""
+    """Run a block with the names defined by the preceding blocks of its page."""
     file = folder / f"{Path(block.page).stem}_{block.line}.py"
     file.write_text(block.text)
     exec(compile(block.text, str(file), "exec"), names)

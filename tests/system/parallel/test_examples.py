@@ -1,4 +1,4 @@
-"""The examples run as they stand."""
+"""The examples run as shipped."""
 
 import json
 import os
@@ -83,7 +83,7 @@ def test_the_example_joint_is_what_its_script_makes_and_its_friction_is_found_ag
     values, again = (np.loadtxt(path, delimiter=",", skiprows=1) for path in (shipped, made))
     assert shipped.read_text().splitlines()[0] == "time_s,velocity_rad_per_s,torque_nm"
     assert values.shape == again.shape
-    assert np.abs(values - again).max() < 2e-6  # its last digit
+    assert np.abs(values - again).max() < 2e-6  # rounding of the last digit
     assert main(["calibrate", "friction", "--data", str(shipped), "--out", str(tmp_path / "joint.toml")]) == 0
     found = tomllib.loads((tmp_path / "joint.toml").read_text())["joint"]["joint"]["friction"]
     assert (found["model"], found["warnings"]) == ("stribeck", [])

@@ -1,4 +1,4 @@
-"""Every fault on every device, with every model, in every phase: what must come of it, and the table that says so."""
+"""Effects of every fault on every device, with every model, in every phase, and their table."""
 
 import numpy as np
 import pytest
@@ -25,13 +25,13 @@ Findings = dict[str, list[Finding]]
 
 @pytest.fixture(scope="module")
 def findings(tmp_path_factory):
-    """Every run there is, by its fault."""
+    """Return the results of all runs by fault."""
     found = find_all(tmp_path_factory.mktemp("faults"))
     return {fault: [finding for finding in found if finding.case.fault == fault] for fault in FAULTS}
 
 
 def told_from_the_first_sample_on(case):
-    """Tell whether the fault is a lie that nothing contradicts: zeros, where nothing is known of the handle yet."""
+    """Return True if a false value cannot be detected: zeros before the position of the handle is known."""
     return (case.fault, case.phase) == ("jump", "start")
 
 
@@ -52,7 +52,7 @@ def test_what_cannot_go_on_is_safe_within_two_ticks_and_ends_as_a_fault(findings
         case, safe_after = finding.case, finding.safe_after
         assert safe_after is not None
         assert safe_after <= 2, case
-        late = 8 if (fault, case.phase) == ("delay-20ms", "start") else 0  # so old it must become first
+        late = 8 if (fault, case.phase) == ("delay-20ms", "start") else 0  # the delay must first exceed the limit
         assert finding.refused[0] == case.first + late, case
         assert finding.fault_after == pytest.approx(0.0 if fault in RAISING else FAULT_AFTER, abs=1e-9)
         assert finding.message.startswith(f"{case.device} failed at tick {finding.refused[-1]}: ")
@@ -69,7 +69,7 @@ def test_what_is_not_far_from_the_truth_ends_no_run(findings, fault):
 def test_what_no_sample_shows_is_noticed_where_an_arm_should_move(findings, fault):
     for finding in findings[fault]:
         case, status = finding.case, finding.rows["status"]
-        moves = case.phase == "slip" or (fault, case.phase) == ("ignored", "stick")  # later, it would slide
+        moves = case.phase == "slip" or (fault, case.phase) == ("ignored", "stick")  # else it would move later
         assert bool(finding.message) == (moves and finding.causality is Causality.ADMITTANCE), case
         if finding.message:
             spec = complete({"device": {"name": case.device}}).spec
@@ -95,7 +95,7 @@ def test_no_command_is_above_the_limits(findings, fault):
     for finding in findings[fault]:
         assert np.isfinite(finding.commands).all()
         if told_from_the_first_sample_on(finding.case) and finding.causality is Causality.ADMITTANCE:
-            # The reference begins where the sample says. No driver may make a zero of a reading that failed.
+            # The reference begins at the sampled position. No driver may return zero for a failed reading.
             assert not finding.commands[:5].any()
         else:
             assert finding.largest <= 1.0 + 1e-9, finding.case
@@ -108,7 +108,7 @@ def test_a_refused_sample_leaves_the_element_as_it_was(findings, fault):
         refused = np.flatnonzero((rows["status"] & UNUSABLE) != 0)
         after = refused[refused > 0]
         kept = (rows["displacement"][after] == rows["displacement"][after - 1]).all(axis=1)
-        let_go = ~rows["displacement"][after].any(axis=1)  # by model D, which is held
+        let_go = ~rows["displacement"][after].any(axis=1)  # displacement reset by model D while held
         assert (kept | (let_go if finding.case.model == "D" else False)).all(), finding.case
         assert not rows["sliding_velocity"][refused].any()
 
@@ -134,7 +134,7 @@ def test_the_document_has_the_table_of_this_run(findings):
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_outcome_is_the_same_where_reading_takes_time(findings, fault, tmp_path):
-    """The table is made in simulated time, where a reading takes none; nothing in it may depend on that."""
+    """The outcome must not depend on the time that reading takes, although the table uses simulated time."""
     said = {finding.case: finding.words() for finding in findings[fault]}
     for device, models in DEVICES.items():
         case = Case(fault, device, models[0], "slip")

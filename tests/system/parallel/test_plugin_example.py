@@ -1,4 +1,4 @@
-"""The package in examples/plugin, built and installed as pip does it: its device, its laws, recordings with them."""
+"""The package in examples/plugin, built and installed with pip, with its device and laws."""
 
 import importlib
 import json
@@ -20,7 +20,7 @@ from tests.processes import ROOT
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """A folder with the package in it."""
+    """Return a folder with the installed package."""
     folder = tmp_path_factory.mktemp("site")
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
     source = ROOT / "examples" / "plugin"
@@ -60,7 +60,7 @@ class TestPuck(DeviceContract):
 
 
 def haptics(*arguments, folder, site, status=0):
-    """Run a command with the package installed, or without it; return its answer, or its words of an error."""
+    """Run a command with or without the package installed; return its answer, or its error message."""
     path = os.pathsep.join(map(str, filter(None, (site, ROOT))))
     command = [sys.executable, "-m", "apps", *arguments, "--json"]
     done = subprocess.run(

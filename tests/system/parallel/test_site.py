@@ -1,4 +1,4 @@
-"""The documentation site: it is built without a warning, lacks nothing that is public, and fetches nothing."""
+"""The documentation site builds without warnings, is complete, and loads no external resources."""
 
 import dataclasses
 import importlib
@@ -34,7 +34,7 @@ def generator(monkeypatch):
 
 
 def build(root, into):
-    """Do what ``./run docs`` does; return the exit status and all that was said."""
+    """Build the site like ``./run docs``; return the exit status and the output."""
     words = runpy.run_path(str(ROOT / "run"))["program"]("docs", [])
     done = subprocess.run(
         [sys.executable, *words, "--site-dir", str(into)],
@@ -48,7 +48,7 @@ def build(root, into):
     return done.returncode, done.stdout + done.stderr
 
 
-# --- the whole of it --------------------------------------------------------------------------------------------------
+# --- complete site ----------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -87,11 +87,14 @@ def test_nothing_of_the_generator_is_on_it(site):
     assert not (site / "generate").exists()
 
 
-# --- what must not pass -----------------------------------------------------------------------------------------------
+# --- errors -----------------------------------------------------------------------------------------------------------
 
 
 def small_repository(root, text, module):
-    """Make a repository of one page and one public name, with this project's own configuration and generator."""
+    """Create a repository with one page and one public name.
+
+    It uses the configuration and the generator of this project.
+    """
     shutil.copytree(GENERATE, root / "docs" / "generate", ignore=shutil.ignore_patterns("__pycache__"))
     settings, _, _ = (ROOT / "mkdocs.yml").read_text().partition("nav:\n")
     pages = [
@@ -146,7 +149,7 @@ def test_broken_links_and_undocumented_names_are_errors(tmp_path):
     assert "haptics.good" not in said
 
 
-# --- the parts --------------------------------------------------------------------------------------------------------
+# --- parts of the generator -------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -228,4 +231,4 @@ def test_settings_are_documented_by_their_declarations():
     found = {attribute.name: attribute.description for attribute in attributes.value}
     assert found["velocity_window"].startswith("Periods the velocity is averaged over (difference). Allowed: a whole")
     assert found["keep_alive"].startswith("How often a force is restarted, how long a command counts [s].")
-    assert {field.name for field in dataclasses.fields(StickSettings)} == set(found)  # those of its bases too
+    assert {field.name for field in dataclasses.fields(StickSettings)} == set(found)  # including inherited fields

@@ -1,4 +1,4 @@
-"""The package as it is installed: what is in the wheel, that it runs from there, and beside packages of its names."""
+"""The installed package: content of the wheel, execution, and conflicts with other packages."""
 
 import json
 import os
