@@ -10,7 +10,6 @@ import json
 import os
 import shutil
 import sys
-import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -203,17 +202,6 @@ def long(folder):
     return recording
 
 
-@pytest.mark.parametrize("kind", ["csv", "parquet", "mat"])
-def test_file_is_the_same_for_any_chunk(kind, long, tmp_path, monkeypatch):
-    require_packages(kind)
-    writers.write(Table.of(long), kind, tmp_path / "a")
-    monkeypatch.setattr(writers, "_ROWS_AT_ONCE", 777)
-    monkeypatch.setattr(writers, "_FEW", 10**9)
-    writers.write(Table.of(long), kind, tmp_path / "b")
-    one, other = (path.read_bytes() for path in (tmp_path / "a", tmp_path / "b"))
-    assert one[128:] == other[128:]  # a MATLAB file begins with the time at which it was made
-
-
 @pytest.mark.parametrize("length", [0, 1, 2, 7, 8, 9, 50_000])
 def test_matlab_file_equals_that_of_scipy(length, long, tmp_path):
     long.rows = long.rows[:length]
@@ -243,28 +231,6 @@ def test_export_error_leaves_no_file(kind, long, tmp_path):
     with pytest.raises(RecordingError):
         writers.write(replace(table, pieces=broken), kind, tmp_path / "a")
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize(("kind", "pyarrow"), [("csv", True), ("csv", False), ("mat", False)])
-def test_export_memory_does_not_grow_with_the_length(kind, pyarrow, folder, tmp_path, monkeypatch):
-    """Three times the rows; the number of chunks in memory depends on the threads."""
-    if pyarrow:
-        pytest.importorskip("pyarrow")
-    monkeypatch.setattr(writers, "_FEW", 0 if pyarrow else 10**9)
-    monkeypatch.setattr(writers, "_ROWS_AT_ONCE", 250)
-    short, wanted = Recording(folder).read(), Recording(folder)
-
-    def peak(copies):
-        wanted.rows = np.tile(short, copies)
-        table = Table.of(wanted)
-        tracemalloc.start()
-        writers.write(table, kind, tmp_path / f"a.{kind}")
-        found = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        return found
-
-    peak(2)
-    assert peak(12) < 1.5 * peak(4)
 
 
 # --- pack -------------------------------------------------------------------------------------------------------------

@@ -22,9 +22,7 @@ from devices.emulated.joystick import EmulatedPidJoystick, EmulatedStickSettings
 from devices.emulators.pid.profiles.known import PROFILES
 from devices.joystick.parameters import format_parameters, parse_parameters
 from haptics.errors import ConfigurationError, DeviceOpenError
-from haptics.recording.recording import Recording
-from haptics.recording.replay import verify
-from tests.calibration.benches import Idle, Mirrored, attempt, bench, left_alone, moved_here, near, truth_of
+from tests.calibration.benches import Idle, Mirrored, attempt, bench, left_alone, moved_here, truth_of
 
 # --- axes -------------------------------------------------------------------------------------------------------------
 
@@ -265,26 +263,6 @@ def test_similar_responses_of_each_effect_agree(alone, alike):
 
 
 # --- wheels -----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("turn", [90.0, 360.0])
-def test_the_parameters_of_a_wheel_are_found(turn, tmp_path):
-    table = bench(WHEEL, turn=turn)
-    found = attempt(table, tmp_path / "run", turn=turn)
-    own, truth = found.parameters, truth_of(table.stick)
-    near(own.axes.counts_to_m, truth.axes.counts_to_m, METRES)
-    near(own.force.newton_to_level, truth.force.newton_to_level, NEWTONS)
-    assert own.axes.centre_counts == pytest.approx((0.0, 0.0), abs=3.0)
-    assert own.axes.workspace_max_m == pytest.approx(truth.axes.workspace_max_m, rel=0.01)
-    assert own.axes.rim_radius_m == truth.axes.rim_radius_m
-    assert own.handle.moving_mass_kg == pytest.approx(truth.handle.moving_mass_kg, rel=0.1)
-    assert own.force.release_s == pytest.approx(0.2, abs=0.03)
-    assert own.device == truth.device
-    assert "a rim of 0.125 m radius" in own.provenance.method
-    assert len({fields["block"] for fields in table.stick.received("constant")}) == 1, "one effect"
-    assert left_alone(table.stick)
-    assert np.abs(Recording(tmp_path / "run_pushes").rows["position"][:, 0]).max() < 0.1, "it is turned a little"
-    assert verify(Recording(tmp_path / "run_pushes")).verdict == "ok"
 
 
 class Askew(EmulatedPerson):

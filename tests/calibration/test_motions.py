@@ -1,6 +1,5 @@
 """Motions that excite friction: plans within limits, a joystick and an arm that are moved, and interruptions."""
 
-import json
 from typing import Any
 
 import numpy as np
@@ -18,12 +17,11 @@ from calibration.motions.excitation import Excitation, approach, plan
 from calibration.motions.handle_motion import excite
 from calibration.parameters.files import write_parameter_file
 from calibration.parameters.parameters import ParameterFile, Provenance
-from haptics import Coulomb, MasslessImpedance
 from haptics.device import Causality
 from haptics.errors import ConfigurationError, DeviceFault
-from haptics.recording.recording import TICKS, Recording
+from haptics.recording.recording import Recording
 from haptics.recording.replay import verify
-from tests.devices.felt import FRICTION, ToAndFro, feel
+from tests.devices.felt import FRICTION
 from tests.haptics.doubles import BenchDevice, make_spec
 
 # --- planned motions --------------------------------------------------------------------------------------------------
@@ -133,17 +131,6 @@ def own_file(folder):
     return str(folder.parent / "own.toml")
 
 
-@pytest.mark.parametrize("axis", [0, 1])
-def test_one_newton_is_felt_as_one_newton_under_compensation(own_file, axis):
-    hand = ToAndFro(axis, 0.05)
-    element = MasslessImpedance(Coulomb(1.0), 3000.0, 10.0, PERIOD)
-    device = compensated(own_file, hand)
-    assert device.spec.least_friction < 1.0
-    felt = feel(device, device, hand, 6000, element)
-    assert felt.forward == pytest.approx(1.0, rel=0.05)
-    assert felt.backward == pytest.approx(1.0, rel=0.05)
-
-
 def compensated(own_file, hand):
     own = {"friction_parameters": own_file} if own_file else {}
     device = joystick(None, hand=hand, **own)
@@ -165,23 +152,6 @@ def test_a_run_is_replayed_bit_by_bit(folder):
     found = verify(Recording(folder))
     assert (found.mismatches, found.verdict) == (0, "ok")
     assert [label for label, _ in rows_of(Recording(folder))] == ["hold", "x 1", "x 2", "y 1", "y 2"]
-
-
-def test_recordings_of_older_versions_are_read(folder):
-    """Older descriptions had the ticks of the rounds instead of programs."""
-    ours = recorded_axes(folder)
-    path = folder.parent / "older"
-    path.mkdir()
-    metadata, rows = json.loads((folder / "recording.json").read_text()), Recording(folder).rows
-    parts: list[list[list[int]]] = [[], []]
-    for label, part in rows_of(Recording(folder)):
-        if label[0] in "xy" and label[1] == " ":
-            parts["xy".index(label[0])].append([int(part["tick"][0]), int(part["tick"][-1]) + 1])
-    (path / "recording.json").write_text(json.dumps({**metadata, "excited_ticks": parts}))
-    np.save(path / TICKS, rows)
-    for axis, rounds in recorded_axes(path).items():
-        assert len(rounds) == 2
-        np.testing.assert_array_equal(rounds[0].effort, ours[axis][0].effort)
 
 
 def interrupt_after(moment):

@@ -1,6 +1,5 @@
 """The position servo of an arm: its excitation, and its fit to a frequency response."""
 
-import tomllib
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +7,6 @@ import pytest
 from numpy.typing import NDArray
 from scipy.signal import lsim
 
-from apps.cli import main
 from calibration.motions import Mover
 from calibration.servo.motion import Excitation, measure_servo, path
 from calibration.servo.response import Response, fit_servo, servo_response
@@ -72,13 +70,6 @@ def test_an_independent_simulation_of_the_servo_is_found():
     assert (fit.frequency, fit.damping_ratio, fit.lag) == pytest.approx((15.0, 0.8, delay), rel=4e-3)
 
 
-def test_an_arm_that_is_no_second_order_servo_is_doubted():
-    time = PERIOD * np.arange(8000)
-    fit = found(time, 0.5 * reference(time), time, knows=True)
-    assert fit.residual > 0.15
-    assert "no servo of second order" in fit.warnings[0]
-
-
 def test_a_reference_that_does_not_move_is_refused():
     time = PERIOD * np.arange(1000)
     with pytest.raises(ConfigurationError, match="does not move"):
@@ -119,16 +110,3 @@ def test_too_little_acceleration_for_the_strokes_is_refused():
 def test_an_impedance_device_has_no_servo(tmp_path):
     with pytest.raises(ConfigurationError, match="no position servo"):
         measure_servo(Mover.of("virtual-joystick", {}), SHORT, tmp_path / "run")
-
-
-def test_the_measured_servo_is_written_as_settings(tmp_path, capsys):
-    out = tmp_path / "servo.toml"
-    arguments = ["calibrate", "servo", "--device=virtual-arm", "--set=servo.lowest=4", "--set=servo.strokes=2"]
-    assert main([*arguments, f"--out={out}", f"--record={tmp_path}"]) == 0
-    assert "data sheet: 50 Hz" in capsys.readouterr().out
-    device = tomllib.loads(out.read_text())["device"]
-    assert set(device) == {"delay", "servo_frequency", "servo_damping_ratio"}
-    spec = Mover.of("arm", {"emulated": True, **device}).spec
-    assert (spec.delay or 2e-3, spec.servo_frequency) == (device["delay"] or 2e-3, device["servo_frequency"])
-    unmeasured = Mover.of("arm", {"emulated": True}).spec
-    assert (unmeasured.delay, unmeasured.servo_frequency) == (2e-3, None)

@@ -133,14 +133,6 @@ def shared(system):
     return SharedFile("test")
 
 
-def test_another_process_writes_shared_memory(shared):
-    ring = Ring.create(shared.path, PAIR, 8)
-    writer = multiprocessing.get_context("spawn").Process(target=publish, args=(shared,))
-    writer.start()
-    writer.join()
-    assert ring.since(0)["twice"].tolist() == [0, 2, 4, 6, 8]
-
-
 def test_closed_memory_stays_mapped_and_cannot_be_attached(shared):
     ring = Ring.create(shared.path, PAIR, 8)
     publish(shared)
@@ -184,17 +176,6 @@ def test_existing_file_is_not_overwritten(tmp_path):
 def test_missing_memory_is_reported(tmp_path):
     with pytest.raises(ConfigurationError, match="no room in memory for"):
         map_new(tmp_path / "huge", 1 << 62)
-
-
-def test_memory_is_freed_with_its_last_reference(system):
-    before = open_descriptors()
-    shared = SharedFile("test")
-    path = shared.path
-    Ring.create(path, PAIR, 8)
-    assert path.exists()
-    del shared
-    assert open_descriptors() == before
-    assert not path.exists()
 
 
 def test_names_of_a_dead_owner_are_removed(monkeypatch, tmp_path):

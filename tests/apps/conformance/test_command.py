@@ -11,11 +11,8 @@ from pathlib import Path
 import pytest
 
 from apps.conformance import suite
-from apps.conformance.cells import REFERENCE
 from apps.conformance.command import add_options, run
 from apps.conformance.limits import METRICS
-from apps.conformance.picture import draw
-from apps.conformance.subjects import choose
 from haptics.errors import ConfigurationError
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "conformance.md"
@@ -96,18 +93,6 @@ def test_result_files_are_written(tmp_path):
     assert float(table[1]["buzz_n_rms"]) == answer.result["rows"][1]["buzz_n_rms"]
     assert Path(files["picture"]).read_bytes().startswith(b"\x89PNG")
     assert all(path in answer.text for path in files.values())
-
-
-@pytest.mark.parametrize("cells", [1, 3])
-def test_picture_is_drawn_for_any_values(tmp_path, cells):
-    def row(name, value, rate):
-        place = {"element": name, "grip": "light", "quantisation_um": 20.0, "rate_hz": rate, "causality": "admittance"}
-        return {**place, **{metric.key: value for metric in METRICS}}
-
-    rates = [REFERENCE.rate + k for k in range(cells)]
-    rows = [row("A", 0.0, rate) for rate in rates] + [row("D", None, rate) for rate in rates]
-    for raw in ([], [row("D", 1.0, REFERENCE.rate)]):
-        assert Path(draw(rows, choose(["A", "D"]), tmp_path, raw)).read_bytes().startswith(b"\x89PNG")
 
 
 def test_command_starts_without_heavy_imports():

@@ -170,23 +170,6 @@ def test_results_do_not_depend_on_the_workers():
     assert (simulate_pool(STUDY, 25) == alone[:25]).all()
 
 
-@pytest.mark.parametrize(
-    ("procedure", "error"),
-    [
-        (QUEST | {"trials": 80}, 0.35),
-        ({"kind": "constant", "levels": [0.05, 0.1, 0.15, 0.2, 0.3], "repeats": 20}, 0.4),
-        ({"kind": "staircase", "start": 0.5, "minimum": 0.01, "maximum": 1.0, "steps": [4.0, 2.0]}, 0.5),
-    ],
-    ids=["quest+", "constant", "staircase"],
-)
-def test_procedure_recovers_thresholds(procedure, error):
-    found = simulate_people(Study((replace(WEAK, procedure=procedure),), {}, "dprime", 0.75, 8), 0, 40)[:, 0]
-    found = found[~np.isnan(found[:, 0])]
-    off = found[:, 0] - found[:, 1]
-    assert len(found) > 30 and abs(off.mean()) < 0.15 and off.std() < error
-    assert np.exp(np.median(found[:, 1])) == pytest.approx(math.hypot(0.1, 0.05), rel=0.15)
-
-
 def test_effect_size_is_recovered():
     study = replace(STUDY, arms=(WEAK, replace(WEAK, name="harder", factor=1.5, spread=0.1)))
     found = simulate_people(study, 0, 120)
@@ -207,10 +190,6 @@ def test_threshold_depends_on_the_proportion():
     assert (high[:, 0] > low[:, 0]).all()
 
 
-UNKNOWN_GUESSES = {"kind": "quest+", "minimum": 0.02, "maximum": 2.0, "count": 20, "thresholds": 20, "trials": 60} | {
-    "guesses": [0.05, 0.15, 0.3]  # false alarms are not known beforehand
-}
-CONSTANT = {"kind": "constant", "levels": [0.1, 0.2, 0.4, 0.8, 1.6], "repeats": 20}
 ADJUSTMENT = {"kind": "adjustment", "starts": [0.5, 2.0], "repeats": 10}
 ESTIMATION = {"kind": "estimation", "levels": [0.5, 1.0, 2.0, 4.0], "repeats": 5}
 
@@ -218,20 +197,6 @@ ESTIMATION = {"kind": "estimation", "levels": [0.5, 1.0, 2.0, 4.0], "repeats": 5
 def task_study(task, procedure, observer, null=0.0):
     arm = Arm("one", task, "law.force", 1.0, 1, procedure, null=null)
     return Study((arm,), {"level": 1, "weber": 0.2, "floor": 0.0, **observer}, "dprime", 0.75, 3)
-
-
-@pytest.mark.parametrize(
-    ("task", "procedure", "null"),
-    [("detection", CONSTANT, 0.3), ("same-different", CONSTANT, 0.3), ("detection", UNKNOWN_GUESSES, 0.3)],
-)
-def test_thresholds_of_detection_tasks_are_recovered(task, procedure, null):
-    found = simulate_people(task_study(task, procedure, {"spread": 0.0, "lapse": 0.0}, null), 0, 40)
-    off = found[:, 0, 0] - found[:, 0, 1]
-    known = off[np.isfinite(off)]
-    assert len(known) > 34
-    assert math.exp(float(np.median(known))) == pytest.approx(1.0, abs=0.15)
-    trials = UNKNOWN_GUESSES["trials"] if procedure is UNKNOWN_GUESSES else 100
-    assert (found[:, 0, 2] == trials + round(null * trials / (1 - null))).all(), "trials without a stimulus take time"
 
 
 @pytest.mark.parametrize(("task", "rule"), [("detection", yes), ("same-different", different)])

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from apps.experiment.design import read_design
-from apps.experiment.engine.running import resume_session
 from apps.experiment.friction.changes import changes
 from apps.experiment.friction.measuring import require_known
 from apps.experiment.journal import read_journal, trial_rows
@@ -28,7 +27,7 @@ from devices.emulators.pid import emulated_stick
 from devices.virtual.joystick import VirtualJoystick
 from haptics import Coulomb, MasslessImpedance
 from haptics.device import Causality
-from haptics.errors import ConfigurationError, DeviceFault, RecordingError
+from haptics.errors import ConfigurationError, DeviceFault
 from haptics.recording.recording import Recording
 from haptics.records import NEUTRAL, Status
 from tests.apps.experiment.design.designs import WEBER, changed, friction_file
@@ -240,13 +239,6 @@ def event(place):
     return dict(found)
 
 
-def test_friction_change_beyond_its_interval_is_reported(session):
-    told = event(session)
-    beyond = {(one["axis"], one["name"]) for one in told["changes"] if one["beyond"]}
-    assert beyond == {("x", "coulomb")}
-    assert "coulomb of x is 0.4 N and was 0.25 N" in told["words"] and "of y" not in told["words"]
-
-
 def test_session_compensates_the_measured_friction(session):
     block = json.loads((session.recording(1) / "recording.json").read_text())
     assert block["friction_file_hash"] == event(session)["sha256"]
@@ -263,27 +255,6 @@ def test_felt_level_uses_the_friction_file_of_the_session(session, tmp_path):
     assert found["felt_source"] == "model"
     assert found["felt_1"] == pytest.approx(start["values"][0], rel=0.02)
     assert found["felt_low_1"] < start["values"][0] < found["felt_high_1"]
-
-
-def test_resumed_session_keeps_the_measured_friction(session, tmp_path):
-    _, place = simulate(design_in(tmp_path), tmp_path / "out")
-    whole = read_journal(place.journal).records
-    lines = place.journal.read_text().splitlines(keepends=True)
-    place.journal.write_text("".join(lines[:9]))
-    resume_session(place.folder)
-    again = [one for one in read_journal(place.journal).records if one["record"] != "block_start"]
-    assert sum(one.get("name") == "own-friction" for one in again) == 1, "it was not measured a second time"
-    trials = ("trial_start", "response", "trial_end")
-    own = ("utc", "monotonic_ns", "number")
-    told, expected = (
-        [{k: v for k, v in one.items() if k not in own} for one in records if one["record"] in trials]
-        for records in (again, whole)
-    )
-    assert told == expected
-    place.journal.write_text("".join(lines[:9]))
-    (place.folder / "own_friction.toml").write_text(EARLIER)
-    with pytest.raises(RecordingError, match="was changed"):
-        resume_session(place.folder)
 
 
 def test_session_without_measurement_copies_the_friction_file(tmp_path):

@@ -1,7 +1,5 @@
 """Report and picture of a run."""
 
-import subprocess
-import sys
 import threading
 import time
 from dataclasses import asdict
@@ -226,20 +224,6 @@ def test_modules_are_preloaded_only_while_permitted(monkeypatch):
     assert len(imported) == 3
 
 
-def test_session_draws_its_picture_without_pyplot(tmp_path):
-    """Importing pyplot takes longer than drawing the whole picture, and selects a window system."""
-    program = (
-        "import sys; from apps.cli import main\n"
-        f"assert main(['run', '--device', 'virtual-joystick', '--duration', '0.1', '--clock', 'off', '--headless', "
-        f"'--record', {str(tmp_path)!r}]) == 0\n"
-        "assert 'matplotlib.figure' in sys.modules\n"
-        "assert 'matplotlib.pyplot' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=300)
-    (picture,) = tmp_path.glob("*/picture.png")
-    assert picture.read_bytes().startswith(b"\x89PNG")
-
-
 def test_picture_shows_the_verdict(drawn):
     rows = circle(3000)
     assert "no certificate" in words_of(drawn(rows))
@@ -251,29 +235,6 @@ def test_picture_shows_the_verdict(drawn):
         assert word in text
         assert "3000 ticks, 0 skipped, 1000 late, 0 lost" in text
         assert "computation time p50 30 µs" in text
-
-
-@pytest.mark.parametrize("kind", ["link", "link to nowhere", "file"])
-def test_picture_is_never_written_through_a_link_or_over_a_foreign_file(tmp_path, kind):
-    """A recording may come from a stranger, with a picture.png that points anywhere."""
-    own = tmp_path / "thesis.tex"
-    own.write_text("years of work")
-    recording = record(tmp_path, circle(300), Causality.IMPEDANCE)
-    picture = recording.folder / "picture.png"
-    if kind == "file":
-        picture.write_text("years of work")
-    else:
-        picture.symlink_to(own if kind == "link" else tmp_path / "nowhere")
-    with pytest.raises(FileExistsError, match=r"picture\.png is a"):
-        draw(recording)
-    assert own.read_text() == "years of work"
-    assert picture.is_symlink() == (kind != "file")
-    assert not (tmp_path / "nowhere").exists()
-    picture.unlink()
-    for _ in range(2):  # an own picture is replaced
-        assert draw(recording) == str(picture)
-        assert picture.read_bytes().startswith(b"\x89PNG")
-    assert len([path for path in recording.folder.iterdir() if "picture" in path.name]) == 1
 
 
 def test_picture_uses_the_colours_of_the_live_view(drawn):
@@ -339,13 +300,3 @@ def test_long_run_is_drawn_as_visited_cells(tmp_path):
     assert run.count == len(whole)
     assert np.ptp(np.hypot(*run.visited.centres.T)) < 0.5
     assert draw(recording) is not None
-
-
-def test_picture_memory_does_not_grow_with_the_run(tmp_path):
-    recording = record(tmp_path, circle(1000), Causality.ADMITTANCE)
-
-    def kept(copies):
-        recording.rows = np.tile(circle(1000), copies)
-        return sum(part.nbytes for parts in _Run.of(recording)._points.values() for part in parts)
-
-    assert kept(800) < 1.1 * kept(200)

@@ -6,19 +6,15 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from apps.front_ends import messages as msg
-from apps.session.application import Application
 from apps.session.mouse import CLICK, Mouse
 from apps.session.offline import record_offline
 from apps.session.service import Service
 from apps.settings.config import complete
-from apps.verification import examine
 from devices.virtual.hands.registry import HAND_TARGET
 from haptics.errors import ConfigurationError, DeviceFault
-from haptics.recording.checks import OK
 from haptics.recording.recording import Recording
 from haptics.scenes import read_scene
 from haptics.servo.lane import Lane
@@ -255,17 +251,6 @@ def test_short_click_lasts_until_the_servo_has_seen_it():
 def tables(folder, **session):
     usual = {"model": "C", "duration": 0.5, "clock": "off", "record": str(folder), "picture": False}
     return {"session": {**usual, **session}, "device": {"name": "virtual-joystick"}}
-
-
-def test_offline_session_equals_the_session_of_a_servo_process(tmp_path):
-    own = record_offline(complete(tables(tmp_path)), tmp_path / "own")
-    outcome = Application(tables(tmp_path / "there"), tell=lambda line: None).run()
-    other = Recording(Path(outcome.summary["recording"]))
-    assert len(own.rows) == len(other.rows) == 500
-    for name in ("tick", "position", "velocity", "command", "friction_force", "hand_force", "status"):
-        np.testing.assert_array_equal(own.rows[name], other.rows[name])
-    found = examine(own)
-    assert (found.mismatches, found.verdict) == (0, OK)
 
 
 def test_offline_session_refuses_the_wall_clock_and_an_open_end(tmp_path):

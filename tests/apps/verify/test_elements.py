@@ -31,7 +31,6 @@ MORE = {
 }
 HAND = {"name": "minimum-jerk", "points": [[-0.03, 0.01], [0.03, -0.02]], "speed": 0.4, "rest": 0.0, "pause": 0.02}
 STIFF = {"stiff_share": 0.4, "stiff_stiffness": 5000.0}
-ISOTROPIC = ("coulomb", "viscous", "stribeck", "gaussian", "dead-zone", "rubber", "closed-form")
 
 
 def iwan(law="coulomb", stiff=None, **more):
@@ -39,12 +38,6 @@ def iwan(law="coulomb", stiff=None, **more):
     device = {"name": "virtual-joystick"}
     tables = {"session": {"model": "iwan"}, "device": device, "hand": HAND, "law": dict(MORE[law]), "element": element}
     return Plan(tables, **more)
-
-
-@pytest.mark.parametrize("law", [*ISOTROPIC, "elliptic", "asymmetric", "slender", "approximate"])
-def test_honest_iwan_recordings_raise_no_alarm(law, tmp_path):
-    found = assert_honest(make(tmp_path / "run", iwan(law)))
-    assert law not in ISOTROPIC or {"friction force", "displacement", "sliding velocity"} <= set(found.residuals)
 
 
 @pytest.mark.parametrize("law", ["viscous", "stribeck", "slender"])

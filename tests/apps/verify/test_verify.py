@@ -7,7 +7,6 @@ import operator
 import shutil
 import subprocess
 import sys
-import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +20,7 @@ from apps.verify.contact.inclusion import inclusion
 from apps.verify.contact.laws import law_of
 from apps.verify.contact.text_law import NotUnderstood, levels
 from apps.verify.findings import INCOMPLETE, OK, VIOLATED, Findings
-from apps.verify.recorded import Order, Recorded
+from apps.verify.recorded import Order
 from haptics.elements.tables import make_law
 from haptics.recording.recording import METADATA
 from haptics.records import ROW, Permission, Status
@@ -156,42 +155,6 @@ def test_malformed_metadata_does_not_crash(honest, tmp_path, path, value):
     assert cli.main(["verify", str(tmp_path / "odd")]) in {1, 2}
 
 
-def everything(folder):
-    run, found = verify(folder)
-    fields = ("verdict", "violations", "missing", "violated_ticks", "violated_markers")
-    return {name: getattr(found, name) for name in fields} | {
-        "ticks": run.count,
-        "residuals": list(found.residuals.items()),
-    }
-
-
-@pytest.mark.parametrize("size", [13, 120])
-def test_residuals_do_not_depend_on_the_window(honest, monkeypatch, size):
-    whole = [everything(folder) for folder in honest]
-    monkeypatch.setattr(recorded, "WINDOW", size)
-    assert [everything(folder) for folder in honest] == whole
-    assert max(one["ticks"] for one in whole) > 3 * size
-
-
-def test_residuals_of_classic_models_do_not_depend_on_the_window(tmp_path, monkeypatch):
-    folders = [make(tmp_path / str(number), classic_plan(number)) for number in range(len(CLASSICS))]
-    whole = [everything(folder) for folder in folders]
-    monkeypatch.setattr(recorded, "WINDOW", 29)
-    assert [everything(folder) for folder in folders] == whole
-
-
-def test_findings_do_not_depend_on_the_window(honest, tmp_path, monkeypatch):
-    verdicts = set()
-    for number, name, first in wrongs(60, len(honest)):
-        monkeypatch.setattr(recorded, "WINDOW", 50_000)
-        falsify(honest, number, name, first, tmp_path / "forged")
-        whole = everything(tmp_path / "forged")
-        monkeypatch.setattr(recorded, "WINDOW", 47)
-        assert everything(tmp_path / "forged") == whole, name
-        verdicts.add(whole["verdict"])
-    assert verdicts >= {VIOLATED, INCOMPLETE}
-
-
 def test_finding_counts_the_ticks_of_all_windows(honest, tmp_path, monkeypatch):
     forgery = copy_of(honest[0], tmp_path / "forged")
     forgery.rows["time"][::50] += 1e-6
@@ -293,31 +256,6 @@ def test_stated_resolution_is_accepted_only_for_many_values(honest, tmp_path, mo
     assert verdict({"period_error_us": 5.0}) == OK
     assert verdict({"period_error_us": 1e9}) == VIOLATED
     assert verdict(["period_error_us"]) == VIOLATED
-
-
-def test_memory_does_not_grow_with_the_length(honest, tmp_path, monkeypatch):
-    monkeypatch.setattr(recorded, "WINDOW", 2000)
-
-    def small_chunks(self, columns=None, rows=2000, **where):
-        return self.table.chunks(columns, rows, **where)
-
-    monkeypatch.setattr(recorded.Recording, "chunks", small_chunks)
-
-    def peak(copies):
-        folder = tmp_path / str(copies)
-        many = np.tile(copy_of(honest[0], folder).rows, copies)
-        many["tick"] = np.arange(len(many))
-        many["time"] = many["tick"] / Recorded.open(folder).metadata["rate_hz"]
-        np.save(folder / "ticks.npy", many)
-        tracemalloc.start()
-        run, _ = verify(folder)
-        found = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        assert run.count == len(many)
-        return found
-
-    peak(4)
-    assert peak(80) < 1.1 * peak(20)
 
 
 MADE_BY = ("haptics.elements", "haptics.friction", "haptics.rendering", "haptics.servo", "numba")

@@ -107,16 +107,6 @@ def test_fractional_law_of_order_one_is_the_classic_law():
 # --- the loop -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("control", [FRACTIONAL, CLASSIC])
-@pytest.mark.parametrize(
-    "drive", [RIGID, Drive(coupling="impact", backlash=1e-3), Drive(coupling="elastic", stiffness=1e6)]
-)
-def test_arm_rests_without_a_commanded_force(control, drive):
-    rows = press(control, force=0.0, drives=(drive, drive)).rows
-    assert np.abs(rows["depth"]).max() < 1e-9 and np.abs(rows["along"]).max() < 1e-9
-    assert rows["torque"] == pytest.approx(np.tile(LINKS.terms(START)["gravity"][0], (len(rows), 1)), abs=1e-3)
-
-
 def test_motor_encoder_does_not_measure_the_joint_twist():
     """The rotors hold the arm; the twist under its weight is not corrected."""
     soft = Drive(coupling="elastic", stiffness=1e4, damping=200.0, encoder="motor")

@@ -33,21 +33,6 @@ LAWS = ("pid", "flatness", "rigid", "linearising", "fractional", "sliding-mode")
 HANGING = dataclasses.replace(LINKS, gravity=9.81)
 
 
-def following(law, reality="matched", **settings):
-    """Return the rms error of the joints to the reference, and to the command [rad]."""
-    others = {"friction": DRY, "torque_limit": 1.9, **STEPS} if reality == "dry" else {}
-    encoders = "both" if law == "linearising" else "motor"
-    rows = ServoRig(ServoSettings(law=law, **settings), encoders=encoders, **others).run(strokes(4.0))
-    wanted, commanded = rows["reference"] - rows["angle"], rows["command"] - rows["angle"]
-    return np.sqrt(np.mean(wanted**2)), np.sqrt(np.mean(commanded**2))
-
-
-@pytest.mark.parametrize("law", ["linearising", "fractional"])
-def test_servo_laws_follow_a_stroke(law):
-    assert following(law)[1] < 1e-3
-    assert following(law, "dry")[1] < 1e-3
-
-
 @pytest.mark.parametrize("encoders", ["motor", "both"])
 @pytest.mark.parametrize("law", sample(LAWS, 2))
 def test_servo_does_not_hunt_at_rest(law, encoders):

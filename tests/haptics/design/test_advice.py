@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import devices
 from devices.virtual.arm import VirtualArm
 from devices.virtual.joystick import VirtualJoystick
 from haptics import Causality, ClosedForm, ConfigurationError, Coulomb, MasslessImpedance, RigidAdmittance
@@ -418,17 +417,6 @@ def test_table_of_masses_is_up_to_date(row):
     for grip, cell in zip(((400.0, 8.0), (1000.0, 20.0), (1500.0, 20.0)), row[1:], strict=True):
         limit = mass_limit(PositionServo(float(row[0]), grip_stiffness=grip[0], grip_damping=grip[1]))
         assert cell == ("none" if math.isinf(limit) else f"{limit:.3f}")
-
-
-@pytest.mark.parametrize("row", table("servo law"))
-def test_table_of_servo_laws_is_up_to_date(row):
-    law, limit, shakes, *_ = row
-    encoder = "both" if "linearising" in law else "motor"
-    settings = {"servo": {"law": law.strip("`")}, "arm": {"encoder": encoder}}
-    spec = devices.create_device("virtual-arm", settings | {"hand": {"name": "minimum-jerk"}}).spec
-    assert (spec.grip_stiffness, spec.grip_damping) == (400.0, 8.0)
-    assert spec.least_mass == pytest.approx(float(limit), abs=0.01)
-    assert float(shakes) < float(limit)
 
 
 def test_example_of_the_documentation_runs(capsys):

@@ -87,15 +87,6 @@ def everything(summary):
     }
 
 
-@pytest.mark.parametrize("size", [1, 20, 777, 4096, 20_000])
-def test_summary_does_not_depend_on_the_piece_size(size):
-    rows = random_run(20_000)
-    whole, pieces = RunSummary(1e-3).add(rows), RunSummary(1e-3)
-    for start in range(0, len(rows), size):
-        pieces.add(rows[start : start + size])
-    assert everything(pieces) == everything(whole)
-
-
 def test_summary_agrees_with_numpy_on_all_rows_at_once():
     rows = random_run(50_001)
     found = RunSummary(1e-3).add(rows).certificate(len(rows), None)

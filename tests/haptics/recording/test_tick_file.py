@@ -6,7 +6,6 @@ import hashlib
 import io
 import os
 import struct
-import tracemalloc
 import zipfile
 from typing import Any
 
@@ -515,18 +514,3 @@ def test_changed_bit_in_a_packed_file_is_found(packed_table):
     packed_table.path.write_bytes(data)
     with pytest.raises(RecordingError, match="holds no packed ticks"):
         PackedTable(packed_table.path).sha256()
-
-
-def test_packing_memory_does_not_grow_with_the_length(tmp_path, blocks):
-    def peak(count):
-        rows = TableInMemory(np.zeros(count, COLUMN_TYPES))
-        tracemalloc.start()
-        write_packed(rows, tmp_path / f"{count}.npz")
-        found = PackedTable(tmp_path / f"{count}.npz")
-        found.sha256()
-        most = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        return most
-
-    peak(30_000)
-    assert peak(400_000) < 1.1 * peak(100_000)

@@ -434,6 +434,8 @@ class Envelope(RuleBasedStateMachine):
         refused = int(row["status"]) & UNUSABLE
         if not refused & ~Status.FOLLOWING_ERROR:  # a device that does not follow says the truth about where it is
             self.believed, self.believed_age = row["position"].copy(), float(row["sample_age"])
+        elif refused & Status.IMPLAUSIBLE:  # waiting does not make a jump plausible
+            self.believed_age = 0.0
         if refused:
             let_go = row["displacement"].tolist() == [0.0, 0.0] and self.model == "D"  # which is held
             assert let_go or row["displacement"].tolist() == self.displacement.tolist()

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +16,8 @@ from apps.cli import main
 from apps.conformance import cells
 from apps.conformance.cells import CELLS, REFERENCE
 from apps.conformance.kernels import PLANT, move_mass
-from apps.conformance.limits import passes
+from apps.conformance.limits import METRICS, passes
+from apps.conformance.picture import draw
 from apps.conformance.plant import transition
 from apps.conformance.report import by_element
 from apps.conformance.subjects import RendererSubject, choose
@@ -85,3 +87,15 @@ def test_rigid_admittance_does_not_move():
         assert row["hold_drift_um_s"] == 0.0
         assert row["fluctuation_drift_um"] == 0.0
     assert passes(judge(subject, REFERENCE))
+
+
+@pytest.mark.parametrize("cells", [1, 3])
+def test_picture_is_drawn_for_any_values(tmp_path, cells):
+    def row(name, value, rate):
+        place = {"element": name, "grip": "light", "quantisation_um": 20.0, "rate_hz": rate, "causality": "admittance"}
+        return {**place, **{metric.key: value for metric in METRICS}}
+
+    rates = [REFERENCE.rate + k for k in range(cells)]
+    rows = [row("A", 0.0, rate) for rate in rates] + [row("D", None, rate) for rate in rates]
+    for raw in ([], [row("D", 1.0, REFERENCE.rate)]):
+        assert Path(draw(rows, choose(["A", "D"]), tmp_path, raw)).read_bytes().startswith(b"\x89PNG")

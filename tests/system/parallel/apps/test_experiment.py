@@ -9,6 +9,7 @@ import math
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,6 +25,7 @@ from apps.experiment.engine.opening import Manner, Request
 from apps.experiment.engine.running import run_session
 from apps.experiment.journal import SessionFolder, read_journal, replay, sessions_below, trial_rows
 from apps.experiment.power import command as power
+from apps.experiment.power.people import Study, simulate_people
 from apps.experiment.power.planning import plan
 from apps.experiment.power.settings import PowerSettings
 from apps.experiment.report.analysis import analyse
@@ -36,6 +38,7 @@ from haptics.recording.replay import verify as verify_by_replay
 from tests.apps.experiment.design.designs import WEBER, changed
 from tests.apps.experiment.engine.live import killed
 from tests.apps.experiment.engine.running import simulate
+from tests.apps.experiment.test_power import QUEST, WEAK, task_study
 from tests.apps.screen import WHY_NOT, virtual_screen
 from tests.processes import ROOT
 from tests.sampling import sample
@@ -335,3 +338,42 @@ def test_no_threshold_method_beats_the_bound(tmp_path, monkeypatch, capsys):
     assert all(one[-1] > one[0] for one in powers.values())
     assert powers[study.FLOOR][4] > powers["2-down/1-up"][4]
     assert picture.stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    ("procedure", "error"),
+    [
+        (QUEST | {"trials": 80}, 0.35),
+        ({"kind": "constant", "levels": [0.05, 0.1, 0.15, 0.2, 0.3], "repeats": 20}, 0.4),
+        ({"kind": "staircase", "start": 0.5, "minimum": 0.01, "maximum": 1.0, "steps": [4.0, 2.0]}, 0.5),
+    ],
+    ids=["quest+", "constant", "staircase"],
+)
+def test_procedure_recovers_thresholds(procedure, error):
+    found = simulate_people(Study((replace(WEAK, procedure=procedure),), {}, "dprime", 0.75, 8), 0, 40)[:, 0]
+    found = found[~np.isnan(found[:, 0])]
+    off = found[:, 0] - found[:, 1]
+    assert len(found) > 30 and abs(off.mean()) < 0.15 and off.std() < error
+    assert np.exp(np.median(found[:, 1])) == pytest.approx(math.hypot(0.1, 0.05), rel=0.15)
+
+
+UNKNOWN_GUESSES = {"kind": "quest+", "minimum": 0.02, "maximum": 2.0, "count": 20, "thresholds": 20, "trials": 60} | {
+    "guesses": [0.05, 0.15, 0.3]  # false alarms are not known beforehand
+}
+
+
+CONSTANT = {"kind": "constant", "levels": [0.1, 0.2, 0.4, 0.8, 1.6], "repeats": 20}
+
+
+@pytest.mark.parametrize(
+    ("task", "procedure", "null"),
+    [("detection", CONSTANT, 0.3), ("same-different", CONSTANT, 0.3), ("detection", UNKNOWN_GUESSES, 0.3)],
+)
+def test_thresholds_of_detection_tasks_are_recovered(task, procedure, null):
+    found = simulate_people(task_study(task, procedure, {"spread": 0.0, "lapse": 0.0}, null), 0, 40)
+    off = found[:, 0, 0] - found[:, 0, 1]
+    known = off[np.isfinite(off)]
+    assert len(known) > 34
+    assert math.exp(float(np.median(known))) == pytest.approx(1.0, abs=0.15)
+    trials = UNKNOWN_GUESSES["trials"] if procedure is UNKNOWN_GUESSES else 100
+    assert (found[:, 0, 2] == trials + round(null * trials / (1 - null))).all(), "trials without a stimulus take time"

@@ -19,16 +19,20 @@ import pytest
 
 from apps.cli import main
 from apps.commands import _answer
+from apps.session.application import Application
 from apps.session.counsel import Counsel
+from apps.session.offline import record_offline
 from apps.session.record import _facts
 from apps.session.run import Session
 from apps.settings.config import complete
 from apps.settings.models import fitting
+from apps.verification import examine
 from apps.verify.check import verify as verified
 from devices import is_virtual
 from haptics.elements.models import MasslessImpedance
 from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError, ServoLost
 from haptics.friction.laws import Coulomb
+from haptics.recording.checks import OK
 from haptics.recording.ending import Ending
 from haptics.recording.recorder import Recorder
 from haptics.recording.recording import EVENTS, METADATA, PART, SETTINGS, TICKS, Recording
@@ -37,6 +41,7 @@ from haptics.records import ROW, Permission
 from haptics.scenes import read_scene, scene_table
 from haptics.servo.job import SILENCE
 from haptics.trace import Reader, Trace
+from tests.apps.session.test_service import tables
 from tests.haptics.doubles import make_spec
 from tests.processes import device_log, program, recordings
 
@@ -571,3 +576,14 @@ def test_command_warns_in_one_line_and_runs(tmp_path):
     metadata = json.loads((tmp_path / answer["recording"] / "recording.json").read_text())
     assert [entry["bound"] for entry in metadata["advice"]] == ["stiffness"]
     assert metadata["advice"][0]["limit"] == pytest.approx(10_466.0, rel=1e-3)
+
+
+def test_offline_session_equals_the_session_of_a_servo_process(tmp_path):
+    own = record_offline(complete(tables(tmp_path)), tmp_path / "own")
+    outcome = Application(tables(tmp_path / "there"), tell=lambda line: None).run()
+    other = Recording(Path(outcome.summary["recording"]))
+    assert len(own.rows) == len(other.rows) == 500
+    for name in ("tick", "position", "velocity", "command", "friction_force", "hand_force", "status"):
+        np.testing.assert_array_equal(own.rows[name], other.rows[name])
+    found = examine(own)
+    assert (found.mismatches, found.verdict) == (0, OK)

@@ -97,3 +97,19 @@ def test_random_devices_are_tuned_to_their_boundary(kind, first, count):
     assert len(near) + len(unseen) >= count - 1
     assert len(near) >= count - 2
     assert max(one.farthest for one in every) < HALF_WIDTH
+
+
+def test_a_hidden_device_is_identified_and_tuned_to_its_boundary():
+    truth = Truth(mass=0.15, damping=1.0, friction=0.08, delay_steps=40, resolution=1e-5, rate=1000.0)
+    found = tuned(truth, pushes=24)
+    assert all(found.held.values()), found.held
+    assert found.tuned.axes[0].doubts == ()
+    assert found.ratio == pytest.approx(1.0, abs=NEAR)
+    assert found.farthest < 0.3 * HALF_WIDTH
+    boundary = found.tuned.axes[0].boundary
+    assert boundary is not None
+    assert boundary.stiffness is not None
+    assert boundary.stable < truth.boundary(boundary.damping) * (1.0 + NEAR)
+    assert boundary.unstable / boundary.stable <= 1.05 + 1e-9
+    assert found.tuned.stiffness <= 0.5 * boundary.stiffness * (1.0 + 1e-9)
+    assert "delay" in found.tuned.limited_by[0] or len(found.tuned.limited_by) > 1

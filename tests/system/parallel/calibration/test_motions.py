@@ -1,5 +1,6 @@
 """Friction of a joystick and of the joints of an arm: measured by moving them, then compensated."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -17,10 +18,10 @@ from calibration.motions.trials import held as held_shares
 from calibration.parameters.files import write_parameter_file
 from calibration.parameters.parameters import ParameterFile, Provenance
 from devices.arm.body import ArmBody
-from haptics import Clock, Coulomb, RigidAdmittance, Servo, Trace
+from haptics import Clock, Coulomb, MasslessImpedance, RigidAdmittance, Servo, Trace
 from haptics.device import Causality
 from haptics.errors import ConfigurationError, DeviceFault
-from haptics.recording.recording import Recording
+from haptics.recording.recording import TICKS, Recording
 from haptics.recording.replay import verify
 from tests.calibration.test_motions import NOBODY, PERIOD, compensated, folder, own_file  # noqa: F401 - fixtures
 from tests.devices.felt import ToAndFro, feel
@@ -162,3 +163,31 @@ def test_a_device_without_joint_angles_is_refused(tmp_path):
     with pytest.raises(ConfigurationError, match="does not report joint angles"):
         excite_arm(bench, SHORT, tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_one_newton_is_felt_as_one_newton_under_compensation(own_file, axis):
+    hand = ToAndFro(axis, 0.05)
+    element = MasslessImpedance(Coulomb(1.0), 3000.0, 10.0, PERIOD)
+    device = compensated(own_file, hand)
+    assert device.spec.least_friction < 1.0
+    felt = feel(device, device, hand, 6000, element)
+    assert felt.forward == pytest.approx(1.0, rel=0.05)
+    assert felt.backward == pytest.approx(1.0, rel=0.05)
+
+
+def test_recordings_of_older_versions_are_read(folder):
+    """Older descriptions had the ticks of the rounds instead of programs."""
+    ours = recorded_axes(folder)
+    path = folder.parent / "older"
+    path.mkdir()
+    metadata, rows = json.loads((folder / "recording.json").read_text()), Recording(folder).rows
+    parts: list[list[list[int]]] = [[], []]
+    for label, part in rows_of(Recording(folder)):
+        if label[0] in "xy" and label[1] == " ":
+            parts["xy".index(label[0])].append([int(part["tick"][0]), int(part["tick"][-1]) + 1])
+    (path / "recording.json").write_text(json.dumps({**metadata, "excited_ticks": parts}))
+    np.save(path / TICKS, rows)
+    for axis, rounds in recorded_axes(path).items():
+        assert len(rounds) == 2
+        np.testing.assert_array_equal(rounds[0].effort, ours[axis][0].effort)

@@ -7,6 +7,7 @@ import math
 import multiprocessing
 import subprocess
 import sys
+import tracemalloc
 import warnings
 from concurrent.futures import ProcessPoolExecutor
 
@@ -16,20 +17,29 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
+import devices
 from haptics import AmbiguousLawWarning, ClosedForm, Network, Status
 from haptics.design.advice import Severity, advise
 from haptics.design.bounds import SETTLED, count_jump, settling_time, stiffness_limit
 from haptics.design.loops import Coupling, Handle, growth, stuck_matrix
 from haptics.design.suggestion import suggest
+from haptics.recording.certificate import RunSummary
+from haptics.recording.packed import PackedTable, write_packed
+from haptics.recording.tick_file import TableInMemory
+from haptics.records import COLUMNS as COLUMN_TYPES
 from haptics.rendering.envelope import ENVELOPE_FLAGS
 from haptics.servo.job import Job
+from haptics.servo.lane import Lane
 from haptics.servo.process import ServoProcess
 from haptics.trace import Reader, Ring
-from tests.haptics.design.test_advice import model_c
+from tests.haptics.design.test_advice import model_c, table
 from tests.haptics.doubles import make_spec
 from tests.haptics.elements.test_network import both
+from tests.haptics.recording.test_certificate import everything, random_run
+from tests.haptics.recording.test_tick_file import blocks  # noqa: F401
 from tests.haptics.references import rubber
 from tests.haptics.rendering.test_envelope_machine import run_machine
+from tests.haptics.servo.test_process import PAIR, publish_many
 from tests.haptics.strategies import log_floats
 from tests.haptics.test_kernel_cache import ROOT, Pair, pair  # noqa: F401
 from tests.haptics.test_trace import SMALL, open_descriptors, write_many
@@ -169,3 +179,56 @@ def test_every_rule_of_the_envelope_acts_and_no_limit_is_broken():
     """The machine makes no motions (`ASTRAY`), and random rules rarely reach `FOLLOWING_ERROR`."""
     rules = ENVELOPE_FLAGS & ~(Status.ASTRAY | Status.FOLLOWING_ERROR)
     assert run_machine(120) & rules == rules
+
+
+def test_packing_memory_does_not_grow_with_the_length(tmp_path, blocks):
+    def peak(count):
+        rows = TableInMemory(np.zeros(count, COLUMN_TYPES))
+        tracemalloc.start()
+        write_packed(rows, tmp_path / f"{count}.npz")
+        found = PackedTable(tmp_path / f"{count}.npz")
+        found.sha256()
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return most
+
+    peak(30_000)
+    assert peak(400_000) < 1.1 * peak(100_000)
+
+
+@pytest.mark.parametrize("size", [1, 20, 777, 4096, 20_000])
+def test_summary_does_not_depend_on_the_piece_size(size):
+    rows = random_run(20_000)
+    whole, pieces = RunSummary(1e-3).add(rows), RunSummary(1e-3)
+    for start in range(0, len(rows), size):
+        pieces.add(rows[start : start + size])
+    assert everything(pieces) == everything(whole)
+
+
+@pytest.mark.parametrize("row", table("servo law"))
+def test_table_of_servo_laws_is_up_to_date(row):
+    law, limit, shakes, *_ = row
+    encoder = "both" if "linearising" in law else "motor"
+    settings = {"servo": {"law": law.strip("`")}, "arm": {"encoder": encoder}}
+    spec = devices.create_device("virtual-arm", settings | {"hand": {"name": "minimum-jerk"}}).spec
+    assert (spec.grip_stiffness, spec.grip_damping) == (400.0, 8.0)
+    assert spec.least_mass == pytest.approx(float(limit), abs=0.01)
+    assert float(shakes) < float(limit)
+
+
+def test_lane_never_returns_a_torn_record(tmp_path):
+    lane = Lane(tmp_path / "lane", PAIR, create=True)
+    writer = multiprocessing.get_context("spawn").Process(target=publish_many, args=(lane.path, 20_000))
+    writer.start()
+    versions = [0]
+    while versions[-1] < 20_000:
+        latest = lane.read()
+        if latest is None:
+            continue
+        version, value = latest
+        assert value["first"][0] == value["second"][0] == version
+        assert (value["filler"] == version).all()
+        assert version >= versions[-1]
+        versions.append(version)
+    writer.join()
+    assert writer.exitcode == 0

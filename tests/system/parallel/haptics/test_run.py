@@ -1,6 +1,7 @@
 """Runs in a real servo process: after every end the servo has exited and the recording states the reason."""
 
 import functools
+import multiprocessing
 import os
 import signal
 import time
@@ -11,7 +12,16 @@ from haptics import Causality, ConfigurationError, HapticError, Recording
 from haptics.recording.recorder import Recorder
 from haptics.servo.job import SILENCE
 from haptics.servo.run import NeverStarted, Run
+from haptics.shared import SharedFile
+from haptics.trace import Ring
 from tests.haptics.doubles import BenchDevice
+from tests.haptics.test_trace import (
+    PAIR,
+    open_descriptors,
+    publish,
+    shared,  # noqa: F401
+    system,  # noqa: F401
+)
 from tests.processes import ended
 from tests.system.haptics.test_process import make_bench, make_job, make_nothing
 
@@ -130,3 +140,22 @@ def test_device_that_cannot_be_created_leaves_nothing(tmp_path):
     with pytest.raises(ConfigurationError, match=r"bench\.gain"):
         run.follow()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_another_process_writes_shared_memory(shared):
+    ring = Ring.create(shared.path, PAIR, 8)
+    writer = multiprocessing.get_context("spawn").Process(target=publish, args=(shared,))
+    writer.start()
+    writer.join()
+    assert ring.since(0)["twice"].tolist() == [0, 2, 4, 6, 8]
+
+
+def test_memory_is_freed_with_its_last_reference(system):
+    before = open_descriptors()
+    shared = SharedFile("test")
+    path = shared.path
+    Ring.create(path, PAIR, 8)
+    assert path.exists()
+    del shared
+    assert open_descriptors() == before
+    assert not path.exists()
