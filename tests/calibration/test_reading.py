@@ -203,8 +203,8 @@ WORKBOOK = archive("[Content_Types].xml", "xl/workbook.xml", "xl/worksheets/shee
 SHEET = ("an Excel workbook", "save its sheet as CSV")
 MAT = ("a MAT file", "as CSV")
 FORMATS = [
-    ("knee.csv.gz", gzip.compress(CSV), "a gzip file", "gunzip {path}"),
-    ("knee.csv", gzip.compress(CSV), "a gzip file", "rename it to {path}.gz"),
+    ("knee.csv.gz", gzip.compress(CSV, mtime=0), "a gzip file", "gunzip {path}"),
+    ("knee.csv", gzip.compress(CSV, mtime=0), "a gzip file", "rename it to {path}.gz"),
     ("knee.xlsx", WORKBOOK, *SHEET),
     ("knee.csv", WORKBOOK, *SHEET),
     ("knee.xlsx", b"PK\x03\x04 cut short", *SHEET),

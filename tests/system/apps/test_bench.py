@@ -190,7 +190,7 @@ def test_soak_keeps_the_recording_of_a_failed_run_only(temporary, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("benchmark", "wrong", "words"),
+    ("kind", "wrong", "words"),
     [
         (ServoSettings, {"slice": 30.0}, "4 slices of"),
         (ServoSettings, {"slice": 0.1}, "4 slices of"),
@@ -203,9 +203,9 @@ def test_soak_keeps_the_recording_of_a_failed_run_only(temporary, monkeypatch):
         (lambda **wrong: soak.run(lambda share, words: None, **wrong), {"rate": 9000.0}, r"bench soak\.rate = "),
     ],
 )
-def test_wrong_settings_of_a_benchmark_are_refused_by_name(benchmark, wrong, words):
+def test_wrong_settings_of_a_benchmark_are_refused_by_name(kind, wrong, words):
     with pytest.raises(ConfigurationError, match=words):
-        benchmark(**wrong)
+        kind(**wrong)
 
 
 def test_soak_without_disk_space_is_refused(temporary, monkeypatch):
