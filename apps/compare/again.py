@@ -91,7 +91,7 @@ def _answered(recording: Recording, config: SessionConfig) -> Iterator[Rows]:
 def _configuration(recording: Recording) -> Table:
     tables = recording.metadata.get("configuration")
     if not isinstance(tables, dict) or not {"session", "device", "law", "element"} <= tables.keys():
-        raise ConfigurationError(f"{recording.folder} does not say how it was made: it cannot be run again.")
+        raise ConfigurationError(f"{recording.folder} has no configuration in its metadata and cannot be run again.")
     return copy.deepcopy(tables)
 
 

@@ -83,7 +83,7 @@ class Comparison:
         """
         for recording in (first, second):
             if not len(recording):
-                raise ConfigurationError(f"{recording.folder} has no ticks: there is nothing to compare.")
+                raise ConfigurationError(f"{recording.folder} has no ticks to compare.")
         units = {**ROW_UNITS, "command": "N" if _is_impedance(first) else "m"}
         found, count = {name: _Difference(name, units[name]) for name in COMPARED}, 0
         for one, other in _pairs(first, second):

@@ -37,16 +37,16 @@ class DeadMansKey:
         """Whether the key is down."""
         return self._down
 
-    def want(self, wanted: bool, *, anew: bool = False) -> None:
+    def want(self, wanted: bool, *, require_release: bool = False) -> None:
         """Set whether the present run requires the key.
 
         Parameters
         ----------
-        anew : bool
+        require_release : bool
             Whether a key that is down must be released and pressed again to count.
         """
         self.wanted = wanted
-        self._down = self._down and not anew
+        self._down = self._down and not require_release
 
     def press(self, down: bool, at: float) -> None:
         """Handle a press (`down`) or release of the key at the instant `at` [s]."""

@@ -47,11 +47,11 @@ def open_window(caption: str, *, screen: int = 0, size: Size | None = None, visi
     )
 
 
-def why(what: str, error: Exception) -> str:
-    """Return an error message for a window (`what`) that cannot be shown, with a remedy."""
+def why(window: str, error: Exception) -> str:
+    """Return an error message for a window that cannot be shown, with a remedy."""
     reason = str(error) or type(error).__name__
     return (
-        f"{what} cannot be shown: {reason}. It needs a display (DISPLAY) with OpenGL 3.3 or later; "
+        f"{window} cannot be shown: {reason}. It needs a display (DISPLAY) with OpenGL 3.3 or later; "
         "where there is no graphics card, Debian's libgl1-mesa-dri does it in software."
     )
 

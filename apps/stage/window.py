@@ -143,7 +143,7 @@ class StageWindow:
         self._words = ""
         self.motion = Motion(info.rate, info.causality)
         self.running = True
-        self._dead_man.want(info.dead_man == "key", anew=True)
+        self._dead_man.want(info.dead_man == "key", require_release=True)
         try:
             self._reader = Reader(Ring.attach(Path(message.trace)))
         except ConfigurationError as error:
