@@ -6,7 +6,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
-from haptics import ConfigurationError, Coulomb, CoulombViscous, MasslessImpedance, Stribeck, simulate
+from haptics import (
+    Asymmetric,
+    ConfigurationError,
+    Coulomb,
+    CoulombViscous,
+    Elliptic,
+    MasslessImpedance,
+    Stribeck,
+    simulate,
+)
 from haptics.elements.classic.models import Dahl, Elastoplastic, HaywardArmstrong, Iwan, LuGre, ResetIntegrator
 from haptics.elements.models import write_parameters
 from tests.haptics.strategies import PHYSICS, laws, norms, wandering
@@ -275,6 +284,19 @@ def test_iwan_stiff_share_is_one_more_stop_operator(share, spread):
     limits = np.append((1.0 - share) * (1.0 + spread * np.linspace(-1, 1, 6)) / 6.0, share) * F
     expected = stop_operators(way, limits, np.append(np.full(6, K / 6.0), 20_000.0))
     np.testing.assert_allclose(simulate(element, along(np.diff(way, prepend=0.0))).output[:, 0], expected, atol=1e-11)
+
+
+@pytest.mark.parametrize(
+    "law",
+    [LAW, CoulombViscous(3.0, 8.0), Stribeck(3.0, F, 0.3, 2.0), Elliptic(4.0, 2.0, 0.3), Asymmetric(4.0, 2.5, 3.0)],
+    ids=lambda law: str(law.name),
+)
+def test_iwan_with_a_stiff_share_slides_with_the_force_of_the_law(law):
+    u = np.array([-0.12, 0.05])
+    run = simulate(Iwan(law, K, 12.0, 6, 0.8, 0.4, 20_000.0), np.tile(u, (1500, 1)))
+    assert not run.sticking[-1]
+    np.testing.assert_allclose(run.velocity[-1], u, rtol=1e-12)
+    np.testing.assert_allclose(run.output[-1], law(u), rtol=1e-11)
 
 
 def test_iwan_ignores_the_stiff_stiffness_without_a_stiff_share():

@@ -339,6 +339,19 @@ def quinn_force(v, h, threshold):
     return element.friction_force
 
 
+@PHYSICS
+@given(
+    vectors(st.floats(0.0, 0.05)),
+    vectors(st.floats(0.0, 12.0)),
+    vectors(st.floats(1e-9, 1e-4)),
+    vectors(st.floats(1e-9, 1e-2)),
+)
+def test_quinn_force_is_continuous_in_velocity_and_force(v, h, dv, dh):
+    threshold = 0.01
+    jump = np.linalg.norm(quinn_force(v + dv, h + dh, threshold) - quinn_force(v, h, threshold))
+    assert jump <= 2.5 * F / threshold * np.linalg.norm(dv) + np.linalg.norm(dh) * (1 + 1e-6) + 1e-9
+
+
 @pytest.mark.parametrize("share", [0.0, 0.5, 0.99])
 def test_quinn_mass_rests_below_the_friction(share):
     v = thrown(QuinnAdmittance(LAW, 2.0, threshold=0.005), 0.1, forces((share * F, 10000)))

@@ -350,6 +350,30 @@ def test_damping_outlasts_the_excess_while_sticking():
     assert damping_at(core, -1.0) == 0.0
 
 
+def fastest_late_speed(damping, delay, mass=0.2):
+    """Return the largest of the last 100 speeds of a mass with 1 m/s that a sampled and delayed damper brakes."""
+    steps, substep = 20, T / 20
+    x, v, positions = 0.0, 1.0, [-T, 0.0]
+    line = [0.0] * round(delay / substep)
+    speeds = []
+    for _ in range(1000):
+        force = -damping * (positions[-1] - positions[-2]) / T
+        for _ in range(steps):
+            line.append(force)
+            v += substep * line.pop(0) / mass
+            x += substep * v
+        positions.append(x)
+        speeds.append(abs(v))
+    return max(speeds[-100:])
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.4e-3, 1e-3, 2e-3, 3.5e-3])
+def test_damping_bound_has_a_margin_of_two(delay):
+    bound = largest_added_damping(data_sheet(delay=delay), T)
+    assert fastest_late_speed(1.9 * bound, delay) < 0.1
+    assert fastest_late_speed(3.0 * bound, delay) > 10.0
+
+
 def test_velocity_lag_lowers_the_damping_bound():
     for lag in (0.0, 1e-3):
         expected = 0.25 * math.pi * 0.2 / (2e-3 + lag + T)

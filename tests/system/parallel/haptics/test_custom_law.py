@@ -22,7 +22,7 @@ from haptics import ClosedForm, Coulomb, MasslessImpedance, Stribeck, friction_l
 from haptics.device import State
 from haptics.errors import ConfigurationError, RecordingError
 from haptics.recording.recording import Recording
-from haptics.recording.replay import verify
+from haptics.recording.replay import again, verify
 from haptics.records import ROW, Status
 from haptics.rendering.programs import parameters_of
 from haptics.rendering.rendering import Rendering
@@ -179,6 +179,18 @@ def test_source_in_a_recording_decides(tmp_path, trace):
     assert verify(Recording(folder)).mismatches > 500
 
 
+def test_recorded_change_to_a_custom_law_is_replayed_with_that_law(tmp_path, trace):
+    """The program never records such a change, but a file may contain it."""
+    folder = tmp_path / "run"
+    recording = record(folder, trace, "C", [{"name": "coulomb", "force": 4.0}, {"name": "coulomb", "force": 2.0}])
+    assert verify(Recording(folder)).mismatches == 0
+    lines = [json.loads(line) for line in (folder / "settings.jsonl").read_text().splitlines()]
+    lines[1]["law"] = table(constant(level=2.0))
+    (folder / "settings.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    computed = again(Recording(folder), recording.rows)
+    np.testing.assert_allclose(computed["command"], recording.rows["command"], rtol=0.0, atol=1e-12)
+
+
 @pytest.mark.parametrize(
     "evil", ["__import__('os').system('touch pwned')", "open('pwned', 'w')", "math.__loader__", "(1).__class__"]
 )
@@ -251,6 +263,15 @@ def test_invalid_law_file_is_refused_in_one_line(tmp_path, monkeypatch, text, se
         complete(tables)
     assert any(part in str(caught.value) for part in complaint.split("|"))
     assert "\n" not in str(caught.value)
+
+
+def test_invalid_law_file_ends_the_command_with_status_2(tmp_path):
+    (tmp_path / "law.py").write_text("def f(speed):\n    return -1.0\n")
+    status, result, messages = haptics("run", *SESSION, "--set", "law.file=law.py", folder=tmp_path)
+    assert status == 2
+    assert "its level at 0 m/s is -1 N" in result["error"]
+    assert messages.count("\n") == 1
+    assert not (tmp_path / "runs").exists()
 
 
 @PHYSICS

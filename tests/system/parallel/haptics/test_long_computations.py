@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 import devices
-from haptics import AmbiguousLawWarning, ClosedForm, Network, Status
+from haptics import AmbiguousLawWarning, ClosedForm, Coulomb, Network, RigidAdmittance, Status, simulate
 from haptics.design.advice import Severity, advise
 from haptics.design.bounds import SETTLED, count_jump, settling_time, stiffness_limit
 from haptics.design.loops import Coupling, Handle, growth, stuck_matrix
@@ -232,3 +232,23 @@ def test_lane_never_returns_a_torn_record(tmp_path):
         versions.append(version)
     writer.join()
     assert writer.exitcode == 0
+
+
+def test_stiff_network_contacts_converge_to_model_a():
+    """Ten times the stiffness and a tenth of the period bring the motion closer to the rigid model A."""
+    duration, errors = 0.6, []
+
+    def push(time):
+        return 4.0 * np.column_stack((np.sin(20.0 * time), 0.5 * np.cos(33.0 * time)))
+
+    fine = RigidAdmittance(Coulomb(2.0), 1.0, period=1e-6)
+    exact = simulate(fine, push(1e-6 * np.arange(1, 600_001))).velocity
+    for period, stiffness in ((1e-3, 2e4), (1e-4, 2e5), (1e-5, 2e6)):
+        steps = round(duration / period)
+        network = Network(period)
+        network.contact(network.body(1.0), network.wall, Coulomb(2.0), stiffness, np.sqrt(stiffness))
+        run = network.simulate(steps, forces=push(period * np.arange(1, steps + 1))[:, None])
+        every = round(period / 1e-6)
+        errors.append(np.abs(run.body_velocity[:, 0] - exact[every - 1 :: every]).max())
+    assert errors[1] < 0.4 * errors[0] and errors[2] < 0.4 * errors[1]
+    assert errors[2] < 2e-3
