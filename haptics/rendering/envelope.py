@@ -30,8 +30,8 @@ components removed by rules 9 to 11. No rule reverses or increases a force, with
 controller adds damping, and after a change of parameters the force eases from its previous value (rule 6).
 
 Rules 4 and 10 apply to elements, which are passive, so that any net energy given to the hand is an error of the loop. A
-motion (`haptics.rendering.motion`) drives the device deliberately. It has separate bounds, and the energy observer is
-reset while it runs.
+motion (`haptics.rendering.motion`) drives the device deliberately. It has separate bounds. While it runs, the energy
+observer pauses and the injected energy keeps its value.
 
 The limits come from the specification of the device. The configuration may tighten them but never widen them.
 """
