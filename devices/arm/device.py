@@ -155,6 +155,7 @@ class Arm(Driver):
         resources = contextlib.ExitStack()
         try:
             stage, sensor = self._connect(resources)
+            take_pose(self._record.copy())  # compile before the sensor streams: its samples must not become too old
             sensor.open()
             resources.callback(sensor.close)
             stage.open()

@@ -140,7 +140,6 @@ class OdriveStage(StreamedStage):
             return
         drive = self.drive
         self.require_homed()
-        self._warm_up()
         with opening():
             rounds = self._begin_rounds(drive)  # before the watchdogs are enabled
             try:

@@ -58,6 +58,7 @@ class StreamedStage(ABC):
         self._angles: Vector = record["angles"][0]
         self._last: Vector | None = None
         self._streaming: Streaming | None = None
+        self._compile()
 
     @abstractmethod
     def open(self) -> None:
@@ -106,8 +107,8 @@ class StreamedStage(ABC):
                 "pose, hold it there and home it."
             )
 
-    def _warm_up(self) -> None:
-        """Compile the kernels of a tick before the motors are armed; later, the watchdogs would expire."""
+    def _compile(self) -> None:
+        """Compile the kernels of a tick now: later, watchdogs would expire and samples of a sensor become too old."""
         samples, commands, record = Latch(SAMPLE), Latch(COMMAND), self.record.copy()
         record["samples"], record["commands"] = samples.place, commands.place
         look_at(record)

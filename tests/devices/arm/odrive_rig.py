@@ -176,14 +176,22 @@ def states(board):
         return [axis.values["current_state"] for axis in board.inside.axes]
 
 
-def states_at_looks(stage, board):
-    """Arm a stage and look once; return the states of the axes whenever the kernel for a sample was called."""
-    seen, look_at = [], streamed.look_at
-    with pytest.MonkeyPatch.context() as patch, stage:
-        patch.setattr(streamed, "look_at", lambda record: (seen.append(states(board)), look_at(record)))
-        stage.home(HOME)
-        stage.arm()
-        stage.look()
+def states_at_looks(make_rig):
+    """Make a stage, arm it and look once; return the states of the axes at each call of the sample kernel.
+
+    The state is None while the stage is constructed.
+    """
+    seen, look_at, boards = [], streamed.look_at, []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            streamed, "look_at", lambda record: (seen.append(states(boards[0]) if boards else None), look_at(record))
+        )
+        stage, board, *_ = make_rig()
+        boards.append(board)
+        with stage:
+            stage.home(HOME)
+            stage.arm()
+            stage.look()
     return seen
 
 

@@ -13,6 +13,9 @@ import numpy as np
 import pytest
 
 from devices import create_device
+from devices.arm import device
+from devices.arm.motors import streamed
+from devices.arm.sensors.force_sensor import ForceSensor
 from devices.emulated.arm import EmulatedArmSettings
 from devices.emulators.arm.faults import MOTORS, SENSOR
 from devices.emulators.odrive.axis import CLOSED_LOOP, IDLE
@@ -31,6 +34,23 @@ pytestmark = pytest.mark.usefixtures("own_cache")
 
 def push(x, y):
     return {"name": "scripted-force", "script": [[0.0, x, y], [60.0, x, y]]}
+
+
+def test_kernels_are_compiled_before_the_sensor_streams(monkeypatch):
+    """A compilation during the stream takes longer than the sensor's `patience` on a busy machine."""
+    calls = []
+
+    def logged(owner, name):
+        original = getattr(owner, name)
+        monkeypatch.setattr(owner, name, lambda *arguments: (calls.append(name), original(*arguments))[1])
+
+    logged(streamed, "look_at")
+    logged(streamed, "tell")
+    logged(device, "take_pose")
+    logged(ForceSensor, "open")
+    with opened():
+        compiled = calls[: calls.index("open")]
+    assert set(compiled) == {"look_at", "tell", "take_pose"}
 
 
 # --- motion and force ------------------------------------------------------------------------------------------------

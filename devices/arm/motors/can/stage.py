@@ -171,7 +171,6 @@ class CanStage(StreamedStage):
             return
         line, own = self._open_line, self.settings
         self.require_homed()
-        self._warm_up()
         with opening():
             if not self._proven:
                 prove_watchdogs(line, self._generation, own)
