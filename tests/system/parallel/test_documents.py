@@ -180,7 +180,6 @@ def run_python(block, folder, names):
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.wall_clock  # sessions of the pages run in real time
 @pytest.mark.parametrize("page", PAGES_WITH_CODE)
 def test_what_a_page_says_can_be_done(page, folder):
     names: dict[str, object] = {"__name__": "page"}

@@ -38,6 +38,7 @@ from haptics.recording.replay import verify as verify_by_replay
 from tests.apps.experiment.design.designs import WEBER, changed
 from tests.apps.experiment.engine.live import killed
 from tests.apps.experiment.engine.running import simulate
+from tests.apps.experiment.engine.test_scenes import LAW, TEXT, WALL
 from tests.apps.experiment.test_power import QUEST, WEAK, task_study
 from tests.apps.screen import WHY_NOT, virtual_screen
 from tests.processes import ROOT
@@ -52,23 +53,12 @@ SHORT = ENDLESS.replace("block = 5", "block = 4\nrest = 0.5\nlate_ticks = 1.0\nl
     "most_trials = 4", "most_trials = 2"
 )
 
-WALL = """\
-[scene]
-law = { name = "coulomb", force_n = 0.2 }
-[[scene.walls]]
-half_plane = { point_m = [0.0, 0.0], normal = [0.0, 1.0] }
-friction = 0.5
-"""
-
 
 def along_a_wall(folder):
     """Write an experiment that asks for the friction of a wall; return the file."""
-    text = WEBER
+    text = TEXT
     for old, new in (
-        ("rest = 0.4\n", "rest = 0.4\nstiffness = 2000.0\ndamping = 20.0\ntremor = 0.0\n"),
-        ("[stimulus]", "[element]\nstiffness = 4000.0\ndamping = 4.0\n\n[stimulus]"),
-        ('name = "virtual-joystick"\n', 'name = "virtual-joystick"\ndamping = 0.0\n'),
-        ('[law]\nname = "coulomb"\n', WALL),
+        (LAW, WALL),
         ('axis = "law.force"', 'axis = "wall.friction"'),
         ("points = [[-0.03, 0.0], [0.03, 0.0]]", "points = [[-0.03, -0.003], [0.03, -0.003]]"),
         ('"1 N"\nreference = 1.0', '"mu 0.3"\nreference = 0.3'),
