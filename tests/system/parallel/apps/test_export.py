@@ -1,4 +1,4 @@
-"""Long computations for the topic of tests/apps/test_export.py."""
+"""Exports of long recordings: memory, and independence of the chunk size."""
 
 import tracemalloc
 

@@ -1,4 +1,4 @@
-"""Long computations for the topic of tests/apps/experiment/exports/test_exports.py."""
+"""Packed session folders: round trip, repetition, damage."""
 
 import hashlib
 import json

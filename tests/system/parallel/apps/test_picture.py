@@ -1,4 +1,4 @@
-"""Long computations for the topic of tests/apps/session/test_picture.py."""
+"""Pictures of sessions: memory, links in place of files, imports."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Long computations for the topic of tests/apps/test_reproduce.py."""
+"""Reproductions: every number, the effect of wrong parameters, servo laws."""
 
 import pytest
 from matplotlib.figure import Figure

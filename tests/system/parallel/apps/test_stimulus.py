@@ -1,4 +1,4 @@
-"""Long computations for the topic of tests/apps/experiment/test_stimulus.py."""
+"""Compensated friction in experiments: resumed sessions and changes beyond the interval."""
 
 import pytest
 

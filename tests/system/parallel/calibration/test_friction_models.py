@@ -1,4 +1,4 @@
-"""Long computations for the topic of tests/calibration/test_friction.py."""
+"""Choice of the friction model of a joint, from simulated and recorded motion."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Long computations for the topic of tests/calibration/test_handle.py."""
+"""Identification of mass, centre and bias of a handle on vertical virtual arms."""
 
 import math
 

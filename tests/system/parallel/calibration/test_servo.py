@@ -1,4 +1,4 @@
-"""Long computations for the topic of tests/calibration/test_servo.py."""
+"""Identification of the position servo of an arm, and its settings file."""
 
 import tomllib
 

@@ -1,4 +1,4 @@
-"""Long computations for the topic of tests/devices/arm/test_servo_linear.py."""
+"""Servo laws of the arm: strokes, rest, and masses at which the arm shakes."""
 
 import math
 
