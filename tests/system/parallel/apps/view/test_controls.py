@@ -299,7 +299,12 @@ def test_mouse_over_the_plane_is_the_hand_in_metres(live, qtbot):
     assert plane.hint.isVisible() and "your hand" in plane.hint.text()
     move_mouse(plane, 62.0, 47.0)
     found = []
-    qtbot.waitUntil(lambda: found.extend(live.sent()) or found)  # moves are throttled
+
+    def received():
+        found.extend(live.sent())
+        return bool(found)
+
+    qtbot.waitUntil(received)  # moves are throttled
     assert found == [HandTarget(0.06, 0.045)], "the hand stays in the workspace"
 
 
