@@ -14,6 +14,7 @@ import functools
 import hashlib
 import importlib.metadata
 import os
+import re
 import sys
 import tempfile
 import types
@@ -49,6 +50,9 @@ def find_folder() -> Path | None:
         return None
 
 
+_FINGERPRINT_IN_NAME = re.compile(r"\[[0-9a-f]{24}\]")
+
+
 # --- fingerprints -----------------------------------------------------------------------------------------------------
 
 
@@ -79,11 +83,16 @@ def _descriptions(function: Callable[..., Any]) -> Iterator[str]:
         if id(current) in seen:
             continue
         seen.add(id(current))
-        yield f"{current.__module__}.{current.__qualname__}"
+        yield f"{current.__module__}.{_plain_name(current)}"
         yield repr((current.__defaults__, current.__kwdefaults__))
         yield from _code(current.__code__, current.__doc__)
         for name, value in _used(current):
             yield f"{name}={_value(value, waiting)}"
+
+
+def _plain_name(function: Callable[..., Any]) -> str:
+    """Return the qualified name of `function` without the fingerprint that `_name_uniquely` has added."""
+    return _FINGERPRINT_IN_NAME.sub("", function.__qualname__)
 
 
 def _code(code: types.CodeType, doc: str | None) -> Iterator[str]:
@@ -136,7 +145,7 @@ def _value(value: Any, waiting: list[Any]) -> str:
     """Describe a value that a kernel uses; append functions to `waiting`."""
     if isinstance(value, Dispatcher):
         waiting.append(value.py_func)
-        return f"kernel {value.py_func.__qualname__} {sorted(map(repr, value.targetoptions.items()))}"
+        return f"kernel {_plain_name(value.py_func)} {sorted(map(repr, value.targetoptions.items()))}"
     if isinstance(value, _Intrinsic):
         waiting.append(value._defn)
         return "intrinsic"
@@ -229,6 +238,16 @@ class _Locator(_CacheLocator):  # type: ignore[misc]
         return self._fingerprint[:24]
 
 
+def _name_uniquely(function: Callable[..., Any]) -> None:
+    """Add the fingerprint of `function` to its qualified name, which becomes part of the symbol of its machine code.
+
+    Numba distinguishes functions of the same name, such as closures of one factory, only by a counter of the process.
+    Two of them that were cached by different processes can have the same symbol. A process that loads both would then
+    run the code of one in place of the other.
+    """
+    function.__qualname__ = f"{_plain_name(function)}[{fingerprint(function)[:24]}]"
+
+
 def _numba_cache(folder: Path, function: Callable[..., Any]) -> Any:
     class Locator(_Locator):
         @classmethod
@@ -266,6 +285,7 @@ class KernelCache(NullCache):  # type: ignore[misc]
     def _opened(self) -> Any:
         if self._cache is None:
             self._cache = _numba_cache(self._folder, self._function)
+            _name_uniquely(self._function)
         return self._cache
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:

@@ -169,6 +169,43 @@ def test_kernel_made_from_another_one_is_cached(pair, tmp_path, monkeypatch):
     assert sys.modules["kernel_cache_caller"].made(1.0) == 5.0
 
 
+FACTORY = """
+import sys
+import numpy as np
+from haptics.jit import kernel
+from haptics.parts import address_of_part, run_part
+
+ROW = np.dtype([("value", "<f8")])
+
+def make(change):
+    # Too long to be inlined: the part contains a call.
+    names = {}
+    exec("def inner(s):" + f"\\n    s.value += {change}" * 500, names)
+    inner = kernel(names["inner"])
+
+    @kernel
+    def part(s, _x, _y):
+        inner(s)
+
+    return part
+
+row = np.zeros(1, ROW)
+for change in sys.argv[1:]:
+    row["value"] = 0.0
+    run_part(address_of_part(make(float(change)), ROW), row.ctypes.data, 0.0, 0.0)
+    print(row["value"][0])
+"""
+
+
+def test_closures_compiled_by_different_processes_are_not_confused(tmp_path):
+    (tmp_path / "factory.py").write_text(FACTORY)
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "NUMBA_CACHE_DIR": str(tmp_path / "kernels")}
+    for changes, values in [(["1"], ["500.0"]), (["2"], ["1000.0"]), (["1", "2"], ["500.0", "1000.0"])]:
+        command = [sys.executable, str(tmp_path / "factory.py"), *changes]
+        answer = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        assert answer.stdout.split() == values
+
+
 LAWS = [f"def level(speed, force=2.0):\n    return force / ({term})" for term in ("1 + speed", "1 + speed * speed")]
 
 
