@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from haptics.settings import unknown
+from haptics.settings import unknown_name
 
 
 def chosen(kind: str, names: Iterable[str], all_names: Iterable[str], word: str = "") -> list[str]:
@@ -28,7 +28,7 @@ def chosen(kind: str, names: Iterable[str], all_names: Iterable[str], word: str 
     allowed = [*known, word] if word else known
     for name in wanted:
         if name not in allowed:
-            raise unknown(kind, name, allowed)
+            raise unknown_name(kind, name, allowed)
     return known if not wanted or (word and word in wanted) else wanted
 
 

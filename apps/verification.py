@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any
 from apps.session.record import program_hash
 from haptics.device import Causality
 from haptics.errors import ConfigurationError, HapticError
-from haptics.recording.certificate import SUMMARY_COLUMNS, RunSummary
+from haptics.recording.certificate import SUMMARY_COLUMNS, Fitness, RunSummary
 from haptics.recording.checks import INCOMPLETE, OK, VIOLATED, Finding
-from haptics.recording.fitness import Fitness
 from haptics.recording.recording import stated_hash
 from haptics.settings import build
 
@@ -91,12 +90,12 @@ def _made_again(recording: Recording) -> dict[str, Any]:
     timing = summary.certificate(len(recording), planned)
     if stated_hash(metadata):  # older versions used other criteria
         fitness = build(Fitness, configuration.get("fitness", {}), "fitness")
-        timing["fit"] = not fitness.judge(timing, metadata.get("error"))
+        timing["fit"] = not fitness.evaluate(timing, metadata.get("error"))
     return {
         **timing,
         **metadata.get("real_time", {}),
         "flags": summary.flags_seen(),
-        **summary.felt(Causality(metadata["device"]["causality"])),
+        **summary.force_statistics(Causality(metadata["device"]["causality"])),
     }
 
 
@@ -151,7 +150,7 @@ def _limits(metadata: dict[str, Any], envelope: Any) -> Iterator[Finding]:
     from haptics.rendering.envelope import Limits
 
     try:
-        expected = asdict(Limits.of(spec_of(metadata), envelope))
+        expected = asdict(Limits.for_device(spec_of(metadata), envelope))
     except (TypeError, ConfigurationError) as error:
         yield Finding("limits", VIOLATED, f"the envelope of the configuration does not fit the device: {error}")
         return
@@ -213,7 +212,7 @@ def _device(recording: Recording) -> Iterator[Finding]:
 
 def _law(recording: Recording) -> Iterator[Finding]:
     """Yield a finding if a law of another package was computed by a different version of that package."""
-    from haptics.elements.plugin_laws import plugin_of
+    from haptics.elements.tables import plugin_of
 
     for entry in recording.settings:
         origin, law = entry.get("law_package"), entry.get("law", {})

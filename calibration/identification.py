@@ -138,10 +138,10 @@ def identify(recordings: Sequence[JointRecording], wishes: Wishes) -> Identified
         If a recording cannot be used (the message names it), or the result is not a friction law.
     """
     from calibration.friction import MODELS, FitSettings, choose_model, joined, negative
-    from haptics.settings import unknown
+    from haptics.settings import unknown_name
 
     if wishes.model != AUTOMATIC and wishes.model not in MODELS:
-        raise unknown("friction model", wishes.model, [AUTOMATIC, *MODELS])
+        raise unknown_name("friction model", wishes.model, [AUTOMATIC, *MODELS])
     samples = tuple(samples_of(one, wishes) for one in recordings)
     models = None if wishes.model == AUTOMATIC else [wishes.model]
     try:

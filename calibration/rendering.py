@@ -3,7 +3,7 @@
 The friction is felt at a lever arm L from the axis, multiplied by a factor S: positions are L times angles, forces are
 S/L times torques. A prismatic joint has L = 1. The levels, their fall and viscosity are rendered as a law of
 `haptics.friction`, and presliding as an element: after a reversal a part P of the level builds up over the distance l.
-On an impedance device `haptics.elements.classic.bristle.Iwan` has the same break-away deflections as the identified
+On an impedance device `haptics.elements.classic.Iwan` has the same break-away deflections as the identified
 model; on an admittance device model D has one spring with the same dissipation. Offset, position-dependent torques and
 inertia are not friction of the contact and are omitted.
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from calibration.data.files import Source
     from calibration.data.joint_recording import JointRecording
     from calibration.parameters.parameters import JointParameters
-    from haptics.friction.law import Law
+    from haptics.friction.laws import Law
 
 Array = NDArray[np.float64]
 Table = dict[str, Any]

@@ -19,7 +19,7 @@ from haptics.clock import Clock
 from haptics.device import Causality, Device
 from haptics.errors import ConfigurationError, DeviceOpenError
 from haptics.plugins import DEVICES, Plugin, find_plugins
-from haptics.settings import unknown
+from haptics.settings import unknown_name
 
 __all__ = [
     "BACKENDS",
@@ -168,7 +168,7 @@ def find_backend(name: Any) -> BackendInfo:
         return backends[name]
     if isinstance(name, str) and name in refused:
         raise ConfigurationError(refused[name])
-    raise unknown("device", str(name), backends)
+    raise unknown_name("device", str(name), backends)
 
 
 def is_virtual(name: str) -> bool:

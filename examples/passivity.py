@@ -35,7 +35,7 @@ def session(stiffness, control, seconds=2.0):
     """Run the loop as fast as the machine can; return what it recorded."""
     clock = Clock(PERIOD)
     joystick = create_device("virtual-joystick", BARE, clock=clock)
-    limits = Limits.of(joystick.spec, {"passivity_control": control})
+    limits = Limits.for_device(joystick.spec, {"passivity_control": control})
     element = MasslessImpedance(Coulomb(4.0), stiffness, DAMPING, PERIOD)
     with tempfile.TemporaryDirectory() as folder:
         trace = Trace.create(Path(folder) / "trace")

@@ -12,7 +12,7 @@ import itertools
 import numpy as np
 
 from haptics import Stribeck
-from haptics.elements.network.network import Network
+from haptics.elements.network import Network
 
 BLOCKS, SECONDS, CREEP = 40, 60, (0.002, 0.0)
 

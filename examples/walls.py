@@ -17,7 +17,7 @@ from haptics import Coulomb, MasslessImpedance, RigidAdmittance
 from haptics.design import Coupling, Handle, wall_limit
 from haptics.device import State
 from haptics.records import NEUTRAL, Status
-from haptics.rendering.on_scene import OnScene
+from haptics.rendering.programs import SceneElement
 from haptics.rendering.rendering import Rendering
 from haptics.scenes import HalfPlane, Polygon, Scene, Wall
 
@@ -37,7 +37,7 @@ def ideal(name, **facts):
 
 def among(element, wall):
     """Return an element beside a wall, on ground of its own law."""
-    return OnScene(element, Scene(element.law, walls=(wall,)))
+    return SceneElement(element, Scene(element.law, walls=(wall,)))
 
 
 def path(*corners, speed=0.1):

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
         MasslessImpedance,
         RigidAdmittance,
     )
-    from haptics.elements.network.network import Network
-    from haptics.elements.network.parts import NetworkResult
+    from haptics.elements.network import Network, NetworkResult
     from haptics.elements.simulation import Simulation, simulate
     from haptics.errors import (
         AmbiguousLawWarning,
@@ -37,11 +36,18 @@ if TYPE_CHECKING:
         HapticError,
         RecordingError,
     )
-    from haptics.friction.anisotropy import Asymmetric, Elliptic
-    from haptics.friction.closed_form import ClosedForm
     from haptics.friction.custom_law import CustomLaw, friction_law
-    from haptics.friction.law import Law
-    from haptics.friction.laws import Coulomb, CoulombViscous, DeadZoneViscous, GaussianStribeck, Stribeck
+    from haptics.friction.laws import (
+        Asymmetric,
+        ClosedForm,
+        Coulomb,
+        CoulombViscous,
+        DeadZoneViscous,
+        Elliptic,
+        GaussianStribeck,
+        Law,
+        Stribeck,
+    )
     from haptics.recording.recording import Recording
     from haptics.records import Permission, Status
     from haptics.servo.servo import Servo
@@ -62,12 +68,18 @@ _HOMES = {
         "RecordingError",
     ),
     "friction.custom_law": ("CustomLaw", "friction_law"),
-    "friction.laws": ("Coulomb", "CoulombViscous", "DeadZoneViscous", "GaussianStribeck", "Stribeck"),
-    "friction.law": ("Law",),
-    "friction.anisotropy": ("Asymmetric", "Elliptic"),
-    "friction.closed_form": ("ClosedForm",),
-    "elements.network.network": ("Network",),
-    "elements.network.parts": ("NetworkResult",),
+    "friction.laws": (
+        "Asymmetric",
+        "ClosedForm",
+        "Coulomb",
+        "CoulombViscous",
+        "DeadZoneViscous",
+        "Elliptic",
+        "GaussianStribeck",
+        "Law",
+        "Stribeck",
+    ),
+    "elements.network": ("Network", "NetworkResult"),
     "recording.recording": ("Recording",),
     "servo.servo": ("Servo",),
     "elements.simulation": ("Simulation", "simulate"),

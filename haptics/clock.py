@@ -119,7 +119,7 @@ def cancelled_by(check: Callable[[], bool]) -> Iterator[None]:
         _cancelled.reset(token)
 
 
-def go_on() -> None:
+def raise_if_cancelled() -> None:
     """Raise `OpeningCancelled` if the waits of this thread are cancelled.
 
     Call it before any part of a device is energised. The error is raised only once, so that the cleanup that follows
@@ -145,7 +145,7 @@ def pause(duration: float) -> None:
         As soon as the opening is cancelled.
     """
     until = time.monotonic() + duration
-    go_on()
+    raise_if_cancelled()
     while (left := until - time.monotonic()) > 0.0:
         time.sleep(min(left, _SLICE))
-        go_on()
+        raise_if_cancelled()

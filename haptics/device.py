@@ -23,7 +23,7 @@ Vector = NDArray[np.float64]
 Channel = tuple[str, str, int]
 """An additional measured quantity of a device: name, unit and number of values."""
 
-MOST_CHANNELS = 24
+MAX_CHANNELS = 24
 """Maximum number of values of all channels of a device together."""
 
 
@@ -219,8 +219,8 @@ def checked_channels(channels: Any, device: str) -> tuple[Channel, ...]:
     checked = tuple(_checked_channel(channel, device) for channel in channels)
     if len({name for name, _, _ in checked}) < len(checked):
         raise ConfigurationError(f"{device}: has two channels of one name.")
-    if sum(size for _, _, size in checked) > MOST_CHANNELS:
-        raise ConfigurationError(f"{device}: has channels of more than {MOST_CHANNELS} numbers together.")
+    if sum(size for _, _, size in checked) > MAX_CHANNELS:
+        raise ConfigurationError(f"{device}: has channels of more than {MAX_CHANNELS} numbers together.")
     return checked
 
 
@@ -235,7 +235,7 @@ def _checked_channel(channel: Any, device: str) -> Channel:
     )
 
 
-class Compensating(Protocol):
+class FrictionCompensator(Protocol):
     """A device with friction compensation.
 
     The servo detects it by the name of the method. The compensation is added to the command inside the device. The sum
@@ -250,7 +250,7 @@ class Compensating(Protocol):
         ...
 
 
-class Telling(Protocol):
+class ReportsFacts(Protocol):
     """A device that reports additional facts once it is open.
 
     The servo detects it by the name of the attribute.
@@ -262,7 +262,7 @@ class Telling(Protocol):
         ...
 
 
-class Explaining(Protocol):
+class ExplainsFaults(Protocol):
     """A device that can diagnose its own failure.
 
     The servo detects it by the name of the method.
@@ -278,7 +278,7 @@ class Explaining(Protocol):
 
 @runtime_checkable
 class Device(Protocol):
-    """Interface of a device; `Compensating`, `Telling` and `Explaining` are optional extensions.
+    """Interface of a device; `FrictionCompensator`, `ReportsFacts` and `ExplainsFaults` are optional extensions.
 
     Creating a device accesses no hardware, so that `spec` can be checked first. ``open`` and ``close`` may be called
     twice. ``read`` and ``write`` block for at most a small part of a period.

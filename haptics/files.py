@@ -13,7 +13,7 @@ from pathlib import Path
 from haptics.errors import ConfigurationError
 
 
-def write_whole(path: str | Path, text: str) -> None:
+def write_atomically(path: str | Path, text: str) -> None:
     """Write a text file atomically.
 
     On failure, an existing file remains unchanged.
@@ -36,7 +36,7 @@ def write_whole(path: str | Path, text: str) -> None:
         raise ConfigurationError(f"{path}: cannot be written ({getattr(error, 'strerror', None) or error}).") from error
 
 
-def replace_own(path: Path, data: bytes, magic: bytes) -> None:
+def replace_owned(path: Path, data: bytes, magic: bytes) -> None:
     """Replace a file of an earlier run; refuse a link and a file that does not begin with `magic`.
 
     Raises
@@ -44,13 +44,13 @@ def replace_own(path: Path, data: bytes, magic: bytes) -> None:
     OSError
         If the file cannot be written, or `path` is not a file of this kind.
     """
-    with in_place_of_own(path, lambda start: start == magic, len(magic)) as descriptor:
+    with replacing_owned(path, lambda start: start == magic, len(magic)) as descriptor:
         with open(descriptor, "wb", closefd=False) as file:
             file.write(data)
 
 
 @contextlib.contextmanager
-def in_place_of_own(path: Path, is_ours: Callable[[bytes], bool], length: int) -> Iterator[int]:
+def replacing_owned(path: Path, is_ours: Callable[[bytes], bool], length: int) -> Iterator[int]:
     """Yield the descriptor of a new file that atomically replaces `path` on success.
 
     It never writes through a link and never replaces a file of another kind.

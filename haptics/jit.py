@@ -60,11 +60,11 @@ def _compiled(function: _F, **options: Any) -> _F:
     if numba.config.DISABLE_JIT:
         return cast(_F, _interpreted(function))
     compiled = numba.njit(nogil=True, error_model="numpy", **options)(function)
-    compiled._cache = kept(function)
+    compiled._cache = kernel_cache_of(function)
     return cast(_F, compiled)
 
 
-def kept(function: Callable[..., Any]) -> Any:
+def kernel_cache_of(function: Callable[..., Any]) -> Any:
     """Return the numba cache of `function`; a cache without storage if no folder is writable."""
     return NullCache() if _FOLDER is None else KernelCache(_FOLDER, function)
 
@@ -102,7 +102,7 @@ else:
     def compile_callback(function: Callable[..., Any], signature: Any, **options: Any) -> tuple[int, object]:
         """Compile a cached C function; return its address and the object that must be kept alive."""
         callback: Any = CFunc(function, sigutils.normalize_signature(signature), {}, options)
-        callback._cache = kept(function)
+        callback._cache = kernel_cache_of(function)
         callback.compile()
         return callback.address, callback
 

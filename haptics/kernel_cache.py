@@ -13,8 +13,9 @@ import enum
 import functools
 import hashlib
 import importlib.metadata
+import itertools
 import os
-import re
+import secrets
 import sys
 import tempfile
 import types
@@ -24,6 +25,7 @@ from typing import Any
 
 import numba
 import numpy as np
+from numba.core.bytecode import FunctionIdentity
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, NullCache, _CacheLocator
 from numba.core.dispatcher import Dispatcher
 from numba.core.runtime import rtsys
@@ -50,7 +52,23 @@ def find_folder() -> Path | None:
         return None
 
 
-_FINGERPRINT_IN_NAME = re.compile(r"\[[0-9a-f]{24}\]")
+_FORMAT = 2
+"""Version of the cached code; kernels of older versions are not loaded."""
+
+
+def _number_uniquely() -> None:
+    """Make numba number the functions of this process from a random start.
+
+    Numba counts from 1. Only this number distinguishes the symbols of closures of one factory, or of one kernel that
+    was compiled for records of different types. Two kernels that were cached by different processes could so have the
+    same symbol, and a process that loads both would run the code of one in place of the other.
+    """
+    FunctionIdentity._unique_ids = itertools.count(secrets.randbits(62))
+
+
+_number_uniquely()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_number_uniquely)
 
 
 # --- fingerprints -----------------------------------------------------------------------------------------------------
@@ -75,7 +93,7 @@ def fingerprint(function: Callable[..., Any]) -> str:
 
 def _descriptions(function: Callable[..., Any]) -> Iterator[str]:
     """Yield descriptions of `function` and of every function reachable from it, each once."""
-    yield f"numba {numba.__version__} numpy {np.__version__} python {sys.version_info[:2]}"
+    yield f"format {_FORMAT} numba {numba.__version__} numpy {np.__version__} python {sys.version_info[:2]}"
     waiting: list[Any] = [function]
     seen: set[int] = set()
     while waiting:
@@ -83,16 +101,11 @@ def _descriptions(function: Callable[..., Any]) -> Iterator[str]:
         if id(current) in seen:
             continue
         seen.add(id(current))
-        yield f"{current.__module__}.{_plain_name(current)}"
+        yield f"{current.__module__}.{current.__qualname__}"
         yield repr((current.__defaults__, current.__kwdefaults__))
         yield from _code(current.__code__, current.__doc__)
         for name, value in _used(current):
             yield f"{name}={_value(value, waiting)}"
-
-
-def _plain_name(function: Callable[..., Any]) -> str:
-    """Return the qualified name of `function` without the fingerprint that `_name_uniquely` has added."""
-    return _FINGERPRINT_IN_NAME.sub("", function.__qualname__)
 
 
 def _code(code: types.CodeType, doc: str | None) -> Iterator[str]:
@@ -145,7 +158,7 @@ def _value(value: Any, waiting: list[Any]) -> str:
     """Describe a value that a kernel uses; append functions to `waiting`."""
     if isinstance(value, Dispatcher):
         waiting.append(value.py_func)
-        return f"kernel {_plain_name(value.py_func)} {sorted(map(repr, value.targetoptions.items()))}"
+        return f"kernel {value.py_func.__qualname__} {sorted(map(repr, value.targetoptions.items()))}"
     if isinstance(value, _Intrinsic):
         waiting.append(value._defn)
         return "intrinsic"
@@ -238,16 +251,6 @@ class _Locator(_CacheLocator):  # type: ignore[misc]
         return self._fingerprint[:24]
 
 
-def _name_uniquely(function: Callable[..., Any]) -> None:
-    """Add the fingerprint of `function` to its qualified name, which becomes part of the symbol of its machine code.
-
-    Numba distinguishes functions of the same name, such as closures of one factory, only by a counter of the process.
-    Two of them that were cached by different processes can have the same symbol. A process that loads both would then
-    run the code of one in place of the other.
-    """
-    function.__qualname__ = f"{_plain_name(function)}[{fingerprint(function)[:24]}]"
-
-
 def _numba_cache(folder: Path, function: Callable[..., Any]) -> Any:
     class Locator(_Locator):
         @classmethod
@@ -282,15 +285,14 @@ class KernelCache(NullCache):  # type: ignore[misc]
         """Folder of the cache."""
         return str(self._folder)
 
-    def _opened(self) -> Any:
+    def _open(self) -> Any:
         if self._cache is None:
             self._cache = _numba_cache(self._folder, self._function)
-            _name_uniquely(self._function)
         return self._cache
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled code for the signature `sig`; None if it is not cached or cannot be read."""
-        cache = self._opened()
+        cache = self._open()
         try:
             rtsys.initialize(target_context)  # sufficient for compiled code; numba would also load its compiler
             found = cache._load_overload(sig, target_context)
@@ -308,7 +310,7 @@ class KernelCache(NullCache):  # type: ignore[misc]
     def save_overload(self, sig: Any, data: Any) -> None:
         """Store the compiled code for the signature `sig`, ignoring a full disk."""
         with contextlib.suppress(OSError):
-            self._opened().save_overload(sig, data)
+            self._open().save_overload(sig, data)
             prune(self._folder)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from haptics.device import MOST_CHANNELS
+from haptics.device import MAX_CHANNELS
 from haptics.records import Rows
 
 PORT_FIELDS: list[tuple[Any, ...]] = [
@@ -27,15 +27,16 @@ PORT_FIELDS: list[tuple[Any, ...]] = [
     ("command", "<f8", (2,)),
     ("assistance", "<f8"),
     ("commands", "<i8"),
-    ("channels", "<f8", (MOST_CHANNELS,)),
+    ("channels", "<f8", (MAX_CHANNELS,)),
 ]
 """First fields of the record of a port.
 
 ``sequence`` is odd while a thread writes the sample and even otherwise (always 0 if a part provides the sample).
 ``fault`` is nonzero if ``read`` would raise. ``time`` to ``buttons`` are the sample (`haptics.device.State`);
 ``hand_force`` is the true force of the hand [N] if known, else nan. ``command`` and ``assistance`` come from the servo
-(`haptics.device.Compensating.compensate`); ``commands`` is odd while the servo writes them for a thread. ``channels``
-begins with the values of the device's channels (`haptics.device.DeviceSpec.channels`), which belong to the sample.
+(`haptics.device.FrictionCompensator.compensate`); ``commands`` is odd while the servo writes them for a thread.
+``channels`` begins with the values of the device's channels (`haptics.device.DeviceSpec.channels`), which belong to the
+sample.
 """
 
 
@@ -57,8 +58,8 @@ class Port:
     """
 
     record: Rows
-    take: int = 0
-    give: int = 0
+    read_part: int = 0
+    write_part: int = 0
     wake: int = -1
 
 

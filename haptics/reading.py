@@ -25,14 +25,14 @@ from numpy.typing import NDArray
 
 from haptics.errors import ConfigurationError
 
-LARGEST_TEXT = 4_000_000
+MAX_TEXT_BYTES = 4_000_000
 """Maximum size of a TOML file [bytes]."""
 
-LARGEST_ARRAYS = 1_000_000_000
+MAX_ARRAY_BYTES = 1_000_000_000
 """Maximum total size of the arrays of an NPZ file [bytes]."""
 
-MOST_ARRAYS = 1000
-DEEPEST = 32
+MAX_ARRAYS = 1000
+MAX_NESTING = 32
 """Maximum nesting depth of tables and lists."""
 
 _LONGEST_HEADER = 10_000
@@ -75,7 +75,7 @@ def read_toml(path: str | Path, what: str = "", remedy: str = "") -> dict[str, A
 
 
 def read_small(path: str | Path, what: str = "", remedy: str = "") -> bytes:
-    """Return the bytes of a file of at most `LARGEST_TEXT`; see `read_toml` for `what` and `remedy`.
+    """Return the bytes of a file of at most `MAX_TEXT_BYTES`; see `read_toml` for `what` and `remedy`.
 
     Raises
     ------
@@ -84,13 +84,13 @@ def read_small(path: str | Path, what: str = "", remedy: str = "") -> bytes:
     """
     what = what or str(path)
     try:
-        with open(path, "rb", opener=without_waiting) as file:
-            data = file.read(LARGEST_TEXT + 1)
+        with open(path, "rb", opener=open_nonblocking) as file:
+            data = file.read(MAX_TEXT_BYTES + 1)
     except (OSError, ValueError) as error:  # the name contains a null byte
         reason = getattr(error, "strerror", None) or error
         raise ConfigurationError(f"{what}: cannot be read ({reason}){'; ' if remedy else ''}{remedy}.") from error
-    if len(data) > LARGEST_TEXT:
-        raise ConfigurationError(f"{what}: is too large; must be at most {LARGEST_TEXT // 1_000_000} MB.")
+    if len(data) > MAX_TEXT_BYTES:
+        raise ConfigurationError(f"{what}: is too large; must be at most {MAX_TEXT_BYTES // 1_000_000} MB.")
     return data
 
 
@@ -99,7 +99,7 @@ def sha256_of(path: str | Path, what: str = "") -> str:
     return hashlib.sha256(read_small(path, what)).hexdigest()
 
 
-def without_waiting(path: str, flags: int) -> int:
+def open_nonblocking(path: str, flags: int) -> int:
     """Open a file without blocking on a pipe that has no writer; such a pipe reads as empty."""
     descriptor = os.open(path, flags | os.O_NONBLOCK)
     os.set_blocking(descriptor, True)
@@ -117,13 +117,13 @@ def parse_toml(text: str, what: str) -> dict[str, Any]:
     try:
         content = tomllib.loads(text)
     except RecursionError as error:
-        raise ConfigurationError(f"{what}: is nested too deeply; {DEEPEST} levels at most.") from error
+        raise ConfigurationError(f"{what}: is nested too deeply; {MAX_NESTING} levels at most.") from error
     except ValueError as error:
         reason = error if isinstance(error, tomllib.TOMLDecodeError) else "a whole number has too many digits"
         raise ConfigurationError(f"{what}: is no TOML ({reason}).") from error
     for value, depth in _values(content):
-        if depth > DEEPEST:
-            raise ConfigurationError(f"{what}: is nested too deeply; {DEEPEST} levels at most.")
+        if depth > MAX_NESTING:
+            raise ConfigurationError(f"{what}: is nested too deeply; {MAX_NESTING} levels at most.")
         if isinstance(value, int) and not -(2**63) <= value < 2**63:
             raise ConfigurationError(f"{what}: is no TOML (a whole number is beyond 64 bits).")
     return content
@@ -195,15 +195,15 @@ def read_npz(path: str | Path) -> dict[str, NDArray[Any]]:
     Raises
     ------
     ConfigurationError
-        If the file is not an NPZ file, is damaged, contains objects, or is larger than `LARGEST_ARRAYS`.
+        If the file is not an NPZ file, is damaged, contains objects, or is larger than `MAX_ARRAY_BYTES`.
     """
     if not Path(path).is_file():
         raise ConfigurationError(f"{path}: there is no such file.")
     try:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
-            if len(members) > MOST_ARRAYS or sum(member.file_size for member in members) > LARGEST_ARRAYS:
-                raise ValueError(f"more than {MOST_ARRAYS} arrays or {LARGEST_ARRAYS // 1_000_000} MB")
+            if len(members) > MAX_ARRAYS or sum(member.file_size for member in members) > MAX_ARRAY_BYTES:
+                raise ValueError(f"more than {MAX_ARRAYS} arrays or {MAX_ARRAY_BYTES // 1_000_000} MB")
             found = {one.filename.removesuffix(".npy"): _array(archive.read(one), one.filename) for one in members}
     except _NO_ARCHIVE as error:
         raise ConfigurationError(f"{path}: is not an NPZ file of numbers ({_one_line(error)}).") from error
@@ -226,7 +226,7 @@ def _array(data: bytes, name: str) -> NDArray[Any] | None:
     except TypeError as error:
         raise ValueError(f"{name}: unknown format {header.descr!r}") from error
     count = math.prod(header.shape)
-    if count * kind.itemsize != len(data) - file.tell() or max(header.shape, default=0) > LARGEST_ARRAYS:
+    if count * kind.itemsize != len(data) - file.tell() or max(header.shape, default=0) > MAX_ARRAY_BYTES:
         raise ValueError(f"{name}: is cut short or has the wrong shape")
     values = np.frombuffer(data, kind, count, file.tell()).copy()
     return values.reshape(header.shape, order="F" if header.fortran_order else "C")

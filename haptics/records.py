@@ -13,7 +13,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from haptics.device import MOST_CHANNELS
+from haptics.device import MAX_CHANNELS
 
 Rows = NDArray[Any]
 """A structured array of trace rows."""
@@ -142,7 +142,7 @@ that contains the proxy (-1 without a scene). ``normal_force`` is the contact fo
 a wall), and ``hand_force`` the true force of a virtual hand (nan if unknown).
 """
 
-ROW = np.dtype([*npy.dtype_to_descr(COLUMNS), ("channels", "<f8", (MOST_CHANNELS,))])
+ROW = np.dtype([*npy.dtype_to_descr(COLUMNS), ("channels", "<f8", (MAX_CHANNELS,))])
 """One tick in a trace: `COLUMNS`, and space for the channels of a device.
 
 All devices share this type, so that kernels are compiled only once.

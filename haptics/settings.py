@@ -1,9 +1,10 @@
 """Declaration of settings with type, bounds, unit, default and description.
 
 A *settings* class is a frozen dataclass. The annotation of a field and its `bounded`, `string`, `flag`, `choice` or
-`free` define the allowed values. `check` validates them when an instance is created. `build` creates an instance from a
-table (TOML, ``--set``); its errors name the setting, its value and the allowed values. `documented` adds the fields to
-the docstring of the class. The settings reference and the sliders of the view are generated from the same declarations.
+`unrestricted` define the allowed values. `check` validates them when an instance is created. `build` creates an
+instance from a table (TOML, ``--set``); its errors name the setting, its value and the allowed values. `documented`
+adds the fields to the docstring of the class. The settings reference and the sliders of the view are generated from the
+same declarations.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ def choice(default: str, allowed: Iterable[str], doc: str = "") -> Any:
     return dataclasses.field(default=default, metadata={"allowed": tuple(allowed), "doc": doc})
 
 
-def free(default: Any, allowed: str, doc: str = "") -> Any:
+def unrestricted(default: Any, allowed: str, doc: str = "") -> Any:
     """Declare a dataclass field that its own class validates; `allowed` describes the permitted values."""
     return dataclasses.field(default=default, metadata={"words": allowed, "doc": doc})
 
@@ -160,7 +161,7 @@ def unit_suffix(unit: str) -> str:
 
 
 def check(instance: Any, where: str = "") -> None:
-    """Validate every declared field of a dataclass instance, except `free` ones.
+    """Validate every declared field of a dataclass instance, except `unrestricted` ones.
 
     Raises
     ------
@@ -222,7 +223,7 @@ def _type(field: dataclasses.Field[Any]) -> str:
     return field.type.__name__ if isinstance(field.type, type) else str(field.type)
 
 
-def unknown(kind: str, name: str, allowed: Iterable[str]) -> ConfigurationError:
+def unknown_name(kind: str, name: str, allowed: Iterable[str]) -> ConfigurationError:
     """Return the error for an unknown name, with the closest match and all allowed names."""
     names = sorted(allowed)
     small = {each.lower(): each for each in names}
@@ -251,19 +252,19 @@ def build(cls: type[_S], table: Mapping[str, Any], where: str) -> _S:
     fields = {name: field for name, field in _fields(cast(Hashable, cls)).items() if field.init}
     for name in table:
         if name not in fields:
-            raise unknown("setting", f"{where}.{name}", [f"{where}.{field}" for field in fields])
+            raise unknown_name("setting", f"{where}.{name}", [f"{where}.{field}" for field in fields])
     for name, field in fields.items():
         required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
         if required and name not in table:
             raise ConfigurationError(f"{where}.{name} is missing: must be {allowed_text(field)}.")
-    values = {name: _whole(fields[name], value) for name, value in table.items()}
+    values = {name: _as_integer(fields[name], value) for name, value in table.items()}
     for name, value in values.items():
         if not _acceptable(fields[name])(value):
             raise _refused(where, fields[name], value)
     return cls(**{name: _converted(fields[name], value) for name, value in values.items()})
 
 
-def _whole(field: dataclasses.Field[Any], value: Any) -> Any:
+def _as_integer(field: dataclasses.Field[Any], value: Any) -> Any:
     """Convert 2.0 to 2 for integer fields, because sliders produce floats."""
     return int(value) if is_whole(field) and isinstance(value, float) and value.is_integer() else value
 

@@ -53,7 +53,7 @@ class SharedFile:
         """Unlink the file. Existing mappings stay valid. Closing twice has no effect."""
         self._release()
 
-    def remove_for_the_dead(self) -> None:
+    def remove_orphaned(self) -> None:
         """Remove a named file on behalf of its creator, which has died."""
         with contextlib.suppress(OSError):
             self.path.unlink()

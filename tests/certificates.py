@@ -8,7 +8,7 @@ def certificate(rows, executed, planned, period):
 
 
 def felt(rows, causality):
-    return RunSummary(1.0).add(rows).felt(causality)
+    return RunSummary(1.0).add(rows).force_statistics(causality)
 
 
 def flags_seen(rows):

@@ -82,6 +82,13 @@ def state_of(pid):
     return stat[stat.rfind(")") + 2]
 
 
+def spawned_by(pid):
+    """Return the processes that multiprocessing has spawned in a process, in the order of their start."""
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    children = sorted(int(child) for task in tasks for child in (task / "children").read_text().split())
+    return [child for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
+
+
 def ended(pid):
     """Return True if a process has ended, including zombies."""
     return state_of(pid) in "ZX"

@@ -236,7 +236,7 @@ def run(case, folder, time=Simulated):
     recorder = new_recorder(config, [])
     recorder.journal_settings(0, {"model": case.model, "law": config.law, "element": config.element})
     trace = Trace.create(folder / "trace", capacity=4096)
-    recorder.follow(Reader(trace))
+    recorder.attach(Reader(trace))
     message = ""
     with patch("devices.faults.effects.time.sleep", clock.block):
         faulty = FaultyDevice(device, [fault], clock, seed=1)

@@ -11,9 +11,8 @@ from pathlib import Path
 from apps.settings.config import complete
 from devices.faults import FAULTS
 from haptics.rendering.envelope import FADE_OUT
-from haptics.servo.background import FROZEN
-from haptics.servo.job import LOOK_EVERY
-from haptics.servo.run import HEARTBEAT_EVERY
+from haptics.servo.kernels import CHECK_INTERVAL
+from haptics.servo.run import FREEZE_TIMEOUT, HEARTBEAT_INTERVAL
 from tests.safety_runs import DEVICES, LASTING, PERIOD, PHASES, find_all
 
 RAISING = ("read-error", "write-error", "unplug")
@@ -69,9 +68,11 @@ def _processes():
     watchdog = complete({"device": {"name": "virtual-joystick"}}).spec.watchdog
     assert watchdog is not None
     fade = PERIOD * (math.ceil(FADE_OUT / PERIOD) + 1)
-    lost = f"{_ms(LOOK_EVERY + PERIOD + fade + 2 * PERIOD)}"  # detection, fade-out, and two ticks for the safe output
+    lost = (
+        f"{_ms(CHECK_INTERVAL + PERIOD + fade + 2 * PERIOD)}"  # detection, fade-out, and two ticks for the safe output
+    )
     own = f"{_ms(watchdog)} after its last command, by its own watchdog"
-    ended = f"within {_ms(2 * HEARTBEAT_EVERY)}"
+    ended = f"within {_ms(2 * HEARTBEAT_INTERVAL)}"
     return [
         "| what happens to the processes | safe output at the latest after | in the end |",
         "|---|---|---|",
@@ -79,7 +80,7 @@ def _processes():
         f"| the application is stopped | {lost} | when it goes on: status 4, recording complete |",
         f"| the servo is killed | {own} | status 4, recording kept |",
         f"| the servo is stopped | {own} | the application kills it {ended}; status 4, recording kept |",
-        f"| a call does not come back (`hang`) | {own} | the application ends it after {FROZEN:g} s; status 4, "
+        f"| a call does not come back (`hang`) | {own} | the application ends it after {FREEZE_TIMEOUT:g} s; status 4, "
         "recording kept |",
     ]
 

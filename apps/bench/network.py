@@ -3,7 +3,7 @@
 The network is a chain of blocks on a base that moves in a circle, as in models of earthquakes (Burridge and Knopoff
 1967). Every block has a contact with the base, a spring to the wall and a spring to the next block. The friction forces
 vary, so that about half of the contacts slide at any time. A tick is one call of
-`haptics.elements.network.network.Network.step`. The reference is the same number of model-C contacts in C, without
+`haptics.elements.network.Network.step`. The reference is the same number of model-C contacts in C, without
 blocks and springs, driven by the same base.
 """
 
@@ -21,7 +21,7 @@ from apps.bench.reference import NoReference, Reference
 from apps.bench.slices import compare, measure, nanoseconds
 from apps.bench.workload import PERIOD
 from haptics.elements.models import MasslessImpedance
-from haptics.elements.network.network import Network
+from haptics.elements.network import Network
 from haptics.friction.laws import Coulomb
 
 TITLE = "contacts that one processor core simulates in a tick of 1 ms, as a ratio to contacts alone in C"

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from haptics.device import Causality
-from haptics.elements.classic.models import CLASSICS
+from haptics.elements.classic import CLASSICS
 from haptics.elements.models import (
     CompliantAdmittance,
     Element,
@@ -17,8 +17,7 @@ from haptics.elements.models import (
     RigidAdmittance,
 )
 from haptics.friction.custom_law import friction_law
-from haptics.friction.law import Law
-from haptics.friction.laws import Coulomb, Stribeck
+from haptics.friction.laws import Coulomb, Law, Stribeck
 
 STEPS = 4000
 """Number of steps of a run. The results take several hundred kilobytes and stay in the cache of a core."""

@@ -21,7 +21,7 @@ from apps.calibrate.places import require_place
 from apps.calibrate.reports.results import as_object, describe, ending, provenance
 from apps.shared.answer import Answer
 from haptics.errors import ConfigurationError
-from haptics.settings import build, unknown
+from haptics.settings import build, unknown_name
 
 if TYPE_CHECKING:
     from calibration.data.files import Source
@@ -84,7 +84,7 @@ def _require_model(name: str) -> None:
     from calibration.friction import MODELS
 
     if name not in (AUTOMATIC, *MODELS):
-        raise unknown("friction model", name, [AUTOMATIC, *MODELS])
+        raise unknown_name("friction model", name, [AUTOMATIC, *MODELS])
 
 
 def _wanted(options: argparse.Namespace, mover: Mover) -> list[str]:

@@ -14,7 +14,7 @@ from apps.calibrate.options import add_data_options, add_fit_options, add_result
 from apps.shared.answer import Answer
 from haptics.errors import ConfigurationError
 from haptics.reading import read_toml
-from haptics.settings import unknown
+from haptics.settings import unknown_name
 
 if TYPE_CHECKING:
     from calibration.coupled import Coupling
@@ -68,7 +68,7 @@ def coupling_of(text: str) -> Coupling:
     if text in COUPLINGS:
         return COUPLINGS[text]
     if not text.endswith(".toml"):
-        raise unknown("coupling", text, [*COUPLINGS, "FILE.toml"])
+        raise unknown_name("coupling", text, [*COUPLINGS, "FILE.toml"])
     content = read_toml(text, f"--coupling = {text!r}")
     try:
         return read_coupling(content.get("coupling", content))

@@ -68,10 +68,10 @@ def _deliver(options: argparse.Namespace, spec: DeviceSpec, tuned: Tuned, wish: 
     from apps.calibrate.reports.results import provenance
     from calibration.autotune.files import tables_of
     from calibration.parameters.toml_text import format_toml
-    from haptics.files import write_whole
+    from haptics.files import write_atomically
 
     tables = tables_of(tuned, wish, options.rate, provenance(_METHOD, [tuned.source], ""))
-    write_whole(options.out, format_toml(tables))
+    write_atomically(options.out, format_toml(tables))
     lines = [f"{spec.name} at {options.rate:g} Hz, as its handle answers to pushes:"]
     for axis in tuned.axes:
         lines += _axis_lines(axis, spec)

@@ -14,7 +14,7 @@ from apps.calibrate.moving import orderly_end
 from apps.calibrate.places import require_place
 from apps.shared.answer import Answer
 from haptics.errors import ConfigurationError, HapticError
-from haptics.settings import unknown
+from haptics.settings import unknown_name
 
 if TYPE_CHECKING:
     from calibration.joystick.person import Person
@@ -141,7 +141,7 @@ def _device_table(assignments: list[str]) -> dict[str, Any]:
     tables = gather(None, assignments)
     for other in tables:
         if other != "device":
-            raise unknown("table of settings", other, ["device"])
+            raise unknown_name("table of settings", other, ["device"])
     table = dict(tables.get("device", {}))
     if table.pop("name", NAME) != NAME:
         raise ConfigurationError(f"device.name: this calibrates the device {NAME} only.")

@@ -11,7 +11,7 @@ import numpy as np
 
 from apps.shared.answer import Answer
 from haptics.errors import ConfigurationError
-from haptics.files import write_whole
+from haptics.files import write_atomically
 
 if TYPE_CHECKING:
     from calibration.data.joint_recording import JointRecording
@@ -70,10 +70,10 @@ def write_law(options: argparse.Namespace, identified: Identified, answer: Answe
     recordings = identified.recordings
     velocity = np.concatenate([recording.smooth_velocity for recording in recordings])
     felt = felt_friction(joint, conversion, velocity, [recording.source for recording in recordings])
-    write_whole(options.law, format_session(felt, joint))
+    write_atomically(options.law, format_session(felt, joint))
     lines = [f"Session:    {options.law} (haptics run --config {options.law})"]
     if options.law_hand is not None:
-        write_whole(options.law_hand, format_hand(recordings[0], conversion))
+        write_atomically(options.law_hand, format_hand(recordings[0], conversion))
         lines.append(f"Motion:     {options.law_hand} (--hand {options.law_hand})")
     lines += [f"  left out: {text}" for text in felt.left_out]
     lines += [f"  approximated: {text}" for text in felt.approximated]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from haptics.errors import ConfigurationError
-from haptics.settings import unknown
+from haptics.settings import unknown_name
 
 if TYPE_CHECKING:
     from calibration.coupled import Coupling
@@ -195,7 +195,7 @@ def chosen(joints: dict[str, list[JointRecording]], names: Sequence[str]) -> dic
     """
     for name in names:
         if name not in joints:
-            raise unknown("joint", name, joints)
+            raise unknown_name("joint", name, joints)
     return {name: joints[name] for name in names or joints}
 
 

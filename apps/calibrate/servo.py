@@ -49,14 +49,14 @@ def run(options: argparse.Namespace) -> Answer:
 
 def _deliver(out: Path, spec: DeviceSpec, found: MeasuredServo) -> Answer:
     from calibration.parameters.toml_text import format_toml
-    from haptics.files import write_whole
+    from haptics.files import write_atomically
 
     settings = {
         "delay": _rounded(found.delay),
         "servo_frequency": _rounded(found.fit.frequency),
         "servo_damping_ratio": _rounded(found.fit.damping_ratio),
     }
-    write_whole(out, format_toml({"device": settings}))
+    write_atomically(out, format_toml({"device": settings}))
     result = {
         "out": str(out),
         "device": found.source.device,

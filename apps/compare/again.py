@@ -18,7 +18,7 @@ from apps.settings.models import Table
 from devices import has_simulated_hand
 from haptics.device import Causality
 from haptics.errors import ConfigurationError
-from haptics.recording.columns import completed
+from haptics.recording.columns import with_missing_columns
 from haptics.recording.recording import Recording
 from haptics.records import Rows
 
@@ -75,7 +75,7 @@ def _answered(recording: Recording, config: SessionConfig) -> Iterator[Rows]:
     impedance, rate = config.causality is Causality.IMPEDANCE, config.session.rate
     runner, before = ElementRunner(config.built_element), np.zeros((1, 2))
     for piece in recording.chunks(rows=20_000):
-        rows = completed(piece)
+        rows = with_missing_columns(piece)
         answer = runner.simulate(rows["velocity" if impedance else "force"])
         rows["friction_force"], rows["displacement"] = answer.friction_force, answer.displacement
         rows["sticking"] = answer.sticking

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import product
 
-from devices.common.velocity import VelocitySettings
+from devices.common.settings import VelocitySettings
 
 FRICTION = 4.0
 """Friction force F that every renderer must render [N]."""

@@ -14,7 +14,8 @@ from apps.conformance import cells
 from apps.conformance.cells import Cell, Grip
 from apps.conformance.kernels import PLANT, ROW, command_joystick, run_element, sample_joystick
 from apps.conformance.motions import Motion
-from devices.common.velocity import VelocitySettings, fill_velocity, prepare_velocity
+from devices.common.settings import VelocitySettings
+from devices.common.velocity import fill_velocity, prepare_velocity
 from haptics.device import Causality
 from haptics.elements.models import Element
 from haptics.errors import ConfigurationError

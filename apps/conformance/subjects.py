@@ -19,7 +19,7 @@ from haptics.elements.models import Element
 from haptics.elements.tables import MODELS, element_fields, make_element
 from haptics.errors import ConfigurationError, HapticError
 from haptics.records import Rows
-from haptics.settings import unknown
+from haptics.settings import unknown_name
 
 MakeRenderer = Callable[[float], Renderer]
 """``make_renderer(period) -> renderer``: returns a new renderer at rest for a tick period of `period` [s]."""
@@ -141,7 +141,7 @@ def choose(names: Iterable[str], with_peers: bool = False) -> list[Subject]:
         table.update({subject.name: [subject] for subject in subjects})
     for name in wanted:
         if name not in table:
-            raise unknown("element", name, table)
+            raise unknown_name("element", name, table)
     chosen = {subject.name: subject for name in wanted for subject in table[name]}
     return list(chosen.values())
 

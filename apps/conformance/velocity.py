@@ -20,7 +20,8 @@ from apps.conformance.cells import CELLS, DAMPING, FRICTION, REFERENCE, STIFFNES
 from apps.conformance.kernels import ROW, run_element
 from apps.conformance.motions import Motion
 from apps.conformance.plant import drive_of, new_plant
-from devices.common.velocity import VelocityEstimator, VelocitySettings, fill_velocity, prepare_velocity
+from devices.common.settings import VelocitySettings
+from devices.common.velocity import VelocityEstimator, fill_velocity, prepare_velocity
 from haptics.device import Causality
 from haptics.elements.models import MasslessImpedance
 from haptics.friction.laws import Coulomb

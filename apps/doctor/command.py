@@ -56,9 +56,9 @@ def _rules(name: str) -> Answer:
     from apps.doctor.checks.udev import rules
     from apps.doctor.checks.usb import unknown_sticks
     from apps.doctor.machine import Machine
-    from haptics.settings import unknown
+    from haptics.settings import unknown_name
 
     families = (*FAMILIES, *unknown_sticks(Machine())) if name == "all" else named(name)
     if not families:
-        raise unknown("USB device", name, [*names(), "all"])
+        raise unknown_name("USB device", name, [*names(), "all"])
     return Answer({"rules": rules(families), "devices": [family.name for family in families]}, rules(families))

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from haptics.clock import WallClock
-from haptics.servo.realtime import Usage, enter
+from haptics.servo.realtime import Usage, request_real_time
 
 
 def measure(duration: float, rate: float) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def measure(duration: float, rate: float) -> dict[str, Any]:
     dict
         Latencies [us] and their possible causes; JSON serializable.
     """
-    granted = enter()
+    granted = request_real_time()
     clock, count = WallClock(1.0 / rate), round(duration * rate)
     delays: list[float] = []
     before = Usage.now()

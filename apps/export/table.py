@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from haptics.recording.flat import flatten
+from haptics.recording.columns import flatten
 from haptics.recording.recording import ORIGIN_UTC, Recording
 
 Piece = dict[str, NDArray[Any]]
@@ -27,7 +27,7 @@ class Table:
     Attributes
     ----------
     columns : dict
-        Column name with unit (`haptics.recording.flat.flat_columns`) to dtype.
+        Column name with unit (`haptics.recording.columns.flat_columns`) to dtype.
     length : int
         Number of rows.
     description : str

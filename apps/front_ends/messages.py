@@ -192,7 +192,7 @@ class Quit:
 HOLD_EVERY = 0.05
 """Interval at which the view repeats that the dead-man's key is held [s].
 
-`haptics.servo.job.KEY_LASTS` is three times as long.
+`haptics.servo.kernels.KEY_TIMEOUT` is three times as long.
 """
 
 

@@ -14,7 +14,7 @@ from apps.session.offline import record_offline
 from apps.settings.config import complete
 from apps.settings.models import Table
 from haptics.recording.recording import Recording
-from haptics.servo.loop import End
+from haptics.servo.servo import EndReason
 
 Tables = dict[str, Table]
 
@@ -123,7 +123,7 @@ class Showing:
 
 def _what_was_other(summary: dict[str, Any], shown: Recording) -> str:
     """Return why the shown run differs from the specified one, or an empty string if it does not."""
-    if summary["reason"] != End.COMPLETED:
+    if summary["reason"] != EndReason.COMPLETED:
         return "what was shown was stopped"
     if len(shown.settings) > 1:
         return "what was shown was changed on the way"

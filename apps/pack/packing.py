@@ -11,10 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from haptics.errors import RecordingError
-from haptics.recording.json_files import parsed_json, small_text
-from haptics.recording.packed import PackedTable, write_packed
+from haptics.recording.json_files import parse_json, read_small_text
 from haptics.recording.recording import METADATA, PACKED, ROWS_SHA256, TICKS, stated_hash
-from haptics.recording.tick_file import Table, TickTable
+from haptics.recording.tick_file import PackedTable, Table, TickTable, write_packed
 
 
 def pack(folder: Path) -> int:
@@ -98,5 +97,5 @@ def _require_same(folder: Path, table: Table) -> None:
 
 
 def _is_same(folder: Path, table: Table) -> bool:
-    metadata = parsed_json(small_text(folder / METADATA))
+    metadata = parse_json(read_small_text(folder / METADATA))
     return stated_hash(metadata) == (table.sha256() if ROWS_SHA256 in metadata else table.file_sha256())

@@ -16,7 +16,7 @@ from apps.reproduce.outcome import Outcome, Row
 from apps.reproduce.planar import Array, along_x
 from apps.reproduce.style import BLUE, INK, ORANGE, PALE, dress
 from haptics import AmbiguousLawWarning, Stribeck
-from haptics.friction.closed_form import ClosedForm
+from haptics.friction.laws import ClosedForm
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

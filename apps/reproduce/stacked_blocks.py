@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from apps.reproduce.planar import Array, along_x
 from haptics import Coulomb
-from haptics.elements.network.network import Network
+from haptics.elements.network import Network
 
 Wiring = Literal["base", "ground"]
 WIRINGS: tuple[Wiring, ...] = ("base", "ground")

@@ -25,8 +25,8 @@ from apps.shared.picture import draw, preloading
 from apps.shared.words import wrapped
 from haptics.errors import ConfigurationError, HapticError, RecordingError
 from haptics.recording.recording import Recording
-from haptics.servo.loop import End
-from haptics.servo.run import HEARTBEAT_EVERY, NeverStarted
+from haptics.servo.run import HEARTBEAT_INTERVAL, StartCancelled
+from haptics.servo.servo import EndReason
 from haptics.servo.standby import Standby
 
 MOUSE = "mouse"
@@ -139,7 +139,7 @@ class Application:
             self._service.wish = None
             try:
                 outcome, config = self._one(config)
-            except NeverStarted:
+            except StartCancelled:
                 another = self._after_none(config)
                 if another is None and first is not None and self._again:
                     return first
@@ -157,13 +157,18 @@ class Application:
     def _patience(self, outcome: Outcome) -> float:
         """Return the time to wait for the user after a run [s]."""
         if self._again:
-            return PAUSE if outcome.reason == End.COMPLETED else LINGER
+            return PAUSE if outcome.reason == EndReason.COMPLETED else LINGER
         # After a stop by hand, the window stays open for the user; after any other end, it is shown for a short time.
-        return math.inf if outcome.reason == End.STOPPED else LINGER
+        return math.inf if outcome.reason == EndReason.STOPPED else LINGER
 
     def _once_more(self, config: SessionConfig, outcome: Outcome) -> SessionConfig | None:
         """Return the configuration of a repetition, or None if the run is not repeated or no window is open."""
-        if not self._again or outcome.reason != End.COMPLETED or self._interrupted or not self._service.fronts.open:
+        if (
+            not self._again
+            or outcome.reason != EndReason.COMPLETED
+            or self._interrupted
+            or not self._service.fronts.open
+        ):
             return None
         tables = config.as_dict()
         tables["session"]["record"] = self._again
@@ -193,7 +198,7 @@ class Application:
         if self._interrupted:
             session.interrupt()
         with preloading(session.preparing) if config.session.picture else contextlib.nullcontext():
-            outcome = session.run(service.attend, service.connections)
+            outcome = session.run(service.run_periodic_tasks, service.connections)
         service.end(say.SessionEnded(outcome.reason, outcome.summary, str(outcome.fault or "")))
         if config.session.picture:
             outcome.summary["picture"] = self._draw(outcome)
@@ -216,8 +221,8 @@ class Application:
                 except HapticError as error:
                     service.refuse_start(str(error))
             service.wish = None
-            wait(service.connections(), HEARTBEAT_EVERY)
-            service.attend()
+            wait(service.connections(), HEARTBEAT_INTERVAL)
+            service.run_periodic_tasks()
         return None
 
     def _configure(self, tables: dict[str, Table]) -> SessionConfig:

@@ -10,7 +10,7 @@ import devices
 from apps.settings.config import SessionConfig
 from devices.common.log import DEVICE_LOG
 from devices.faults import Fault, create_faulty
-from haptics.servo.job import Job, Paths
+from haptics.servo.control import Job, SharedFiles
 
 
 def make_job(config: SessionConfig, faults: Sequence[Fault], recording: Path) -> Job:
@@ -35,7 +35,7 @@ def make_job(config: SessionConfig, faults: Sequence[Fault], recording: Path) ->
         limits=config.limits,
         duration=config.session.duration,
         recording=recording,
-        paths=Paths.unique(),
+        paths=SharedFiles.unique(),
         real_time=config.servo,
         live=live,
     )

@@ -9,7 +9,7 @@ from types import TracebackType
 
 import numpy as np
 
-from haptics.servo.lane import Lane
+from haptics.servo.mailbox import Mailbox
 from haptics.shared import SharedFile
 
 CLICK = 0.02
@@ -29,7 +29,7 @@ class Mouse:
         from devices.virtual.hands.registry import HAND_TARGET
 
         self._file = SharedFile("mouse")
-        self._lane = Lane(self._file.path, HAND_TARGET, create=True)
+        self._lane = Mailbox(self._file.path, HAND_TARGET, create=True)
         self._value = np.zeros(1, HAND_TARGET)
         self._held: dict[object, int] = {}
         self._click, self._clicked = 0, 0.0

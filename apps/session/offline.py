@@ -10,15 +10,13 @@ from apps.settings.config import SessionConfig
 from devices.faults import create_faulty, parse_fault
 from haptics.clock import Clock
 from haptics.errors import ConfigurationError, HapticError
-from haptics.recording.ending import Ending, not_written
-from haptics.recording.recorder import Recorder
+from haptics.recording.recorder import Recorder, RunCloser, not_written
 from haptics.recording.recording import Recording
-from haptics.servo.loop import AT_ONCE
-from haptics.servo.servo import Servo
+from haptics.servo.servo import MAX_TICKS_PER_CALL, Servo
 from haptics.shared import SharedFile
 from haptics.trace import Reader, Trace
 
-_CAPACITY = 4 * AT_ONCE
+_CAPACITY = 4 * MAX_TICKS_PER_CALL
 
 
 def record_offline(config: SessionConfig, folder: Path) -> Recording:
@@ -50,13 +48,13 @@ def record_offline(config: SessionConfig, folder: Path) -> Recording:
         device = create_faulty(config.device, config.device_settings, faults, session.seed, clock)
         servo = Servo(device, config.program, trace, clock=clock, limits=config.limits)
         recorder = new_recorder(config, counsel.record, folder)
-        recorder.follow(Reader(trace))
-        ending = Ending(recorder, trace, lambda words: None)
+        recorder.attach(Reader(trace))
+        ending = RunCloser(recorder, trace, lambda words: None)
         try:
             _run(servo, recorder, session.duration)
         except HapticError as error:
             ending.fail(error)
-        ending.settle("completed", complete=True)
+        ending.close("completed", complete=True)
         planned = round(session.duration * session.rate)
         ending.certify(config.causality, fitness=config.fitness, planned=planned)
     finally:

@@ -75,7 +75,7 @@ def _begun(folder: Path, facts: dict[str, Any], parameters: dict[str, Any]) -> R
 
 def journal_entry(config: SessionConfig) -> dict[str, Any]:
     """Return the parameters in force as an entry of the settings journal."""
-    from haptics.elements.plugin_laws import plugin_of
+    from haptics.elements.tables import plugin_of
 
     plugin = plugin_of(config.law)
     origin = {"law_package": plugin.origin} if plugin is not None else {}

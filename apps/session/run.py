@@ -19,8 +19,8 @@ from apps.settings.models import Table
 from devices.faults import describe, parse_fault
 from haptics.elements.models import Element
 from haptics.recording.certificate import NOT_PRINTED, real_time_factor
-from haptics.servo.loop import End
-from haptics.servo.run import INTERRUPTED, Listen, Run
+from haptics.servo.run import INTERRUPTED, ExtraConnections, Run
+from haptics.servo.servo import EndReason
 from haptics.servo.standby import Standby
 
 
@@ -52,7 +52,7 @@ class Session(Run):
         Version of the settings in force; the rows computed with them have this ``settings_version``.
     """
 
-    me = "the session"
+    application_name = "the session"
 
     def __init__(
         self,
@@ -137,7 +137,7 @@ class Session(Run):
         ConfigurationError
             If the value is not allowed; nothing is changed.
         """
-        self._go_on_with(self.meanwhile(lambda: self.config.with_parameter(key, value)))
+        self._go_on_with(self.run_with_heartbeats(lambda: self.config.with_parameter(key, value)))
 
     def configure(self, tables: Mapping[str, Table]) -> None:
         """Change the law, the model (of the same causality), or other parameters, all in one tick.
@@ -156,12 +156,12 @@ class Session(Run):
         ConfigurationError
             If a setting is not allowed or cannot be changed during a run; nothing is changed.
         """
-        self._go_on_with(self.meanwhile(lambda: self.config.with_tables(tables)))
+        self._go_on_with(self.run_with_heartbeats(lambda: self.config.with_tables(tables)))
 
     def gate(self, closed: bool) -> None:
         """Fade the output out, as between two trials, or in again.
 
-        The fade takes `haptics.servo.loop_kernels.GATE_TIME`.
+        The fade takes `haptics.servo.kernels.GATE_TIME`.
         """
         self.servo.gate(closed)
 
@@ -176,7 +176,7 @@ class Session(Run):
         with self.writing():
             entry = {**journal_entry(config), "program": self._program}
             self.recorder.journal_settings(version, entry)
-            self.servo.take(config.program, {"version": version, **entry})
+            self.servo.switch_program(config.program, {"version": version, **entry})
             self.config, self.version = config, version
             self._advise(element, version)
 
@@ -186,9 +186,9 @@ class Session(Run):
         if warning:
             self._progress.clear()
             self._warn(warning)
-            self.recorder.note(advice=self._counsel.record)
+            self.recorder.update_metadata(advice=self._counsel.record)
 
-    def run(self, attend: Callable[[], None] = lambda: None, listen: Listen = tuple) -> Outcome:
+    def run(self, attend: Callable[[], None] = lambda: None, listen: ExtraConnections = tuple) -> Outcome:
         """Run the session to its end and complete the recording.
 
         Parameters
@@ -225,24 +225,24 @@ class Session(Run):
         """Report the progress of the preparation."""
         self._preparation.take(stage, facts)
 
-    def attend(self) -> None:
+    def run_periodic_tasks(self) -> None:
         """Update the progress display and serve the front ends."""
         if not self.opened:
             self._preparation.refresh()
         self._progress.show(self.servo.trace)
         self._attend()
 
-    def reason(self, end: End) -> str:
+    def reason(self, end: EndReason) -> str:
         """Return the reason for the end of the run; an interrupt takes precedence."""
         return INTERRUPTED if self._interrupted else str(end)
 
-    def quieten(self) -> None:
+    def hide_progress(self) -> None:
         """Remove the line on the terminal."""
         self._progress.clear()
 
     def _outcome(self, reason: str) -> Outcome:
         rate, duration = self.config.session.rate, self.config.session.duration
-        planned = round(duration * rate) if duration is not None and reason == End.COMPLETED else None
+        planned = round(duration * rate) if duration is not None and reason == EndReason.COMPLETED else None
         found = self.ending.certify(
             self._spec.causality,
             fitness=self.config.fitness,
@@ -250,7 +250,7 @@ class Session(Run):
             used=self.servo.used,
             granted=self.granted,
         )
-        reason = self.ending.reason(reason)
+        reason = self.ending.end_reason(reason)
         summary = {
             "recording": str(self.folder),
             "picture": None,

@@ -72,7 +72,7 @@ class Service:
         """Return the connections to wait for."""
         return self.fronts.connections
 
-    def attend(self) -> None:
+    def run_periodic_tasks(self) -> None:
         """Execute the requests that have arrived. The run continues if a front end has died."""
         for front, message in self.fronts.messages():
             self._do(front, message)

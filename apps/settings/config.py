@@ -20,9 +20,9 @@ from apps.settings.scenes import SHORT, is_name, law_on, scene_of, scene_table, 
 from apps.settings.session import SessionSettings
 from haptics.errors import AmbiguousLawWarning, ConfigurationError
 from haptics.reading import parse_toml, read_toml, sha256_of
-from haptics.recording.fitness import Fitness
+from haptics.recording.certificate import Fitness
 from haptics.servo.realtime import RealTimeSettings
-from haptics.settings import build, unknown
+from haptics.settings import build, unknown_name
 
 if TYPE_CHECKING:
     from haptics.clock import Clock
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from haptics.device import Causality, Device, DeviceSpec
     from haptics.elements.models import Element
     from haptics.rendering.envelope import Limits
-    from haptics.rendering.on_scene import OnScene
+    from haptics.rendering.programs import SceneElement
     from haptics.scenes import Scene
 
 _FILES = (
@@ -109,7 +109,7 @@ class SessionConfig:
         """
         from haptics.elements.models import STEADIER
         from haptics.elements.tables import make_element
-        from haptics.friction.law import require_solvable
+        from haptics.friction.laws import require_solvable
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", AmbiguousLawWarning)
@@ -121,7 +121,7 @@ class SessionConfig:
         return element
 
     @functools.cached_property
-    def program(self) -> Element | OnScene:
+    def program(self) -> Element | SceneElement:
         """The element, combined with the scene if there is one, as executed by the servo.
 
         Raises
@@ -129,9 +129,9 @@ class SessionConfig:
         ConfigurationError
             As for `built_element`; also if condition (15) fails anywhere in the scene.
         """
-        from haptics.rendering.on_scene import OnScene
+        from haptics.rendering.programs import SceneElement
 
-        return self.built_element if self.scene is None else OnScene(self.built_element, self.scene)
+        return self.built_element if self.scene is None else SceneElement(self.built_element, self.scene)
 
     @property
     def strongest_element(self) -> Element:
@@ -175,7 +175,7 @@ class SessionConfig:
         """The safety envelope."""
         from haptics.rendering.envelope import Limits
 
-        return Limits.of(self.spec, self.envelope)
+        return Limits.for_device(self.spec, self.envelope)
 
     def with_parameter(self, key: str, value: float) -> SessionConfig:
         """Return a validated copy with one parameter of the law, the element, or all walls changed.
@@ -186,7 +186,7 @@ class SessionConfig:
             If there is no such parameter or the value is not allowed.
         """
         if key not in self.parameters:
-            raise unknown("parameter", key, self.parameters)
+            raise unknown_name("parameter", key, self.parameters)
         table, _, name = key.partition(".")
         if table == "law":
             return self._with_law({**self.law, name: value})
@@ -293,7 +293,7 @@ def read_file(path: Path) -> dict[str, Table]:
     tables = read_toml(path, f"configuration file {path}")
     for name, table in tables.items():
         if name not in TABLES:
-            raise unknown(f"table in {path}:", name, TABLES)
+            raise unknown_name(f"table in {path}:", name, TABLES)
         if not isinstance(table, dict) and not (name == "scene" and isinstance(table, str)):
             raise ConfigurationError(f"{name} in {path}: must be a table, [{name}].")
     tables = with_scene_in_session(tables)
@@ -314,7 +314,7 @@ def parse_assignment(text: str, allowed: Iterable[str] = TABLES) -> tuple[str, s
     if not equals or not dot or not name:
         raise ConfigurationError(f"--set {text}: must have the form table.name=value, for instance law.force=3.")
     if table not in allowed:
-        raise unknown("table of settings", table, allowed)
+        raise unknown_name("table of settings", table, allowed)
     try:
         return table, name, parse_toml(f"value = {value.strip()}", f"--set {key.strip()}")["value"]
     except ConfigurationError:
@@ -399,10 +399,10 @@ def _model_and_form(tables: Mapping[str, Table], device: str, model: str) -> tup
             continue
         for key in table:
             if key not in ("model", "element"):
-                raise unknown(f"key of [{name}]", key, ("model", "element"))
+                raise unknown_name(f"key of [{name}]", key, ("model", "element"))
         fitting = [known for known, causalities in MODELS.items() if name in causalities]
         if table.get("model") not in fitting:
-            raise unknown(f"{name}.model", str(table.get("model", "")), fitting)
+            raise unknown_name(f"{name}.model", str(table.get("model", "")), fitting)
         if not isinstance(table.get("element", {}), dict):
             raise ConfigurationError(f"{name}.element = {table['element']!r}: must be a table, [{name}.element].")
     form = tables.get(causality_of(pair(device, model)[0]), {})

@@ -10,7 +10,7 @@ from typing import Any
 from haptics.device import Causality
 from haptics.elements.catalogue import CLASSIC_MODELS, FOUR_MODELS, LAWS
 from haptics.errors import CausalityError, ConfigurationError
-from haptics.settings import unknown
+from haptics.settings import unknown_name
 
 Table = dict[str, Any]
 
@@ -94,7 +94,7 @@ def _listed(models: Iterable[str]) -> str:
 def known(kind: str, name: Any, allowed: Iterable[str]) -> None:
     """Raise `ConfigurationError` unless `name` is one of the `allowed` names. `name` may have any type."""
     if not isinstance(name, str) or name not in allowed:
-        raise unknown(kind, str(name), allowed)
+        raise unknown_name(kind, str(name), allowed)
 
 
 def law_table(table: Table, causality: Causality) -> Table:
@@ -105,8 +105,7 @@ def law_table(table: Table, causality: Causality) -> Table:
     name = table.get("name", "coulomb")
     if "file" in table or "source" in table or name == "custom":
         return _custom_law(table)
-    from haptics.elements.plugin_laws import plugin_table, require_plugin
-    from haptics.elements.tables import CLOSED_FORM_SUFFIX
+    from haptics.elements.tables import CLOSED_FORM_SUFFIX, plugin_table, require_plugin
 
     exact = str(name).removesuffix(CLOSED_FORM_SUFFIX)
     if exact in LAWS:

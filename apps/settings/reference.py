@@ -31,7 +31,7 @@ from devices.virtual.joystick import JoystickSettings
 from devices.virtual.wrench import WrenchSettings
 from haptics.device import Causality
 from haptics.elements.tables import LAWS, MODELS
-from haptics.recording.fitness import Fitness
+from haptics.recording.certificate import Fitness
 from haptics.rendering.envelope import Limits
 from haptics.servo.realtime import RealTimeSettings
 from haptics.settings import allowed_text

@@ -66,7 +66,7 @@ def scene_table(scene: Scene) -> Table:
 
 def background_law(scene: Scene) -> Table:
     """Return the background law of a scene as a table."""
-    from haptics.scenes.family import exact, title_of
+    from haptics.scenes.scene import exact, title_of
 
     law: Any = exact(scene.law)
     return {"name": title_of(scene.law), **{field.name: getattr(law, field.name) for field in dataclasses.fields(law)}}

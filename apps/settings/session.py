@@ -8,7 +8,7 @@ from typing import Any
 from apps.settings.models import MODELS, known
 from devices.faults import parse_fault
 from haptics.errors import ConfigurationError
-from haptics.settings import bounded, check, choice, documented, flag, free, string
+from haptics.settings import bounded, check, choice, documented, flag, string, unrestricted
 
 LONGEST = 1e7
 """Maximum planned duration of a run [s]."""
@@ -25,7 +25,7 @@ class SessionSettings:
         "", allowed=", ".join(MODELS), doc="friction element; the one that suits the device if not given"
     )
     rate: float = bounded(1000.0, minimum=10.0, maximum=10000.0, unit="Hz", doc="servo rate")
-    duration: float | None = free(
+    duration: float | None = unrestricted(
         None, "a time greater than 0 s", doc="length of the run; until it is stopped if not given"
     )
     seed: int = bounded(1, minimum=0, maximum=2**62, unit="", doc="seed of everything random in a virtual device")
@@ -46,7 +46,9 @@ class SessionSettings:
         allowed="a scene file, or the name of a scene that is shipped",
         doc="what the law's numbers are from place to place (docs/how_to/scenes.md); `scene` alone is short for it",
     )
-    faults: tuple[str, ...] = free((), _FAULTS_ALLOWED, doc="faults on demand (docs/faults.md): the device turns bad")
+    faults: tuple[str, ...] = unrestricted(
+        (), _FAULTS_ALLOWED, doc="faults on demand (docs/faults.md): the device turns bad"
+    )
 
     def __post_init__(self) -> None:
         check(self, "session")

@@ -9,7 +9,7 @@ from typing import Any
 
 from apps.front_ends.messages import Parameter
 from apps.settings.config import SessionConfig
-from haptics.friction.closed_form import ClosedForm
+from haptics.friction.laws import ClosedForm
 from haptics.settings import is_whole
 
 _DECADES = 100.0

@@ -10,7 +10,7 @@ from importlib import metadata
 from typing import Any, NoReturn
 
 from haptics.errors import ConfigurationError
-from haptics.settings import NUMBER_HINT, unknown
+from haptics.settings import NUMBER_HINT, unknown_name
 
 _KINDS: dict[Any, str] = {float: "a number", int: "a whole number"}
 
@@ -56,7 +56,7 @@ class Parser(argparse.ArgumentParser):
         if action.choices is not None and value not in action.choices:
             name = str(action.option_strings[0] if action.option_strings else action.metavar or action.dest)
             kind = f"value of {name}" if name.startswith("-") else name.lower()
-            raise unknown(kind, str(value), map(str, action.choices))
+            raise unknown_name(kind, str(value), map(str, action.choices))
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
         try:

@@ -23,7 +23,7 @@ from apps.shared.scale import microseconds
 from apps.shared.summary import COMPUTATION, START_DELAY, durations, verdict
 from apps.shared.theme import LIGHT
 from haptics.device import Causality
-from haptics.files import replace_own
+from haptics.files import replace_owned
 from haptics.recording.recording import Recording
 from haptics.records import Rows, Status
 
@@ -125,7 +125,7 @@ def draw(recording: Recording) -> str | None:
         if collecting:
             gc.enable()
     path = recording.folder / PICTURE
-    replace_own(path, drawn, PNG)
+    replace_owned(path, drawn, PNG)
     return str(path)
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from apps.opengl.plane import Corners
 
 if TYPE_CHECKING:
-    from haptics.friction.law import Law
+    from haptics.friction.laws import Law
     from haptics.scenes import Scene
 
 Bytes = NDArray[np.uint8]

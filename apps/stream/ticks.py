@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from apps.front_ends.messages import SessionStarted
-from haptics.recording.flat import cells_of, flatten
+from haptics.recording.columns import cells_of, flatten
 from haptics.records import COLUMNS, ROW_UNITS, Rows
 from haptics.trace import Reader, Ring
 
@@ -53,7 +53,7 @@ class Ticks:
     Attributes
     ----------
     columns : list of str
-        Names of the values of a tick, with their units (`haptics.recording.flat`). The first is ``timestamp``, the
+        Names of the values of a tick, with their units (`haptics.recording.columns`). The first is ``timestamp``, the
         deadline of the tick in seconds since 1970 (UTC).
 
     Raises

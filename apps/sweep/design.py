@@ -21,7 +21,7 @@ from apps.sweep.outcomes import OUTCOMES, load_function
 from apps.sweep.settings import MOST_JOBS, AxisSettings, SweepSettings, read_axis
 from haptics.errors import ConfigurationError
 from haptics.reading import read_toml
-from haptics.settings import build, unknown
+from haptics.settings import build, unknown_name
 
 _OWN = ("sweep", "axes")
 
@@ -144,7 +144,7 @@ def read_sweep(path: Path) -> Sweep:
     tables = with_scene_in_session(read_toml(path, f"sweep {path}"))
     for name in tables:
         if name not in (*_OWN, *SESSION_TABLES):
-            raise unknown(f"table in {path}:", name, (*_OWN, *SESSION_TABLES))
+            raise unknown_name(f"table in {path}:", name, (*_OWN, *SESSION_TABLES))
     settings = build(SweepSettings, _table(tables, "sweep"), "sweep")
     axes = tables.get("axes", [])
     if not isinstance(axes, list) or not axes:
@@ -171,6 +171,6 @@ def _require_sound(sweep: Sweep) -> None:
         raise ConfigurationError(f"the sweep has {sweep.count} jobs; at most {MOST_JOBS} may be. Take fewer.")
     for name in sweep.settings.outcomes:
         if name not in OUTCOMES:
-            raise unknown("outcome", name, OUTCOMES)
+            raise unknown_name("outcome", name, OUTCOMES)
     load_function(sweep.settings.function)
     sweep.config(next(sweep.jobs()))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from apps.sweep.design import Job, Sweep
 from haptics.errors import ConfigurationError
-from haptics.files import write_whole
+from haptics.files import write_atomically
 
 LINES, TABLE, PARQUET, DESCRIPTION = "results.jsonl", "results.npz", "results.parquet", "sweep.json"
 
@@ -135,7 +135,7 @@ class Results:
         """
         path = self.folder / DESCRIPTION
         if not path.exists():
-            write_whole(path, self._common + "\n")
+            write_atomically(path, self._common + "\n")
         elif path.read_text(encoding="utf-8").strip() != self._common:
             raise ConfigurationError(
                 f"{self.folder} has results of another sweep, or of this file before a change: name another --out."

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from haptics.errors import ConfigurationError
-from haptics.settings import bounded, build, check, choice, documented, free, string
+from haptics.settings import bounded, build, check, choice, documented, string, unrestricted
 
 MOST_JOBS = 1_000_000
 
@@ -28,7 +28,7 @@ class SweepSettings:
     points: int = bounded(64, minimum=1, maximum=MOST_JOBS, doc="number of points of a design that is drawn")
     repeats: int = bounded(1, minimum=1, maximum=10000, doc="sessions at each point, each with a seed of its own")
     seed: int = bounded(1, minimum=0, maximum=2**62, doc="seed of the design and of all sessions")
-    outcomes: Any = free((), "a list of outcomes; all if empty", doc="what is kept of a session")
+    outcomes: Any = unrestricted((), "a list of outcomes; all if empty", doc="what is kept of a session")
     function: str = string("", allowed="MODULE:NAME", doc="function of one's own: of the rows of a session, to numbers")
     buzz_limit: float = bounded(
         0.15, above=0.0, maximum=10.0, doc="stable means less buzz than this share of the largest friction force"
@@ -52,9 +52,9 @@ class AxisSettings:
     """Table ``axes``: a setting that varies, with a list of values or a range."""
 
     setting: str = string(allowed="a setting such as element.stiffness", doc="the setting that varies")
-    values: Any = free((), _NUMBERS, doc="its values, numbers or texts")
-    start: float | None = free(None, "a number", doc="lowest value of a range")
-    stop: float | None = free(None, "a number", doc="highest value of a range")
+    values: Any = unrestricted((), _NUMBERS, doc="its values, numbers or texts")
+    start: float | None = unrestricted(None, "a number", doc="lowest value of a range")
+    stop: float | None = unrestricted(None, "a number", doc="highest value of a range")
     count: int = bounded(10, minimum=2, maximum=100_000, doc="values of a range, where all of them are taken")
     scale: str = choice("linear", ("linear", "log"), doc="equal differences, or equal ratios")
 

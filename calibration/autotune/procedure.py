@@ -19,7 +19,7 @@ from calibration.motions import Mover, Procedure, drive, source_of
 from haptics.design import MARGIN, Handle, Suggestion, stiffness_limit, suggest
 from haptics.device import Causality, DeviceSpec
 from haptics.errors import ConfigurationError
-from haptics.rendering.motion import holding
+from haptics.rendering.motion import constant_reference
 
 _UNCERTAIN = 0.25
 """Maximum relative half width of the interval of mass or delay without a doubt."""
@@ -145,7 +145,7 @@ class _Course:
         if not self._wish.boundary:
             return
         _, suggestion = self._suggested()
-        rows = yield self._pusher.move(holding(0.05, self._period), relative=True, label="hold")
+        rows = yield self._pusher.move(constant_reference(0.05, self._period), relative=True, label="hold")
         for one in self._found:
             search = find_boundary(self._pusher, one.fit.plant, self._handle(one), one.axis, suggestion.damping, rows)
             self._boundaries[one.axis] = yield from search

@@ -23,7 +23,7 @@ from calibration.motions.excitation import approach
 from haptics.device import Causality, DeviceSpec
 from haptics.errors import ConfigurationError
 from haptics.records import Rows
-from haptics.rendering.motion import Motion, holding, reference
+from haptics.rendering.motion import Motion, constant_reference, reference
 
 Array = NDArray[np.float64]
 Found = Generator[Motion, Rows, "Identified"]
@@ -126,7 +126,7 @@ class Pusher:
             If the handle does not respond.
         """
         number = AXES.index(axis)
-        held = yield self.move(holding(_REST, self.period), relative=True, label=f"rest {axis}")
+        held = yield self.move(constant_reference(_REST, self.period), relative=True, label=f"rest {axis}")
         pushes, rows = yield from self._first(number, axis)
         resolution, _ = step_of([held, rows], number)
         rough = fit_plant(pushes, self.period, self._guess(pushes), resolution).plant

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from calibration.data.columns import UNITS, names_of, parse_column
 from haptics.errors import ConfigurationError
 from haptics.reading import read_npz
-from haptics.settings import unknown
+from haptics.settings import unknown_name
 
 Series = NDArray[np.float64]
 Columns = dict[str, Series]
@@ -168,8 +168,8 @@ def _renamed(path: str, columns: Columns, names: Mapping[str, str]) -> Columns:
     renamed = {name: values for name, values in columns.items() if name not in names.values()}
     for ours, theirs in names.items():
         if parse_column(ours) is None:
-            raise unknown("column", ours, names_of(UNITS).split(", "))
+            raise unknown_name("column", ours, names_of(UNITS).split(", "))
         if theirs not in columns:
-            raise unknown(f"column of {path}", theirs, columns)
+            raise unknown_name(f"column of {path}", theirs, columns)
         renamed[ours] = columns[theirs]
     return renamed

@@ -9,7 +9,7 @@ from calibration.data.joint_recording import JointRecording
 from calibration.data.serial_robot import is_serial_robot, read_serial_robot
 from calibration.data.tables import read_table
 from haptics.reading import read_npz
-from haptics.settings import unknown
+from haptics.settings import unknown_name
 
 
 def read_joint_recordings(
@@ -38,7 +38,7 @@ def read_joint_recordings(
     found = {one.joint: one for one in read_serial_robot(path)}
     for name in joints:
         if name not in found:
-            raise unknown(f"joint in {path}", name, found)
+            raise unknown_name(f"joint in {path}", name, found)
     return tuple(found[name] for name in joints or found)
 
 

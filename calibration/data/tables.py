@@ -13,7 +13,7 @@ import numpy as np
 from calibration.data.columns import DRIVES, EFFORTS, EITHER, TURNING, Column, names_of, parse_column
 from calibration.data.files import RawColumns, Series, read_columns
 from calibration.data.joint_recording import UNNAMED, JointRecording
-from haptics.settings import unknown
+from haptics.settings import unknown_name
 
 FEWEST = 50
 """Minimum number of samples of a recording."""
@@ -51,7 +51,7 @@ def read_table(
     chosen = joints or tuple(found)
     for name in chosen:
         if name not in found:
-            raise unknown(f"joint in {raw.source.path}", name, found)
+            raise unknown_name(f"joint in {raw.source.path}", name, found)
     recordings = tuple(_recording(raw, name, found[name]) for name in chosen)
     for recording in recordings:
         _check_units_of_motion(recording)

@@ -29,7 +29,7 @@ from calibration.fitting.normal_equations import stacked
 from calibration.fitting.regression import times
 from calibration.friction.motion import Motion
 from haptics.errors import ConfigurationError
-from haptics.settings import check, choice, documented, flag, unknown
+from haptics.settings import check, choice, documented, flag, unknown_name
 
 Array = NDArray[np.float64]
 
@@ -285,5 +285,5 @@ def named_model(model: FrictionModel | str) -> FrictionModel:
     if isinstance(model, FrictionModel):
         return model
     if model not in MODELS:
-        raise unknown("friction model", model, MODELS)
+        raise unknown_name("friction model", model, MODELS)
     return MODELS[model]

@@ -13,7 +13,7 @@ Index = NDArray[np.intp]
 _ELEMENTS, _SPREAD = 6, 0.8
 """Number of elastic-plastic elements of the presliding state, and spread of their deflections.
 
-They equal the defaults of `haptics.elements.classic.bristle.Iwan`, which therefore renders the identified law.
+They equal the defaults of `haptics.elements.classic.Iwan`, which therefore renders the identified law.
 """
 _IGNORED = 1e-5
 """Reversals smaller than this fraction of the range of the path are treated as noise."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from haptics.errors import ConfigurationError
-from haptics.settings import bounded, check, choice, documented, flag, free
+from haptics.settings import bounded, check, choice, documented, flag, unrestricted
 
 
 @documented
@@ -15,7 +15,7 @@ from haptics.settings import bounded, check, choice, documented, flag, free
 class FitSettings:
     """Settings of a friction fit."""
 
-    dead_band: float | None = free(
+    dead_band: float | None = unrestricted(
         None,
         "a number of at least 0",
         doc="samples not faster than this are left out: near rest friction is no function of the velocity, and "

@@ -23,7 +23,7 @@ from calibration.motions.excitation import approach
 from haptics.device import Causality
 from haptics.errors import ConfigurationError
 from haptics.records import Rows
-from haptics.rendering.motion import Motion, holding, reference
+from haptics.rendering.motion import Motion, constant_reference, reference
 
 GRAVITY = 9.80665
 """Standard acceleration of gravity [m/s²]."""
@@ -104,7 +104,7 @@ class Balance:
         way = approach(known_rows(lying)["position"][-1], np.zeros(2), period, _RISE)
         if len(way[0]):
             self._require_strong((yield hold(reference(*way), label="take it up")))
-        self._require_strong((yield hold(holding(_SETTLE, period), label="settle")))
+        self._require_strong((yield hold(constant_reference(_SETTLE, period), label="settle")))
         strokes = _strokes(period)
         rows = yield hold(reference(strokes, period=period), label="strokes")
         self._require_strong(rows)

@@ -17,10 +17,10 @@ import numpy as np
 
 from calibration.joystick.balance import GRAVITY
 from calibration.joystick.person import Look, Pair, Place
-from devices.common.workspace import Point, Workspace
+from devices.common.settings import Point, Workspace
 from devices.virtual.hands.hand import Hand, HandSample, HandSettings
 from haptics.device import Vector
-from haptics.servo.lane import Lane
+from haptics.servo.mailbox import Mailbox
 from haptics.shared import SharedFile
 
 _SPEED = 1.0
@@ -42,14 +42,14 @@ class OperatedHandSettings(HandSettings):
     Attributes
     ----------
     operation : str
-        File of a `haptics.servo.lane.Lane` of dtype `OPERATION`.
+        File of a `haptics.servo.mailbox.Mailbox` of dtype `OPERATION`.
     """
 
     operation: str
 
     def build(self, seed: int, workspace: Workspace) -> OperatedHand:
         """Create the hand; it has no random properties."""
-        return OperatedHand(Lane(Path(self.operation), OPERATION), workspace)
+        return OperatedHand(Mailbox(Path(self.operation), OPERATION), workspace)
 
 
 class OperatedHand(Hand):
@@ -63,7 +63,7 @@ class OperatedHand(Hand):
         Workspace of the device.
     """
 
-    def __init__(self, lane: Lane, workspace: Workspace) -> None:
+    def __init__(self, lane: Mailbox, workspace: Workspace) -> None:
         self.stiffness, self.damping = 600.0, 20.0
         self.start = workspace.centre
         self._lane = lane
@@ -104,7 +104,7 @@ class EmulatedPerson:
         Function that waits for a time [s].
     """
 
-    def __init__(self, lane: Lane, reach: Point, wait: Callable[[float], None] = time.sleep) -> None:
+    def __init__(self, lane: Mailbox, reach: Point, wait: Callable[[float], None] = time.sleep) -> None:
         self.hand = lane.record[0]
         self._reach, self._wait = reach, wait
         self.hand["holds"] = 1
@@ -147,11 +147,11 @@ class EmulatedPerson:
 
 
 @contextlib.contextmanager
-def operated() -> Iterator[tuple[OperatedHandSettings, Lane]]:
+def operated() -> Iterator[tuple[OperatedHandSettings, Mailbox]]:
     """Yield the settings of a hand, for a stick in any process, and the lane that moves it."""
     shared = SharedFile("hand")
     try:
-        lane = Lane(shared.path, OPERATION, create=True)
+        lane = Mailbox(shared.path, OPERATION, create=True)
         yield OperatedHandSettings(str(shared.path)), lane
     finally:
         shared.close()

@@ -21,7 +21,7 @@ from devices.joystick.parameters import Axes
 from haptics.device import Causality
 from haptics.errors import ConfigurationError
 from haptics.records import Rows
-from haptics.rendering.motion import Motion, holding, reference
+from haptics.rendering.motion import Motion, constant_reference, reference
 
 START = 0.02
 """Level of the first push."""
@@ -51,7 +51,9 @@ _ALIKE = 0.3
 
 def rest(duration: float, period: float) -> Motion:
     """Return a motion without force for `duration` [s]."""
-    return Motion(Causality.IMPEDANCE, holding(duration, period), 1e-9, relative=True, period=period, label="rest")
+    return Motion(
+        Causality.IMPEDANCE, constant_reference(duration, period), 1e-9, relative=True, period=period, label="rest"
+    )
 
 
 class NoAnswer(ConfigurationError):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from calibration.joystick.person import GATES, Pair
 from haptics.errors import ConfigurationError
-from haptics.settings import unknown
+from haptics.settings import unknown_name
 
 _ALLOWED = {
     "travel_x": (0.01, 1.0, " m"),
@@ -59,7 +59,7 @@ class Request:
 
     def __post_init__(self) -> None:
         if self.gate not in GATES:
-            raise unknown("--gate", self.gate, GATES)
+            raise unknown_name("--gate", self.gate, GATES)
         self._require_one_shape()
         if (self.weight is None) == (self.stated_max_force is None):
             raise ConfigurationError(

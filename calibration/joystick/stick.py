@@ -7,7 +7,7 @@ import math
 import time
 from typing import Any, Self
 
-from devices.common.bus.transfers import TransferError
+from devices.common.bus import TransferError
 from devices.joystick.hid.usages import X, Y
 from devices.joystick.opening import THE_MOTORS, playing
 from devices.joystick.settings import StickSettings

@@ -109,4 +109,4 @@ def _limits(spec: DeviceSpec) -> Limits:
         raise ConfigurationError(
             f"{spec.name} gives force only while a key of the live view is held, which a calibration does not have."
         )
-    return Limits.of(spec)
+    return Limits.for_device(spec)

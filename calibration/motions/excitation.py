@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from haptics.device import DeviceSpec
 from haptics.errors import ConfigurationError
 from haptics.records import Rows
-from haptics.rendering.motion import Motion, holding, reference
+from haptics.rendering.motion import Motion, constant_reference, reference
 from haptics.settings import bounded, check, documented
 
 Array = NDArray[np.float64]
@@ -118,7 +118,7 @@ def plan(excitation: Excitation, spec: DeviceSpec, period: float) -> Plan:
 
 def hold_still(move: Callable[..., Motion], period: float) -> Generator[Motion, Rows, Array]:
     """Hold a device at its present position and return that position, (2,) [m]."""
-    held = yield move(holding(_HOLD, period), relative=True, label="hold")
+    held = yield move(constant_reference(_HOLD, period), relative=True, label="hold")
     return np.array(held["proxy"][-1])
 
 

@@ -18,10 +18,10 @@ from haptics.clock import Clock
 from haptics.device import Device
 from haptics.errors import DeviceFault
 from haptics.records import Rows
-from haptics.servo.background import FrozenWatch
-from haptics.servo.job import SILENCE, Job, Paths
-from haptics.servo.loop import End
-from haptics.servo.run import HEARTBEAT_EVERY, Listen, Run
+from haptics.servo.control import Job, SharedFiles
+from haptics.servo.kernels import HEARTBEAT_TIMEOUT
+from haptics.servo.run import HEARTBEAT_INTERVAL, ExtraConnections, Run, ServoWatchdog
+from haptics.servo.servo import EndReason
 
 PROCEDURE = "haptics procedure"
 """Name of the thread in which a procedure runs."""
@@ -45,7 +45,7 @@ class Live(Run):
             limits=stage.limits,
             duration=None,
             recording=folder,
-            paths=Paths.unique(),
+            paths=SharedFiles.unique(),
             real_time=mover.real_time,
         )
         super().__init__(stage.recorder, job, stage.spec.name, stage.warn)
@@ -60,20 +60,20 @@ class Live(Run):
         self.follow()
         self._stage.certify(self.ending, used=self.servo.used, granted=self.granted)
 
-    def look(self, watch: FrozenWatch, listen: Listen) -> End | None:
+    def wait_and_handle(self, watch: ServoWatchdog, listen: ExtraConnections) -> EndReason | None:
         """Poll once; Ctrl-C ends the run in order."""
         try:
-            return super().look(watch, listen)
+            return super().wait_and_handle(watch, listen)
         except KeyboardInterrupt as interrupt:
             self._stage.error = self._stage.error or interrupt
             self.stop()
             return None
 
-    def reason(self, end: End) -> str:
+    def reason(self, end: EndReason) -> str:
         """Return the reason for the end of the procedure."""
         return self._stage.reason
 
-    def attend(self) -> None:
+    def run_periodic_tasks(self) -> None:
         """Report the progress; when the present motion has finished, request the next one."""
         if self.opened:
             self._stage.progress(max(self.servo.newest_tick, 0) * self._stage.mover.period)
@@ -85,7 +85,7 @@ class Live(Run):
             return
         row = trace.since(trace.count - 1)[-1]
         if row["settings_version"] != stage.course.number:
-            if time.monotonic() - self._published > SILENCE:
+            if time.monotonic() - self._published > HEARTBEAT_TIMEOUT:
                 raise DeviceFault(f"{stage.spec.name}: its servo did not take the next motion.")
         elif row["sticking"]:
             self._thinking = threading.Thread(target=self._think, args=(int(row["tick"]),), name=PROCEDURE, daemon=True)
@@ -115,9 +115,9 @@ class Live(Run):
         with self.writing():
             line = self._stage.course.note(self._stage.recorder)
             self._published = time.monotonic()
-            self.servo.go_on_with(line)
+            self.servo.send_program_entry(line)
 
-    def quieten(self) -> None:
+    def hide_progress(self) -> None:
         """Mark the run as over, so that a procedure that is still computing has no effect."""
         with self._saying:
             self._over = True
@@ -128,7 +128,7 @@ class Live(Run):
             rows = self._stage.recorder.rows()
             if self._over or (len(rows) and rows["tick"][-1] >= tick):
                 return rows
-            time.sleep(HEARTBEAT_EVERY)
+            time.sleep(HEARTBEAT_INTERVAL)
 
 
 def _make(factory: Callable[[Mapping[str, Any], Clock], Device], more: dict[str, Any], clock: Clock) -> Device:

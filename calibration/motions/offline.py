@@ -7,7 +7,7 @@ import shutil
 from calibration.motions.stage import Stage
 from haptics.clock import Clock
 from haptics.errors import HapticError
-from haptics.recording.ending import Ending
+from haptics.recording.recorder import RunCloser
 from haptics.rendering.rendering import Rendering
 from haptics.servo.servo import Servo
 from haptics.shared import SharedFile
@@ -22,12 +22,12 @@ def run_offline(stage: Stage) -> None:
     shared = SharedFile("trace")
     try:
         trace = Trace.create(shared.path)
-        stage.recorder.follow(Reader(trace))
+        stage.recorder.attach(Reader(trace))
         stage.present.trace = trace
-        ending = Ending(stage.recorder, trace, stage.warn)
+        ending = RunCloser(stage.recorder, trace, stage.warn)
         opened = _run(stage, trace, ending)
         stage.recorder.drain()
-        ending.settle(stage.reason, complete=opened)
+        ending.close(stage.reason, complete=opened)
         try:
             stage.certify(ending)
         finally:
@@ -37,7 +37,7 @@ def run_offline(stage: Stage) -> None:
         shared.close()
 
 
-def _run(stage: Stage, trace: Trace, ending: Ending) -> bool:
+def _run(stage: Stage, trace: Trace, ending: RunCloser) -> bool:
     """Run to the end; return True if the device was opened."""
     opened = False
     mover, clock = stage.mover, Clock(stage.mover.period)
@@ -63,7 +63,7 @@ def _run(stage: Stage, trace: Trace, ending: Ending) -> bool:
         try:
             if course.go_on(stage.recorder.rows()):
                 course.note(stage.recorder)
-                rendering.take(course.motion, course.number, course.number)
+                rendering.switch_program(course.motion, course.number, course.number)
                 return
         except Exception as error:  # an error of the procedure, not of the device
             stage.error = error

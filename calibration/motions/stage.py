@@ -10,8 +10,7 @@ from calibration.motions.course import Course
 from calibration.motions.mover import Mover
 from calibration.motions.present import Present
 from haptics.device import DeviceSpec
-from haptics.recording.ending import Ending
-from haptics.recording.recorder import Recorder
+from haptics.recording.recorder import Recorder, RunCloser
 from haptics.rendering.envelope import Limits
 
 COMPLETED, STOPPED, INTERRUPTED = "completed", "stopped", "interrupted"
@@ -54,11 +53,11 @@ class Stage:
 
     def certify(
         self,
-        ending: Ending,
+        ending: RunCloser,
         used: Mapping[str, Any] | None = None,
         granted: Mapping[str, Any] | None = None,
     ) -> None:
-        """Add the certificate to the recording (`haptics.recording.ending.Ending.certify`) and raise errors."""
+        """Add the certificate to the recording (`haptics.recording.recorder.RunCloser.certify`) and raise errors."""
         ending.certify(self.spec.causality, used=used, granted=granted)
         error = ending.fault or self.error
         if error is not None:

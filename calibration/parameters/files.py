@@ -69,9 +69,9 @@ from calibration.parameters.keys import friction_keys, motor_keys
 from calibration.parameters.parameters import Found, Interval, JointParameters, ParameterFile, Provenance
 from calibration.parameters.toml_text import format_toml
 from haptics.errors import ConfigurationError
-from haptics.files import write_whole
+from haptics.files import write_atomically
 from haptics.reading import parse_toml, read_toml
-from haptics.settings import unknown
+from haptics.settings import unknown_name
 
 _INTERVAL = "interval_95"
 _ERROR = "standard_error"
@@ -88,7 +88,7 @@ def write_parameter_file(path: str | Path, file: ParameterFile) -> None:
     ConfigurationError
         If it cannot be written, or contains a negative level or viscosity.
     """
-    write_whole(path, format_parameter_file(file))
+    write_atomically(path, format_parameter_file(file))
 
 
 def format_parameter_file(file: ParameterFile) -> str:
@@ -300,7 +300,7 @@ def _texts(table: Mapping[str, Any], name: str, where: str) -> tuple[str, ...]:
 def _require_known(table: Mapping[str, Any], allowed: Any, kind: str) -> None:
     for name in table:
         if name not in allowed:
-            raise unknown(kind, name, allowed)
+            raise unknown_name(kind, name, allowed)
 
 
 def _number(value: Any, where: str) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from devices.common.parameter_keys import UNIT_WORDS, key, unit_key
-from haptics.settings import unknown
+from haptics.settings import unknown_name
 
 DRIVE_UNITS = ("percent", "count", "duty", "a", "v")
 
@@ -22,7 +22,7 @@ def friction_keys(model: str, rotary: bool) -> dict[str, str]:
     from calibration.friction import DIMENSIONS, MODELS
 
     if model not in MODELS:
-        raise unknown("friction model", model, MODELS)
+        raise unknown_name("friction model", model, MODELS)
     return {name: key(name, DIMENSIONS[name], rotary) for name in (*MODELS[model].names, "inertia")}
 
 
@@ -35,7 +35,7 @@ def motor_keys(drive_unit: str, rotary: bool) -> dict[str, str]:
         If the drive unit is unknown.
     """
     if drive_unit not in DRIVE_UNITS:
-        raise unknown("drive unit", drive_unit, DRIVE_UNITS)
+        raise unknown_name("drive unit", drive_unit, DRIVE_UNITS)
     keys = {name: key(name, dimension, rotary) for name, dimension in MOTOR_DIMENSIONS.items()}
     return {"gain": f"gain_{unit_key('force', rotary)}_per_{drive_unit}", **keys}
 

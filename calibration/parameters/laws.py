@@ -8,7 +8,7 @@ from haptics.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from calibration.parameters.parameters import Found
-    from haptics.friction.law import Law
+    from haptics.friction.laws import Law
 
 
 def law_of(found: Found, lever_arm: float) -> Law:

@@ -13,10 +13,10 @@ from calibration.coupled import Coupling
 from calibration.handle import Handle
 from devices.common.parameter_keys import key
 from haptics.errors import ConfigurationError
-from haptics.settings import unknown
+from haptics.settings import unknown_name
 
 if TYPE_CHECKING:
-    from haptics.friction.law import Law
+    from haptics.friction.laws import Law
 
 Interval = tuple[float, float]
 
@@ -183,7 +183,7 @@ class ParameterFile:
         for joint in self.joints:
             if joint.name == name:
                 return joint
-        raise unknown("joint", name, [joint.name for joint in self.joints])
+        raise unknown_name("joint", name, [joint.name for joint in self.joints])
 
     def with_joint(self, joint: JointParameters) -> ParameterFile:
         """Return the file with one of its joints replaced."""

@@ -25,9 +25,9 @@ from calibration.terms.model import Fitted, TermModel
 from calibration.terms.terms import make_term
 from devices.common import parameter_keys
 from haptics.errors import ConfigurationError
-from haptics.files import write_whole
+from haptics.files import write_atomically
 from haptics.reading import read_toml
-from haptics.settings import unknown
+from haptics.settings import unknown_name
 
 Array = NDArray[np.float64]
 
@@ -59,7 +59,7 @@ def write_term_file(path: str | Path, models: Mapping[str, TermModel], facts: Ma
         If it cannot be written.
     """
     joints = {name: model_table(model) for name, model in models.items()}
-    write_whole(path, format_toml({"provenance": dict(facts), "joint": joints}))
+    write_atomically(path, format_toml({"provenance": dict(facts), "joint": joints}))
 
 
 def model_table(model: TermModel) -> dict[str, Any]:
@@ -127,7 +127,7 @@ def _fitted(name: str, table: Any, rotary: bool) -> Fitted:
     keys += [] if term.scale is None else [f"scale_{unit_key(term.scale_dimension, rotary)}"]
     for key in table:
         if key not in keys:
-            raise unknown(f"{name} key", key, keys)
+            raise unknown_name(f"{name} key", key, keys)
     low, high = _numbers(name, keys[1], table, (term.count, 2)).T
     return Fitted(term, _numbers(name, keys[0], table, (term.count,)), low, high)
 

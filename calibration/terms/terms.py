@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from calibration.data.joint_recording import JointRecording
 from haptics.errors import ConfigurationError
-from haptics.settings import unknown
+from haptics.settings import unknown_name
 
 Array = NDArray[np.float64]
 Columns = Callable[[JointRecording], Array]
@@ -134,7 +134,7 @@ def make_term(name: str, scale: float | None = None) -> Term:
             raise ConfigurationError(f'term "{name}" has no scale')
         return _PLAIN[name]
     if name not in _SCALED:
-        raise unknown("term", name, [*_PLAIN, *_SCALED])
+        raise unknown_name("term", name, [*_PLAIN, *_SCALED])
     if scale is None or not 0.0 < scale < np.inf:
         raise ConfigurationError(f'the scale of term "{name}" is {scale}; must be a number above 0')
     return _SCALED[name](scale)

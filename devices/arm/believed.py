@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from devices.arm.flatness.friction import AsymmetricFriction
-from haptics.friction.law import Law
+from haptics.friction.laws import Law
 
 _STRIBECK = 0.8
 """Ratio of the decay rates at which a hyperbolic tangent best approximates an exponential."""

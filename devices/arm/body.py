@@ -30,11 +30,11 @@ from devices.arm.mechanics.linkage import PlacedLinkage
 from devices.arm.mechanics.plant import new_plant
 from devices.arm.mechanics.surface import Surface
 from devices.arm.sensors.mounting import STANDARD_GRAVITY
-from devices.common.friction_file import read_joint_friction
+from devices.common.friction import read_joint_friction
 from devices.common.linkage import FiveBar
 from haptics import Law, Stribeck
 from haptics.errors import ConfigurationError
-from haptics.settings import bounded, check, choice, documented, free, string
+from haptics.settings import bounded, check, choice, documented, string, unrestricted
 
 KINDS = ("parallel-link", "serial", "five-bar")
 """Linkages: two links with both motors on the base, two links with a motor in each joint, five-bar linkage."""
@@ -66,7 +66,9 @@ class ArmBody:
     inner_length: float = bounded(0.4, above=0.0, maximum=5.0, unit="m", doc="length of the links at the base")
     outer_length: float = bounded(0.4, above=0.0, maximum=5.0, unit="m", doc="length of the links at the end effector")
     base: float = bounded(0.2, minimum=0.0, maximum=5.0, unit="m", doc="distance of the motors of a five-bar linkage")
-    elbow: int = free(-1, "1 (left) or -1 (right)", doc="side, seen from the base, on which the elbow of two links is")
+    elbow: int = unrestricted(
+        -1, "1 (left) or -1 (right)", doc="side, seen from the base, on which the elbow of two links is"
+    )
     centre_x: float = bounded(
         0.0, minimum=-10.0, maximum=10.0, unit="m", doc="x of the origin from the base (axis or middle of the motors)"
     )

@@ -35,8 +35,8 @@ from devices.arm.sensors.force_sensor import ForceSensor
 from devices.arm.servo.references import MotorReferences
 from devices.arm.settings import ArmSettings
 from devices.common.driver import Driver
-from devices.common.waking import Wake
-from haptics.clock import Clock, go_on, pause
+from devices.common.latch import Wake
+from haptics.clock import Clock, pause, raise_if_cancelled
 from haptics.device import Causality, DeviceSpec
 from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
 from haptics.settings import build
@@ -164,7 +164,7 @@ class Arm(Driver):
             self._await_inside(stage)
             if self.settings.tare:
                 sensor.tare(self._orientation)
-            go_on()
+            raise_if_cancelled()
             stage.arm()
             self._await_agreement(stage, sensor)
         except BaseException:

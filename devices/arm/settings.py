@@ -17,11 +17,10 @@ from devices.arm.sensors.mounting import STANDARD_GRAVITY
 from devices.arm.servo.driven import DrivenArm, least_mass
 from devices.arm.servo.mechanism import Grip
 from devices.arm.servo.settings import ServoSettings
-from devices.common.settings import RunSettings
-from devices.common.workspace import Workspace
+from devices.common.settings import RunSettings, Workspace
 from haptics.design import FIRM_GRIP
 from haptics.errors import ConfigurationError
-from haptics.settings import bounded, build, check, documented, flag, free
+from haptics.settings import bounded, build, check, documented, flag, unrestricted
 
 
 @documented
@@ -29,14 +28,16 @@ from haptics.settings import bounded, build, check, documented, flag, free
 class ArmSettings(RunSettings):
     """Settings of the arm, in addition to `RunSettings`; its parts have separate tables."""
 
-    arm: Any = free(None, "a table", doc="what the arm is like, see below: of a real one, what is believed of it")
-    motors: Any = free(
+    arm: Any = unrestricted(
+        None, "a table", doc="what the arm is like, see below: of a real one, what is believed of it"
+    )
+    motors: Any = unrestricted(
         None, "a table", doc="the drive and its motors, see below; reductions as of the arm if not given"
     )
-    sensor: Any = free(
+    sensor: Any = unrestricted(
         None, "a table with a name", doc="the force sensor, see below; handle and gravity as of the arm if not given"
     )
-    servo: Any = free(None, "a table", doc="how references of the motors are made, see below")
+    servo: Any = unrestricted(None, "a table", doc="how references of the motors are made, see below")
     half_width: float = bounded(0.2, minimum=0.01, maximum=2.0, unit="m", doc="half the width of the workspace")
     half_height: float = bounded(0.15, minimum=0.01, maximum=2.0, unit="m", doc="half the height of the workspace")
     force_range: float = bounded(50.0, above=0.0, maximum=10_000.0, unit="N", doc="largest force the sensor measures")

@@ -26,10 +26,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.common.friction import AXIS_LAWS, axis_friction, law_kinds, law_records
-from devices.common.friction_file import OwnFriction, read_own_friction
-from haptics.friction.law import Law
-from haptics.friction.laws import GaussianStribeck, Stribeck
+from devices.common.friction import AXIS_LAWS, OwnFriction, axis_friction, law_kinds, law_records, read_own_friction
+from haptics.friction.laws import GaussianStribeck, Law, Stribeck
 from haptics.jit import kernel, merged_kernel
 from haptics.parts import address_of_part, call_part
 from haptics.settings import bounded, documented, string
@@ -230,7 +228,7 @@ def compensation_of(
     settings : CompensationSettings
         Settings of the device.
     device, identity : str
-        Owner of the friction; see `devices.common.friction_file.read_own_friction`.
+        Owner of the friction; see `devices.common.friction.read_own_friction`.
     period : float
         Period of a tick [s].
     resolution : float

@@ -17,9 +17,10 @@ import numpy as np
 
 from devices.common.compensation import Compensation
 from devices.common.driver_kernels import NOT_FINITE
+from devices.common.latch import Wake
 from devices.common.log import CommandLog
-from devices.common.velocity import VelocitySettings, fill_velocity, prepare_velocity
-from devices.common.waking import Wake
+from devices.common.settings import VelocitySettings
+from devices.common.velocity import fill_velocity, prepare_velocity
 from haptics.clock import Clock, WallClock
 from haptics.device import State, Vector
 from haptics.errors import DeviceFault

@@ -1,4 +1,4 @@
-"""Kernels shared by drivers with a port: time, velocity, friction compensation."""
+"""Kernels shared by drivers with a port and by virtual devices: quantisation, time, velocity, friction compensation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from devices.common.compensation import COMPENSATION, add_friction
 from devices.common.log import log_command
 from devices.common.velocity import VELOCITY, update_velocity
-from haptics.jit import merged_kernel
+from haptics.jit import inlined_kernel, merged_kernel
 from haptics.ports import PORT_FIELDS
 
 NOT_FINITE, LOST = 1, 2
@@ -71,3 +71,9 @@ def accept(s: Any, x: float, y: float) -> bool:
     note_command(s, x, y)
     add_friction(s.compensation, s.assistance, x, y, s.velocity[0], s.velocity[1])
     return True
+
+
+@inlined_kernel
+def quantise(x: float, resolution: float) -> float:
+    """Round to the nearest multiple of `resolution`; 0 leaves `x` unchanged."""
+    return math.floor(x / resolution + 0.5) * resolution if resolution > 0.0 else x

@@ -1,8 +1,4 @@
-"""Friction along the two axes of a handle, with separate levels forwards and backwards.
-
-It describes the intrinsic friction of the handle of a joystick or of a table with two slides. A plant simulates it
-(`devices.virtual.joystick`), and a driver compensates it (`devices.common.compensation`).
-"""
+"""Friction along the two axes of a handle, with separate levels forwards and backwards, and its parameter file."""
 
 from __future__ import annotations
 
@@ -15,12 +11,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from devices.common.parameter_keys import key
 from haptics.errors import ConfigurationError
-from haptics.friction.law import Law
-from haptics.friction.laws import Stribeck
-from haptics.friction.sliding_kernels import LAW, SLIDING
+from haptics.friction.kernels import LAW, SLIDING
+from haptics.friction.laws import CoulombViscous, GaussianStribeck, Law, Stribeck
 from haptics.jit import inlined_kernel, kernel
-from haptics.settings import bounded, build, check, documented, unknown
+from haptics.reading import read_toml
+from haptics.settings import bounded, build, check, documented, unknown_name
+
+# --- friction along two axes ------------------------------------------------------------------------------------------
+#
+# Friction along the two axes of a handle, with separate levels forwards and backwards.
+#
+# It describes the intrinsic friction of the handle of a joystick or of a table with two slides. A plant simulates it
+# (`devices.virtual.joystick`), and a driver compensates it (`devices.common.compensation`).
 
 AXES = ("x", "y")
 DIRECTIONS = ("forward", "backward")
@@ -91,7 +95,7 @@ def parse_friction(table: Any, where: str = "device.friction") -> AxisLaws | Non
         return None
     for axis, levels in table.items():
         if axis not in AXES:
-            raise unknown("axis", f"{where}.{axis}", [f"{where}.{name}" for name in AXES])
+            raise unknown_name("axis", f"{where}.{axis}", [f"{where}.{name}" for name in AXES])
         if not isinstance(levels, Mapping):
             raise ConfigurationError(f"{where}.{axis} = {levels!r}: must be a table such as {{coulomb_forward = 1.0}}.")
     x, y = (build(AxisFriction, table.get(axis, {}), f"{where}.{axis}").laws for axis in AXES)
@@ -99,7 +103,7 @@ def parse_friction(table: Any, where: str = "device.friction") -> AxisLaws | Non
 
 
 def law_records(laws: AxisLaws) -> NDArray[Any]:
-    """Return the kernel records of the laws, (2, 2) of dtype `haptics.friction.sliding_kernels.LAW`."""
+    """Return the kernel records of the laws, (2, 2) of dtype `haptics.friction.kernels.LAW`."""
     return np.array([[law.record[0] for law in axis] for axis in laws], dtype=LAW)
 
 
@@ -142,3 +146,223 @@ def axis_friction(kinds: tuple[int, ...]) -> Callable[..., Any]:
         return math.copysign(g, x), math.copysign(s, x)
 
     return friction
+
+
+# --- friction in a parameter file -------------------------------------------------------------------------------------
+#
+# Intrinsic friction of a device, from the parameter file of its identification.
+#
+# The tables ``[joint.x.friction]`` and ``[joint.y.friction]`` of linear joints are read, with levels in newtons::
+#
+#     [provenance]
+#     device = "virtual-joystick virtual, seed 1"
+#
+#     [joint.x]
+#     rotary = false
+#
+#     [joint.x.friction]
+#     model = "stribeck-asymmetric"
+#     coulomb_force_forward_n = 1.2       # or coulomb_force_n, for both directions
+#     coulomb_force_backward_n = 0.9
+#     static_force_forward_n = 1.8        # only where the friction falls
+#     static_force_backward_n = 1.5
+#     stribeck_velocity_m_per_s = 0.01
+#     viscosity_ns_per_m = 1.0            # or viscosity_forward_ns_per_m, viscosity_backward_ns_per_m
+#
+#     [joint.x.friction.interval_95]      # if known
+#     coulomb_force_forward_n = [1.19, 1.21]
+#
+# A joint of an arm is rotary (``rotary = true``) and has torques: ``coulomb_torque_nm``, ``viscosity_nms_per_rad``.
+#
+# While the handle moves, a constant force (``offset_force_n``) is indistinguishable from friction that is larger
+# forwards than backwards. It is treated as friction, so that no force is added at rest.
+
+JOINTS = ("1", "2")
+
+
+@dataclass(frozen=True)
+class OwnFriction:
+    """Identified friction of a handle.
+
+    Attributes
+    ----------
+    laws : AxisLaws
+        Laws by axis and direction.
+    doubt : float
+        Uncertainty of the largest level [N], from the intervals in the file.
+    """
+
+    laws: AxisLaws
+    doubt: float
+
+    @property
+    def breakaway_force(self) -> float:
+        """Largest level [N]."""
+        return max(law.breakaway_force for laws in self.laws for law in laws)
+
+    def least_friction(self, share: float) -> float:
+        """Return the residual friction [N] if `share` of it is compensated: worst case including uncertainty."""
+        return (1.0 - share) * self.breakaway_force + self.doubt
+
+    @property
+    def viscosity(self) -> float:
+        """Largest viscosity of all axes and directions [N s/m]."""
+        return max(law.slopes[1] for laws in self.laws for law in laws)
+
+
+def read_own_friction(path: str, device: str, identity: str = "") -> OwnFriction:
+    """Read the friction of a device.
+
+    Parameters
+    ----------
+    path : str
+        Path of the file.
+    device : str
+        Name of the device that the file must belong to.
+    identity : str
+        Identity of the individual device; empty to accept any device of this name.
+
+    Raises
+    ------
+    ConfigurationError
+        If the file cannot be read, belongs to another device, or contains a missing or invalid value. The message
+        contains the file and the key.
+    """
+    x, y = _read(path, device, identity, AXES, rotary=False)
+    return OwnFriction((x.laws(), y.laws()), max(x.doubt(), y.doubt()))
+
+
+def read_joint_friction(path: str, device: str) -> AxisLaws:
+    """Read the friction of joints 1 and 2 of an arm: laws of torques [N m] at speeds [rad/s].
+
+    Parameters
+    ----------
+    path : str
+        Path of the file.
+    device : str
+        Name of a device for which such a file can be created.
+
+    Raises
+    ------
+    ConfigurationError
+        If the file cannot be read, or contains a missing or invalid value. The message contains the file and the key.
+    """
+    first, second = _read(path, device, None, JOINTS, rotary=True)
+    return first.laws(), second.laws()
+
+
+def _read(path: str, device: str, identity: str | None, names: tuple[str, ...], *, rotary: bool) -> list[_Friction]:
+    """Return the friction of the joints with these names; an identity of None accepts any device."""
+    content = read_toml(
+        path, f"friction_parameters = {path!r}", f"haptics calibrate friction --device {device} makes such a file"
+    )
+    try:
+        if identity is not None:
+            _require_device(content, device, identity)
+        joints = _table(content, "joint")
+        if not set(names) & set(joints):
+            raise ConfigurationError(
+                f"has neither a table [joint.{names[0]}.friction] nor [joint.{names[1]}.friction]."
+            )
+        found = [_Friction(name, _table(joints, name), rotary=rotary) for name in names]
+        for friction in found:
+            friction.laws()  # raise errors here, where the file name can be added
+            friction.doubt()
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{path}: {error}") from error
+    return found
+
+
+def _require_device(content: Mapping[str, Any], device: str, identity: str) -> None:
+    found = str(_table(content, "provenance").get("device", ""))
+    wanted = f"{device} {identity}".strip()
+    if found and not (found == wanted if identity else found.split(maxsplit=1)[0] == device):
+        raise ConfigurationError(f"is of the device {found!r}; must be of {wanted!r}.")
+
+
+def _table(tables: Mapping[str, Any], name: str) -> dict[str, Any]:
+    table = tables.get(name, {})
+    if not isinstance(table, dict):
+        raise ConfigurationError(f"{name} = {table!r}: must be a table.")
+    return table
+
+
+class _Friction:
+    """Friction of one joint in the file; a joint that is not in the file has no friction."""
+
+    def __init__(self, name: str, joint: dict[str, Any], *, rotary: bool) -> None:
+        self._where = f"joint.{name}.friction"
+        if joint.get("rotary", rotary) is not rotary:
+            kind, what = ("true", "turns") if rotary else ("false", "slides")
+            raise ConfigurationError(f"joint.{name}.rotary = {joint['rotary']!r}: must be {kind}, for it {what}.")
+        self._rotary = rotary
+        self._table = _table(joint, "friction")
+        self._intervals = _table(self._table, "interval_95")
+
+    def laws(self) -> tuple[Law, Law]:
+        """Return the laws for motion forwards and backwards."""
+        forward, backward = map(self._law, DIRECTIONS)
+        return forward, backward
+
+    def doubt(self) -> float:
+        """Return the largest upper uncertainty of a level."""
+        levels = tuple(self._key(name, "force").rpartition("_")[0] for name in ("coulomb", "static"))
+        keys = [key for key in self._intervals if key.startswith(levels)]
+        return max((self._upper(key) - self._number(key) for key in keys if key in self._table), default=0.0)
+
+    def _law(self, direction: str) -> Law:
+        if not self._table:
+            return CoulombViscous(0.0, 0.0)
+        table, speed = self._table, self._key("stribeck_velocity", "velocity")
+        offset = self._key("offset", "force")
+        more = self._number(offset) if offset in table else 0.0
+        if direction == "backward":
+            more = -more
+        dry = 0.0 if table.get("model") == "viscous" else self._of(direction, "coulomb", "force")
+        coulomb = max(dry + more, 0.0)
+        viscosity = self._of(direction, "viscosity", "viscosity")
+        if speed not in table:
+            return CoulombViscous(coulomb, viscosity)
+        static = max(self._level(self._key(f"static_{direction}", "force")) + more, 0.0)
+        if static <= coulomb:  # use the lower level of a rising law, so that friction is not overcompensated
+            return CoulombViscous(static, viscosity)
+        if not self._number(speed) > 0.0:
+            raise ConfigurationError(f"{self._where}.{speed} = {self._number(speed):g}: must be greater than 0.")
+        shape = GaussianStribeck if "gaussian" in str(table.get("model", "")) else Stribeck
+        return shape(coulomb, static, self._number(speed), viscosity)
+
+    def _key(self, name: str, dimension: str) -> str:
+        return key(name, dimension, self._rotary)
+
+    def _of(self, direction: str, name: str, dimension: str) -> float:
+        """Return a level for a direction, or the level for both directions."""
+        return self._level(self._key(f"{name}_{direction}", dimension), self._key(name, dimension))
+
+    def _level(self, *keys: str) -> float:
+        """Return the value of the first key that exists."""
+        found = next((each for each in keys if each in self._table), None)
+        if found is None:
+            raise ConfigurationError(f"{self._where}.{keys[-1]} is missing.")
+        value = self._number(found)
+        if value < 0.0:
+            raise ConfigurationError(
+                f"{self._where}.{found} = {value:g}: is no friction; must be at least 0: identify it again "
+                "without --unbounded."
+            )
+        return value
+
+    def _number(self, key: str) -> float:
+        return _finite(self._table[key], f"{self._where}.{key}")
+
+    def _upper(self, key: str) -> float:
+        where = f"{self._where}.interval_95.{key}"
+        interval = self._intervals[key]
+        if not isinstance(interval, list) or len(interval) != 2:
+            raise ConfigurationError(f"{where} = {interval!r}: must be two numbers.")
+        return _finite(interval[1], where)
+
+
+def _finite(value: Any, where: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ConfigurationError(f"{where} = {value!r}: must be a finite number.")
+    return float(value)

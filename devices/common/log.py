@@ -17,10 +17,10 @@ import numpy as np
 from numpy.lib import format as npy
 
 from haptics.errors import DeviceOpenError
-from haptics.files import in_place_of_own
+from haptics.files import replacing_owned
 from haptics.jit import kernel
 from haptics.parts import fence, record_at
-from haptics.servo.system_kernels import SCRATCH, monotonic_ns
+from haptics.servo.kernels import SCRATCH, monotonic_ns
 
 DEVICE_LOG = "device_log.npy"
 """Name of the log in a recording."""
@@ -82,7 +82,7 @@ class CommandLog:
 
     def __init__(self, path: str) -> None:
         try:
-            with in_place_of_own(Path(path), HEADER.__eq__, len(HEADER)) as descriptor:
+            with replacing_owned(Path(path), HEADER.__eq__, len(HEADER)) as descriptor:
                 mapping = _mapped(descriptor)
         except (OSError, ValueError) as error:  # ValueError: invalid file name
             raise DeviceOpenError(

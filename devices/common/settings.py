@@ -1,10 +1,14 @@
-"""Settings shared by several devices."""
+"""Settings shared by several devices, the workspace of an end effector, and the settings of velocity estimates."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from haptics.settings import bounded, documented, string
+from haptics.errors import ConfigurationError
+from haptics.settings import bounded, check, choice, documented, string
+
+# --- settings ---------------------------------------------------------------------------------------------------------
 
 
 @documented
@@ -22,3 +26,140 @@ class SeedSettings:
     """Seed of the random numbers of a simulated device."""
 
     seed: int = bounded(0, minimum=0, maximum=2**62, doc="seed of everything random")
+
+
+# --- workspace --------------------------------------------------------------------------------------------------------
+
+Point = tuple[float, float]
+"""x and y [m]."""
+
+
+class Workspace(NamedTuple):
+    """Workspace rectangle of a device, by its lower left and upper right corner [m]."""
+
+    lower: Point
+    upper: Point
+
+    @property
+    def centre(self) -> Point:
+        """Centre of the rectangle [m]."""
+        return (self.lower[0] + self.upper[0]) / 2.0, (self.lower[1] + self.upper[1]) / 2.0
+
+    @property
+    def corners(self) -> tuple[Point, Point, Point, Point]:
+        """Corners of the rectangle [m]."""
+        (left, low), (right, high) = self.lower, self.upper
+        return (left, low), (left, high), (right, low), (right, high)
+
+    def contains(self, x: float, y: float) -> bool:
+        """Return True if (x, y) [m] is inside or on the edge; False for nan."""
+        return self.lower[0] <= x <= self.upper[0] and self.lower[1] <= y <= self.upper[1]
+
+    def __str__(self) -> str:
+        return f"{self.lower[0]:g} to {self.upper[0]:g} m by {self.lower[1]:g} to {self.upper[1]:g} m"
+
+
+# --- velocity estimate ------------------------------------------------------------------------------------------------
+
+LONGEST_WINDOW = 64
+"""Maximum number of periods of a difference."""
+
+LONGEST_FIT = 32
+"""Maximum window of the adaptive estimators [samples before the newest one]."""
+
+_SETTLING = 1000
+"""Number of samples after which the gain of a Kalman filter is constant."""
+
+ESTIMATORS = ("difference", "end-fit", "best-fit", "kalman", "level-crossing", "tracker")
+"""Names of the estimators; kernels use the index in this tuple."""
+
+
+@documented
+@dataclass(frozen=True)
+class VelocitySettings:
+    """Settings of the velocity estimate of a device that measures positions.
+
+    Raises
+    ------
+    ConfigurationError
+        If a setting is invalid.
+    """
+
+    velocity_estimator: str = choice("tracker", ESTIMATORS, doc="how velocities are made of positions")
+    velocity_window: int = bounded(
+        1, minimum=1, maximum=LONGEST_WINDOW, doc="periods the velocity is averaged over (difference)"
+    )
+    velocity_memory: float = bounded(
+        1.25e-3, minimum=1e-5, maximum=1.0, unit="s", doc="how long the estimate remembers at rest (tracker, kalman)"
+    )
+    velocity_acceleration: float = bounded(
+        15.0, minimum=0.1, maximum=1000.0, unit="m/s^2", doc="how hard the hand brakes or starts (tracker, kalman)"
+    )
+    velocity_rest_gain: float = bounded(
+        0.3, minimum=0.05, maximum=1.0, doc="share of a motion of about a count at rest that is passed on (tracker)"
+    )
+
+    def __post_init__(self) -> None:
+        check(self)
+        check_velocity(self, "")
+
+
+def check_velocity(settings: VelocitySettings, where: str) -> None:
+    """Check conditions that involve several settings.
+
+    Parameters
+    ----------
+    settings : VelocitySettings
+        Settings that include the fields of `VelocitySettings`.
+    where : str
+        Prefix of the names of settings: ``device.``, or empty.
+
+    Raises
+    ------
+    ConfigurationError
+        If a window is set for an estimator without one.
+    """
+    window, name = settings.velocity_window, settings.velocity_estimator
+    if window > 1 and name != "difference":
+        raise ConfigurationError(
+            f"{where}velocity_window = {window}: only {where}velocity_estimator = 'difference' averages over a window; "
+            f"with {name!r} it must be 1."
+        )
+
+
+def velocity_lag(settings: VelocitySettings, resolution: float, period: float) -> float:
+    """Return the lag of the velocity of a handle at rest behind a backward difference [s].
+
+    A sticking coupling loses stability by this lag. Adaptive windows are longest at rest. The tracker has no lag. For
+    level crossings the lag is unknown until the next crossing.
+
+    Parameters
+    ----------
+    settings : VelocitySettings
+        Estimator and its parameters.
+    resolution, period : float
+        Resolution of the encoder [m], and time between two samples [s].
+    """
+    name = settings.velocity_estimator
+    if name == "difference":
+        return 0.5 * (settings.velocity_window - 1) * period
+    if name in {"end-fit", "best-fit"} and resolution > 0.0:
+        return 0.5 * (LONGEST_FIT - 1) * period
+    if name == "kalman":
+        return max(_kalman_lag(settings.velocity_acceleration**2 * settings.velocity_memory, resolution, period), 0.0)
+    return 0.0
+
+
+def _kalman_lag(S: float, q: float, T: float) -> float:
+    """Return the lag of a settled Kalman filter behind the backward difference [s].
+
+    S is the acceleration intensity. With settled gains g (position) and h/T (velocity) the sum of the velocities is the
+    estimated position minus ``(g/h - 1) T v``.
+    """
+    R = q * q / 12.0
+    a, b, c = R, 0.0, 1.0  # covariance: position, mixed, velocity
+    for _ in range(_SETTLING):
+        a, b, c = a + 2.0 * T * b + T * T * c + S * T**3 / 3.0, b + T * c + S * T * T / 2.0, c + S * T
+        gain, velocity_gain = a / (a + R), b / (a + R)
+        a, b, c = (1.0 - gain) * a, (1.0 - gain) * b, c - velocity_gain * b
+    return gain / velocity_gain - T

@@ -119,7 +119,7 @@ class EmulatedArm(Arm):
         return DeviceFault(words) if words else super()._words(fault)
 
     def explain(self) -> str:
-        """Return an explanation if the emulator was starved before it closed; see `haptics.device.Explaining`."""
+        """Return an explanation if the emulator was starved before it closed; see `haptics.device.ExplainsFaults`."""
         return _too_busy(self._lost)
 
     def _look_back(self) -> None:

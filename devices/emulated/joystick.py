@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from devices.common.friction import parse_friction
-from devices.common.workspace import Workspace
+from devices.common.settings import Workspace
 from devices.emulated.settings import EmulationSettings
 from devices.emulators.pid import emulated_stick
 from devices.emulators.pid.faults import WIRE_FAULTS
@@ -18,7 +18,7 @@ from devices.joystick.parameters import StickParameters, build_parameters
 from devices.joystick.settings import StickSettings
 from devices.virtual.hands.registry import make_hand
 from haptics.errors import ConfigurationError
-from haptics.settings import choice, documented, free
+from haptics.settings import choice, documented, unrestricted
 
 
 @documented
@@ -32,7 +32,7 @@ class EmulatedStickSettings(EmulationSettings, StickSettings):
     NOUN: ClassVar[str] = "stick"
 
     emulator: str = choice("openffboard", PROFILES, doc="which stick is emulated")
-    friction: Any = free(
+    friction: Any = unrestricted(
         None, "tables x and y of levels [N]", doc="own dry friction, by axis and direction, emulated only"
     )
 

@@ -11,7 +11,7 @@ from devices.common.settings import SeedSettings
 from devices.emulators.wire_faults import parse_wire_fault
 from devices.virtual.hands.registry import parse_hand
 from haptics.errors import ConfigurationError
-from haptics.settings import build, documented, flag, free
+from haptics.settings import build, documented, flag, unrestricted
 
 _FAULTS = "a list of texts NAME@SECONDS, such as ['unplug@2+0.5']"
 
@@ -28,8 +28,8 @@ class EmulationSettings(SeedSettings):
     """Name of the device in messages."""
 
     emulated: bool = flag(False, doc="whether the driver talks to an emulated device in place of a real one")
-    wire_faults: tuple[str, ...] = free((), _FAULTS, doc="faults of the emulated wire, on demand")
-    hand: Any = free(None, "a table", doc="the hand on the emulated handle")
+    wire_faults: tuple[str, ...] = unrestricted((), _FAULTS, doc="faults of the emulated wire, on demand")
+    hand: Any = unrestricted(None, "a table", doc="the hand on the emulated handle")
 
     @property
     @abstractmethod

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from haptics.errors import ConfigurationError, DeviceOpenError
-from haptics.servo.realtime.precedence import NICENESS, come_before_others
+from haptics.servo.realtime import NICENESS, raise_precedence
 
 START = 180.0
 """Timeout for the start [s], which includes compilation the first time."""
@@ -144,7 +144,7 @@ def settle_in() -> int:
 
 def come_first() -> None:
     """Raise the priority of the calling thread, its child threads and its session, where permitted."""
-    come_before_others()
+    raise_precedence()
     with contextlib.suppress(OSError):
         # for systems that schedule sessions instead of processes
         Path("/proc/self/autogroup").write_text(f"{NICENESS}")

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from devices.common.timed import Timed, parts_of
 from haptics.errors import ConfigurationError
-from haptics.settings import unknown
+from haptics.settings import unknown_name
 
 DELAYS = {"delay-1ms": 1e-3, "delay-5ms": 5e-3, "delay-20ms": 20e-3, "delay-100ms": 0.1}
 """Delays by fault name [s]; a table of faults may contain all or some of them, with descriptions."""
@@ -50,7 +50,7 @@ def parse_wire_fault(text: str, known: Mapping[str, str]) -> WireFault:
     parts = parts_of(text)
     name = parts[0] if parts else text.strip().partition("@")[0]
     if name not in known:
-        raise unknown(f"fault of the wire in {text!r}:", name, known)
+        raise unknown_name(f"fault of the wire in {text!r}:", name, known)
     if parts is None:
         raise ConfigurationError(
             f"fault of the wire {text!r}: must have the form NAME@SECONDS or NAME@SECONDS+DURATION, for instance "
@@ -85,7 +85,7 @@ class WireFaults:
         """Activate faults manually."""
         for name in names:
             if name not in self._known:
-                raise unknown("fault of the wire", name, self._known)
+                raise unknown_name("fault of the wire", name, self._known)
         self._on.update(names)
 
     def clear(self, *names: str) -> None:

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from devices.common.timed import ROUNDING
-from haptics.device import DeviceSpec, State, Vector
+from haptics.device import Causality, DeviceSpec, State, Vector
 
 _FIELDS = tuple(field.name for field in fields(State))
 
@@ -275,3 +275,38 @@ class OutOfOrder(_Past):
         """Return this sample and the sample two readings before alternately."""
         self._older = not self._older
         return self._back(2) if self._older else state
+
+
+# --- faults of commands -----------------------------------------------------------------------------------------------
+
+
+class Saturation(Effect):
+    """Clip commands, or readings of a force sensor, to a `part` of the largest force, per axis."""
+
+    def __init__(self, situation: Situation, part: float) -> None:
+        super().__init__(situation)
+        self._limit = part * situation.spec.max_force
+        self._senses = situation.spec.causality is Causality.ADMITTANCE
+
+    def spoil(self, state: State, now: float) -> State:
+        """Return the sample with the clipped force of the sensor."""
+        return replace(state, force=self._clipped(state.force)) if self._senses else state
+
+    def cut(self, command: Vector) -> Vector:
+        """Return the clipped motor force."""
+        return command if self._senses else self._clipped(command)
+
+    def _clipped(self, vector: Vector) -> Vector:
+        return np.clip(vector, -self._limit, self._limit)
+
+
+class Ignored(Effect):
+    """Ignore commands: the device keeps the last command before the fault."""
+
+    _last: Vector | None = None
+
+    def write(self, command: Vector, now: float) -> Vector:
+        """Return the last command before the fault, or the first of all."""
+        if self._last is None or not self.situation.covers(now):
+            self._last = command.copy()
+        return self._last

@@ -10,7 +10,6 @@ from functools import partial
 from typing import ClassVar
 
 from devices.common.timed import Timed, parts_of, plain
-from devices.faults.commands import Ignored, Saturation
 from devices.faults.effects import (
     Delay,
     Dropout,
@@ -18,16 +17,18 @@ from devices.faults.effects import (
     Effect,
     Failure,
     Hang,
+    Ignored,
     Late,
     OutOfOrder,
     Overwrite,
     Quantisation,
+    Saturation,
     Situation,
     Stale,
     Stuck,
 )
 from haptics.errors import ConfigurationError
-from haptics.settings import unknown
+from haptics.settings import unknown_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,7 @@ class Fault(Timed):
 
     def __post_init__(self) -> None:
         if self.name not in FAULTS:
-            raise unknown("fault", self.name, FAULTS)
+            raise unknown_name("fault", self.name, FAULTS)
         Timed.__post_init__(self)  # `super()` without arguments fails here: `slots=True` creates the class twice
 
     @property
@@ -134,7 +135,7 @@ def parse_fault(text: str) -> Fault:
             f"nan@2+0.05. Names: {', '.join(FAULTS)}."
         )
     if parts[0] not in FAULTS:
-        raise unknown(f"fault in {text!r}:", parts[0], FAULTS)
+        raise unknown_name(f"fault in {text!r}:", parts[0], FAULTS)
     return Fault(*parts)
 
 

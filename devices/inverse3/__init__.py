@@ -6,7 +6,7 @@ third axis.
 
 **Guarantees about the force.** At every end of a run, also after errors, the driver sends a zero force and waits for
 the answer. It does so too when no command arrives within the watchdog's time. A second small process, the guardian
-(`devices.common.bus.guardian`), also holds the connection: when the driver dies or is stopped, the guardian sends the
+(`devices.common.guardian`), also holds the connection: when the driver dies or is stopped, the guardian sends the
 zero force over the same connection. Each command holds once; the manufacturer writes that the device "returns to idle"
 without further commands, and does not state the delay. If the computer itself stops, or the service hangs, only the
 service and the device determine how long the last force lasts. This could not be tested: the driver has run with

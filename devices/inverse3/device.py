@@ -8,11 +8,12 @@ import time
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from devices.common.bus.guarding import FAREWELL, Guard
 from devices.common.compensation import compensation_of
 from devices.common.driver import ForceDriver
-from devices.common.velocity import fill_velocity, prepare_velocity, velocity_lag
-from devices.common.waking import Wake
+from devices.common.guard import FAREWELL, Guard
+from devices.common.latch import Wake
+from devices.common.settings import velocity_lag
+from devices.common.velocity import fill_velocity, prepare_velocity
 from devices.inverse3 import guardian
 from devices.inverse3.choosing import NAME, choose, require_free, require_kind
 from devices.inverse3.connection import Connection, ConnectionLost
@@ -29,7 +30,7 @@ from devices.inverse3.messages import (
     set_up_message,
 )
 from devices.inverse3.settings import Inverse3Settings
-from haptics.clock import Clock, go_on, pause
+from haptics.clock import Clock, pause, raise_if_cancelled
 from haptics.device import Causality, DeviceSpec
 from haptics.errors import DeviceFault, DeviceNotFoundError, DeviceOpenError, HapticError
 from haptics.settings import build
@@ -136,7 +137,7 @@ class Inverse3(ForceDriver):
         try:
             exchange = self._connect(resources)
             connect(self._record, exchange)
-            go_on()
+            raise_if_cancelled()
             exchange.start()
         except _WRONG as error:
             _undo(resources)

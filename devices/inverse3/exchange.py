@@ -18,9 +18,8 @@ from collections import deque
 
 import numpy as np
 
-from devices.common.bus.guarding import Guard
-from devices.common.latch import Latch
-from devices.common.waking import Wake
+from devices.common.guard import Guard
+from devices.common.latch import Latch, Wake
 from devices.inverse3.connection import Connection, ConnectionLost
 from devices.inverse3.messages import MessageError, Vector3, find_reading, force_template
 from haptics.errors import HapticError

@@ -1,6 +1,6 @@
 """Guardian process that sets the force to zero when the driver has failed.
 
-The guardian (`devices.common.bus.guardian`) also holds the socket. When the driver has died or fallen silent, the
+The guardian (`devices.common.guardian`) also holds the socket. When the driver has died or fallen silent, the
 guardian sends the service a zero force over the same connection, waits for the answer, and closes. Otherwise a stopped
 driver would keep the connection open and the service would keep the last force for a time that the manufacturer does
 not state.

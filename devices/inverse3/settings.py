@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from devices.common.compensation import CompensationSettings
-from devices.common.settings import RunSettings
-from devices.common.velocity import VelocitySettings, check_velocity
+from devices.common.settings import RunSettings, VelocitySettings, check_velocity
 from devices.inverse3.handshake import Address, parse_address
 from devices.inverse3.identities import ADDRESS
 from haptics.errors import ConfigurationError
-from haptics.settings import bounded, check, choice, documented, free, string
+from haptics.settings import bounded, check, choice, documented, string, unrestricted
 
 KINDS = {"inverse3": 0.07, "inverse3x": 0.07, "minverse": 0.028}
 """Half the side of the workspace [m] by kind of device.
@@ -44,7 +43,7 @@ class Inverse3Settings(RunSettings, CompensationSettings, VelocitySettings):
     kind: str = choice("inverse3", KINDS, doc="what it is, for its workspace")
     preset: str = choice("arm_front_centered", PRESETS, doc="how it stands, by the service's name for it")
     plane: str = choice("xy", PLANES, doc="the service's axes that are x and y here; the third one is held")
-    origin: tuple[float, ...] = free(
+    origin: tuple[float, ...] = unrestricted(
         (0.0, 0.0, 0.0), _POINT, doc="middle of the workspace, along the service's three axes [m]"
     )
     max_force: float = bounded(

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 from devices.common.compensation import compensation_of
 from devices.common.driver import ForceDriver
-from devices.common.velocity import velocity_lag
-from devices.common.waking import Wake
+from devices.common.latch import Wake
+from devices.common.settings import velocity_lag
 from devices.joystick.families import family_of
 from devices.joystick.kernels import STICK, connect, give_stick, take_stick
 from devices.joystick.opening import playing, reach, require_parameters

@@ -9,7 +9,7 @@ from typing import Any
 from devices.joystick.hid.usages import X, Y
 from devices.joystick.inputs import MOST_BUTTONS
 from haptics.errors import ConfigurationError
-from haptics.settings import allowed_text, bounded, check, choice, documented, flag, free, string
+from haptics.settings import allowed_text, bounded, check, choice, documented, flag, string, unrestricted
 
 Pair = tuple[float, float]
 Matrix = tuple[Pair, Pair]
@@ -33,7 +33,7 @@ class DeviceIdentity:
     in_interval_s: float = bounded(minimum=1e-5, maximum=1.0, unit="s", doc="between two input reports")
     out_interval_s: float = bounded(minimum=1e-5, maximum=1.0, unit="s", doc="between two output reports")
     out_endpoint: bool = flag(True, doc="output reports have a pipe of their own")
-    bcd_device: int | None = free(None, "a number from 0 to 0xffff", doc="number of its firmware")
+    bcd_device: int | None = unrestricted(None, "a number from 0 to 0xffff", doc="number of its firmware")
 
     @property
     def vid_pid(self) -> str:
@@ -49,10 +49,10 @@ class DeviceIdentity:
 class Axes:
     """Conversion from counts to metres."""
 
-    centre_counts: Pair = free(MISSING, _PAIR, doc="counts at the origin")
-    counts_to_m: Matrix = free(MISSING, _MATRIX, doc="metres per count")
-    workspace_min_m: Pair = free(MISSING, _PAIR, doc="lower left corner")
-    workspace_max_m: Pair = free(MISSING, _PAIR, doc="upper right corner")
+    centre_counts: Pair = unrestricted(MISSING, _PAIR, doc="counts at the origin")
+    counts_to_m: Matrix = unrestricted(MISSING, _MATRIX, doc="metres per count")
+    workspace_min_m: Pair = unrestricted(MISSING, _PAIR, doc="lower left corner")
+    workspace_max_m: Pair = unrestricted(MISSING, _PAIR, doc="upper right corner")
     usage_x: int = bounded(X, minimum=0, maximum=0xFFFFFFFF, doc="usage of the first axis")
     usage_y: int = bounded(Y, minimum=0, maximum=0xFFFFFFFF, doc="usage of the second axis")
     count_quantum: int = bounded(1, minimum=1, maximum=65536, doc="smallest step of the counts")
@@ -77,13 +77,13 @@ class Axes:
 class Force:
     """Conversion from newtons to the levels of the two effects."""
 
-    newton_to_level: Matrix = free(MISSING, _MATRIX, doc="parts of full scale per newton")
+    newton_to_level: Matrix = unrestricted(MISSING, _MATRIX, doc="parts of full scale per newton")
     max_force_n: float = bounded(above=0.0, maximum=1000.0, unit="N", doc="largest force")
     effects: int = bounded(2, minimum=1, maximum=2, doc="effects that a stick adds up; of 1 the direction is streamed")
     full_scale: int = bounded(
         0, minimum=0, maximum=2**31, doc="steps from no force to full scale, as the stick counts; 0: not known"
     )
-    release_s: float | None = free(
+    release_s: float | None = unrestricted(
         None, "a number of at least 0 s", doc="measured: how long the stick goes on with a force that nobody renews"
     )
     source: str = choice("stated", SOURCES, doc="how the scale was found")
@@ -105,8 +105,8 @@ class Force:
 class Handle:
     """Properties of the handle for parameter advice, and the dead-man's button."""
 
-    moving_mass_kg: float | None = free(None, "a number greater than 0 kg", doc="moving mass")
-    damping_ns_per_m: float | None = free(None, "a number of at least 0 N s/m", doc="own viscous friction")
+    moving_mass_kg: float | None = unrestricted(None, "a number greater than 0 kg", doc="moving mass")
+    damping_ns_per_m: float | None = unrestricted(None, "a number of at least 0 N s/m", doc="own viscous friction")
     dead_man_button: int = bounded(0, minimum=0, maximum=MOST_BUTTONS, doc="button that must be held, 0 for none")
 
 

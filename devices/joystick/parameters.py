@@ -66,7 +66,7 @@ from devices.joystick.parameter_tables import (
     check_tables,
 )
 from haptics.errors import ConfigurationError
-from haptics.files import write_whole
+from haptics.files import write_atomically
 from haptics.reading import parse_toml, read_toml
 from haptics.settings import build
 
@@ -208,7 +208,7 @@ def write_parameters(path: str | Path, parameters: StickParameters) -> None:
     ConfigurationError
         If it cannot be written.
     """
-    write_whole(path, format_parameters(parameters))
+    write_atomically(path, format_parameters(parameters))
 
 
 def _toml(key: str, value: Any) -> str:

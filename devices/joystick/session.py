@@ -12,7 +12,7 @@ import math
 import time
 from itertools import chain
 
-from devices.common.bus.transfers import TransferError, Trouble
+from devices.common.bus import TransferError, Trouble
 from devices.joystick.families import Family
 from devices.joystick.hid import usages as use
 from devices.joystick.hid.report import ReportError, decode

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from devices.common.compensation import CompensationSettings
-from devices.common.settings import RunSettings
-from devices.common.velocity import VelocitySettings, check_velocity
+from devices.common.settings import RunSettings, VelocitySettings, check_velocity
 from devices.joystick.usb.finding import TRANSPORTS
 from haptics.errors import ConfigurationError
 from haptics.settings import bounded, check, choice, documented, string

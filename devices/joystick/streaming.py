@@ -27,9 +27,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from devices.common.bus.transfers import TransferError, Trouble
-from devices.common.latch import Latch
-from devices.common.waking import Wake
+from devices.common.bus import TransferError, Trouble
+from devices.common.latch import Latch, Wake
 from devices.joystick.forces import Forces, TurnedForces
 from devices.joystick.hid import usages as use
 from devices.joystick.inputs import InputLayout, Sample

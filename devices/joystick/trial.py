@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from devices.joystick.parameters import StickParameters
 from devices.joystick.streaming import Streaming
-from haptics.clock import go_on
+from haptics.clock import raise_if_cancelled
 from haptics.errors import DeviceOpenError
 
 RAMP, HOLD, AFTER = 0.06, 0.06, 0.1
@@ -108,7 +108,7 @@ def _push(streaming: Streaming, known: StickParameters, peak: Vector) -> Vector:
         streaming.levels.publish(*level, time.perf_counter())
         streaming.wake.call()
         time.sleep(_STEP)
-        go_on()
+        raise_if_cancelled()
     return _position(streaming, known) - first
 
 

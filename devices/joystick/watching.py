@@ -17,7 +17,7 @@ import contextlib
 import math
 import time
 
-from devices.common.bus.transfers import TransferError
+from devices.common.bus import TransferError
 from devices.joystick.hid import usages as use
 from devices.joystick.hid.layout import Report
 from devices.joystick.hid.report import ReportError, decode

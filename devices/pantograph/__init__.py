@@ -9,7 +9,7 @@ It has no absolute encoder and cannot detect an error. To open it:
 
 **The board has no watchdog.** Its motors keep the last commanded torque even if the host, the cable or the run fails; a
 reset does not set it to zero either. This driver therefore sends zero torques, and verifies the answer, before every
-reset and at every end, also after errors. A second small process, the *guardian* (`devices.common.bus.guardian`), also
+reset and at every end, also after errors. A second small process, the *guardian* (`devices.common.guardian`), also
 holds the port and does the same when the driver dies or falls silent. If the cable is pulled out, the host cannot
 intervene: only the switch of the motors' supply helps. Keep it in reach.
 

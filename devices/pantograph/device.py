@@ -11,11 +11,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from devices.common.bus.guarding import FAREWELL, Guard
 from devices.common.compensation import compensation_of
 from devices.common.driver import ForceDriver
-from devices.common.velocity import velocity_lag
-from devices.common.waking import Wake
+from devices.common.guard import FAREWELL, Guard
+from devices.common.latch import Wake
+from devices.common.settings import velocity_lag
 from devices.pantograph import guardian
 from devices.pantograph.exchange import REMEDY, Exchange
 from devices.pantograph.kernels import (
@@ -31,7 +31,7 @@ from devices.pantograph.mechanisms import MAX_TORQUE
 from devices.pantograph.ports import find_port, open_port
 from devices.pantograph.settings import PantographSettings
 from devices.pantograph.wire import WireError
-from haptics.clock import Clock, go_on, pause
+from haptics.clock import Clock, pause, raise_if_cancelled
 from haptics.device import Causality, DeviceSpec
 from haptics.errors import DeviceFault, DeviceOpenError
 from haptics.settings import build
@@ -144,7 +144,7 @@ class Pantograph(ForceDriver):
             exchange = Exchange(line, guard, pause=own.keep_alive, watchdog=own.watchdog, resyncs=own.resyncs)
             resources.callback(exchange.stop)
             connect(self._record, exchange)
-            go_on()
+            raise_if_cancelled()
             exchange.start()
         except BaseException:
             with contextlib.suppress(DeviceFault):  # report the first error

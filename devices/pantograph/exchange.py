@@ -14,9 +14,8 @@ import time
 
 import numpy as np
 
-from devices.common.bus.guarding import Guard
-from devices.common.latch import Latch
-from devices.common.waking import Wake
+from devices.common.guard import Guard
+from devices.common.latch import Latch, Wake
 from devices.pantograph.line import Line, Pair
 from devices.pantograph.wire import WireError
 

@@ -1,6 +1,6 @@
 """Zero torques for the board's motors, sent by the driver at its end or by its guardian (watchdog).
 
-The guardian (`devices.common.bus.guardian`) also holds the port. If the driver has died, hangs, or failed to do it
+The guardian (`devices.common.guardian`) also holds the port. If the driver has died, hangs, or failed to do it
 itself, the guardian sends zero torques, verifies that the board accepts them, and exits.
 
 This file runs isolated from the project and may use the standard library only.

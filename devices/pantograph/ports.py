@@ -5,15 +5,15 @@ from __future__ import annotations
 import termios
 from pathlib import Path
 
-from devices.common.bus import serial_port
+from devices.common import bus
 from devices.pantograph.identities import IDENTITIES
 
 _SETTING = "device.port"
 
 
-def find_port(system: Path = serial_port.SYSTEM) -> str:
-    """Return the device file of the only connected hAPI board; see `serial_port.find_port`."""
-    return serial_port.find_port(
+def find_port(system: Path = bus.SYSTEM) -> str:
+    """Return the device file of the only connected hAPI board; see `devices.common.bus.find_port`."""
+    return bus.find_port(
         IDENTITIES,
         "hAPI board (Arduino Zero, M0 or Due, at its native USB port)",
         _SETTING,
@@ -23,5 +23,5 @@ def find_port(system: Path = serial_port.SYSTEM) -> str:
 
 
 def open_port(path: str) -> int:
-    """Open the port, see `serial_port.open_port`. 1200 baud would start the boot loader of an Arduino."""
-    return serial_port.open_port(path, _SETTING, termios.B57600)
+    """Open the port, see `devices.common.bus.open_port`. 1200 baud would start the boot loader of an Arduino."""
+    return bus.open_port(path, _SETTING, termios.B57600)

@@ -20,7 +20,7 @@ from devices.arm.mechanics.linkage_kernels import (
 )
 from devices.arm.mechanics.plant import PLANT, step_plant
 from devices.arm.servo.kernels import SERVO, servo_start, servo_step
-from devices.common.encoder import quantise
+from devices.common.driver_kernels import quantise
 from devices.virtual.plant import PLANT_FIELDS, accept, estimate_velocity, pull_handle, taking
 from devices.virtual.wrench import WRENCH, gravity_seen, hand_force, measure_wrench, true_wrench
 from haptics.device import Channel

@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 
 from devices.common.driver import Managed
 from devices.common.log import CommandLog
-from devices.common.settings import RunSettings, SeedSettings
-from devices.common.velocity import VelocitySettings, check_velocity, fill_velocity, prepare_velocity
-from devices.common.workspace import Workspace
+from devices.common.settings import RunSettings, SeedSettings, VelocitySettings, Workspace, check_velocity
+from devices.common.velocity import fill_velocity, prepare_velocity
 from devices.virtual.hands.hand import HAND, CompiledHand, Hand
 from devices.virtual.hands.registry import make_hand
 from devices.virtual.plant import steps_due

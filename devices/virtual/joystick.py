@@ -17,15 +17,15 @@ from numpy.typing import NDArray
 
 from devices.common.compensation import CompensationSettings, compensation_of
 from devices.common.friction import AxisLaws, law_kinds, law_records, parse_friction
-from devices.common.velocity import velocity_lag
+from devices.common.settings import velocity_lag
 from devices.virtual.device import MAX_SAMPLE_AGE, Part, PlantSettings, VirtualDevice, split
 from devices.virtual.joystick_kernels import DELAY_LINE, JOYSTICK, STOP_STIFFNESS, give_joystick, take_joystick
 from devices.virtual.plant import require_stable
 from haptics.clock import Clock
 from haptics.device import Causality, DeviceSpec
 from haptics.errors import ConfigurationError
-from haptics.friction.law import require_solvable
-from haptics.settings import bounded, documented, free
+from haptics.friction.laws import require_solvable
+from haptics.settings import bounded, documented, unrestricted
 
 NAME = "virtual-joystick"
 
@@ -50,7 +50,7 @@ class JoystickSettings(CompensationSettings, PlantSettings):
         10.0, above=0.0, maximum=100.0, unit="N", doc="largest force of the motors; more is cut to this norm"
     )
     watchdog: float = bounded(0.02, above=0.0, maximum=10.0, unit="s", doc="no force after so long without a command")
-    friction: Any = free(None, "tables x and y of levels [N]", doc="own dry friction, by axis and direction")
+    friction: Any = unrestricted(None, "tables x and y of levels [N]", doc="own dry friction, by axis and direction")
 
     @property
     def delay_steps(self) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from devices.common.compensation import COMPENSATION, add_friction
-from devices.common.encoder import quantise
+from devices.common.driver_kernels import quantise
 from devices.common.friction import AXIS_LAWS, axis_friction
 from devices.virtual.plant import PLANT_FIELDS, accept, estimate_velocity, pull_handle, taking
 from haptics.jit import kernel, merged_kernel

@@ -22,12 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from devices.arm.sensors.mounting import STANDARD_GRAVITY, turn
-from devices.common.encoder import quantise
+from devices.common.driver_kernels import quantise
 from devices.virtual.noise import NOISE_FIELDS, normal_pair
 from haptics.errors import ConfigurationError
 from haptics.jit import kernel
 from haptics.records import Rows
-from haptics.settings import bounded, check, documented, flag, free
+from haptics.settings import bounded, check, documented, flag, unrestricted
 
 WRENCH = np.dtype(
     [
@@ -64,7 +64,7 @@ class WrenchSettings:
     torque_noise: float = bounded(
         0.002, minimum=0.0, maximum=1.0, unit="N m", doc="white noise of a torque, root mean square per axis"
     )
-    bias: Any = free(
+    bias: Any = unrestricted(
         (2.0, -1.0, 3.0, 0.02, -0.05, 0.01), "six numbers in N and N m", doc="shown without load when it is switched on"
     )
     drift: float = bounded(
@@ -85,12 +85,12 @@ class WrenchSettings:
     torque_range: float = bounded(
         5.0, above=0.0, maximum=10_000.0, unit="N m", doc="largest torque it can show, per axis"
     )
-    rotation: Any = free(
+    rotation: Any = unrestricted(
         (0.0, 0.0, 0.0),
         "three angles in degrees",
         doc="turned against the flange: about its x, then its y, then its z axis",
     )
-    handle_centre: Any = free(
+    handle_centre: Any = unrestricted(
         (0.0, 0.0, 0.05),
         "three lengths in m",
         doc="where the handle's mass is and the hand pulls, in the sensor's axes",

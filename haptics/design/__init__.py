@@ -20,8 +20,7 @@ The limits are exact for the device that `Handle`, `PositionServo` or `SampledAr
 eigenvalue of the matrix of one period leaves the unit circle. This package does not use compiled kernels.
 """
 
-from haptics.design.advice import Advice, Severity, advise
-from haptics.design.arms import SampledArm
+from haptics.design.advice import Advice, Severity, Suggestion, advise, suggest
 from haptics.design.bounds import (
     CRITICAL_NONOSCILLATORY,
     CRITICAL_STABLE,
@@ -31,6 +30,7 @@ from haptics.design.bounds import (
     contact_eigenvalues,
     contact_is_nonoscillatory,
     contact_is_stable,
+    corner_factor,
     count_jump,
     critical_stiffness,
     damping_limit,
@@ -44,9 +44,16 @@ from haptics.design.bounds import (
     stiffness_limit,
     stiffness_rule,
 )
-from haptics.design.corners import corner_factor
-from haptics.design.loops import FIRM_GRIP, Coupling, Handle, PositionServo, growth, sliding_matrix, stuck_matrix
-from haptics.design.suggestion import Suggestion, suggest
+from haptics.design.loops import (
+    FIRM_GRIP,
+    Coupling,
+    Handle,
+    PositionServo,
+    SampledArm,
+    growth,
+    sliding_matrix,
+    stuck_matrix,
+)
 from haptics.design.walls import advise_walls, wall_limit
 
 __all__ = [

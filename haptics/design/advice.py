@@ -6,17 +6,188 @@ the limits.
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from haptics.design import bounds
-from haptics.design.loops import FIRM_GRIP, Coupling, Handle, PositionServo
-from haptics.design.suggestion import suggest
+from haptics.design.bounds import (
+    MARGIN,
+    PRESLIDING,
+    SETTLED,
+    count_jump,
+    damping_limit,
+    hold_buzz,
+    require,
+    settling_time,
+    stiffness_limit,
+)
+from haptics.design.loops import FIRM_GRIP, Coupling, Handle, PositionServo, growth, stuck_matrix
 from haptics.device import Causality, DeviceSpec
 from haptics.errors import ConfigurationError
+
+# --- suggestions ------------------------------------------------------------------------------------------------------
+#
+# Suggested coupling parameters: the stiffest coupling that is stable on a device with a margin.
+#
+# Stability alone is not enough. A kick of the bare handle must also die out soon (`settling_time`), and the handle
+# should not move far before the contact slides (presliding, F/K).
+
+COUNT_SHARE = 0.1
+"""Maximum change of the force per encoder count, as a fraction of the friction force."""
+
+SLACK = 3.0
+"""Allowed settling time as a multiple of the shortest one, if no coupling settles within `SETTLED`."""
+
+_DAMPINGS = 24
+_FRACTIONS = (1.0, 0.7, 0.5, 0.35, 0.25, 0.12)
+"""Number of damping values searched, and fractions of the stiffness limit tried with each of them."""
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """Suggested parameters of model C on a device, with the quantities behind the choice.
+
+    Attributes
+    ----------
+    stiffness, damping : float
+        K [N/m] and B [N s/m].
+    growth : float
+        Factor by which the slowest motion of the held handle changes per period; below 1.
+    settling : float
+        Time in which the motion of the bare handle dies out to 2 % after a kick [s].
+    presliding : float
+        Displacement of the handle before the contact slides, F/K [m].
+    count_jump : float
+        Change of the force per count of the encoder [N].
+    reasons : tuple of str
+        One sentence each on stability, encoder, settling and presliding.
+    """
+
+    stiffness: float
+    damping: float
+    growth: float
+    settling: float
+    presliding: float
+    count_jump: float
+    reasons: tuple[str, ...]
+
+
+@functools.lru_cache(maxsize=256)
+def suggest(handle: Handle, force: float, period: float = 1e-3, margin: float = MARGIN) -> Suggestion:
+    """Return the stiffest coupling that satisfies every bound with a margin, and its damping.
+
+    The handle must remain stable with `margin` times the stiffness, and with `margin` times both stiffness and damping.
+    One count of the encoder may change the force by at most `COUNT_SHARE` of the friction. After a kick the bare handle
+    must settle within `SETTLED`, or within `SLACK` times the shortest settling time if no coupling meets `SETTLED`.
+
+    Parameters
+    ----------
+    handle : Handle
+        The device.
+    force : float
+        Friction force F to render [N].
+    period : float
+        Sampling period T [s].
+    margin : float
+        Safety factor, greater than 1.
+
+    Raises
+    ------
+    ConfigurationError
+        If a parameter is out of range, or the encoder is too coarse for the force.
+    """
+    require("force", force, "N")
+    require("margin", margin, "", above=1.0)
+
+    def allowed(damping: float) -> float:
+        limits = (stiffness_limit(handle, share * damping, period) for share in (1.0, margin))
+        return min(min(limits) / margin, _by_encoder(handle, force, damping, period))
+
+    most = damping_limit(handle, period) / margin
+    damping = _best(allowed, 1e-9 * most, most)
+    stiffness = allowed(damping)
+    if not stiffness > 0.0:
+        raise ConfigurationError(f"force = {force!r}: too small for an encoder of {handle.resolution:g} m.")
+    coupling = Coupling(stiffness, damping, period)
+    if settling_time(handle, coupling) > SETTLED:
+        coupling = _most_damped(handle, allowed, coupling, most)
+    reasons = _stability_reason(coupling, handle, margin), *_other_reasons(coupling, handle, force)
+    return Suggestion(
+        stiffness=coupling.stiffness,
+        damping=coupling.damping,
+        growth=growth(stuck_matrix(coupling, handle)),
+        settling=settling_time(handle, coupling),
+        presliding=force / coupling.stiffness,
+        count_jump=count_jump(coupling, handle),
+        reasons=reasons,
+    )
+
+
+def _by_encoder(handle: Handle, force: float, damping: float, period: float) -> float:
+    """Return the stiffness [N/m] at which one encoder count changes the force by `COUNT_SHARE`."""
+    if handle.resolution == 0.0:
+        return math.inf
+    spare = COUNT_SHARE * force - hold_buzz(Coupling(0.0, damping, period), handle)
+    return max(spare, 0.0) / handle.resolution
+
+
+def _most_damped(handle: Handle, allowed: Callable[[float], float], stiffest: Coupling, most: float) -> Coupling:
+    """Return the stiffest coupling that settles in time, searching dampings up to `most` [N s/m]."""
+    tried = [(settling_time(handle, stiffest), stiffest)]
+    for k in range(_DAMPINGS):
+        damping = most * 1e-4 ** (k / (_DAMPINGS - 1.0))
+        limit = allowed(damping)
+        if limit > 0.0:
+            couplings = [Coupling(part * limit, damping, stiffest.period) for part in _FRACTIONS]
+            tried += [(settling_time(handle, coupling), coupling) for coupling in couplings]
+    target = max(SETTLED, SLACK * min(time for time, _ in tried))
+    return max((coupling for time, coupling in tried if time <= target), key=lambda coupling: coupling.stiffness)
+
+
+def _other_reasons(coupling: Coupling, handle: Handle, force: float) -> tuple[str, str, str]:
+    presliding, time = force / coupling.stiffness, settling_time(handle, coupling)
+    soft = "" if presliding <= PRESLIDING else f"; above {1e3 * PRESLIDING:g} mm it feels like rubber"
+    slow = "" if time <= SETTLED else f"; no coupling that keeps the other bounds is at rest within {SETTLED:g} s"
+    return (
+        f"encoder: a count of {1e6 * handle.resolution:g} um changes the force by "
+        f"{count_jump(coupling, handle):.2g} N of {force:g} N.",
+        f"settling: the bare handle is at rest {time:.2g} s after a kick{slow}.",
+        f"presliding: the handle gives way by {1e3 * presliding:.3g} mm before the contact slides{soft}.",
+    )
+
+
+def _stability_reason(coupling: Coupling, handle: Handle, margin: float) -> str:
+    limit = stiffness_limit(handle, coupling.damping, coupling.period)
+    return (
+        f"stability: {handle.mass:g} kg with {handle.damping:g} N s/m, {1e3 * handle.total_delay:g} ms late, is held "
+        f"still up to {limit:.0f} N/m at {coupling.damping:.3g} N s/m; {margin:g} times the stiffness, or stiffness "
+        "and damping, would do."
+    )
+
+
+def _best(value: Callable[[float], float], least: float, most: float) -> float:
+    """Return the maximiser of a unimodal function, by golden-section search on a logarithmic scale."""
+    ratio = 0.5 * (math.sqrt(5.0) - 1.0)
+    low, high = math.log(least), math.log(most)
+    left, right = high - ratio * (high - low), low + ratio * (high - low)
+    at_left, at_right = value(math.exp(left)), value(math.exp(right))
+    while high - low > 1e-3:
+        if at_left >= at_right:
+            high, right, at_right = right, left, at_left
+            left = high - ratio * (high - low)
+            at_left = value(math.exp(left))
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + ratio * (high - low)
+            at_right = value(math.exp(right))
+    return math.exp(left if at_left >= at_right else right)
+
+
+# --- advice -----------------------------------------------------------------------------------------------------------
 
 if TYPE_CHECKING:
     from haptics.elements.models import Element
@@ -86,11 +257,11 @@ def advise(element: Element, spec: DeviceSpec) -> list[Advice]:
     list of Advice
         Warnings first. Empty if every bound that can be computed is satisfied with a margin.
     """
-    found = [advice for advice in _judgements(element, spec) if advice is not None]
+    found = [advice for advice in _checks(element, spec) if advice is not None]
     return sorted(found, key=lambda advice: advice.severity is not Severity.WARNING)
 
 
-def _judgements(element: Element, spec: DeviceSpec) -> Iterator[Advice | None]:
+def _checks(element: Element, spec: DeviceSpec) -> Iterator[Advice | None]:
     yield _approximation(element)
     if element.law.breakaway_force == 0.0:
         return  # an element without break-away force never sticks and has no bounds on the device
@@ -110,7 +281,7 @@ def _judgements(element: Element, spec: DeviceSpec) -> Iterator[Advice | None]:
     yield _fall(element)
 
 
-def _judged(bound: str, value: float, limit: float, load: float, words: tuple[str, str]) -> Advice | None:
+def _advice(bound: str, value: float, limit: float, load: float, words: tuple[str, str]) -> Advice | None:
     """Return advice if `load`, which is 1 at the bound, leaves no margin; `words` are fact and remedy."""
     fact, remedy = words
     if load > 1.0:
@@ -147,11 +318,11 @@ def _coupling(coupling: Coupling, handle: Handle, device: str, *, damped: bool) 
     if limit == 0.0 and damping > 0.0:
         most = bounds.damping_limit(handle, coupling.period)
         fact = f"element.damping = {damping:g} N s/m, and {where} buzzes above {plain(most)} N s/m with the hand off"
-        return _judged("damping", damping, most, damping / most if most else math.inf, (fact, "lower it"))
+        return _advice("damping", damping, most, damping / most if most else math.inf, (fact, "lower it"))
     by = f"with element.damping = {damping:g} N s/m" if damped else "with a model that has no damping"
     fact = f"element.stiffness = {stiffness:g} N/m, and {by}, {where} buzzes above {plain(limit)} N/m with the hand off"
     remedy = "lower it, or change element.damping" if damped else "lower it"
-    return _judged("stiffness", stiffness, limit, stiffness / limit if limit else math.inf, (fact, remedy))
+    return _advice("stiffness", stiffness, limit, stiffness / limit if limit else math.inf, (fact, remedy))
 
 
 def _calm(coupling: Coupling, handle: Handle, level: float, device: str) -> Iterator[Advice]:
@@ -195,7 +366,7 @@ def _encoder(coupling: Coupling, handle: Handle, level: float) -> Advice | None:
         f"a count of the encoder ({plain(1e6 * handle.resolution)} um) changes the force by {plain(jump)} N, and it "
         f"makes a contact that a hand loads slip above {plain(limit)} N, half of the break-away force"
     )
-    return _judged("encoder", jump, limit, jump / limit, (fact, "lower element.stiffness or element.damping"))
+    return _advice("encoder", jump, limit, jump / limit, (fact, "lower element.stiffness or element.damping"))
 
 
 def _mass(mass: float, spec: DeviceSpec, period: float) -> Advice | None:
@@ -208,11 +379,11 @@ def _mass(mass: float, spec: DeviceSpec, period: float) -> Advice | None:
     grip = f"in a grip of {stiffness:g} N/m and {damping:g} N s/m"
     if math.isinf(limit):
         fact = f"{spec.name} follows its reference so late that no element.mass keeps it from shaking {grip}"
-        return _judged("mass", mass, limit, math.inf, (fact, "it needs a faster servo"))
+        return _advice("mass", mass, limit, math.inf, (fact, "it needs a faster servo"))
     fact = f"element.mass = {mass:g} kg, and while a contact slides {spec.name} shakes below {plain(limit)} kg {grip}"
     if spec.handle_mass:
         fact += f", with {spec.handle_mass:g} kg of handle beyond its force sensor"
-    return _judged("mass", mass, limit, limit / mass, (fact, "raise it"))
+    return _advice("mass", mass, limit, limit / mass, (fact, "raise it"))
 
 
 def _fall(element: Element) -> Advice | None:
@@ -225,17 +396,17 @@ def _fall(element: Element) -> Advice | None:
     if hasattr(law, "stribeck_velocity") and mobility > 0.0:
         smallest = bounds.smallest_stribeck_velocity(law, mobility)
         remedy = f"raise law.stribeck_velocity above {plain(smallest)} m/s"
-    return _judged("fall", mobility, limit, mobility / limit, (fact, remedy))
+    return _advice("fall", mobility, limit, mobility / limit, (fact, remedy))
 
 
 def _approximation(element: Element) -> Advice | None:
-    from haptics.friction.closed_form import CLOSED_FORM_SLOPE, ClosedForm
+    from haptics.friction.laws import CLOSED_FORM_SLOPE, ClosedForm
 
     law, mobility = element.law, element.mobility
-    if not isinstance(law, ClosedForm) or not law.doubt(mobility):
+    if not isinstance(law, ClosedForm) or not law.ambiguity(mobility):
         return None
     limit = CLOSED_FORM_SLOPE / law.law.steepest_slope
-    text = f"{law.doubt(mobility)}; choose the exact law, {law.law.name}, or one with a gentler slope."
+    text = f"{law.ambiguity(mobility)}; choose the exact law, {law.law.name}, or one with a gentler slope."
     return Advice("approximation", Severity.WARNING, mobility, limit, text)
 
 

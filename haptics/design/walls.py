@@ -5,7 +5,7 @@ On an impedance device a touched wall is another sampled spring and damper on th
 stiffness K + K_w and the damping B + B_w. The stiffness limit of the wall is therefore the result of
 `haptics.design.stiffness_limit` with both dampers minus the element's stiffness, and at most its result with the wall's
 damper alone, because the element gives no spring while the contact slides. In a corner a second wall adds another
-spring and damper (`haptics.design.corners`).
+spring and damper (`haptics.design.bounds`).
 
 Encoder quantisation makes the force of a wall flicker by K q per count. A bare handle turns this into an oscillation of
 one or two counts, which is felt from about `FLICKER` upwards.
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from haptics.design import bounds
 from haptics.design.advice import Advice, Severity, plain
-from haptics.design.corners import corner_factor, corners
+from haptics.design.bounds import corner_factor, corners
 from haptics.design.loops import Coupling, Handle
 from haptics.device import Causality, DeviceSpec
 
@@ -79,12 +79,12 @@ def advise_walls(walls: Iterable[Wall], element: Element, spec: DeviceSpec) -> l
         Warnings first, for every kind of bound about the wall that is closest to it. Empty if every bound is satisfied
         with a margin.
     """
-    found = sorted(_judgements(list(walls), element, spec), key=lambda advice: -advice.value / max(advice.limit, 1e-9))
+    found = sorted(_checks(list(walls), element, spec), key=lambda advice: -advice.value / max(advice.limit, 1e-9))
     kinds = {advice.bound: advice for advice in reversed(found)}
     return sorted(kinds.values(), key=lambda advice: advice.severity is not Severity.WARNING)
 
 
-def _judgements(walls: Sequence[Wall], element: Element, spec: DeviceSpec) -> Iterator[Advice]:
+def _checks(walls: Sequence[Wall], element: Element, spec: DeviceSpec) -> Iterator[Advice]:
     handle = Handle.of(spec)
     if spec.causality is not Causality.IMPEDANCE or handle is None:
         return

@@ -11,9 +11,9 @@ from typing import Any
 
 from haptics.device import Causality
 
-_LAWS, _PLANAR = "haptics.friction.laws", "haptics.friction.anisotropy"
+_LAWS = "haptics.friction.laws"
 _FOUR = "haptics.elements.models"
-_RIGID, _BRISTLE = "haptics.elements.classic.rigid", "haptics.elements.classic.bristle"
+_CLASSIC = "haptics.elements.classic"
 
 LAWS: dict[str, tuple[str, str]] = {
     "coulomb": (_LAWS, "Coulomb"),
@@ -21,8 +21,8 @@ LAWS: dict[str, tuple[str, str]] = {
     "stribeck": (_LAWS, "Stribeck"),
     "gaussian-stribeck": (_LAWS, "GaussianStribeck"),
     "dead-zone-viscous": (_LAWS, "DeadZoneViscous"),
-    "elliptic": (_PLANAR, "Elliptic"),
-    "asymmetric": (_PLANAR, "Asymmetric"),
+    "elliptic": (_LAWS, "Elliptic"),
+    "asymmetric": (_LAWS, "Asymmetric"),
 }
 """Module and class of every parametric law, by its name in settings."""
 
@@ -38,7 +38,7 @@ def _admittance(module: str, name: str) -> Places:
 
 
 def _both(name: str) -> Places:
-    return _admittance(_RIGID, f"{name}Admittance") | _impedance(_RIGID, f"{name}Impedance")
+    return _admittance(_CLASSIC, f"{name}Admittance") | _impedance(_CLASSIC, f"{name}Impedance")
 
 
 FOUR_MODELS: dict[str, Places] = {
@@ -54,12 +54,12 @@ CLASSIC_MODELS: dict[str, Places] = {
     "viscous-ramp": _both("ViscousRamp"),
     "karnopp": _both("Karnopp"),
     "quinn": _both("Quinn"),
-    "dahl": _impedance(_BRISTLE, "Dahl"),
-    "lugre": _impedance(_BRISTLE, "LuGre"),
-    "elastoplastic": _impedance(_BRISTLE, "Elastoplastic"),
-    "hayward-armstrong": _impedance(_BRISTLE, "HaywardArmstrong"),
-    "reset-integrator": _impedance(_BRISTLE, "ResetIntegrator"),
-    "iwan": _impedance(_BRISTLE, "Iwan"),
+    "dahl": _impedance(_CLASSIC, "Dahl"),
+    "lugre": _impedance(_CLASSIC, "LuGre"),
+    "elastoplastic": _impedance(_CLASSIC, "Elastoplastic"),
+    "hayward-armstrong": _impedance(_CLASSIC, "HaywardArmstrong"),
+    "reset-integrator": _impedance(_CLASSIC, "ResetIntegrator"),
+    "iwan": _impedance(_CLASSIC, "Iwan"),
 }
 """Module and class of the models from the literature, by name and causality."""
 

@@ -3,7 +3,7 @@
 A step is compiled separately for every pair of model and kind of law. Callers use the function address in the record
 (`step_element`), so that only the combinations in use are compiled.
 
-The comparison models (`haptics.elements.classic.models`) share the record and store their data in ``numbers`` and
+The comparison models (`haptics.elements.classic`) share the record and store their data in ``numbers`` and
 ``memory``. Every kernel takes a record that begins with the fields of `ELEMENT`. Callers that need more in the same
 call, such as the rendering, append their own fields.
 """
@@ -16,9 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from haptics.elements.classic.kernels import CLASSIC_NUMBERS, CLASSIC_STEPS, MEMORY
-from haptics.friction.kernels import implicit_law
-from haptics.friction.sliding_kernels import LAW
+from haptics.elements.classic_kernels import CLASSIC_NUMBERS, CLASSIC_STEPS, MEMORY
+from haptics.friction.kernels import LAW, implicit_law
 from haptics.jit import inlined_kernel, kernel, quotients
 from haptics.parts import address_of_part, call_part
 from haptics.records import Rows
@@ -64,7 +63,7 @@ PLACES = np.dtype(
 """Parameters of an element on a scene: address of the look-up kernel and of its table, 0 if absent.
 
 ``walls`` is the address of ``wall_count`` walls, 0 if absent. ``wall_part`` and ``wall_emerge`` are addresses of
-kernels for wall contacts (`haptics.rendering.wall_contacts`).
+kernels for wall contacts (`haptics.rendering.walls`).
 """
 
 PARAMETER_FIELDS: list[tuple[Any, ...]] = [
@@ -85,7 +84,7 @@ PARAMETER_FIELDS: list[tuple[Any, ...]] = [
 
 ``step`` is the address of the step kernel. ``program`` is the number of the program in a run. ``motion`` is for a
 program that is not an element (`haptics.rendering.motion`). ``scene`` is for an element on a scene
-(`haptics.rendering.on_scene`).
+(`haptics.rendering.programs`).
 """
 
 STATE_FIELDS: list[tuple[Any, ...]] = [

@@ -35,7 +35,7 @@ from haptics.elements.kernels import (
     step_record,
 )
 from haptics.errors import ConfigurationError
-from haptics.friction.law import Law, warn_if_ambiguous
+from haptics.friction.laws import Law, warn_if_ambiguous
 from haptics.settings import bounded, check, documented
 
 STEADIER = "a larger stiffness, damping or mass, or a higher rate"

@@ -1,7 +1,7 @@
 r"""Kernels of friction laws: the force and its exact implicit counterpart, in 2 and n dimensions.
 
 A law :math:`\Phi` gives the friction force of a sliding contact. Its *implicit counterpart* :math:`\Phi_Z` solves
-:math:`f = \Phi(x - Z f)` (Kikuuwe et al. 2006, (16), (52)). `haptics.friction.sliding_kernels` solves the scalar
+:math:`f = \Phi(x - Z f)` (Kikuuwe et al. 2006, (16), (52)). `haptics.friction.kernels` solves the scalar
 problem of isotropic laws, :math:`\Phi(v) = g(|v|)\,v/|v|`. `haptics.friction.laws` defines the classes.
 """
 
@@ -12,9 +12,232 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from haptics.friction.sliding_kernels import CLOSED_FORM, ELLIPTIC, SLIDING, implicit_sliding, sliding_level
-from haptics.jit import inlined_kernel, kernel, quotients
+import numpy as np
+
+from haptics.jit import call_level, inlined_kernel, kernel, quotients
 from haptics.records import Rows
+
+# --- sliding levels ---------------------------------------------------------------------------------------------------
+#
+# Kernels of isotropic friction laws: record, level, and exact solution while sliding.
+#
+# With a level :math:`g(s)` at sliding speed ``s`` the implicit counterpart of an isotropic law (Kikuuwe et al. 2006,
+# (16), (52)) reduces to the scalar problem :math:`s + Z g(s) = |x|` in any number of dimensions. The vector forms are
+# in `haptics.friction.kernels`, and the classes in `haptics.friction.laws`.
+
+LAW_NUMBERS = 10
+"""Size of a law's numbers; the first is the largest force at rest, the last the mobility limit."""
+
+_LIMIT = LAW_NUMBERS - 1
+
+LAW = np.dtype([("kind", "<i8"), ("address", "<i8"), ("numbers", "<f8", (LAW_NUMBERS,))])
+"""Kernel record of a law: kind, address of the compiled function (custom laws), and numbers."""
+
+VISCOUS = 0
+STRIBECK = 1
+DEAD_ZONE = 2
+GAUSSIAN = 3
+CUSTOM = 4
+ELLIPTIC = 5
+CLOSED_FORM = 16
+"""Flag added to a kind: the law is solved by the approximation of the paper instead of exactly."""
+
+_SCAN = 512
+"""Number of points searched for the outermost solution of a custom law that violates condition (15)."""
+
+
+@kernel
+def _custom_level(law: Any, s: float) -> Any:
+    """Return the value of a user-defined function at speed s [m/s]."""
+    p = law.numbers
+    return call_level(law.address, s, p[1], p[2], p[3], p[4], p[5], p[6], p[7], p[8])
+
+
+@inlined_kernel
+def sliding_level(law: Any, s: float) -> Any:
+    """Return the friction level g(s) [N] of an isotropic law at sliding speed s >= 0 [m/s]."""
+    kind, p = law.kind & (CLOSED_FORM - 1), law.numbers
+    if kind == VISCOUS:
+        return p[0] + p[1] * s
+    if kind == STRIBECK:
+        return p[1] + (p[0] - p[1]) * math.exp(-s / p[2]) + p[3] * s
+    if kind == DEAD_ZONE:
+        return p[0] + p[1] * max(s - p[2], 0.0)
+    if kind == GAUSSIAN:
+        return p[1] + (p[0] - p[1]) * math.exp(-((s / p[2]) ** 2)) + p[3] * s
+    if kind != CUSTOM or law.address == 0:
+        return math.nan
+    g = _custom_level(law, s)
+    return 0.0 if g < 0.0 else g
+
+
+@kernel
+def _stribeck_ratio(d: float, q: float) -> float:
+    """Solve t + q (exp(-t) - 1) = d for t = s/v_s > 0, with d > 0 and q >= 0; the solution is unique.
+
+    The solution is t = x + W0(-q exp(-x)) with x = d + q and Lambert's W. Halley's iteration on the equation itself is
+    faster, and avoids the cancellation in that form for small t.
+    """
+    p = 1.0 - q
+    # Start left of the solution, from the parabola above the exponential, or right of it if the left side falls.
+    t = max(2.0 * d / (p + math.sqrt(p * p + 2.0 * q * d)), d) if p > 0.0 else d + q
+    for _ in range(50):
+        decay = math.expm1(-t)
+        h = t + q * decay - d
+        curvature = q * (1.0 + decay)
+        slope = 1.0 - curvature
+        step = h / (slope - 0.5 * curvature * h / slope)
+        t -= step
+        if abs(step) <= 1e-6 * t:
+            break
+    return t
+
+
+@kernel
+def _solve_intersection(law: Any, r: float, Z: float, s: float, other: float) -> tuple[float, float]:
+    """Return (g, s) of a solution at `s` or between `s` and its neighbour `other`.
+
+    At a jump of the level, the force is the intermediate value (r - s)/Z.
+    """
+    here, there = sliding_level(law, s), sliding_level(law, other)
+    if math.isnan(here + there):
+        return math.nan, math.nan
+    return min(max((r - s) / Z, min(here, there)), max(here, there)), s
+
+
+@kernel
+def _bisect(law: Any, r: float, Z: float, low: float, high: float) -> tuple[float, float]:
+    """Return (g, s) with s + Z g(s) = r on [low, high], with the left side below r only at `low`.
+
+    The method is inverse quadratic interpolation with bisection as a fallback (Chandrupatla 1997). It stops when the
+    bracket consists of two neighbouring floating-point numbers.
+    """
+    a, b = high, low
+    fa, fb = a + Z * sliding_level(law, a) - r, b + Z * sliding_level(law, b) - r
+    c, fc, t = a, fa, 0.5
+    for _ in range(200):
+        s = a + t * (b - a)
+        fs = s + Z * sliding_level(law, s) - r
+        if (fs < 0.0) == (fa < 0.0):
+            c, fc = a, fa
+        else:
+            c, fc = b, fb
+            b, fb = a, fa
+        a, fa = s, fs
+        best, f_best, other = (a, fa, b) if abs(fa) < abs(fb) else (b, fb, a)
+        tolerance = 2.3e-16 * abs(best)
+        if f_best == 0.0:
+            return sliding_level(law, best), best
+        if abs(b - a) <= 2.0 * tolerance + 1e-300:
+            return _solve_intersection(law, r, Z, best, other)
+        xi, phi = (a - b) / (c - b), (fa - fb) / (fc - fb)
+        if phi * phi < xi and (1.0 - phi) * (1.0 - phi) < 1.0 - xi:
+            t = fa / (fb - fa) * fc / (fb - fc) + (c - a) / (b - a) * fa / (fc - fa) * fb / (fc - fb)
+        else:
+            t = 0.5
+        margin = tolerance / abs(b - a)
+        t = min(max(t, margin), 1.0 - margin)
+    return _solve_intersection(law, r, Z, a, b)
+
+
+@kernel
+def _gaussian_sliding(law: Any, r: float, Z: float) -> tuple[float, float]:
+    """Return the outermost solution of s + Z g(s) = r for the Gaussian law, even if (15) fails."""
+    p = law.numbers
+    if Z < p[_LIMIT]:
+        return _bisect(law, r, Z, 0.0, r)
+    # The left side rises, falls and rises again. u is its last minimum: u exp(-u^2) = ratio, u > sqrt(1/2).
+    log_ratio = math.log((1.0 + Z * p[3]) * p[2] / (2.0 * Z * (p[0] - p[1])))
+    u = 1.0 + math.sqrt(max(-log_ratio, 0.0))
+    for _ in range(50):
+        step = (math.log(u) - u * u - log_ratio) / (1.0 / u - 2.0 * u)
+        u -= step
+        if abs(step) <= 1e-15 * u:
+            break
+    turn = min(u * p[2], r)
+    if turn + Z * sliding_level(law, turn) <= r:
+        return _bisect(law, r, Z, turn, r)
+    return _bisect(law, r, Z, 0.0, turn)
+
+
+@kernel
+def _custom_sliding(law: Any, r: float, Z: float) -> tuple[float, float]:
+    """Return the solution of s + Z g(s) = r for a custom law.
+
+    Where condition (15) fails, it is the outermost solution found by a search.
+    """
+    if Z < law.numbers[_LIMIT]:
+        return _bisect(law, r, Z, 0.0, r)
+    high = r
+    for k in range(1, _SCAN):
+        low = r * (1.0 - k / _SCAN)
+        if low + Z * sliding_level(law, low) < r:
+            return _bisect(law, r, Z, low, high)
+        high = low
+    return _bisect(law, r, Z, 0.0, high)
+
+
+@kernel
+def _viscous_sliding(law: Any, r: float, Z: float) -> tuple[float, float]:
+    """Return (g, s) for Coulomb friction with viscosity; (25)."""
+    p = law.numbers
+    solution: tuple[float, float] = quotients(p[0] + p[1] * r, r - Z * p[0], 1.0 + Z * p[1])
+    return solution
+
+
+@kernel
+def _stribeck_sliding(law: Any, r: float, Z: float) -> tuple[float, float]:
+    """Return (g, s) for the exponential Stribeck law."""
+    p = law.numbers
+    a = 1.0 + Z * p[3]
+    q = Z * (p[0] - p[1]) / (a * p[2])
+    s = p[2] * _stribeck_ratio((r - Z * p[0]) / (a * p[2]), q)
+    return p[1] + (p[0] - p[1]) * math.exp(-s / p[2]) + p[3] * s, s
+
+
+@kernel
+def _dead_zone_sliding(law: Any, r: float, Z: float) -> tuple[float, float]:
+    """Return (g, s) for a level that rises only above a speed."""
+    p = law.numbers
+    s = r - Z * p[0]
+    if s > p[2]:
+        s = (s + Z * p[1] * p[2]) / (1.0 + Z * p[1])
+    return p[0] + p[1] * max(s - p[2], 0.0), s
+
+
+SLIDING: dict[int, Callable[..., tuple[float, float]]] = {
+    VISCOUS: _viscous_sliding,
+    STRIBECK: _stribeck_sliding,
+    DEAD_ZONE: _dead_zone_sliding,
+    GAUSSIAN: _gaussian_sliding,
+    CUSTOM: _custom_sliding,
+}
+"""Solution (g, s) of every kind of isotropic law; see `implicit_sliding`."""
+
+
+@kernel
+def implicit_sliding(law: Any, r: float, Z: float) -> tuple[float, float]:
+    """Return level g and speed s with s + Z g(s) = r for r > Z g(0), i.e. while sliding; (25) and others."""
+    kind = law.kind
+    if kind == VISCOUS:
+        return _viscous_sliding(law, r, Z)
+    if kind == STRIBECK:
+        return _stribeck_sliding(law, r, Z)
+    if kind == DEAD_ZONE:
+        return _dead_zone_sliding(law, r, Z)
+    if kind == GAUSSIAN:
+        return _gaussian_sliding(law, r, Z)
+    return _custom_sliding(law, r, Z)
+
+
+@kernel
+def custom_levels(law: Rows, speeds: Any, result: Any) -> None:
+    """Fill `result` with the unmodified values of a user-defined function at `speeds`, both (n,)."""
+    for k in range(len(speeds)):
+        result[k] = _custom_level(law[0], speeds[k])
+
+
+# --- implicit steps ---------------------------------------------------------------------------------------------------
 
 
 @inlined_kernel

@@ -32,7 +32,7 @@ from haptics.parts import record_at
 PAIR = np.dtype([("value", "<f8", (2,))])
 """Two neighbouring elements of a MuJoCo vector."""
 
-RUBBING = np.dtype(
+SLIDING_CONTACT = np.dtype(
     [
         *np.lib.format.dtype_to_descr(ELEMENT),
         ("data", "<i8"),
@@ -74,7 +74,7 @@ class PassiveFriction:
     def __init__(self, model: Any, data: Any, element: RigidAdmittance, dofs: tuple[int, int] = (0, 1)) -> None:
         _require_fitting(model, element, dofs)
         self._data, self._element = data, element  # keep alive: the callback uses their addresses
-        record = np.zeros(1, RUBBING)
+        record = np.zeros(1, SLIDING_CONTACT)
         ready = element.copy_record()
         for name in ELEMENT.names or ():
             record[name] = ready[name]
@@ -147,7 +147,7 @@ def _compiled(address: int) -> Any:
     """Return the compiled callback for the record at `address`."""
 
     def rub(_: int, data: int) -> None:
-        s = record_at(address, RUBBING)
+        s = record_at(address, SLIDING_CONTACT)
         if s.data != data:
             return
         speed, applied = record_at(s.speed, PAIR), record_at(s.applied, PAIR)

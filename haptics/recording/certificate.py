@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +14,9 @@ from numpy.typing import NDArray
 
 from haptics.device import Causality
 from haptics.records import UNUSABLE, Rows, Status
+from haptics.settings import bounded, check, documented
+
+# --- certificate ------------------------------------------------------------------------------------------------------
 
 _LATE = int(Status.STARTED_LATE | Status.ENDED_LATE)
 
@@ -36,11 +40,11 @@ SUMMARY_COLUMNS = ("tick", "status", "sticking", "command", "force", *_DURATIONS
 NOT_PRINTED = ("late_ticks", "histograms")
 """Parts of a certificate that are recorded but not printed."""
 
-MOST_VALUES = 1 << 16
+MAX_EXACT_VALUES = 1 << 16
 """Largest number of distinct values stored per duration."""
 
-_FINEST = 1e-9
-"""Resolution to which values are rounded first if `MOST_VALUES` is exceeded [s]."""
+_MIN_BIN = 1e-9
+"""Resolution to which values are rounded first if `MAX_EXACT_VALUES` is exceeded [s]."""
 
 _STAGED = 4096
 """Rows buffered before they are processed: a live recorder delivers about twenty at a time."""
@@ -57,10 +61,9 @@ class Distribution:
     """Empirical distribution of a duration: quantiles and histogram in bounded memory.
 
     Distinct values are counted. Clocks have a resolution of 1 ns, so the number of distinct values is usually small and
-    the quantiles are exact for any number of samples. If there are more than `MOST_VALUES` distinct values, they are
-    rounded to 1 ns and then merged in pairs until the limit is met; the error of a quantile is at most
-    ``resolution / 2``. The result does not depend on the order or the chunks of the input. Histogram and maximum are
-    always exact.
+    the quantiles are exact for any number of samples. If there are more than `MAX_EXACT_VALUES` distinct values, they
+    are rounded to 1 ns and then merged in pairs until the limit is met; the error of a quantile is at most ``resolution
+    / 2``. The result does not depend on the order or the chunks of the input. Histogram and maximum are always exact.
 
     Attributes
     ----------
@@ -111,7 +114,7 @@ class Distribution:
         at = np.searchsorted(upto, [whole, min(whole + 1, int(upto[-1]) - 1)], side="right")
         low, high = (float(value) for value in self._values[at])
         if self.resolution:
-            low, high = (value * self.resolution + 0.5 * (self.resolution - _FINEST) for value in (low, high))
+            low, high = (value * self.resolution + 0.5 * (self.resolution - _MIN_BIN) for value in (low, high))
         part = place - whole
         return low + (high - low) * part if part < 0.5 else high - (high - low) * (1.0 - part)
 
@@ -126,21 +129,21 @@ class Distribution:
         places = np.searchsorted(np.clip(values * 1e6, 0.0, BIN_EDGES_US[-1]), BIN_EDGES_US[:-1])
         self._histogram += np.diff([*np.concatenate(([0], np.cumsum(counts)))[places], counts.sum()])
         if self.resolution:
-            values = _in_nanoseconds(values) // round(self.resolution / _FINEST)
-        self._values, self._counts = _counted(
+            values = _in_nanoseconds(values) // round(self.resolution / _MIN_BIN)
+        self._values, self._counts = _count_flags(
             np.concatenate((self._values, values)), np.concatenate((self._counts, counts))
         )
-        while len(self._values) > MOST_VALUES:
+        while len(self._values) > MAX_EXACT_VALUES:
             coarser = self._values // 2 if self.resolution else _in_nanoseconds(self._values)
-            self.resolution = 2.0 * self.resolution or _FINEST
-            self._values, self._counts = _counted(coarser, self._counts)
+            self.resolution = 2.0 * self.resolution or _MIN_BIN
+            self._values, self._counts = _count_flags(coarser, self._counts)
 
 
 def _in_nanoseconds(durations: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.clip(np.rint(durations * 1e9), -(2.0**62), 2.0**62).astype(np.int64)
 
 
-def _counted(values: NDArray[Any], counts: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def _count_flags(values: NDArray[Any], counts: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Return the sorted distinct values and the sum of the counts of each."""
     order = np.argsort(values, kind="stable")
     values, counts = values[order], counts[order]
@@ -171,7 +174,7 @@ class RunSummary:
         self._last_tick, self._last_start, self._longest_gap = -1, math.nan, -math.inf
         self._flags = dict.fromkeys(Status, 0)
         self._unusable = self._sticking = 0
-        self._norms = {name: _Norms() for name in ("command", "force")}
+        self._norms = {name: _NormStatistics() for name in ("command", "force")}
 
     def add(self, rows: Rows) -> Self:
         """Add the next rows, with at least the `SUMMARY_COLUMNS`; the array may be reused afterwards."""
@@ -241,7 +244,7 @@ class RunSummary:
         resolution = {
             name: round(1e6 * one.resolution, 3)
             for column, name in _DURATIONS.items()
-            if (one := self._durations[column]).resolution > _FINEST
+            if (one := self._durations[column]).resolution > _MIN_BIN
         }
         return {
             "ticks": executed,
@@ -259,7 +262,7 @@ class RunSummary:
             },
         }
 
-    def felt(self, causality: Causality) -> dict[str, Any]:
+    def force_statistics(self, causality: Causality) -> dict[str, Any]:
         """Return statistics of the rendered interaction: ``force_n`` and ``stick_fraction``.
 
         The force is the command of an impedance device and the measured force of an admittance device [N].
@@ -275,7 +278,7 @@ class RunSummary:
         return {str(flag.name): count for flag, count in self._flags.items() if count}
 
 
-class _Norms:
+class _NormStatistics:
     """Mean and maximum of vector norms, ignoring non-finite ones."""
 
     def __init__(self) -> None:
@@ -307,3 +310,52 @@ def real_time_factor(simulated: float, used: dict[str, Any]) -> float | None:
     """
     taken = used.get("elapsed_s")
     return round(simulated / taken, 1) if taken else None
+
+
+# --- fitness ----------------------------------------------------------------------------------------------------------
+
+
+@documented
+@dataclass(frozen=True)
+class Fitness:
+    """The table ``fitness``: limits of the timing of a fit run."""
+
+    late_share: float = bounded(0.05, minimum=0.0, maximum=1.0, doc="largest share of ticks that started or ended late")
+    skipped_share: float = bounded(0.01, minimum=0.0, maximum=1.0, doc="largest share of deadlines missed whole")
+    unusable_share: float = bounded(
+        0.01, minimum=0.0, maximum=1.0, doc="largest share of ticks without a sample that could be trusted"
+    )
+    longest_gap: float = bounded(0.1, above=0.0, unit="s", doc="longest time between two ticks")
+    lost_ticks: float = bounded(0.0, minimum=0.0, doc="largest number of ticks executed but not recorded")
+
+    def __post_init__(self) -> None:
+        check(self, "fitness")
+
+    def evaluate(self, timing: dict[str, Any], fault: str | None = None) -> list[str]:
+        """Return the reasons why a run with the certificate `timing` is not fit; empty if it is fit.
+
+        Each reason is a sentence. See `haptics.recording.certificate` for the entries of `timing`. A run that ended
+        with a `fault` is never fit.
+        """
+        executed, deadlines = max(timing["ticks"], 1), max(timing["ticks"] + timing["skipped"], 1)
+        gap = timing["longest_gap_us"]
+        found = (
+            ("late_share", timing["overruns"] / executed, "of the ticks started or ended late"),
+            ("skipped_share", timing["skipped"] / deadlines, "of the deadlines were missed whole"),
+            ("unusable_share", timing["unusable_ticks"] / executed, "of the ticks had no usable sample"),
+        )
+        reasons = [
+            f"{100 * share:.3g} % {what}; fitness.{name} allows {100 * getattr(self, name):g} %"
+            for name, share, what in found
+            if share > getattr(self, name)
+        ]
+        if gap is not None and gap * 1e-6 > self.longest_gap:
+            reasons.append(f"{gap * 1e-3:.4g} ms passed between two ticks; {self._allows('longest_gap', 1e3, 'ms')}")
+        if timing["lost_ticks"] > self.lost_ticks:
+            reasons.append(f"{timing['lost_ticks']} ticks were not recorded; {self._allows('lost_ticks', 1.0, '')}")
+        if fault:
+            reasons.append(f"the run ended with a fault: {fault}")
+        return reasons
+
+    def _allows(self, name: str, scale: float, unit: str) -> str:
+        return f"fitness.{name} allows {getattr(self, name) * scale:g} {unit}".rstrip()

@@ -236,10 +236,10 @@ class Scan:
         period = 1.0 / rate if isinstance(rate, int | float) and rate > 0.0 else np.nan
         scan = cls(period, str(recording.metadata.get("limits", {}).get("dead_man", "none")))
         for rows in recording.chunks(cls.COLUMNS):
-            scan.take(rows)
+            scan.add(rows)
         return scan
 
-    def take(self, rows: Rows) -> None:
+    def add(self, rows: Rows) -> None:
         """Process the next rows."""
         ticks, status = np.array(rows["tick"]), np.array(rows["status"])
         before = np.concatenate(([self._tick], ticks[:-1]))

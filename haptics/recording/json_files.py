@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-LARGEST_JSON = 100_000_000
+MAX_JSON_BYTES = 100_000_000
 """Maximum size of a metadata file or journal [bytes]."""
 
 
@@ -25,7 +25,7 @@ def write_json(path: Path, value: dict[str, Any]) -> None:
     os.replace(temporary, path)
 
 
-def parsed_json(text: str) -> Any:
+def parse_json(text: str) -> Any:
     """Parse JSON; raise `ValueError` for nan and infinity, which JSON does not have."""
 
     def refuse(word: str) -> None:
@@ -34,17 +34,17 @@ def parsed_json(text: str) -> Any:
     return json.loads(text, parse_constant=refuse)
 
 
-def whole_lines(path: Path) -> list[str]:
+def complete_lines(path: Path) -> list[str]:
     """Return the complete lines of a journal, without a last line truncated by a crash."""
     if not path.exists():
         return []
-    return [line for line in small_text(path).splitlines(keepends=True) if line.endswith("\n")]
+    return [line for line in read_small_text(path).splitlines(keepends=True) if line.endswith("\n")]
 
 
-def small_text(path: Path) -> str:
+def read_small_text(path: Path) -> str:
     """Return the text of a file; raise `OSError` or `ValueError` if it is not a text file or is too large."""
     if not path.is_file():
         raise OSError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
-    if path.stat().st_size > LARGEST_JSON:
+    if path.stat().st_size > MAX_JSON_BYTES:
         raise ValueError(f"{path.name} is too large")
     return path.read_text(encoding="utf-8")

@@ -10,23 +10,25 @@ import shutil
 import tempfile
 import threading
 import time
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from haptics.errors import RecordingError
-from haptics.recording.certificate import RunSummary
+from haptics.device import Causality
+from haptics.errors import DeviceFault, HapticError, RecordingError, ServoLost
+from haptics.recording.certificate import Fitness, RunSummary
 from haptics.recording.columns import columns_with, units_with
-from haptics.recording.json_files import append_line, parsed_json, write_json
+from haptics.recording.json_files import append_line, parse_json, write_json
 from haptics.recording.recording import EVENTS, FORMAT, METADATA, ORIGIN, ORIGIN_UTC, PART, ROWS_SHA256, SETTINGS, TICKS
 from haptics.recording.tick_file import TickFile, TickTable, read_ticks
 from haptics.records import Rows
-from haptics.trace import Reader
+from haptics.trace import Reader, Trace
 
 _USUAL_RATE = 1000.0
-_UNBORN = ".haptics-new-"
+_UNSTARTED = ".haptics-new-"
 _ABANDONED = 3600.0
 
 
@@ -58,14 +60,14 @@ class Recorder:
         self._reader: Reader | None = None
         self._noting = threading.Lock()
 
-    def note(self, **facts: Any) -> None:
+    def update_metadata(self, **facts: Any) -> None:
         """Add facts to ``recording.json``; raise `ValueError` and change nothing if they are not valid JSON."""
         json.dumps(facts, allow_nan=False)
         with self._noting:
             self.metadata |= facts
             write_json(self.folder / METADATA, self.metadata)
 
-    def follow(self, reader: Reader) -> None:
+    def attach(self, reader: Reader) -> None:
         """Record the rows of `reader` from now on."""
         self._reader = reader
 
@@ -82,7 +84,7 @@ class Recorder:
             self.summary.add(rows)
             if self._ticks.count and ORIGIN not in self.metadata and (origin := _origin(self._reader)):
                 with contextlib.suppress(OSError):  # rows have priority; the next note includes the origin too
-                    self.note(**origin)
+                    self.update_metadata(**origin)
 
     def rows(self) -> Rows:
         """Map all rows recorded until now."""
@@ -109,7 +111,7 @@ class Recorder:
         are complete in either case.
         """
         digest = self._ticks.close()
-        self.note(state="complete" if complete else "interrupted", **{ROWS_SHA256: digest}, **result)
+        self.update_metadata(state="complete" if complete else "interrupted", **{ROWS_SHA256: digest}, **result)
         if complete:
             os.replace(self.folder / PART, self.folder / TICKS)
 
@@ -128,8 +130,8 @@ def _begin(folder: Path, metadata: dict[str, Any], columns: np.dtype[Any]) -> Ti
     if os.path.lexists(folder):  # os.rename would replace an empty folder
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(folder))
     folder.parent.mkdir(parents=True, exist_ok=True)
-    _sweep(folder.parent)
-    with tempfile.TemporaryDirectory(prefix=_UNBORN, dir=folder.parent) as hidden:
+    _remove_abandoned(folder.parent)
+    with tempfile.TemporaryDirectory(prefix=_UNSTARTED, dir=folder.parent) as hidden:
         unborn = Path(hidden) / folder.name
         unborn.mkdir()
         write_json(unborn / METADATA, metadata)
@@ -144,18 +146,18 @@ def _begin(folder: Path, metadata: dict[str, Any], columns: np.dtype[Any]) -> Ti
     return ticks
 
 
-def _sweep(parent: Path) -> None:
+def _remove_abandoned(parent: Path) -> None:
     """Remove the remains of recordings whose processes were killed during the creation.
 
     The creation takes milliseconds, so older remains are considered abandoned.
     """
-    for left in parent.glob(f"{_UNBORN}*"):
+    for left in parent.glob(f"{_UNSTARTED}*"):
         with contextlib.suppress(OSError):
             if time.time() - left.stat().st_mtime > _ABANDONED:
                 shutil.rmtree(left)
 
 
-def salvage(folder: Path, reader: Reader | None) -> None:
+def complete_recording(folder: Path, reader: Reader | None) -> None:
     """Complete the recording of an application that died, from the rows in its trace.
 
     The recording is marked as interrupted.
@@ -167,7 +169,7 @@ def salvage(folder: Path, reader: Reader | None) -> None:
     reader : Reader or None
         Reader at the beginning of the trace; None if the application died before the trace was available.
     """
-    metadata = parsed_json((folder / METADATA).read_text(encoding="utf-8"))
+    metadata = parse_json((folder / METADATA).read_text(encoding="utf-8"))
     part = folder / PART
     facts: dict[str, Any] = {"state": "interrupted", "reason": "application lost"}
     if reader is not None and part.exists():
@@ -181,3 +183,129 @@ def salvage(folder: Path, reader: Reader | None) -> None:
         write_json(folder / METADATA, {**metadata, **facts})
     elif metadata["state"] == "complete" and part.exists():  # it died between its last entry and the renaming
         os.replace(part, folder / TICKS)
+
+
+# --- end of a run -----------------------------------------------------------------------------------------------------
+#
+# End of a run: fault handling, final state and certificate of the recording.
+#
+# The final state is written as soon as all rows are recorded, and the certificate after that. A process killed in
+# between leaves a closed recording without a certificate.
+
+FAULT = "fault"
+
+
+def not_written(error: OSError, consequence: str) -> DeviceFault:
+    """Return the fault of a run whose recording could not be written completely."""
+    return DeviceFault(f"the recording could not be written ({error.strerror or error}): {consequence}.")
+
+
+class RunCloser:
+    """Record the first fault of a run and close its recording.
+
+    Parameters
+    ----------
+    recorder : Recorder
+        The recording.
+    trace : Trace
+        Trace of the run.
+    tell : callable
+        Displays a line to the user.
+
+    Attributes
+    ----------
+    fault : HapticError or None
+        First fault of the run.
+    servo_lost : bool
+        Whether the servo process died or was killed without an error message.
+    """
+
+    def __init__(self, recorder: Recorder, trace: Trace, tell: Callable[[str], None]) -> None:
+        self._recorder = recorder
+        self._trace = trace
+        self._tell = tell
+        self.fault: HapticError | None = None
+        self.servo_lost = False
+
+    def fail(self, fault: HapticError) -> None:
+        """Record the first fault as the fault of the run; display later ones."""
+        self.servo_lost |= isinstance(fault, ServoLost)
+        if self.fault is None:
+            self.fault = fault
+        else:
+            self._tell(str(fault))
+
+    def end_reason(self, otherwise: str) -> str:
+        """Return the reason for the end of the run: ``fault``, or `otherwise` without a fault."""
+        return FAULT if self.fault is not None else otherwise
+
+    def close(self, reason: str, *, complete: bool) -> None:
+        """Write the final state of a recording whose rows are complete.
+
+        Parameters
+        ----------
+        reason : str
+            Reason for the end of the run if there was no fault.
+        complete : bool
+            Whether the run was started and ended regularly by the application.
+        """
+        try:
+            self._recorder.require_rows()
+        except RecordingError as error:
+            self.fail(DeviceFault(f"the recording was lost in mid-run: {error}"))
+        if self.servo_lost:
+            self._journal_loss()
+        result = {"reason": self.end_reason(reason), "error": str(self.fault) if self.fault else None}
+        try:
+            self._recorder.close(result, complete=complete and not self.servo_lost)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                self._recorder.update_metadata(state="interrupted", **result)
+            self.fail(not_written(error, "its end is missing, its ticks are kept"))
+
+    def certify(
+        self,
+        causality: Causality,
+        *,
+        fitness: Fitness | None = None,
+        planned: int | None = None,
+        used: Mapping[str, Any] | None = None,
+        granted: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """Add the certificate of a run to its closed recording and return it.
+
+        Parameters
+        ----------
+        causality : Causality
+            Causality of the device.
+        fitness : Fitness, optional
+            Limits for a fit run.
+        planned : int or None
+            See `haptics.recording.certificate.RunSummary.certificate`.
+        used, granted : mapping, optional
+            Resources that the servo used and was granted by the operating system; the latter are only recorded.
+        """
+        limits, summary = fitness or Fitness(), self._recorder.summary
+        timing, forces = summary.certificate(self._trace.count, planned), summary.force_statistics(causality)
+        timing |= {**self._judged(limits, timing), **(used or {})}
+        self._note(certificate={**timing, **(granted or {})}, flags=summary.flags_seen(), **forces)
+        timing |= self._judged(limits, timing)  # a failure to write the certificate makes the run unfit
+        return {**timing, **forces}
+
+    def _judged(self, limits: Fitness, timing: dict[str, Any]) -> dict[str, Any]:
+        """Return the verdict on a run with this timing certificate."""
+        unfit = limits.evaluate(timing, str(self.fault) if self.fault is not None else None)
+        return {"fit": not unfit, "unfit_because": unfit}
+
+    def _note(self, **facts: Any) -> None:
+        try:
+            self._recorder.update_metadata(**facts)
+        except OSError as error:
+            self.fail(not_written(error, "its certificate is missing, its ticks are kept"))
+
+    def _journal_loss(self) -> None:
+        """Log the end of a servo process that died without logging it."""
+        with contextlib.suppress(OSError):
+            self._recorder.journal_event(
+                "servo lost", ticks=self._trace.count, noticed_monotonic_ns=time.monotonic_ns()
+            )

@@ -25,9 +25,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from haptics.errors import ConfigurationError, RecordingError
-from haptics.recording.json_files import parsed_json, small_text, whole_lines
-from haptics.recording.packed import PackedTable
-from haptics.recording.tick_file import CHUNK_ROWS, Table, TableInMemory, TickTable
+from haptics.recording.json_files import complete_lines, parse_json, read_small_text
+from haptics.recording.tick_file import CHUNK_ROWS, PackedTable, Table, TableInMemory, TickTable
 from haptics.records import Rows
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ METADATA = "recording.json"
 TICKS = "ticks.npy"
 PART = "ticks.npy.part"
 PACKED = "ticks.npz"
-"""Replaces ``ticks.npy`` in a packed recording (`haptics.recording.packed`)."""
+"""Replaces ``ticks.npy`` in a packed recording (`haptics.recording.tick_file`)."""
 SETTINGS = "settings.jsonl"
 EVENTS = "events.jsonl"
 
@@ -78,8 +77,8 @@ class Recording:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         try:
-            self.metadata: dict[str, Any] = parsed_json(small_text(folder / METADATA))
-            self.settings = [parsed_json(line) for line in whole_lines(folder / SETTINGS)]
+            self.metadata: dict[str, Any] = parse_json(read_small_text(folder / METADATA))
+            self.settings = [parse_json(line) for line in complete_lines(folder / SETTINGS)]
         except (OSError, ValueError, RecursionError) as error:
             raise RecordingError(
                 f"{folder} is not a readable recording: {error}. Give the folder that holds {METADATA}."
@@ -138,7 +137,7 @@ class Recording:
         """
         where = self.folder / EVENTS
         try:
-            events = [parsed_json(line) for line in whole_lines(where)]
+            events = [parse_json(line) for line in complete_lines(where)]
         except (OSError, ValueError, RecursionError) as error:
             raise RecordingError(f"{where} cannot be read: {error}.") from error
         if not all(isinstance(event, dict) for event in events):
@@ -153,7 +152,7 @@ class Recording:
         ConfigurationError
             If pandas is not installed.
         """
-        from haptics.recording.flat import flat_columns
+        from haptics.recording.columns import flat_columns
 
         try:
             import pandas

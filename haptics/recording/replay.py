@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from haptics.device import Causality, DeviceSpec
-from haptics.elements.plugin_laws import plugin_of
+from haptics.elements.tables import plugin_of
 from haptics.errors import RecordingError
 from haptics.recording.checks import VIOLATED, Finding, Scan, check_recording, verdict_of
-from haptics.recording.columns import completed
+from haptics.recording.columns import with_missing_columns
 from haptics.recording.recording import Recording
 from haptics.records import Rows
 from haptics.rendering.envelope import ENVELOPE_FLAGS, Limits
@@ -40,7 +40,7 @@ COMPUTED = (
 )
 """Compared columns, besides the envelope's flags in ``status``."""
 
-MOST_LAWS = 4
+MAX_LAWS = 4
 """Maximum number of custom law functions in a recording.
 
 A session changes the parameters of a function but not its source. Compiling a function takes seconds.
@@ -49,7 +49,7 @@ A session changes the parameters of a function but not its source. Compiling a f
 EASES_DOWN = 3
 """First format in which the force also eases down, not only up, after a change of parameters."""
 
-_AT_ONCE = 32_768
+_ROWS_PER_CALL = 32_768
 """Number of rows computed at a time."""
 
 
@@ -93,7 +93,7 @@ def verify(recording: Recording) -> Verification:
     """
     scan = Scan.of(recording)
     mismatches, first = 0, None
-    for recorded, computed in _computed(recording, recording.chunks(rows=_AT_ONCE, stop=scan.gap)):
+    for recorded, computed in _computed(recording, recording.chunks(rows=_ROWS_PER_CALL, stop=scan.gap)):
         where = np.flatnonzero(_differing(recorded, computed))
         mismatches += len(where)
         if first is None and len(where):
@@ -105,7 +105,7 @@ def verify(recording: Recording) -> Verification:
     return Verification(scan.gap, mismatches, first, tuple(findings))
 
 
-def again(recording: Recording, rows: Rows) -> Rows:
+def recompute(recording: Recording, rows: Rows) -> Rows:
     """Return the initial `rows` of `recording` as trace rows with recomputed outputs."""
     parts = [computed for _, computed in _computed(recording, [rows])]
     return np.concatenate(parts) if parts else rows
@@ -132,14 +132,14 @@ def _computed(recording: Recording, pieces: Iterable[Rows]) -> Iterator[tuple[Ro
                 first, eases = _program(recording, journal[0]), recording.metadata["format"] >= EASES_DOWN
                 limits = Limits(**recording.metadata["limits"])
                 rendering = Rendering(first, spec_of(recording.metadata), limits, eases_down=eases)
-            for start, stop in _stretches(np.array(rows["settings_version"])):
+            for start, stop in _intervals(np.array(rows["settings_version"])):
                 version = int(rows["settings_version"][start])
                 if version != current:
                     entry, current = journal[version], version
                     program = _program(recording, entry) if version else first
-                    rendering.take(program, int(entry.get("program", 0)), version)
-                recorded = completed(rows[start:stop])
-                yield recorded, rendering.again(recorded)
+                    rendering.switch_program(program, int(entry.get("program", 0)), version)
+                recorded = with_missing_columns(rows[start:stop])
+                yield recorded, rendering.recompute(recorded)
     except RecordingError:
         raise
     except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
@@ -147,10 +147,10 @@ def _computed(recording: Recording, pieces: Iterable[Rows]) -> Iterator[tuple[Ro
 
 
 def _require_few_laws(recording: Recording) -> None:
-    """Raise `RecordingError` for more than `MOST_LAWS` laws, because compiling each takes seconds."""
+    """Raise `RecordingError` for more than `MAX_LAWS` laws, because compiling each takes seconds."""
     sources = {str(entry["law"].get("source")) for entry in recording.settings if "law" in entry}
-    if len(sources) > MOST_LAWS:
-        raise RecordingError(f"{recording.folder} has {len(sources)} functions of laws; {MOST_LAWS} at most.")
+    if len(sources) > MAX_LAWS:
+        raise RecordingError(f"{recording.folder} has {len(sources)} functions of laws; {MAX_LAWS} at most.")
 
 
 def _program(recording: Recording, entry: dict[str, Any]) -> Program:
@@ -177,7 +177,7 @@ def spec_of(metadata: dict[str, Any]) -> DeviceSpec:
     return DeviceSpec(**table)
 
 
-def _stretches(versions: NDArray[np.int64]) -> list[tuple[int, int]]:
+def _intervals(versions: NDArray[np.int64]) -> list[tuple[int, int]]:
     """Return (start, stop) of each run of equal settings versions."""
     edges = [0, *(np.flatnonzero(np.diff(versions)) + 1).tolist(), len(versions)]
     return [(a, b) for a, b in itertools.pairwise(edges) if b > a]

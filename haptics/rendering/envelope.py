@@ -40,6 +40,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
+from typing import Any
 
 from haptics import records
 from haptics.device import Causality, DeviceSpec
@@ -73,7 +74,7 @@ _ROUNDING = 1.0 + 1e-9
 SPEED_MARGIN = 0.1
 """Fraction of the speed limit, below it, over which the driving force is reduced to zero."""
 
-DEAD_MEN = ("none", "key", "button")
+DEAD_MAN_SWITCHES = ("none", "key", "button")
 """Kinds of dead-man's switches, the least demanding first; see `DeviceSpec`."""
 
 
@@ -105,14 +106,14 @@ class Limits:
         unit="m",
         doc="distance of the end effector from its reference beyond which that is held (admittance)",
     )
-    dead_man: str = choice("none", DEAD_MEN, doc="what must be held for any output")
+    dead_man: str = choice("none", DEAD_MAN_SWITCHES, doc="what must be held for any output")
     passivity_control: bool = flag(False, doc="add damping where the loop injects energy (impedance)")
 
     def __post_init__(self) -> None:
         check(self, "envelope")
 
     @classmethod
-    def of(cls, spec: DeviceSpec, tighter: dict[str, float | str | bool] | None = None) -> Limits:
+    def for_device(cls, spec: DeviceSpec, tighter: dict[str, float | str | bool] | None = None) -> Limits:
         """Return the limits of a device, tightened by the settings in `tighter`.
 
         Raises
@@ -152,7 +153,7 @@ class Limits:
                 "tightened."
             )
 
-    def pair(self, causality: Causality) -> tuple[float, float]:
+    def norm_and_rate(self, causality: Causality) -> tuple[float, float]:
         """Return the largest norm and rate of the limited quantity for a device of this `causality`."""
         if causality is Causality.IMPEDANCE:
             return self.max_force, self.max_force_rate
@@ -222,7 +223,7 @@ def limit_slew(x: float, y: float, last_x: float, last_y: float, step: float) ->
 
 
 @kernel
-def without_part_along(x: float, y: float, ax: float, ay: float, share: float) -> tuple[float, float]:
+def remove_component(x: float, y: float, ax: float, ay: float, share: float) -> tuple[float, float]:
     """Remove `share` (0 to 1) of the component of (x, y) along (ax, ay) if it is positive."""
     norm = math.hypot(ax, ay)
     if not norm > 0.0:
@@ -239,7 +240,7 @@ def limit_driving(x: float, y: float, vx: float, vy: float, limit: float) -> tup
     excess = math.hypot(vx, vy) - (limit - margin)
     if not (excess > 0.0 and x * vx + y * vy > 0.0):
         return x, y, 0
-    x, y = without_part_along(x, y, vx, vy, min(excess / margin, 1.0))
+    x, y = remove_component(x, y, vx, vy, min(excess / margin, 1.0))
     return x, y, SPEED
 
 
@@ -248,12 +249,14 @@ def limit_energy(x: float, y: float, ax: float, ay: float, injected: float, limi
     """Apply rule 10: if more than `limit` [J] are `injected`, remove the component along (ax, ay)."""
     if not (injected > limit and x * ax + y * ay > 0.0):
         return x, y, 0
-    x, y = without_part_along(x, y, ax, ay, 1.0)
+    x, y = remove_component(x, y, ax, ay, 1.0)
     return x, y, ENERGY
 
 
 @kernel
-def approach(v: float, x: float, low: float, high: float, deceleration: float, period: float) -> tuple[float, int]:
+def limit_approach(
+    v: float, x: float, low: float, high: float, deceleration: float, period: float
+) -> tuple[float, int]:
     """Apply rule 11 to one coordinate of an admittance reference at `x` with the velocity `v`.
 
     The reference stops at the edge of [low, high] with at most `deceleration`. From outside, where the device may be at
@@ -270,8 +273,64 @@ def approach(v: float, x: float, low: float, high: float, deceleration: float, p
 
 
 @kernel
-def push_inside(force: float, position: float, low: float, high: float) -> tuple[float, int]:
+def limit_outward(force: float, position: float, low: float, high: float) -> tuple[float, int]:
     """Apply rule 11 to one coordinate of a force: remove outward force outside of the workspace."""
     if (position > high and force > 0.0) or (position < low and force < 0.0):
         return 0.0, WORKSPACE
     return force, 0
+
+
+# --- messages ---------------------------------------------------------------------------------------------------------
+
+
+def failure_message(begun: Any, now: Any, max_following_error: float, duration: float) -> str:
+    """Return the reason why the output of a device was the safe output for too long.
+
+    Parameters
+    ----------
+    begun, now : trace row
+        First and last of these ticks.
+    max_following_error : float
+        Limit of the following error [m].
+    duration : float
+        Maximum duration of the safe output [s].
+    """
+    first, status = int(begun["tick"]), int(now["status"])
+    if status & ASTRAY:
+        return _motion_failure(first, begun)
+    if status & FOLLOWING_ERROR:
+        return _following_failure(first, now, max_following_error)
+    return (
+        f"no usable sample since tick {first}, for {duration * 1e3:.0f} ms (the last sample, or the element's "
+        f"output for it, {_sample_fault(status)}): check its connection and start again."
+    )
+
+
+def _motion_failure(first: int, row: Any) -> str:
+    """Describe an end effector that did not follow a motion, from the `row` of the tick `first`."""
+    far, fast = math.hypot(*row["displacement"]), math.hypot(*row["velocity"])
+    return (
+        f"it did not follow its motion at tick {first}: the end effector was {1e3 * far:.0f} mm from where it should "
+        f"be, at {fast:.2f} m/s. Let go of it, see that nothing is in its way, or choose slower motions."
+    )
+
+
+def _following_failure(first: int, row: Any, limit: float) -> str:
+    """Describe an arm that has not followed its reference since the tick `first`, from the last `row`."""
+    (x, y), (ahead, beside) = row["position"], row["proxy"] - row["position"]
+    return (
+        f"it does not follow: since tick {first} its end effector, at ({x:.3f} m, {y:.3f} m), has been more than "
+        f"{1e3 * limit:.3g} mm from its reference, now {1e3 * ahead:.1f} mm in x and {1e3 * beside:.1f} mm in y. "
+        "Something holds or blocks it, or its motors are off or too weak. Keep clear of it, as it may move when it "
+        "is freed; free it, see that its motors are on, and start again. A slow arm may need a larger "
+        "max_following_error in the settings of its device."
+    )
+
+
+def _sample_fault(status: int) -> str:
+    """Describe the fault of the sample of a tick."""
+    if status & NOT_FINITE:
+        return "was not a finite number"
+    if status & IMPLAUSIBLE:
+        return "showed an implausible jump in position, or a force beyond the range of its sensor"
+    return "was too old"

@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 
 from haptics.elements.kernels import MODEL_D, PARAMETER_FIELDS, STATE_FIELDS
+from haptics.friction.kernels import LAW
 from haptics.jit import kernel, merged_kernel
+from haptics.parts import float_at
 from haptics.records import Permission, Rows
 from haptics.rendering.envelope import (
     ASTRAY,
@@ -27,23 +29,190 @@ from haptics.rendering.envelope import (
     RELEASED,
     SPEED,
     UNUSABLE,
-    approach,
     following_flag,
     force_flag,
+    limit_approach,
     limit_driving,
     limit_energy,
     limit_norm,
+    limit_outward,
     limit_slew,
     next_gain,
     plausibility_flag,
-    push_inside,
     sample_flag,
 )
-from haptics.rendering.motion_kernels import FOLLOWER, MOVING
-from haptics.rendering.passivity import PASSIVITY_FIELDS, dissipate, forget, hold_last, observe, remember
-from haptics.rendering.scene_kernels import PLACE_FIELDS, step_on_scene
-from haptics.rendering.wall_contacts import WALL_FIELDS
-from haptics.rendering.walls import add_walls, report_walls, step_against_walls
+from haptics.rendering.passivity import (
+    PASSIVITY_FIELDS,
+    dissipate,
+    observe,
+    repeat_last_command,
+    restart_observation,
+    store_command,
+)
+from haptics.rendering.walls import (
+    NO_REGION,
+    REGION_FIELDS,
+    WALL_FIELDS,
+    add_walls,
+    report_walls,
+    step_against_walls,
+    step_on_scene,
+)
+
+# --- motions ----------------------------------------------------------------------------------------------------------
+#
+# Kernel of one tick of a motion: reference, position controller and following error limit.
+#
+# A motion is a part like the step of an element (`haptics.parts`), but it takes the complete record of a tick, because
+# it needs the position of the device. See `motion` for the class. The record contains the parameters of the motion
+# (`MOTION`, changed by settings only) and its progress (`FOLLOWER`).
+
+MODEL_MOTION = 100
+"""Model number of a motion; elements have lower numbers."""
+
+TABLE_COLUMNS = 6
+"""Numbers in a row of a reference: position [m], velocity [m/s] and force [N], two of each."""
+
+OVERSPEED_TIME = 0.02
+"""Time for which the speed limit of a motion may be exceeded [s]; tolerates a single late sample."""
+
+FOLLOWER = np.dtype(
+    [
+        ("begun", "<i8"),
+        ("row", "<i8"),
+        ("racing", "<i8"),
+        ("astray", "<i8"),
+        ("tripped", "<i8"),
+        ("origin", "<f8", (2,)),
+        ("load", "<f8", (2,)),
+    ]
+)
+"""Progress of a motion.
+
+``astray`` is nonzero once the end effector did not follow. ``tripped`` is nonzero once the gains for the rest phase are
+in use. Both are kept until the motion is restarted.
+"""
+
+
+@kernel
+def _table_value(table: int, index: int) -> float:
+    """Return the element `index` of the reference at `table`."""
+    return float(float_at(table + 8 * index))
+
+
+@kernel
+def _advance_row(s: Any) -> bool:
+    """Advance to the next row, if any; return True if the reference moved.
+
+    The reference waits while the output is not fully applied, so that it does not run ahead of the device. After missed
+    deadlines it skips rows for an impedance device, whose handle moved on under the last force, but not for an
+    admittance device, which held its position.
+    """
+    f = s.follower
+    if f.begun == 0:
+        f.begun = 1
+        for i in range(2):
+            f.origin[i] = 0.0
+            if s.motion.relative != 0:
+                f.origin[i] = s.reference[i] if s.admittance != 0 else s.position[i]
+        return False
+    if s.gain * s.gate < 1.0 or f.row + 1 >= s.motion.rows:
+        return False
+    f.row = f.row + 1 if s.admittance != 0 else min(f.row + s.periods, s.motion.rows - 1)
+    return True
+
+
+@kernel
+def _check_motion(s: Any) -> None:
+    """Set ``astray`` if the end effector is too far from the reference, or too fast for too long."""
+    f, m, e, v = s.follower, s.motion, s.displacement, s.velocity
+    f.racing = f.racing + 1 if math.hypot(v[0], v[1]) > m.max_speed else 0
+    if math.hypot(e[0], e[1]) > m.max_error or f.racing * s.period > OVERSPEED_TIME:
+        f.astray = 1
+
+
+@kernel
+def _update_following_error(s: Any, first: bool, x: float, y: float) -> None:
+    """Write the following error with respect to the reference at (x, y) to ``s.displacement``.
+
+    For a motion that acts as a sticking contact, it is the integral of the velocity error, as in an element.
+    """
+    if s.motion.contact == 0:
+        s.displacement[0], s.displacement[1] = s.position[0] - x, s.position[1] - y
+        return
+    for i in range(2):
+        before = 0.0 if first else s.displacement[i]
+        s.displacement[i] = before + s.period * (s.velocity[i] - s.sliding_velocity[i])
+
+
+@kernel
+def _begin_rest(s: Any) -> None:
+    """Switch to the gains for the rest phase at its start, or when the following error exceeds `trip`."""
+    f, m, e = s.follower, s.motion, s.displacement
+    if m.trip > 0.0 and math.hypot(e[0], e[1]) > m.trip:
+        f.row = max(f.row, m.rows - 1 - m.resting)
+        f.tripped = 1
+    elif m.resting > 0 and f.row + m.resting >= m.rows:
+        f.tripped = 1
+
+
+@kernel
+def _write_control_force(s: Any, first: bool, force_x: float, force_y: float) -> None:
+    """Write the controller force to ``s.output`` (impedance), with the sign of an element's force."""
+    K, B, f, e, v = s.stiffness, s.damping, s.follower, s.displacement, s.sliding_velocity
+    if f.tripped != 0:
+        K, B, force_x, force_y = s.motion.rest_stiffness, s.motion.rest_damping, 0.0, 0.0
+    x = force_x - K * e[0] + B * (v[0] - s.velocity[0])
+    y = force_y - K * e[1] + B * (v[1] - s.velocity[1])
+    rate, bound = s.motion.integration, s.motion.bound
+    if first:
+        f.load[0], f.load[1] = s.last[0] - x, s.last[1] - y
+        if rate == 0.0 or math.hypot(f.load[0], f.load[1]) > bound:  # else continue from the present force
+            f.load[0] = f.load[1] = 0.0
+    x, y = x + f.load[0], y + f.load[1]
+    x, y, cut = limit_norm(x, y, bound)
+    if cut == 0 and s.gain * s.gate == 1.0:  # anti-windup: do not integrate while the output is limited
+        f.load[0] -= rate * s.period * e[0]
+        f.load[1] -= rate * s.period * e[1]
+    s.output[0], s.output[1] = -x, -y
+
+
+@kernel
+def _write_reference_velocity(s: Any, x: float, y: float) -> None:
+    """Write the velocity that takes the reference to (x, y) to ``s.output`` (admittance)."""
+    vx, vy = (x - s.reference[0]) / s.period, (y - s.reference[1]) / s.period
+    s.output[0], s.output[1], _ = limit_norm(vx, vy, s.motion.bound)
+
+
+@kernel
+def step_motion(s: Any, _x: float, _y: float) -> None:
+    """Advance a motion by one period; its inputs are in the record.
+
+    The columns of an element apply to a motion as follows: the proxy is the reference, the sliding velocity is its
+    velocity, the displacement is the following error, and it sticks at the end of the reference.
+    """
+    f, m = s.follower, s.motion
+    if f.astray != 0:
+        return
+    first = f.begun == 0
+    moved = _advance_row(s)
+    at = TABLE_COLUMNS * f.row
+    x, y = f.origin[0] + _table_value(m.table, at), f.origin[1] + _table_value(m.table, at + 1)
+    for i in range(2):
+        s.sliding_velocity[i] = _table_value(m.table, at + 2 + i) if moved else 0.0
+        s.friction_force[i] = 0.0
+    _update_following_error(s, first, x, y)
+    if f.tripped == 0:
+        _begin_rest(s)
+    s.sticking = 1 if f.row + 1 >= m.rows else 0
+    _check_motion(s)
+    if s.admittance != 0:
+        _write_reference_velocity(s, x, y)
+    else:
+        _write_control_force(s, first, _table_value(m.table, at + 4), _table_value(m.table, at + 5))
+
+
+# --- tick -------------------------------------------------------------------------------------------------------------
 
 _SAMPLE_FIELDS: list[tuple[Any, ...]] = [
     ("position", "<f8", (2,)),
@@ -93,7 +262,7 @@ RENDERING_FIELDS: list[tuple[Any, ...]] = [
     ("last", "<f8", (2,)),
     ("command", "<f8", (2,)),
     *PASSIVITY_FIELDS,
-    *PLACE_FIELDS,
+    *REGION_FIELDS,
     *WALL_FIELDS,
 ]
 CORE = np.dtype(PARAMETER_FIELDS + STATE_FIELDS + _SAMPLE_FIELDS + _ENVELOPE_FIELDS + RENDERING_FIELDS)
@@ -103,7 +272,7 @@ _TOLD_RELEASED, _TOLD_ENDING = int(Permission.RELEASED), int(Permission.ENDING)
 
 
 @kernel
-def _judge(s: Any, tick: int) -> int:
+def _check_sample(s: Any, tick: int) -> int:
     """Apply rules 1 to 3 to the sample of `tick`; return its flag, or 0 if it can be trusted."""
     px, py, vx, vy = s.position[0], s.position[1], s.velocity[0], s.velocity[1]
     flag = sample_flag(px, py, vx, vy, s.force[0], s.force[1], s.sample_age, s.max_sample_age)
@@ -123,7 +292,7 @@ def _judge(s: Any, tick: int) -> int:
 
 
 @kernel
-def _begin(s: Any) -> None:
+def _reset_program(s: Any) -> None:
     """Reset the state of the program; a virtual mass starts with the present velocity."""
     s.fresh = s.sticking = 0
     s.follower.begun = s.follower.row = s.follower.racing = s.follower.astray = s.follower.tripped = 0
@@ -133,22 +302,22 @@ def _begin(s: Any) -> None:
         s.displacement[i] = s.friction_force[i] = s.output[i] = 0.0
     for i in range(len(s.memory)):
         s.memory[i] = 0.0
-    forget(s)
+    restart_observation(s)
 
 
 @kernel
-def _account(s: Any, periods: int) -> bool:
+def _update_energy(s: Any, periods: int) -> bool:
     """Update the energy balance; return True if rule 10 applies, which is not the case for motions."""
-    if s.model == MOVING:
-        forget(s)
-        hold_last(s, periods)
+    if s.model == MODEL_MOTION:
+        restart_observation(s)
+        repeat_last_command(s, periods)
         return False
     observe(s, periods)
     return True
 
 
 @kernel
-def _fade(s: Any) -> int:
+def _update_gain(s: Any) -> int:
     """Apply rules 5 and 6 to the gain, the share of the output in this tick, and return the flags."""
     released = (s.permission & _TOLD_RELEASED) != 0
     s.gain = next_gain(s.gain, released or (s.permission & _TOLD_ENDING) != 0, s.rise, s.period)
@@ -158,7 +327,7 @@ def _fade(s: Any) -> int:
 
 
 @kernel
-def _begin_easing(s: Any, x: float, y: float) -> None:
+def _begin_transition(s: Any, x: float, y: float) -> None:
     """Store the present force as the start of the transition after a change of parameters.
 
     In recordings of the first formats only larger forces were faded in, as after the start; smaller ones were applied
@@ -177,7 +346,7 @@ def _begin_easing(s: Any, x: float, y: float) -> None:
 
 
 @kernel
-def _eased(s: Any, x: float, y: float, share: float) -> tuple[float, float, int]:
+def _transition(s: Any, x: float, y: float, share: float) -> tuple[float, float, int]:
     """Return the transition from the stored force to (x, y) at this tick, with its flag.
 
     The vector (x, y) is already scaled by `share`, and the stored force is reduced in proportion.
@@ -191,7 +360,7 @@ def _eased(s: Any, x: float, y: float, share: float) -> tuple[float, float, int]
 
 
 @kernel
-def _limited(s: Any, x: float, y: float) -> tuple[float, float, int]:
+def _limit_norm_and_slew(s: Any, x: float, y: float) -> tuple[float, float, int]:
     """Apply rules 7 and 8 to the force or velocity (x, y); return it with its flags."""
     x, y, limited = limit_norm(x, y, s.max_norm)
     x, y, slew = limit_slew(x, y, s.last[0], s.last[1], s.max_rate * s.period)
@@ -212,32 +381,32 @@ def _impedance(s: Any, row: Any, periods: int) -> int:
     if s.follower.astray != 0:
         return ASTRAY
     if s.changed != 0:
-        _begin_easing(s, x, y)
-    flags = _fade(s)
-    passive = _account(s, periods)
+        _begin_transition(s, x, y)
+    flags = _update_gain(s)
+    passive = _update_energy(s, periods)
     most = s.max_energy if passive else math.inf
     if passive and s.passivity_control != 0:
         x, y, flag = dissipate(s, x, y)
         flags |= flag
     share = s.gain * s.gate
-    x, y, flag = _eased(s, share * x, share * y, share)
+    x, y, flag = _transition(s, share * x, share * y, share)
     flags |= flag
-    x, y, flag = _limited(s, x, y)
+    x, y, flag = _limit_norm_and_slew(s, x, y)
     flags |= flag
     x, y, flag = limit_driving(x, y, vx, vy, s.max_speed)
     flags |= flag
     x, y, flag = limit_energy(x, y, vx, vy, s.injected, most)
     flags |= flag
-    x, flag_x = push_inside(x, s.position[0], s.workspace_min[0], s.workspace_max[0])
-    y, flag_y = push_inside(y, s.position[1], s.workspace_min[1], s.workspace_max[1])
+    x, flag_x = limit_outward(x, s.position[0], s.workspace_min[0], s.workspace_max[0])
+    y, flag_y = limit_outward(y, s.position[1], s.workspace_min[1], s.workspace_max[1])
     flags |= flag_x | flag_y
     if flag_x | flag_y != 0:  # after clipping by rule 11, a braking force may drive the handle
         x, y, flag = limit_driving(x, y, vx, vy, s.max_speed)
         flags |= flag
         x, y, flag = limit_energy(x, y, vx, vy, s.injected, most)
         flags |= flag
-        x, _ = push_inside(x, s.position[0], s.workspace_min[0], s.workspace_max[0])
-        y, _ = push_inside(y, s.position[1], s.workspace_min[1], s.workspace_max[1])
+        x, _ = limit_outward(x, s.position[0], s.workspace_min[0], s.workspace_max[0])
+        y, _ = limit_outward(y, s.position[1], s.workspace_min[1], s.workspace_max[1])
         if x * vx + y * vy > 0.0 and flags & (SPEED | ENERGY) != 0:
             x, y = 0.0, 0.0
     s.last[0], s.last[1] = x, y
@@ -250,7 +419,7 @@ def _admittance(s: Any, row: Any, periods: int) -> int:
     """Compute the tick of an admittance device: the reference moves with the element's velocity."""
     T, before = s.period, s.gain * s.last_gate
     s.changed = 0  # the inertia of the virtual mass prevents a jump of the velocity
-    flags = _fade(s)
+    flags = _update_gain(s)
     share = s.gain * s.gate
     braking = share < before or share == 0.0
     heard = 1.0 if braking else share  # share of the hand's force during the fade-in
@@ -262,22 +431,22 @@ def _admittance(s: Any, row: Any, periods: int) -> int:
         return NOT_FINITE
     if s.follower.astray != 0:
         return ASTRAY
-    most = s.max_energy if _account(s, periods) else math.inf
+    most = s.max_energy if _update_energy(s, periods) else math.inf
     if braking:
         vx, vy = share * vx, share * vy
-    vx, vy, flag = _limited(s, vx, vy)
+    vx, vy, flag = _limit_norm_and_slew(s, vx, vy)
     flags |= flag
     vx, vy, flag = limit_energy(vx, vy, -s.force[0], -s.force[1], s.injected, most)
     flags |= flag
-    vx, flag_x = approach(vx, s.reference[0], s.workspace_min[0], s.workspace_max[0], s.max_rate, T)
-    vy, flag_y = approach(vy, s.reference[1], s.workspace_min[1], s.workspace_max[1], s.max_rate, T)
+    vx, flag_x = limit_approach(vx, s.reference[0], s.workspace_min[0], s.workspace_max[0], s.max_rate, T)
+    vy, flag_y = limit_approach(vy, s.reference[1], s.workspace_min[1], s.workspace_max[1], s.max_rate, T)
     if flag_x | flag_y != 0 and s.injected > most and vx * s.force[0] + vy * s.force[1] < 0.0:
         vx, vy = 0.0, 0.0  # after clipping by rule 11, the rest may oppose the hand
         flags |= ENERGY
     if vx != s.output[0] or vy != s.output[1]:
-        _follow_only(s, vx, vy)
+        _follow_limited_velocity(s, vx, vy)
     if share == 0.0:
-        _relax(s)
+        _release_coupling(s)
     s.last[0], s.last[1] = vx, vy
     s.reference[0] += T * vx
     s.reference[1] += T * vy
@@ -286,7 +455,7 @@ def _admittance(s: Any, row: Any, periods: int) -> int:
 
 
 @kernel
-def _follow_only(s: Any, vx: float, vy: float) -> None:
+def _follow_limited_velocity(s: Any, vx: float, vy: float) -> None:
     """Anti-windup: set the velocity of the virtual mass to the limited velocity (vx, vy).
 
     The motion that the envelope removed must not remain as momentum or, in a sticking contact of model D, as tension of
@@ -299,13 +468,13 @@ def _follow_only(s: Any, vx: float, vy: float) -> None:
 
 
 @kernel
-def _relax(s: Any) -> None:
+def _release_coupling(s: Any) -> None:
     """Release the virtual coupling, whose tension would move the device when the output fades in again."""
     s.displacement[0] = s.displacement[1] = 0.0
 
 
 @kernel
-def _lose_trust(s: Any, tick: int) -> None:
+def _count_bad_tick(s: Any, tick: int) -> None:
     """Count a bad tick and reduce the gain; after a short gap the output rises as fast as it fell."""
     s.bad_ticks += 1
     if (tick - s.good_tick) * s.period > FADE_OUT:
@@ -314,7 +483,7 @@ def _lose_trust(s: Any, tick: int) -> None:
         s.rise = min(FADE_OUT, s.fade_in)
     s.gain = 0.5 * s.gain if s.bad_ticks == 1 else 0.0
     s.ease = 0.0
-    forget(s)
+    restart_observation(s)
 
 
 @kernel
@@ -327,7 +496,7 @@ def _safe_output(s: Any, row: Any) -> None:
     share = 0.5 if s.bad_ticks == 1 and s.admittance == 0 else 0.0
     s.sticking = 0
     if s.admittance != 0 and s.gain == 0.0:
-        _relax(s)
+        _release_coupling(s)
     for i in range(2):
         s.last[i] *= share
         s.mass_velocity[i] = 0.0
@@ -338,7 +507,7 @@ def _safe_output(s: Any, row: Any) -> None:
 
 
 @kernel
-def _report(s: Any, row: Any, flags: int) -> None:
+def _write_columns(s: Any, row: Any, flags: int) -> None:
     """Write the physical columns of the trace `row`."""
     for i in range(2):
         row.position[i] = s.position[i]
@@ -366,29 +535,29 @@ def render(s: Any, row: Any) -> None:
     The tick number of `row` must be set.
     """
     tick = row.tick
-    flags = _judge(s, tick)
+    flags = _check_sample(s, tick)
     if flags == 0:
         if s.started == 0:  # start at the present position, without a jump
             s.started = 1
             s.reference[0], s.reference[1] = s.position[0], s.position[1]
         if s.fresh != 0:
-            _begin(s)
+            _reset_program(s)
         periods = s.periods = max(tick - s.last_tick, 1)
         if periods * s.period > s.watchdog:  # the device's watchdog has released the motors: treat as start
             s.gain = s.last[0] = s.last[1] = 0.0
             s.rise = s.fade_in
         flags = _admittance(s, row, periods) if s.admittance != 0 else _impedance(s, row, periods)
     if flags & UNUSABLE != 0:
-        _lose_trust(s, tick)
+        _count_bad_tick(s, tick)
         _safe_output(s, row)
     else:
         s.bad_ticks = 0
         s.good_tick = tick
     if s.admittance == 0:
-        remember(s, s.command[0], s.command[1])
+        store_command(s, s.command[0], s.command[1])
     s.last_tick = tick
     s.last_gate = s.gate
-    _report(s, row, flags)
+    _write_columns(s, row, flags)
 
 
 @kernel
@@ -437,3 +606,34 @@ def render_again(core: Rows, recorded: Rows, rows: Rows) -> None:
         s.sample_age = sample.sample_age
         s.permission, s.gate = sample.permission, sample.gate
         render(s, rows[k])
+
+
+# --- new parameters ---------------------------------------------------------------------------------------------------
+
+_WORDS = np.dtype(PARAMETER_FIELDS).itemsize // 8
+_STEP = 0
+_ADDRESS = int(CORE.fields["law"][1] + LAW.fields["address"][1]) // 8  # type: ignore[index]
+
+
+@kernel
+def configure(core: Rows, core_words: Any, parameters: Any) -> None:
+    """Replace the parameters of the program, keeping its state.
+
+    `parameters` is a record of dtype `PARAMETERS`. Parameters from another process contain no addresses (of the step
+    and of a custom law); the present addresses are kept. A different program number means a new program, whose state is
+    reset at the next good sample. The kernel gets `parameters` as 8-byte words, and `core_words` is `core` in the same
+    form.
+    """
+    s = core[0]
+    program, changed = s.program, False
+    for i in range(_WORDS):
+        if i in (_STEP, _ADDRESS) and parameters[i] == 0:
+            continue
+        changed = changed or core_words[i] != parameters[i]
+        core_words[i] = parameters[i]
+    if changed:
+        s.changed = 1
+    if s.program != program:
+        s.fresh = 1
+    if s.scene.look_up == 0:
+        s.region = NO_REGION

@@ -9,7 +9,7 @@ the next point.
 
 A motion injects energy deliberately, so the energy limit for passive elements does not apply. It has other bounds: on
 its force or the speed of its reference, on the following error, and on speeds that last longer than
-`haptics.rendering.motion_kernels.PATIENCE`. If one of the last two is exceeded, the output becomes the safe output and
+`haptics.rendering.kernels.OVERSPEED_TIME`. If one of the last two is exceeded, the output becomes the safe output and
 the run ends. The dead-man's switch and all limits of the device apply as for any program. While the output is not fully
 applied (fades, a gate, a transition from another force, a released dead-man's switch, untrusted samples), the reference
 waits. After missed deadlines, the reference of an impedance device follows the elapsed time, since the handle continued
@@ -29,13 +29,12 @@ from haptics.device import Causality
 from haptics.elements.kernels import ELEMENT
 from haptics.errors import ConfigurationError
 from haptics.parts import address_of_part
-from haptics.rendering.kernels import CORE
-from haptics.rendering.motion_kernels import MOVING, WIDTH, move
+from haptics.rendering.kernels import CORE, MODEL_MOTION, TABLE_COLUMNS, step_motion
 from haptics.settings import bounded, check, documented
 
 Table = NDArray[np.float64]
 
-MOST_ROWS = 2_000_000
+MAX_ROWS = 2_000_000
 """Maximum number of rows of a reference: half an hour at 1 kHz."""
 
 
@@ -102,9 +101,9 @@ class Motion:
     def __post_init__(self) -> None:
         check(self, "motion")
         table = np.ascontiguousarray(self.table, dtype=np.float64)
-        if table.ndim != 2 or table.shape[1] != WIDTH or not 1 <= len(table) <= MOST_ROWS:
+        if table.ndim != 2 or table.shape[1] != TABLE_COLUMNS or not 1 <= len(table) <= MAX_ROWS:
             raise ConfigurationError(
-                f"motion.table has the shape {table.shape}: must be of (n, {WIDTH}), with 1 to {MOST_ROWS} rows."
+                f"motion.table has the shape {table.shape}: must be of (n, {TABLE_COLUMNS}), with 1 to {MAX_ROWS} rows."
             )
         if not np.isfinite(table).all():
             raise ConfigurationError("motion.table: has values that are not finite numbers.")
@@ -126,8 +125,8 @@ class Motion:
 
         The motion must outlive the record, which contains the address of its table.
         """
-        record["step"] = address_of_part(move, CORE)
-        record["model"] = MOVING
+        record["step"] = address_of_part(step_motion, CORE)
+        record["model"] = MODEL_MOTION
         for name in ("stiffness", "damping", "period"):
             record[name] = getattr(self, name)
         own = record["motion"]
@@ -163,7 +162,7 @@ def reference(
         Time between two rows [s].
     """
     places = np.asarray(position, dtype=np.float64)
-    table = np.zeros((len(places), WIDTH))
+    table = np.zeros((len(places), TABLE_COLUMNS))
     table[:, 0:2] = places
     table[:, 2:4] = np.diff(places, axis=0, prepend=places[:1]) / period if velocity is None else velocity
     if force is not None:
@@ -171,6 +170,6 @@ def reference(
     return table
 
 
-def holding(duration: float, period: float = 1e-3) -> Table:
+def constant_reference(duration: float, period: float = 1e-3) -> Table:
     """Return the table of a constant reference that lasts `duration` [s], for a relative motion."""
-    return np.zeros((max(math.ceil(duration / period), 1), WIDTH))
+    return np.zeros((max(math.ceil(duration / period), 1), TABLE_COLUMNS))

@@ -14,7 +14,7 @@ The *observer* integrates the energy given to the handle beyond the energy store
   damped further.
 - Energy dissipated by friction during sliding is never a credit, so that an oscillation after the slide is detected at
   once.
-- The damping decays with the time constant `LINGERING` after the excess, because an oscillation with an exactly
+- The damping decays with the time constant `DECAY_TIME` after the excess, because an oscillation with an exactly
   balanced energy would continue indefinitely.
 
 Neither can account for unknown effects: a delay missing from the specification, the dynamics of the motors, or motion
@@ -27,8 +27,7 @@ import math
 from typing import Any
 
 from haptics.device import Causality, DeviceSpec
-from haptics.elements.classic.bristle_kernels import STIFF
-from haptics.elements.classic.kernels import IWAN
+from haptics.elements.classic_kernels import IWAN, STIFF
 from haptics.jit import kernel
 from haptics.records import Status
 
@@ -37,7 +36,7 @@ PASSIVITY = int(Status.PASSIVITY)
 HISTORY = 512
 """Number of stored commands; delays are clipped to 510 periods."""
 
-LINGERING = 0.03
+DECAY_TIME = 0.03
 """Time constant of the decay of credit and of unneeded damping [s]; about one swing of a stiff handle."""
 
 PASSIVITY_FIELDS: list[tuple[Any, ...]] = [
@@ -73,7 +72,7 @@ PASSIVITY_FIELDS: list[tuple[Any, ...]] = [
 
 
 @kernel
-def remember(s: Any, cx: float, cy: float) -> None:
+def store_command(s: Any, cx: float, cy: float) -> None:
     """Append the command (cx, cy) of this tick to the history."""
     slot = s.written % HISTORY
     s.history[slot, 0], s.history[slot, 1] = cx, cy
@@ -81,11 +80,11 @@ def remember(s: Any, cx: float, cy: float) -> None:
 
 
 @kernel
-def hold_last(s: Any, periods: int) -> None:
+def repeat_last_command(s: Any, periods: int) -> None:
     """Append the last command to the history for the periods in which it was held; it is `periods` old."""
     for _ in range(min(periods, HISTORY) - 1):
         latest = (s.written - 1) % HISTORY
-        remember(s, s.history[latest, 0], s.history[latest, 1])
+        store_command(s, s.history[latest, 0], s.history[latest, 1])
 
 
 @kernel
@@ -109,7 +108,7 @@ def _force_in_effect(s: Any, i: int, delay: float, periods: int) -> float:
 
 
 @kernel
-def _stored(s: Any) -> float:
+def _stored_energy(s: Any) -> float:
     """Return the energy stored in element and walls [J].
 
     It is ``K |e|^2/2 + M |v|^2/2``; Iwan's model has several springs.
@@ -126,7 +125,7 @@ def _stored(s: Any) -> float:
 
 
 @kernel
-def _lent(s: Any) -> float:
+def _lent_energy(s: Any) -> float:
     """Return the energy [J] that the delayed force lends to the handle at its present speed.
 
     A coupling with a delay t exerts ``-K x(-t) - B v(-t) = -K x - (B - K t) v + (B t - K t^2/2) a``, to second order: a
@@ -157,7 +156,7 @@ def _quantisation_energy(s: Any, displacement: float, before: float) -> float:
 
 
 @kernel
-def _note_motion(s: Any) -> None:
+def _detect_motion(s: Any) -> None:
     """Set ``s.moving`` to 1 if the handle has moved by more than the jitter of one encoder count."""
     q = s.encoder_step
     s.moving = 1 if q == 0.0 else 0
@@ -169,7 +168,7 @@ def _note_motion(s: Any) -> None:
 
 
 @kernel
-def _enter_injected(s: Any, periods: int, growth: float) -> None:
+def _add_injected(s: Any, periods: int, growth: float) -> None:
     """Add the energy since the last observation to ``s.injected``.
 
     `growth` [J] is the increase of the energy stored by the element.
@@ -187,13 +186,13 @@ def _enter_injected(s: Any, periods: int, growth: float) -> None:
 
 
 @kernel
-def _holds(s: Any) -> bool:
+def _springs_hold(s: Any) -> bool:
     """Return True if springs hold the handle: the element sticks, or walls stick and none slides."""
     return bool(s.sticking != 0 or s.wall_held == 1)
 
 
 @kernel
-def _enter_excess(s: Any, growth: float) -> None:
+def _add_excess(s: Any, growth: float) -> None:
     """Add the energy of the last period to ``s.excess``.
 
     `growth` [J] is the increase of the stored energy less the increase of the lent energy.
@@ -212,9 +211,9 @@ def _enter_excess(s: Any, growth: float) -> None:
     if excess > 0.0:
         s.excess = max(0.0, excess - feigned)
         return
-    if not _holds(s):  # work of friction cancels an excess but gives no credit
+    if not _springs_hold(s):  # work of friction cancels an excess but gives no credit
         excess = max(excess, min(s.excess, 0.0))
-    s.excess = excess * math.exp(-s.period / LINGERING)
+    s.excess = excess * math.exp(-s.period / DECAY_TIME)
 
 
 @kernel
@@ -227,22 +226,22 @@ def observe(s: Any, periods: int) -> None:
     The balance of the controller uses the displacement that the element received as input instead of the measured one;
     they may differ by a count while the handle rests.
     """
-    _note_motion(s)
-    stored, lent = _stored(s), _lent(s)
+    _detect_motion(s)
+    stored, lent = _stored_energy(s), _lent_energy(s)
     if s.observed != 0:
-        _enter_injected(s, periods, stored - s.stored)
+        _add_injected(s, periods, stored - s.stored)
         if s.admittance == 0:
-            _enter_excess(s, stored - s.stored - (lent - s.lent))
+            _add_excess(s, stored - s.stored - (lent - s.lent))
     s.stored, s.lent = stored, lent
     s.observed = 1
     for i in range(2):
         s.observed_position[i] = s.position[i]
         s.observed_force[i] = s.force[i]
-    hold_last(s, periods)
+    repeat_last_command(s, periods)
 
 
 @kernel
-def forget(s: Any) -> None:
+def restart_observation(s: Any) -> None:
     """Restart the observation at the next good sample; ``injected`` and ``excess`` are kept.
 
     The energy until then is unknown.
@@ -251,7 +250,7 @@ def forget(s: Any) -> None:
 
 
 @kernel
-def _missing_damping(s: Any, power: float) -> float:
+def _required_damping(s: Any, power: float) -> float:
     """Return the damping [N s/m] that dissipates the excess within a period.
 
     `power` [m^2/s^2] is the squared speed of the handle.
@@ -271,8 +270,8 @@ def _missing_damping(s: Any, power: float) -> float:
     wanted = 0.0
     if s.alarmed != 0 and power > 0.0:
         wanted = s.excess / (T * power) if s.excess < bound * T * power else bound
-    if _holds(s):  # while sliding, friction dissipates more than the delay can inject
-        wanted = max(wanted, s.added_damping * math.exp(-T / LINGERING))
+    if _springs_hold(s):  # while sliding, friction dissipates more than the delay can inject
+        wanted = max(wanted, s.added_damping * math.exp(-T / DECAY_TIME))
     damping: float = min(wanted, bound)
     return damping
 
@@ -282,7 +281,7 @@ def dissipate(s: Any, fx: float, fy: float) -> tuple[float, float, int]:
     """Add the required damping to the force (fx, fy) [N]; return it with the flag, or unchanged with 0."""
     vx, vy = s.velocity[0], s.velocity[1]
     power = vx * vx + vy * vy
-    alpha = _missing_damping(s, power)
+    alpha = _required_damping(s, power)
     s.added_damping = alpha if alpha > 1e-3 * s.max_added_damping else 0.0
     if s.moving == 0 or s.added_damping * power == 0.0:
         return fx, fy, 0

@@ -17,20 +17,19 @@ from haptics.elements.catalogue import FOUR_MODELS
 from haptics.elements.kernels import STATE_FIELDS
 from haptics.errors import CausalityError, ConfigurationError
 from haptics.records import Rows
-from haptics.rendering.configuring import configure
 from haptics.rendering.envelope import Limits
 from haptics.rendering.kernels import (
     CORE,
     RENDERING_FIELDS,
     assistance_of,
+    configure,
     render_again,
     render_slot,
 )
 from haptics.rendering.motion import Motion
-from haptics.rendering.on_scene import OnScene, write_walls
 from haptics.rendering.passivity import prepare_passivity
-from haptics.rendering.programs import Program, parameters_of
-from haptics.rendering.scene_kernels import NOWHERE
+from haptics.rendering.programs import Program, SceneElement, parameters_of, write_walls
+from haptics.rendering.walls import NO_REGION
 from haptics.scenes.walls import PackedWalls
 
 
@@ -90,7 +89,7 @@ class Rendering:
         self, program: Program, spec: DeviceSpec, limits: Limits | None = None, *, eases_down: bool = True
     ) -> None:
         require_pair(program, spec)
-        limits = limits or Limits.of(spec)
+        limits = limits or Limits.for_device(spec)
         limits.require_tighter(spec)
         self.core: NDArray[Any] = np.zeros(1, CORE)
         self.words = self.core.view(np.int64)
@@ -104,11 +103,11 @@ class Rendering:
         core["sensor_range"] = spec.max_force if admittance else math.inf
         core["max_following_error"] = limits.max_following_error if admittance else math.inf
         core["watchdog"] = math.inf if spec.watchdog is None else spec.watchdog
-        core["max_norm"], core["max_rate"] = limits.pair(spec.causality)
+        core["max_norm"], core["max_rate"] = limits.norm_and_rate(spec.causality)
         core["workspace_min"], core["workspace_max"] = spec.workspace_min, spec.workspace_max
         self._spec, self._limits = spec, limits
         self._walls: tuple[PackedWalls, ...] = (PackedWalls(()),)
-        self._put_walls(core, program)
+        self._write_walls(core, program)
         self._present: tuple[Program, ...] = (program,)  # their tables may be in use by the record
         self._element = core.copy()
         self._position, self._velocity, self._force = core["position"][0], core["velocity"][0], core["force"][0]
@@ -123,13 +122,13 @@ class Rendering:
             core[name] = self._element[name]
         for name, *_ in RENDERING_FIELDS:
             core[name] = 0
-        self._walls[-1].rest()
+        self._walls[-1].reset_contacts()
         prepare_passivity(core, self._spec, float(core["period"][0]), control=self._limits.passivity_control)
         core["reference"] = np.nan  # unknown until the first good sample of an admittance device
         core["rise"] = core["fade_in"]
         core["last_tick"] = core["good_tick"] = -1
         core["last_gate"] = 1.0
-        core["region"] = NOWHERE
+        core["region"] = NO_REGION
 
     @property
     def safe_outputs(self) -> tuple[Vector, ...]:
@@ -161,7 +160,7 @@ class Rendering:
         configure(self.core, self.words, parameters.view(np.int64))
         self.core["version"] = version
 
-    def take(self, program: Program, number: int, version: int) -> None:
+    def switch_program(self, program: Program, number: int, version: int) -> None:
         """Switch at the next tick to another program, or to other parameters if `number` is unchanged.
 
         Raises
@@ -184,12 +183,12 @@ class Rendering:
             raise ConfigurationError(f"period = {program.period:g} s: a run keeps its period.")
         self._present = (*self._present[-2:], program)
         parameters = parameters_of(program, number)
-        self._put_walls(parameters, program)
+        self._write_walls(parameters, program)
         return parameters
 
-    def _put_walls(self, record: NDArray[Any], program: Program) -> None:
+    def _write_walls(self, record: NDArray[Any], program: Program) -> None:
         """Write the walls of a program into its record; unchanged walls keep their contact state."""
-        walls = program.scene.walls if isinstance(program, OnScene) else ()
+        walls = program.scene.walls if isinstance(program, SceneElement) else ()
         if walls != self._walls[-1].walls:
             self._walls = (*self._walls[-2:], PackedWalls(walls))
         write_walls(record, self._walls[-1], self._spec.causality)
@@ -244,7 +243,7 @@ class Rendering:
         render_slot(self.core, slots, slot, tick, time, period_error, flags)
         return self.command
 
-    def again(self, recorded: Rows) -> Rows:
+    def recompute(self, recorded: Rows) -> Rows:
         """Render recorded samples again; return a copy of the rows with recomputed physical columns."""
         rows = recorded.copy()
         render_again(self.core, recorded, rows)

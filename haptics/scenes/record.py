@@ -7,12 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from haptics.scenes.condition import mobility_limit
-from haptics.scenes.family import forces_of, numbers_of
-from haptics.scenes.image_map import ImageMap
 from haptics.scenes.kernels import CIRCLE, GRATING, HALF_PLANE, HEAD, NOISE, POLYGON, REGION
-from haptics.scenes.scene import BAND, Region, Scene
-from haptics.scenes.shapes import Circle, Floats, HalfPlane, Polygon
+from haptics.scenes.scene import BAND, Region, Scene, forces_of, mobility_limit, numbers_of
+from haptics.scenes.shapes import Circle, Floats, HalfPlane, ImageMap, Polygon
 
 
 def scene_record(scene: Scene) -> NDArray[np.float64]:

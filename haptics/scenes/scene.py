@@ -11,35 +11,93 @@ times ``v T / border``.
 
 from __future__ import annotations
 
+import itertools
+import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from haptics.device import Causality
+from haptics.elements.models import STEADIER, Element
+from haptics.elements.tables import CLOSED_FORM_SUFFIX, LAWS
 from haptics.errors import ConfigurationError
-from haptics.friction.kernels import plane_forces
-from haptics.friction.law import Law
-from haptics.friction.sliding_kernels import LAW, LAW_NUMBERS
-from haptics.scenes.family import exact, forces_of, numbers_of, require_family, title_of
-from haptics.scenes.image_map import ImageMap
-from haptics.scenes.shapes import FARTHEST, Floats, Polygon, Shape, as_points
-from haptics.scenes.texture import Texture
-from haptics.scenes.walls import MOST_WALLS, Wall
+from haptics.friction.kernels import (
+    CLOSED_FORM,
+    DEAD_ZONE,
+    ELLIPTIC,
+    GAUSSIAN,
+    LAW,
+    LAW_NUMBERS,
+    STRIBECK,
+    VISCOUS,
+    plane_forces,
+)
+from haptics.friction.laws import ClosedForm, GaussianStribeck, Law, Stribeck
+from haptics.scenes.shapes import MAX_COORDINATE, Box, Floats, ImageMap, Polygon, Shape, Texture, as_points
+from haptics.scenes.walls import MAX_WALLS, Wall
 from haptics.settings import bounded, check, choice, documented, string
+
+# --- families of laws -------------------------------------------------------------------------------------------------
+
+FORCES: dict[int, tuple[int, ...]] = {
+    VISCOUS: (0,),
+    STRIBECK: (0, 1),
+    DEAD_ZONE: (0,),
+    GAUSSIAN: (0, 1),
+    ELLIPTIC: (0, 1, 2, 3, 4),
+}
+"""Indices of the forces, which a texture or a normal force scales, in the numbers of each kind of law."""
+
+
+def numbers_of(law: Law) -> Floats:
+    """Return the numbers of a law, (`LAW_NUMBERS`,), with 0 in place of the mobility limit."""
+    numbers = np.array(law.record["numbers"][0])
+    numbers[LAW_NUMBERS - 1] = 0.0
+    return numbers
+
+
+def forces_of(law: Law) -> tuple[int, ...]:
+    """Return the indices of the numbers of a law that are forces."""
+    return FORCES[int(law.record["kind"][0]) & (CLOSED_FORM - 1)]
+
+
+def exact(law: Law) -> Law:
+    """Return the law that a closed form approximates, or the law itself."""
+    return law.law if isinstance(law, ClosedForm) else law
+
+
+def title_of(law: Law) -> str:
+    """Return the name of a law in settings."""
+    return f"{exact(law).name}{CLOSED_FORM_SUFFIX}" if isinstance(law, ClosedForm) else law.name
+
+
+def require_family(law: Any) -> None:
+    """Raise `ConfigurationError` unless the numbers of a law can be mixed by kernels."""
+    if not isinstance(law, Law):
+        raise ConfigurationError(f"scene.law = {law!r:.60}: must be a friction law such as Coulomb(4.0).")
+    if type(exact(law)) not in LAWS.values():
+        raise ConfigurationError(
+            f"scene.law: {title_of(law)!r} is a law of one's own. A scene mixes the numbers of its laws, and of such a "
+            f"law nobody can say whether what lies between two is solvable; must be one of {', '.join(LAWS)}."
+        )
+
+
+# --- scenes -----------------------------------------------------------------------------------------------------------
 
 LOOKS = ("plain", "ice", "wood", "rubber", "metal", "glass")
 """Appearance of materials in pictures, without any other effect."""
 
-MOST_REGIONS = 64
-MOST_CORNERS = 2048
+MAX_REGIONS = 64
+MAX_CORNERS = 2048
 """Maximum number of corners of all polygons of a scene; keeps a look-up within microseconds."""
 
-MOST_MAPS = 4
+MAX_MAPS = 4
 """Maximum number of image maps of a scene."""
 
-LONGEST_NAME = 60
-WIDEST_BORDER = 0.1
+MAX_NAME_LENGTH = 60
+MAX_BORDER_WIDTH = 0.1
 """Maximum width of a border [m]."""
 
 BAND = 1.5
@@ -119,7 +177,7 @@ class Scene:
     ----------
     law : Law
         Law of the background, whose class all regions share: from `haptics.friction.laws`,
-        `haptics.friction.anisotropy` or `ClosedForm`.
+        `haptics.friction.laws` or `ClosedForm`.
     regions : tuple of Region
         Regions on the background; later ones cover earlier ones.
     walls : tuple of Wall
@@ -136,7 +194,7 @@ class Scene:
     border: float = bounded(
         0.002,
         minimum=1e-4,
-        maximum=WIDEST_BORDER,
+        maximum=MAX_BORDER_WIDTH,
         unit="m",
         doc="way within which numbers go over into each other; see the module",
     )
@@ -154,7 +212,7 @@ class Scene:
         require_family(self.law)
         for region in self.regions:
             for law in region.laws:
-                self._require_kin(region, law)
+                self._require_same_family(region, law)
 
     def _check_sizes(self) -> None:
         if not all(isinstance(region, Region) for region in self.regions):
@@ -165,10 +223,10 @@ class Scene:
         corners = sum(len(shape.points) for shape in shapes if isinstance(shape, Polygon))
         maps = sum(isinstance(region.law, ImageMap) for region in self.regions)
         for count, most, what in (
-            (len(self.regions), MOST_REGIONS, "regions"),
-            (corners, MOST_CORNERS, "corners of polygons"),
-            (maps, MOST_MAPS, "image maps"),
-            (len(self.walls), MOST_WALLS, "walls"),
+            (len(self.regions), MAX_REGIONS, "regions"),
+            (corners, MAX_CORNERS, "corners of polygons"),
+            (maps, MAX_MAPS, "image maps"),
+            (len(self.walls), MAX_WALLS, "walls"),
         ):
             if count > most:
                 raise ConfigurationError(f"scene: {count} {what}; at most {most}.")
@@ -177,7 +235,7 @@ class Scene:
             if names.count(name) > 1:
                 raise ConfigurationError(f"region {name!r}: two regions have this name; each needs one of its own.")
 
-    def _require_kin(self, region: Region, law: Law) -> None:
+    def _require_same_family(self, region: Region, law: Law) -> None:
         """Raise `ConfigurationError` unless the law of a region can be blended with the background's law."""
         mine, other = exact(self.law), exact(law)
         if type(law) is not type(self.law) or type(mine) is not type(other):
@@ -220,8 +278,6 @@ class Scene:
         (n, `LAW_NUMBERS`) float array
             Numbers as in the record of a law: the break-away force first, the mobility limit of the whole scene last.
         """
-        from haptics.scenes.condition import mobility_limit
-
         rows = as_points(points)
         numbers = np.tile(numbers_of(self.law), (len(rows), 1))
         for region in self.regions:
@@ -266,9 +322,121 @@ def _scaled(numbers: Floats, slots: tuple[int, ...], factor: float) -> Floats:
 
 def check_name(name: Any, what: str) -> None:
     """Raise `ConfigurationError` unless a name is short, printable text."""
-    if not isinstance(name, str) or not name or len(name) > LONGEST_NAME or not name.isprintable():
-        raise ConfigurationError(f"{what} = {name!r:.80}: must be 1 to {LONGEST_NAME} printable characters.")
+    if not isinstance(name, str) or not name or len(name) > MAX_NAME_LENGTH or not name.isprintable():
+        raise ConfigurationError(f"{what} = {name!r:.80}: must be 1 to {MAX_NAME_LENGTH} printable characters.")
 
 
-EVERYWHERE = ((-FARTHEST, -FARTHEST), (FARTHEST, FARTHEST))
+EVERYWHERE = ((-MAX_COORDINATE, -MAX_COORDINATE), (MAX_COORDINATE, MAX_COORDINATE))
 """Box that contains every bounded shape [m]."""
+
+
+# --- condition (15) ---------------------------------------------------------------------------------------------------
+#
+# Condition (15) for a scene: every mixture of laws in borders, images and textures must be solvable.
+#
+# All numbers in a scene are weighted means of the numbers of some laws: the laws of the materials that meet there, at
+# both ends of the scale of an image and at both amplitudes of a texture. The steepest fall of a law with speed is
+# :math:`c (F_s - F_c)/v_s - D`, and the law is solvable for mobilities below the inverse (condition (15) of Kikuuwe et
+# al. 2006). As a function of the weights :math:`\lambda` the fall is a ratio of two linear functions minus a linear
+# function. For more than two laws there is a direction of the weights that keeps the mean of :math:`v_s` constant, and
+# along it the fall is linear. Its maximum is therefore not in the interior, but where one law fewer contributes. By
+# induction the maximum is between two laws, where it has a closed form. All pairs that can meet are tested.
+
+if TYPE_CHECKING:
+    from haptics.scenes.scene import Scene
+
+_STEEPNESS = {STRIBECK: Stribeck.steepness, GAUSSIAN: GaussianStribeck.steepness}
+"""Steepest fall of each kind of falling law, in units of (F_s - F_c)/v_s."""
+
+RINGING = 1.5
+"""Factor on the width of borders for model B, whose mass overshoots, and the force with it."""
+
+Slope = tuple[float, str]
+"""Steepest fall of a law [N s/m], and a description of its place."""
+
+
+def mobility_limit(scene: Scene) -> float:
+    """Return the supremum of the mobilities [m/(N s)] for which all mixtures in a scene are solvable."""
+    fall, _ = steepest(scene)
+    return 1.0 / fall if fall > 0.0 else math.inf
+
+
+def require_solvable(scene: Scene, mobility: float) -> None:
+    """Raise `ConfigurationError` unless condition (15) holds in the whole scene at a `mobility` [m/(N s)]."""
+    fall, where = steepest(scene)
+    if fall * mobility >= 1.0:
+        raise ConfigurationError(
+            f"scene {scene.name!r}: {where} the law falls by {fall:.4g} N s/m, too steeply for this element: its "
+            f"mobility is {mobility:.4g} m/(N s) and must be less than {1.0 / fall:.4g} (condition 15); choose laws "
+            f"that fall more gently or {STEADIER}."
+        )
+
+
+def steepest(scene: Scene) -> Slope:
+    """Return the steepest fall [N s/m] of all mixtures in a scene, at least 0, and its place."""
+    steepness = _STEEPNESS.get(scene.kind)
+    if steepness is None:
+        return 0.0, "nowhere"
+    places = _places(scene)
+    worst: Slope = (0.0, "nowhere")
+    for name, extremes, _ in places:
+        for one, other in itertools.combinations_with_replacement(extremes, 2):
+            worst = max(worst, (_fall(one, other, steepness), f"in {name}"), key=lambda fall: fall[0])
+    for (name, extremes, box), (other_name, others, other_box) in itertools.combinations(places, 2):
+        if not _overlap(box, other_box, BAND * scene.border):
+            continue
+        for one, other in itertools.product(extremes, others):
+            where = f"between {name} and {other_name}"
+            worst = max(worst, (_fall(one, other, steepness), where), key=lambda fall: fall[0])
+    return worst
+
+
+def _places(scene: Scene) -> list[tuple[str, list[Floats], Box]]:
+    """Return name, extreme numbers and box of the background and the regions."""
+    found = [("the background", [numbers_of(scene.law)], EVERYWHERE)]
+    found += [(f"region {one.name!r}", one.extremes, one.shape.bounds) for one in scene.regions]
+    return found
+
+
+def _overlap(one: Box, other: Box, band: float) -> bool:
+    """Return True if the bands around the contents of two boxes can overlap."""
+    return all(one[0][k] - band <= other[1][k] and other[0][k] - band <= one[1][k] for k in range(2))
+
+
+def _fall(one: Floats, other: Floats, steepness: float) -> float:
+    """Return the steepest fall [N s/m] of all mixtures of two laws, given by their numbers.
+
+    The fall is (a + b w)/(c + d w) - (D + e w) for w from 0 to 1. An extremum inside this interval is only possible
+    where (c + d w)^2 = (b c - a d)/e.
+    """
+    a, c, D = steepness * (one[0] - one[1]), one[2], one[3]
+    b, d, e = steepness * (other[0] - other[1]) - a, other[2] - c, other[3] - D
+    shares = [0.0, 1.0]
+    if e != 0.0 and d != 0.0 and (b * c - a * d) / e > 0.0:
+        inside = (math.sqrt((b * c - a * d) / e) - c) / d
+        shares += [inside] if 0.0 < inside < 1.0 else []
+    return float(max((a + b * w) / (c + d * w) - D - e * w for w in shares))
+
+
+def spread(scene: Scene) -> float:
+    """Return the largest difference of a force of the law between two places of a scene [N]."""
+    forces = np.array(
+        [numbers[list(forces_of(scene.law))] for _, extremes, _ in _places(scene) for numbers in extremes]
+    )
+    return float((forces.max(axis=0) - forces.min(axis=0)).max())
+
+
+def fitted(scene: Scene, element: Element) -> Scene:
+    """Return the scene with the border width for an element; elements A and D keep the border unchanged.
+
+    Models B and C pull the proxy with a spring K. Where the level falls by s [N/m], the spring relaxes and the proxy
+    runs ahead of the hand, at ``K/(K - s)`` of its speed; with a slope ``s > K`` it would jump. A border that is wider
+    by the difference of forces divided by K has ``s = S K/(K + S)`` instead of ``S = dF/border``. The force then
+    changes per distance of the *hand* as it would change per distance of the proxy without a spring. The mass of model
+    B oscillates on that spring; `RINGING` adds margin for it.
+    """
+    stiffness = element.coupling_stiffness
+    if element.causality is not Causality.IMPEDANCE or stiffness == 0.0:
+        return scene
+    wider = scene.border + spread(scene) / stiffness
+    return replace(scene, border=min(RINGING * wider if element.model == "B" else wider, MAX_BORDER_WIDTH))

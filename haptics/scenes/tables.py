@@ -25,23 +25,104 @@ be rendered, or in a `SceneError` with the place of the error.
 from __future__ import annotations
 
 import base64
+import dataclasses
+import json
+import math
+import re
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
 from haptics.elements.tables import CLOSED_FORM_SUFFIX, LAWS
 from haptics.errors import ConfigurationError
-from haptics.friction.closed_form import ClosedForm
-from haptics.friction.law import Law
-from haptics.scenes.family import title_of
-from haptics.scenes.image_map import MOST_PIXELS, ImageMap
-from haptics.scenes.scene import Region, Scene
-from haptics.scenes.shapes import Circle, HalfPlane, Polygon, Shape
-from haptics.scenes.texture import Texture
+from haptics.files import write_atomically
+from haptics.friction.laws import ClosedForm, Law
+from haptics.reading import parse_toml, read_small
+from haptics.scenes.scene import Region, Scene, exact, title_of
+from haptics.scenes.shapes import MAX_PIXELS, Circle, HalfPlane, ImageMap, Polygon, Shape, Texture, read_levels
 from haptics.scenes.walls import Wall
-from haptics.scenes.writing import keys_of, law_values
-from haptics.settings import build, unknown
+from haptics.settings import build, unit_suffix, unknown_name
+
+# --- scenes to tables -------------------------------------------------------------------------------------------------
+
+
+def keys_of(cls: Any) -> dict[str, str]:
+    """Return the field names of a settings class, by key with unit."""
+    return {
+        f"{field.name}{unit_suffix(field.metadata.get('unit', ''))}": field.name for field in dataclasses.fields(cls)
+    }
+
+
+def scene_table(scene: Scene) -> dict[str, Any]:
+    """Return a scene as a table of plain values, including images; inverse of `scene_from_table`."""
+    return {
+        **({"name": scene.name} if scene.name else {}),
+        "look": scene.look,
+        "border_m": scene.border,
+        "law": law_table(scene.law),
+        "regions": [_region_table(region) for region in scene.regions],
+        **({"walls": [_wall_table(wall) for wall in scene.walls]} if scene.walls else {}),
+    }
+
+
+def law_table(law: Law) -> dict[str, Any]:
+    """Return the table of a law, with units in its keys."""
+    return {"name": title_of(law), **law_values(law)}
+
+
+def law_values(law: Law) -> dict[str, Any]:
+    """Return the numbers of a law, with units in the keys."""
+    return _values(exact(law))
+
+
+def _values(instance: Any) -> dict[str, Any]:
+    return {key: getattr(instance, name) for key, name in keys_of(type(instance)).items()}
+
+
+def _region_table(region: Region) -> dict[str, Any]:
+    return {
+        "name": region.name,
+        "look": region.look,
+        **_shape_table(region.shape),
+        **({"image": _image_table(region.law)} if isinstance(region.law, ImageMap) else {"law": law_table(region.law)}),
+        **({"texture": _values(region.texture)} if region.texture is not None else {}),
+    }
+
+
+def _wall_table(wall: Wall) -> dict[str, Any]:
+    numbers = {key: value for key, value in _values(wall).items() if key != "shape"}
+    return {**_shape_table(wall.shape), **numbers}
+
+
+def _shape_table(shape: Shape) -> dict[str, Any]:
+    match shape:
+        case Circle(center, radius):
+            return {"circle": {"center_m": list(center), "radius_m": radius}}
+        case Polygon(points):
+            return {"polygon": {"points_m": [list(one) for one in points]}}
+        case HalfPlane(point, normal):
+            return {"half_plane": {"point_m": list(point), "normal": list(normal)}}
+    raise ConfigurationError(
+        f"{type(shape).__name__}: is no shape that a file can have; use a Circle, a Polygon or a HalfPlane."
+    )
+
+
+def _image_table(image: ImageMap) -> dict[str, Any]:
+    rows, columns = image.levels.shape
+    return {
+        "corner_m": list(image.corner),
+        "size_m": list(image.size),
+        "lower": law_table(image.lower),
+        "upper": law_table(image.upper),
+        "rows": rows,
+        "columns": columns,
+        "levels_base64": base64.b64encode(image.levels.tobytes()).decode("ascii"),
+    }
+
+
+# --- tables to scenes -------------------------------------------------------------------------------------------------
 
 Table = Mapping[str, Any]
 Keys = tuple[str | int, ...]
@@ -56,7 +137,7 @@ _REGION_KEYS = ("name", "look", "law", "image", "texture", "circle", "polygon", 
 _IMAGE_KEYS = ("file", "levels_base64", "rows", "columns", "corner_m", "size_m", "lower", "upper")
 
 
-LONGEST_WORDS = 600
+MAX_TEXT_LENGTH = 600
 """Maximum length of an error message, independent of the content of the file."""
 
 
@@ -70,7 +151,7 @@ class SceneError(ConfigurationError):
     """
 
     def __init__(self, keys: Keys, words: str) -> None:
-        super().__init__(words if len(words) <= LONGEST_WORDS else f"{words[:LONGEST_WORDS]} ...")
+        super().__init__(words if len(words) <= MAX_TEXT_LENGTH else f"{words[:MAX_TEXT_LENGTH]} ...")
         self.keys = keys
 
 
@@ -186,7 +267,7 @@ def _law(table: Table, keys: Keys, background: Law | None) -> Law:
     if not isinstance(name, str) or exact not in LAWS:
         allowed = [*LAWS, *(f"{law}{CLOSED_FORM_SUFFIX}" for law in LAWS)]
         raise SceneError(
-            (*keys, "name") if "name" in table else keys, f"{_said(keys)}: {unknown('law', str(name), allowed)}"
+            (*keys, "name") if "name" in table else keys, f"{_said(keys)}: {unknown_name('law', str(name), allowed)}"
         )
     same = background is not None and name == title_of(background)
     usual = law_values(background) if background is not None and same else {}
@@ -211,9 +292,9 @@ def _levels(table: Table, keys: Keys, read_levels: ReadLevels | None) -> Any:
             raise SceneError((*keys, "file"), f"{_said(keys)}.file = {file!r:.80}: must be the name of an image file.")
         return read_levels(file)
     rows, columns, text = (_given(table, name, keys) for name in ("rows", "columns", "levels_base64"))
-    whole = all(type(count) is int and 1 <= count <= MOST_PIXELS for count in (rows, columns))
-    if not whole or not isinstance(text, str) or len(text) > 2 * MOST_PIXELS:
-        raise SceneError(keys, f"{_said(keys)}: rows, columns and levels_base64 are no image of {MOST_PIXELS} pixels.")
+    whole = all(type(count) is int and 1 <= count <= MAX_PIXELS for count in (rows, columns))
+    if not whole or not isinstance(text, str) or len(text) > 2 * MAX_PIXELS:
+        raise SceneError(keys, f"{_said(keys)}: rows, columns and levels_base64 are no image of {MAX_PIXELS} pixels.")
     try:
         data = base64.b64decode(text, validate=True)
     except ValueError as error:
@@ -232,7 +313,9 @@ def _settings(cls: type[_T], table: Any, keys: Keys, given: Table | None = None)
     names = {key: name for key, name in keys_of(cls).items() if name not in (given or {})}
     for key in table:
         if key not in names:
-            raise SceneError((*keys, key), str(unknown("key", f"{where}.{key}", [f"{where}.{each}" for each in names])))
+            raise SceneError(
+                (*keys, key), str(unknown_name("key", f"{where}.{key}", [f"{where}.{each}" for each in names]))
+            )
     try:
         return build(cls, {**(given or {}), **{names[key]: value for key, value in table.items()}}, where)
     except ConfigurationError as error:
@@ -271,7 +354,7 @@ def _given(table: Table, name: str, keys: Keys) -> Any:
 def _only(table: Table, allowed: Iterable[str], keys: Keys, what: str) -> None:
     for name in table:
         if name not in allowed:
-            raise SceneError((*keys, name), f"{what}: {unknown('key', str(name)[:60], allowed)}")
+            raise SceneError((*keys, name), f"{what}: {unknown_name('key', str(name)[:60], allowed)}")
 
 
 def _said(keys: Keys) -> str:
@@ -280,3 +363,134 @@ def _said(keys: Keys) -> str:
         rest = ".".join(str(key) for key in keys[2:])
         return f"{str(keys[0])[:-1]} {int(keys[1]) + 1}" + (f", {rest}" if rest else "")
     return ".".join(str(key) for key in keys)
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+#
+# Scenes in TOML files, and the scenes shipped with the program.
+#
+# A file may refer to images (``file = "bark.pgm"``, relative to the folder of the file). When a scene is written, its
+# images are embedded. Errors give the file and the line.
+
+SUFFIX = ".toml"
+_INSTALLED = Path(__file__).parent / "shipped"
+_SOURCES = Path(__file__).parents[2] / "examples" / "scenes"
+"""Folders of the shipped scenes, in an installed package and in the source tree."""
+
+
+def shipped_scenes() -> dict[str, Path]:
+    """Return the shipped scenes, file by name."""
+    folder = _INSTALLED if _INSTALLED.is_dir() else _SOURCES
+    return {path.stem: path for path in sorted(folder.glob(f"*{SUFFIX}"))}
+
+
+def find_scene(name: str | Path) -> Path:
+    """Return the file of a scene, given its path or the name of a shipped scene.
+
+    Raises
+    ------
+    ConfigurationError
+        If it is neither.
+    """
+    shipped, text = shipped_scenes(), str(name)
+    if text in shipped:
+        return shipped[text]
+    if text.endswith(SUFFIX) or "/" in text:
+        return Path(text)
+    raise ConfigurationError(
+        f"{unknown_name('scene', text, shipped)} A file of one's own is named with its ending, {SUFFIX}."
+    )
+
+
+def read_scene(path: str | Path) -> Scene:
+    """Return the scene in a TOML file, or a shipped scene by its name.
+
+    Raises
+    ------
+    ConfigurationError
+        With the file, the line and the invalid key.
+    """
+    file = find_scene(path)
+    try:
+        text = read_small(file).decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"{file}: is no TOML (byte {error.start} is not UTF-8).") from error
+    table = parse_toml(text, str(file))
+    try:
+        return scene_from_table(table, lambda name: read_levels(file.parent / name))
+    except SceneError as error:
+        line = line_of(text, error.keys)
+        raise ConfigurationError(f"{file}{f', line {line}' if line else ''}: {error}") from error
+
+
+def write_scene(scene: Scene, path: str | Path) -> None:
+    """Write a scene to a TOML file atomically.
+
+    Raises
+    ------
+    ConfigurationError
+        If the file cannot be written.
+    """
+    write_atomically(path, scene_toml(scene))
+
+
+def scene_toml(scene: Scene) -> str:
+    """Return a scene as TOML text."""
+    table = scene_table(scene)
+    lists = {name: table.pop(name, []) for name in LISTS}
+    parts = [f"\n[[{name}]]\n{_lines(one)}" for name, tables in lists.items() for one in tables]
+    return "".join([_lines(table), *parts])
+
+
+def _lines(table: Mapping[str, Any]) -> str:
+    return "".join(f"{name} = {_toml(value)}\n" for name, value in table.items())
+
+
+def _toml(value: Any) -> str:
+    """Return a plain value in TOML syntax."""
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{name} = {_toml(one)}" for name, one in value.items()) + " }"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_toml(one) for one in value) + "]"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, float) and math.isfinite(value):
+        return repr(value)
+    return str(value)
+
+
+def line_of(text: str, keys: Keys) -> int:
+    """Return the line of a key in the TOML text of a scene, counted from 1; 0 if it cannot be found.
+
+    TOML parsers do not keep line numbers. The function searches for the table in its list, and in it for the innermost
+    of the keys that appears in the text.
+    """
+    lines = text.splitlines()
+    start, stop = 0, len(lines)
+    heads = [k for k, line in enumerate(lines) if re.match(r"\s*\[\[", line)]
+    listed = len(keys) > 1 and keys[0] in LISTS
+    if listed:
+        own = [k for k in heads if re.match(rf"\s*\[\[\s*{keys[0]}\s*\]\]", lines[k])]
+        number = int(keys[1])
+        if number >= len(own):
+            return 0
+        start = own[number]
+        stop = next((k for k in heads if k > start), len(lines))
+    elif heads:
+        stop = heads[0]
+    names = [str(key) for key in keys[1 if listed else 0 :] if isinstance(key, str)]
+    found = _line_of_name(lines[start:stop], names)
+    if found is not None:
+        return start + found + 1
+    return start + 1 if listed else 0
+
+
+def _line_of_name(lines: list[str], names: Iterable[str]) -> int | None:
+    """Return the line of the last nested name that is found, searching each after the previous one."""
+    place: int | None = None
+    for name in names:
+        pattern = re.compile(rf"(^|[\s{{,.\[\"']){re.escape(name)}[\"']?\s*(=|\.|\])")
+        following = [k for k in range(place or 0, len(lines)) if pattern.search(lines[k])]
+        if following:
+            place = following[0]
+    return place

@@ -6,7 +6,7 @@ force. Along its surface it holds with Coulomb friction of level :math:`\mu N`, 
 same numbers (impedance devices) or directly (admittance devices). The friction of the plane, the scene's law, and the
 friction of the wall act in parallel, as on a puck that is pushed against the cushion of a table.
 
-`haptics.rendering.wall_contacts` has the equations of a tick, `haptics.scenes.wall_kernels` the treatment of corners.
+`haptics.rendering.walls` has the equations of a tick, `haptics.scenes.kernels` the treatment of corners.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from haptics.errors import ConfigurationError
+from haptics.scenes.kernels import EDGE, WALL, WALL_CIRCLE, WALL_HALF_PLANE, WALL_POLYGON, depths
 from haptics.scenes.shapes import Circle, Floats, HalfPlane, Polygon, Shape, as_points
-from haptics.scenes.wall_kernels import CIRCLE, EDGE, HALF_PLANE, POLYGON, WALL, depths
 from haptics.settings import bounded, check, documented
 
-MOST_WALLS = 32
+MAX_WALLS = 32
 """Maximum number of walls of a scene; each takes some nanoseconds per tick."""
 
 
@@ -58,7 +58,7 @@ class Wall:
         """Return the depth of points (n, 2) [m] in the wall, (n,) [m]; negative outside.
 
         It is less than the distance to the surface where two faces are almost equally close
-        (`haptics.scenes.wall_kernels`).
+        (`haptics.scenes.kernels`).
         """
         return self._geometry(points)[:, 0]
 
@@ -88,8 +88,8 @@ class PackedWalls:
     """
 
     def __init__(self, walls: Sequence[Wall]) -> None:
-        if len(walls) > MOST_WALLS:
-            raise ConfigurationError(f"{len(walls)} walls: a scene has {MOST_WALLS} at most.")
+        if len(walls) > MAX_WALLS:
+            raise ConfigurationError(f"{len(walls)} walls: a scene has {MAX_WALLS} at most.")
         self._records: NDArray[Any] = np.zeros(max(len(walls), 1), WALL)
         self._edges = [_fill(record, wall) for record, wall in zip(self._records, walls, strict=False)]
         self.walls, self.count = tuple(walls), len(walls)
@@ -99,7 +99,7 @@ class PackedWalls:
         """Address of the first wall in this process; 0 without walls."""
         return int(self._records.ctypes.data) if self.count else 0
 
-    def rest(self) -> None:
+    def reset_contacts(self) -> None:
         """Reset the contact state of all walls."""
         for name in ("depth", "inwards", "push", "drag", "touching", "stretch"):
             self._records[name] = 0
@@ -111,14 +111,14 @@ def _fill(record: Any, wall: Wall) -> NDArray[Any] | None:
     for name in ("stiffness", "damping", "friction"):
         record[name] = getattr(wall, name)
     if isinstance(shape, HalfPlane):
-        record["kind"], record["place"], record["normal"] = HALF_PLANE, shape.point, shape.normal
+        record["kind"], record["place"], record["normal"] = WALL_HALF_PLANE, shape.point, shape.normal
         return None
     if isinstance(shape, Circle):
-        record["kind"], record["place"], record["radius"] = CIRCLE, shape.center, shape.radius
+        record["kind"], record["place"], record["radius"] = WALL_CIRCLE, shape.center, shape.radius
         return None
     assert isinstance(shape, Polygon)
     edges = _edges(np.array(shape.points))
-    record["kind"], record["edges"], record["count"] = POLYGON, edges.ctypes.data, len(edges)
+    record["kind"], record["edges"], record["count"] = WALL_POLYGON, edges.ctypes.data, len(edges)
     record["lower"], record["upper"] = shape.bounds
     return edges
 

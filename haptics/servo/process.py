@@ -1,27 +1,44 @@
-"""Handle of the application for a servo in a separate process, which executes `haptics.servo.serving`.
+"""The servo process: its handle in the application, and its main function.
 
-The application detects the death of the servo by the closing of the pipe, and kills a servo that was stopped.
+The process creates the servo and runs it. If the application dies, is stopped, or sends no heartbeat for
+`haptics.servo.kernels.HEARTBEAT_TIMEOUT`, the device is brought to its safe output. If it has died, this process
+completes the recording from the trace. The application detects the death of the servo by the closing of the pipe, and
+kills a servo that was stopped.
 """
 
 from __future__ import annotations
 
+import contextlib
+import multiprocessing
+import os
 import signal
+import threading
 import time
+import traceback
+from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from haptics.clock import Clock, WallClock
 from haptics.elements.models import Element, functions_of, write_parameters
-from haptics.errors import ConfigurationError, ServoLost
-from haptics.rendering.on_scene import OnScene
-from haptics.servo.job import CONTROL, DISMISSED, SILENCE, Job
-from haptics.servo.lane import Lane
-from haptics.servo.realtime import ProcessState
-from haptics.servo.serving import send
-from haptics.servo.standby import Standby
-from haptics.servo.supervision import SETTINGS
-from haptics.trace import Trace
+from haptics.errors import ConfigurationError, DeviceFault, HapticError, RecordingError, ServoLost
+from haptics.kernel_cache import COMPILATION
+from haptics.recording.json_files import append_line
+from haptics.recording.recorder import complete_recording
+from haptics.recording.recording import EVENTS
+from haptics.rendering.programs import SceneElement, read_program
+from haptics.servo.control import DISMISSED, Job, Supervision
+from haptics.servo.kernels import CONTROL, HEARTBEAT_TIMEOUT, SETTINGS
+from haptics.servo.mailbox import Mailbox
+from haptics.servo.realtime import ProcessState, Usage, request_real_time, without_requests
+from haptics.servo.servo import MAX_TICKS_PER_CALL, Servo
+from haptics.servo.standby import TERMINAL_SIGNALS, Standby
+from haptics.trace import Reader, Trace
+
+# --- side of the application ------------------------------------------------------------------------------------------
 
 
 class ServoProcess:
@@ -43,13 +60,13 @@ class ServoProcess:
     def __init__(self, job: Job, standby: Standby | None = None) -> None:
         self.job = job
         self.trace = Trace.create(job.paths.trace.path)
-        self._settings = Lane(job.paths.settings.path, SETTINGS, create=True)
-        self._control = Lane(job.paths.control.path, CONTROL, create=True)
+        self._settings = Mailbox(job.paths.settings.path, SETTINGS, create=True)
+        self._control = Mailbox(job.paths.control.path, CONTROL, create=True)
         self._standby = standby or Standby()
         self._process, self._connection = self._standby.process, self._standby.connection
         self._state: ProcessState | None = None
         self._started = False
-        self._version, self._by_pipe = 0, False
+        self._version, self._uses_pipe = 0, False
         self.used: dict[str, Any] = {}
 
     @property
@@ -81,7 +98,7 @@ class ServoProcess:
         return int(rows["tick"][-1]) if len(rows) else -1
 
     @property
-    def whereabouts(self) -> str:
+    def progress_phrase(self) -> str:
         """Progress of the run when the process was lost, as a phrase for messages."""
         if self.newest_tick < 0:
             return "before its first tick"
@@ -100,10 +117,10 @@ class ServoProcess:
         self._control.record["marker"][0] = marker
 
     def gate(self, closed: bool) -> None:
-        """Fade the output out or in within `haptics.servo.loop_kernels.GATE_TIME`, for example between trials."""
+        """Fade the output out or in within `haptics.servo.kernels.GATE_TIME`, for example between trials."""
         self._control.record["gate_closed"][0] = closed
 
-    def recorded(self, count: int) -> None:
+    def report_recorded(self, count: int) -> None:
         """Report the number of rows on disk, for which a run in simulated time waits."""
         self._control.record["recorded"][0] = count
 
@@ -135,7 +152,7 @@ class ServoProcess:
         self._version = version
         return version
 
-    def go_on_with(self, line: dict[str, Any]) -> None:
+    def send_program_entry(self, line: dict[str, Any]) -> None:
         """Switch to another program as soon as the servo has loaded it, between two ticks.
 
         Parameters
@@ -143,10 +160,10 @@ class ServoProcess:
         line : dict
             Journal entry of the program, including its version (`haptics.rendering.programs`).
         """
-        self._version, self._by_pipe = int(line["version"]), True
+        self._version, self._uses_pipe = int(line["version"]), True
         send(self._standby.programs, line)
 
-    def take(self, program: Element | OnScene, line: dict[str, Any]) -> None:
+    def switch_program(self, program: Element | SceneElement, line: dict[str, Any]) -> None:
         """Switch to an element, with or without a scene, as soon as possible.
 
         An element that differs from the initial one in numbers only applies from the next tick on. Other programs are
@@ -160,12 +177,12 @@ class ServoProcess:
         line : dict
             Journal entry of the program, with `next_version`.
         """
-        if isinstance(program, Element) and not self._by_pipe and self._is_like_the_first(program):
+        if isinstance(program, Element) and not self._uses_pipe and self._has_initial_functions(program):
             self.publish(program)
         else:
-            self.go_on_with(line)
+            self.send_program_entry(line)
 
-    def _is_like_the_first(self, element: Element) -> bool:
+    def _has_initial_functions(self, element: Element) -> bool:
         """Return True if an element differs from the initial one in numbers only."""
         first = self.job.element
         return isinstance(first, Element) and functions_of(element) == functions_of(first)
@@ -200,11 +217,11 @@ class ServoProcess:
                 return None
             kind, content = self._connection.recv()
         except (EOFError, OSError):  # closed, reset, or truncated within a message
-            self._process.join(SILENCE)
+            self._process.join(HEARTBEAT_TIMEOUT)
             rows = self.trace.since(max(self.trace.count - 1000, 0))
             raise ServoLost(
-                f"the servo process died ({_death(self._process.exitcode)}) {self.whereabouts}. The recording was "
-                "kept.",
+                f"the servo process died ({_exit_cause(self._process.exitcode)}) {self.progress_phrase}. "
+                "The recording was kept.",
                 rows,
             ) from None
         if kind == "ended":
@@ -230,13 +247,167 @@ class ServoProcess:
     def _end(self) -> None:
         self.stop()
         send(self._connection, DISMISSED)
-        self._process.join(SILENCE + 1.0)
+        self._process.join(HEARTBEAT_TIMEOUT + 1.0)
         if self._process.is_alive():
             self._process.kill()
             self._process.join()
 
 
-def _death(exit_code: int | None) -> str:
+def _exit_cause(exit_code: int | None) -> str:
     if exit_code is not None and exit_code < 0:
         return f"killed by {signal.Signals(-exit_code).name}"
     return f"exit status {exit_code}"
+
+
+class ProgramReceiver(threading.Thread):
+    """Thread that receives programs until the application closes its end of the pipe.
+
+    Parameters
+    ----------
+    connection : Connection
+        Pipe that delivers journal entries.
+    job : Job
+        Job of the servo.
+    servo : Servo
+        The running servo.
+    """
+
+    def __init__(self, connection: Connection, job: Job, servo: Servo) -> None:
+        super().__init__(name="haptics arrivals", daemon=True)
+        self._connection, self._job, self._servo = connection, job, servo
+
+    def run(self) -> None:
+        """Receive programs and pass them to the servo."""
+        first, folder = self._job.element, self._job.recording
+        try:
+            while True:
+                line = self._connection.recv()
+                program = read_program(folder, line, first.causality, first.period)
+                self._servo.switch_program(program, int(line["program"]), int(line["version"]))
+        except (EOFError, OSError):  # the application has died or closed the pipe
+            return
+
+
+# --- side of the servo ------------------------------------------------------------------------------------------------
+
+_CHECK_INTERVAL = 1e-4
+"""Interval at which a run in simulated time checks the progress of its recorder [s]."""
+
+
+def serve_job(job: Job, connection: Connection, programs: Connection) -> None:
+    """Run `job` in the servo process and report all events through `connection`.
+
+    Programs received through `programs` replace the present one during the run (`haptics.servo.process`). After the
+    run the process waits until the application has all rows; if the application dies before, this process completes the
+    recording.
+    """
+    for number in TERMINAL_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    trace: Trace | None = None
+    try:
+        trace = Trace.attach(job.paths.trace.path)
+        _run(job, trace, connection, programs)
+    except HapticError as error:
+        send(connection, ("error", error))
+    if not _wait_for_dismissal(connection):
+        job.paths.remove_orphaned()
+        with contextlib.suppress(OSError, RecordingError):  # no process is left to report to
+            complete_recording(job.recording, Reader(trace) if trace is not None else None)
+
+
+def _run(job: Job, trace: Trace, connection: Connection, programs: Connection) -> None:
+    """Create the servo and run it to its end, or return if the application dies before the opening."""
+    parent = multiprocessing.parent_process()
+    application = parent.pid if parent is not None and parent.pid is not None else os.getppid()
+    COMPILATION.watcher = lambda number, about: send(connection, ("compiling", (number, about)))
+    servo = _build(job, trace, application)
+    servo.warm_up()
+    send(connection, ("compiled", None))
+    ProgramReceiver(programs, job, servo).start()
+    signal.signal(signal.SIGTERM, lambda *_: servo.stop())
+    # Another thread runs the loop: Python handles signals in this thread, and compiled code would block that.
+    with ThreadPoolExecutor(1, "haptics loop") as threads:
+        threads.submit(_serve_device, job, servo, application, connection).result()
+
+
+def _serve_device(job: Job, servo: Servo, application: int, connection: Connection) -> None:
+    """Run the servo in this thread, with real-time settings if it follows the wall clock."""
+    real_time = request_real_time(job.real_time) if job.live else without_requests()
+    if os.getppid() != application:
+        return
+    recorder = None if job.live else _RecorderWait(servo, Mailbox(job.paths.control.path, CONTROL), application)
+    send(connection, ("opening", None))
+    used = Usage.now()
+
+    def ready() -> None:
+        nonlocal used
+        used = Usage.now()
+        if facts := getattr(servo.device, "facts", None):
+            send(connection, ("device", dict(facts)))
+        send(connection, ("ready", real_time.as_dict()))
+
+    try:
+        end = servo.run(job.duration, ready, recorder)
+    except DeviceFault as error:
+        error.used = used.until_now()
+        _journal_end(job.recording, servo, "fault", "".join(traceback.format_exception(error)))
+        raise
+    _journal_end(job.recording, servo, end)
+    send(connection, ("ended", (str(end), used.until_now())))
+
+
+class _RecorderWait:
+    """Callback that makes a run in simulated time wait for its recorder.
+
+    It ends the run if the application is lost.
+    """
+
+    def __init__(self, servo: Servo, control: Mailbox, application: int) -> None:
+        self._servo, self._application = servo, application
+        self._recorded, self._heartbeat = control.record["recorded"], control.record["heartbeat_ns"]
+
+    def __call__(self) -> None:
+        trace = self._servo.trace
+        while trace.count - self._recorded[0] > trace.capacity - 2 * MAX_TICKS_PER_CALL:
+            silent = time.monotonic_ns() - self._heartbeat[0] > HEARTBEAT_TIMEOUT * 1e9
+            if silent or os.getppid() != self._application:
+                self._servo.stop()
+                return
+            time.sleep(_CHECK_INTERVAL)
+
+
+def _wait_for_dismissal(connection: Connection) -> bool:
+    """Wait until the application has dismissed the servo; return False if the application has died."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    try:
+        connection.recv()
+    except (EOFError, OSError):
+        return False
+    return True
+
+
+def _journal_end(folder: Path, servo: Servo, event: str, details: str | None = None) -> None:
+    """Log when the end of the run was detected and when the device had its safe output."""
+    line = {
+        "event": str(event),
+        "ticks": servo.trace.count,
+        "noticed_monotonic_ns": servo.noticed_ns,
+        "safe_output_monotonic_ns": servo.safe_output_ns,
+        "details": details,
+    }
+    with contextlib.suppress(OSError):  # a deleted folder must not hide the result of the run
+        append_line(folder / EVENTS, line)
+
+
+def _build(job: Job, trace: Trace, application: int) -> Servo:
+    period = job.element.period
+    clock = WallClock(period, job.real_time.spin) if job.live else Clock(period)
+    control, settings = Mailbox(job.paths.control.path, CONTROL), Mailbox(job.paths.settings.path, SETTINGS)
+    supervision = Supervision(control, settings, application if job.live else 0)
+    return Servo(job.factory(clock), job.element, trace, clock=clock, limits=job.limits, supervision=supervision)
+
+
+def send(connection: Connection, message: Any) -> None:
+    """Send a message to the other process, ignoring errors if that process has ended."""
+    with contextlib.suppress(OSError):  # the other process has ended
+        connection.send(message)

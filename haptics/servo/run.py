@@ -5,33 +5,133 @@ from __future__ import annotations
 import contextlib
 import shutil
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import wait
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from haptics.errors import DeviceFault, HapticError, ServoLost
-from haptics.recording.ending import FAULT, Ending, not_written
-from haptics.recording.recorder import Recorder
-from haptics.servo.background import RECORD_AT_ONCE, RECORD_EVERY, Background, FrozenWatch
-from haptics.servo.job import SILENCE, Job
-from haptics.servo.loop import End
+from haptics.recording.recorder import FAULT, Recorder, RunCloser, not_written
+from haptics.servo.control import Job
+from haptics.servo.kernels import HEARTBEAT_TIMEOUT
 from haptics.servo.process import ServoProcess
+from haptics.servo.servo import EndReason
 from haptics.servo.standby import Standby
 from haptics.trace import Reader
 
-HEARTBEAT_EVERY = 0.01
+# --- threads and watchdog ---------------------------------------------------------------------------------------------
+
+RECORD_INTERVAL = 0.02
+"""Interval between writes of the trace to disk [s]; limits the data lost if the application is killed."""
+
+OFFLINE_RECORD_INTERVAL = 5e-4
+"""The same for a run in simulated time [s], which waits for the recorder."""
+
+FREEZE_TIMEOUT = 1.0
+"""Time without a tick after which a servo counts as lost [s]."""
+
+
+_MAX_CHECK_INTERVAL = 0.05
+"""Upper bound of the time counted between two checks [s]."""
+
+
+class RecorderThread(threading.Thread):
+    """Thread that writes the trace to disk during a run.
+
+    Parameters
+    ----------
+    recorder : Recorder
+        Recorder to drain.
+    on_error : callable
+        Called once with the error if writing fails: a run that cannot be recorded must end.
+    written : callable
+        Called with the number of written rows after every write.
+    every : float
+        Interval between writes [s].
+    """
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        on_error: Callable[[OSError], None],
+        written: Callable[[int], None] = lambda count: None,
+        every: float = RECORD_INTERVAL,
+    ) -> None:
+        super().__init__(name="haptics recorder", daemon=True)
+        self._written, self._every = written, every
+        self._recorder = recorder
+        self._on_error = on_error
+        self._finished = threading.Event()
+
+    def run(self) -> None:
+        """Drain the recorder until `finish` is called, then once more."""
+        try:
+            while not self._finished.wait(self._every):
+                self._recorder.drain()
+                self._written(self._recorder.count)
+            self._recorder.drain()
+        except OSError as error:
+            self._on_error(error)
+
+    def finish(self) -> None:
+        """Write the remaining rows and stop the thread."""
+        self._finished.set()
+        self.join()
+
+
+class ServoWatchdog:
+    """Watchdog for a servo process that was stopped or no longer ticks.
+
+    Only time in which this process was running counts: after the machine was suspended, or a hypervisor ran another
+    guest, the servo may still continue.
+    """
+
+    def __init__(self) -> None:
+        self._ticks = 0
+        self._looked = time.monotonic()
+        self._waited = 0.0
+
+    def check(self, servo: ServoProcess, *, started: bool) -> None:
+        """Check the servo; before it has `started`, the time without ticks is not limited.
+
+        Raises
+        ------
+        ServoLost
+            If the servo was stopped or has not ticked for `FREEZE_TIMEOUT` seconds. The process has been killed, so
+            that it cannot resume and command the device; the device then depends on its own watchdog.
+        """
+        now, ticks = time.monotonic(), servo.trace.count
+        if servo.halted:
+            self._end(servo, "was stopped from outside")
+        passed, self._looked = min(now - self._looked, _MAX_CHECK_INTERVAL), now
+        if ticks != self._ticks or not started:
+            self._ticks, self._waited = ticks, 0.0
+            return
+        self._waited += passed
+        if self._waited > FREEZE_TIMEOUT:
+            self._end(servo, f"has not run for {FREEZE_TIMEOUT:g} s (its device blocks, or the machine was too busy)")
+
+    @staticmethod
+    def _end(servo: ServoProcess, what: str) -> NoReturn:
+        servo.kill()
+        raise ServoLost(f"the servo process {what} and was ended {servo.progress_phrase}.")
+
+
+# --- run --------------------------------------------------------------------------------------------------------------
+
+HEARTBEAT_INTERVAL = 0.01
 """Maximum interval between heartbeats [s]."""
 
 INTERRUPTED = "interrupted"
 
 _T = TypeVar("_T")
 
-Listen = Callable[[], Iterable[Any]]
+ExtraConnections = Callable[[], Iterable[Any]]
 """Function that returns further connections to wait for."""
 
 
-class NeverStarted(KeyboardInterrupt):
+class StartCancelled(KeyboardInterrupt):
     """The run was cancelled before its device was open."""
 
 
@@ -70,7 +170,7 @@ class Run:
         Name of this side in messages.
     """
 
-    me = "this process"
+    application_name = "this process"
 
     def __init__(
         self,
@@ -82,8 +182,8 @@ class Run:
     ) -> None:
         self.recorder, self._device = recorder, device
         self.servo = ServoProcess(job, standby)
-        recorder.follow(Reader(self.servo.trace))
-        self.ending = Ending(recorder, self.servo.trace, tell)
+        recorder.attach(Reader(self.servo.trace))
+        self.ending = RunCloser(recorder, self.servo.trace, tell)
         self.stopping = self.opening = self.opened = False
         self.preparing = threading.Event()
         self.preparing.set()
@@ -94,14 +194,14 @@ class Run:
     def prepared(self, stage: str, facts: Any) -> None:
         """Handle progress messages of the servo before the first tick (`ServoProcess.next_message`)."""
 
-    def attend(self) -> None:
+    def run_periodic_tasks(self) -> None:
         """Execute periodic tasks between two heartbeats."""
 
-    def reason(self, end: End) -> str:
+    def reason(self, end: EndReason) -> str:
         """Return the reason for the end of a run without a fault; `end` is the reason reported by the servo."""
         return str(end)
 
-    def quieten(self) -> None:
+    def hide_progress(self) -> None:
         """Remove the progress display of a run that has ended."""
 
     # --- end of the run -----------------------------------------------------------------------------------------------
@@ -128,7 +228,7 @@ class Run:
         except OSError as error:
             self.not_written(error)
 
-    def meanwhile(self, work: Callable[[], _T]) -> _T:
+    def run_with_heartbeats(self, work: Callable[[], _T]) -> _T:
         """Execute `work` in a thread with heartbeats to the servo, and return its result.
 
         Slow work, such as the compilation of a custom law, must not trigger the servo's watchdog.
@@ -138,14 +238,14 @@ class Run:
             while True:
                 self.servo.beat()
                 try:
-                    return doing.result(HEARTBEAT_EVERY)
+                    return doing.result(HEARTBEAT_INTERVAL)
                 except TimeoutError:
                     if doing.done():  # raised by the work
                         raise
 
     # --- course of the run --------------------------------------------------------------------------------------------
 
-    def follow(self, listen: Listen = tuple) -> str:
+    def follow(self, listen: ExtraConnections = tuple) -> str:
         """Run to the end and return the reason for the end without a fault.
 
         Faults after the opening of the device are in `ending`.
@@ -159,7 +259,7 @@ class Run:
             servo was lost.
         """
         try:
-            reason = self._recorded(listen)
+            reason = self._run_recorded(listen)
             if self.ending.fault is not None and not self.opened:
                 raise self.ending.fault
             return reason
@@ -168,69 +268,69 @@ class Run:
                 shutil.rmtree(self.recorder.folder, ignore_errors=True)
             raise
 
-    def _recorded(self, listen: Listen) -> str:
+    def _run_recorded(self, listen: ExtraConnections) -> str:
         """Run to the end with the recorder thread, and close the recording."""
-        every = RECORD_EVERY if self.servo.job.live else RECORD_AT_ONCE
-        background = Background(self.recorder, self.not_written, self.servo.recorded, every)
+        every = RECORD_INTERVAL if self.servo.job.live else OFFLINE_RECORD_INTERVAL
+        background = RecorderThread(self.recorder, self.not_written, self.servo.report_recorded, every)
         background.start()
         with contextlib.ExitStack() as servo:
             servo.callback(self.servo.close)
             try:
-                reason = self._served(listen)
+                reason = self._run_servo(listen)
                 if self.ending.servo_lost:
                     servo.close()  # it may have executed another tick until it was killed
                 background.finish()
                 # The servo is dismissed only then: until the recording is closed it must be able to complete the
                 # recording.
-                self.ending.settle(reason, complete=self.opened)
+                self.ending.close(reason, complete=self.opened)
                 return reason
             except BaseException:
                 servo.close()
                 background.finish()
-                self.ending.settle(INTERRUPTED, complete=False)
+                self.ending.close(INTERRUPTED, complete=False)
                 raise
 
-    def _served(self, listen: Listen) -> str:
+    def _run_servo(self, listen: ExtraConnections) -> str:
         """Run the servo to its end; return the reason for the end without a fault."""
-        end, watch = None, FrozenWatch()
+        end, watch = None, ServoWatchdog()
         try:
             self.servo.start()
             while end is None:
-                end = self.look(watch, listen)
+                end = self.wait_and_handle(watch, listen)
             reason = self.reason(end)
             if not self.opened:
-                raise NeverStarted
+                raise StartCancelled
             return reason
         except ServoLost as error:
             self.ending.fail(ServoLost(f"{self._device} lost its servo: {error}", error.rows))
         except HapticError as error:
             self.ending.fail(error)
         finally:
-            self.quieten()
+            self.hide_progress()
         return FAULT
 
-    def look(self, watch: FrozenWatch, listen: Listen) -> End | None:
+    def wait_and_handle(self, watch: ServoWatchdog, listen: ExtraConnections) -> EndReason | None:
         """Send a heartbeat, process a message and periodic tasks; return the reason for the end, if any."""
         stopping = self.stopping
         self.servo.beat()
-        wait([self.servo.connection, *listen()], HEARTBEAT_EVERY)
+        wait([self.servo.connection, *listen()], HEARTBEAT_INTERVAL)
         message = self.servo.next_message()
         match message:
             case ("compiling" | "compiled" | "opening" | "ready") as stage, facts:
-                self._take(stage, facts)
+                self._handle_stage(stage, facts)
             case "device", facts:
                 with self.writing():
-                    self.recorder.note(device_facts=facts)
+                    self.recorder.update_metadata(device_facts=facts)
             case "ended", end:
-                return self._judged(End(end))
+                return self._checked_end(EndReason(end))
             case None if stopping and not (self.opened or self.opening):
                 self.servo.kill()  # it is only compiling, and checks for a stop before it opens the device
-                return End.STOPPED
-        watch.look(self.servo, started=self.opened)
-        self.attend()
+                return EndReason.STOPPED
+        watch.check(self.servo, started=self.opened)
+        self.run_periodic_tasks()
         return None
 
-    def _take(self, stage: str, facts: Any) -> None:
+    def _handle_stage(self, stage: str, facts: Any) -> None:
         self.prepared(stage, facts)
         if stage == "compiled":
             self.preparing.clear()
@@ -238,15 +338,16 @@ class Run:
         if stage == "ready":
             self.opened, self.granted = True, facts
             with self.writing():
-                self.recorder.note(real_time=facts)
+                self.recorder.update_metadata(real_time=facts)
 
-    def _judged(self, end: End) -> End:
+    def _checked_end(self, end: EndReason) -> EndReason:
         """Return the reason for the end; raise `DeviceFault` if this process did not request it."""
         where = f"{self._device} was brought to its safe output after tick {self.servo.newest_tick}"
-        if end is End.STOPPED and not self.stopping:
+        if end is EndReason.STOPPED and not self.stopping:
             raise DeviceFault(f"{where}: another program terminated the servo process.")
-        if end is End.APPLICATION_LOST:
+        if end is EndReason.APPLICATION_LOST:
             raise DeviceFault(
-                f"{where}: {self.me} was stopped, or gave the servo no sign of life for {SILENCE:g} s. Start again."
+                f"{where}: {self.application_name} was stopped, or gave the servo no sign of life for "
+                f"{HEARTBEAT_TIMEOUT:g} s. Start again."
             )
         return end

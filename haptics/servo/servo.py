@@ -1,8 +1,10 @@
-"""The haptic loop: read, render, limit, write, record, wait; once per period.
+"""The servo: read, render, limit, write, record, wait; once per period.
 
 Deadlines are absolute. A tick that starts or ends late is flagged. Deadlines that are missed entirely are skipped and
 counted, never caught up in a burst. Before a regular end the output fades out. However the loop ends, the device gets
 its safe output and is closed.
+
+The loop is compiled for devices with a port, and in Python with the same kernels for all others.
 """
 
 from __future__ import annotations
@@ -10,19 +12,310 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from typing import Any
+from enum import StrEnum
+from typing import Any, NamedTuple, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
 
 from haptics.clock import Clock, WallClock, cancelled_by
-from haptics.device import Device
+from haptics.device import DEAD_MAN_BUTTON, Device, State
 from haptics.errors import ConfigurationError, DeviceFault, HapticError, OpeningCancelled
-from haptics.rendering.envelope import Limits
+from haptics.ports import Port, port_of
+from haptics.rendering.envelope import Limits, failure_message
 from haptics.rendering.programs import Program
 from haptics.rendering.rendering import Rendering
-from haptics.servo.loop import END_REASONS, Between, End, Loop, Own, Supervisor
-from haptics.servo.supervision import Supervision
+from haptics.servo.control import Supervision
+from haptics.servo.kernels import (
+    APPLICATION_LOST,
+    AVAILABLE,
+    BUTTON,
+    CONTINUE,
+    DEVICE_FAULT,
+    FAULT_AFTER,
+    NEVER,
+    NO_KEY,
+    NO_SAMPLES,
+    PORT,
+    STOPPED,
+    begin_python_tick,
+    end_python_tick,
+    new_loop_record,
+    render_python_tick,
+    run_ticks,
+)
 from haptics.trace import Trace
+
+# --- loop -------------------------------------------------------------------------------------------------------------
+
+MAX_TICKS_PER_CALL = 1024
+"""Maximum number of ticks in simulated time between two callbacks; a fraction of the trace capacity."""
+
+SimulationCallback = Callable[[], int | None]
+"""Callback of a run in simulated time.
+
+It returns the number of ticks until the next call, or None for the maximum `MAX_TICKS_PER_CALL`.
+"""
+
+
+class EndReason(StrEnum):
+    """Reason for the end of a run, apart from a fault."""
+
+    COMPLETED = "completed"
+    STOPPED = "stopped"
+    APPLICATION_LOST = "application lost"
+
+
+END_REASONS = {0: EndReason.COMPLETED, STOPPED: EndReason.STOPPED, APPLICATION_LOST: EndReason.APPLICATION_LOST}
+"""Reasons by the numbers that the kernels return."""
+
+_NUMBERS: dict[EndReason | None, int] = {None: 0, **{end: number for number, end in END_REASONS.items()}}
+
+
+class Supervisor(Protocol):
+    """Callback at the start of every tick; must return within microseconds."""
+
+    def __call__(self) -> EndReason | None:
+        """Return the reason to end the run now, or None."""
+        ...
+
+
+class TickCallbacks(NamedTuple):
+    """Callbacks of the caller during a run; see `haptics.servo.servo.Servo`."""
+
+    supervisor: Supervisor | None = None
+    before_tick: Callable[[Rendering], None] | None = None
+    key_held: Callable[[], bool] | None = None
+
+
+class Loop:
+    """Tick loop of a run on an open device.
+
+    Parameters
+    ----------
+    device, rendering, trace, clock, limits
+        See `haptics.servo.servo.Servo`.
+    supervision : Supervision
+        Watched processes and control messages.
+    own : Own
+        Callbacks of the caller.
+
+    Attributes
+    ----------
+    compiled : bool
+        Whether the last run used the compiled loop.
+    noticed_ns : int
+        Time at which the end of the run was detected (monotonic clock, ns); 0 before.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        rendering: Rendering,
+        trace: Trace,
+        clock: Clock,
+        limits: Limits,
+        supervision: Supervision,
+        own: TickCallbacks,
+    ) -> None:
+        self._device, self._rendering, self._trace, self._clock = device, rendering, trace, clock
+        self.supervision, self._own = supervision, own
+        self.compensate: Callable[[float], None] = getattr(device, "compensate", _no_compensation)
+        self.compiled = False
+        self.noticed_ns = 0
+        self._record = new_loop_record(clock.period, device.spec, limits)
+        self._channels = int(self._record["channels"][0])
+        self._core = rendering.core
+
+    @property
+    def tick(self) -> int:
+        """Number of the present or last tick."""
+        return int(self._record["tick"][0])
+
+    def publish(self, parameters: NDArray[Any], version: int) -> None:
+        """Apply a (1,) record of dtype `haptics.elements.kernels.PARAMETERS` from the next tick on."""
+        self.supervision.publish(parameters, version)
+
+    def stop(self) -> None:
+        """End the run at the next tick; may be called from another thread or a signal handler."""
+        self.supervision.stop()
+
+    def note_end(self) -> None:
+        """Record the time at which the end of the run was detected, unless it is already recorded."""
+        self.noticed_ns = self.noticed_ns or time.monotonic_ns()
+
+    def end_request(self) -> int:
+        """Return the number of the reason to end the run now (`END_REASONS`), or 0."""
+        own = _NUMBERS[self._own.supervisor()] if self._own.supervisor is not None else 0
+        return own or self.supervision.end_reason(self._record)
+
+    def warm_up(self) -> None:
+        """Compile the code of a tick and touch its memory, without accessing the device or changing any state."""
+        loop, core, slots = self._record.copy(), self._core.copy(), np.zeros_like(self._trace.slots[:1])
+        words = core.view(np.int64)
+        self.supervision.warm_up(loop, core, words)
+        ports, count = np.zeros(1, PORT), np.zeros(1, np.int64)
+        if self._may_be_compiled and hasattr(type(self._device), "port"):
+            of_run = loop, core, words, ports, ports, self._trace.slots, count
+            run_ticks(*of_run, **self.supervision.arrays, most=0)
+        begin_python_tick(loop, core, 0.0, 0)  # an open device may turn out to have no port
+        render_python_tick(loop, core, ports, slots, 0.0, 0.0, 0, False, False)
+        end_python_tick(loop, core, slots, count, 0.0, 0.0)
+
+    def prepare(self, count: int | None) -> None:
+        """Prepare a run of `count` ticks, or without an end if None."""
+        loop = self._record
+        self.noticed_ns = 0
+        loop["fading"] = NEVER if count is None else count - min(int(loop["brake_ticks"][0]), count // 2)
+        loop["last"] = NEVER if count is None else count
+        for name in ("tick", "end", "noticed_ns", "bad_ticks"):
+            loop[name] = 0
+        loop["opening"] = 1.0
+        self.supervision.begin(loop)
+
+    def run(self, between: SimulationCallback | None = None) -> EndReason:
+        """Start the clock and run to the end.
+
+        Parameters
+        ----------
+        between : callable, optional
+            Called in simulated time after at most `MAX_TICKS_PER_CALL` ticks, and at the end of every run.
+
+        Raises
+        ------
+        DeviceFault
+            If there was no usable sample for too long. Errors of the device are passed on.
+        """
+        loop, clock = self._record, self._clock
+        loop["count"] = self._trace.count
+        clock.start()
+        self._trace.origin[:] = clock.origin_ns
+        port = port_of(self._device) if self._may_be_compiled else None
+        self.compiled = port is not None
+        try:
+            if port is None:
+                self._run_in_python(between)
+            else:
+                self._run_compiled(port, between)
+        finally:
+            self.noticed_ns = self.noticed_ns or int(loop["noticed_ns"][0])
+        return END_REASONS[int(loop["end"][0])]
+
+    # --- in Python ----------------------------------------------------------------------------------------------------
+
+    def _run_in_python(self, between: SimulationCallback | None) -> None:
+        loop, clock = self._record, self._clock
+        ticks, lasts, ports, look = loop["tick"], loop["last"], np.zeros(1, PORT), MAX_TICKS_PER_CALL
+        while ticks[0] < lasts[0]:
+            late = clock.wait(int(ticks[0]))
+            asked = 0 if loop["end"][0] else self.end_request()
+            if asked:
+                self.note_end()
+            if not begin_python_tick(loop, self._core, late, asked):
+                break
+            clock.tick = int(ticks[0])
+            self.supervision.apply_settings(self._core, self._rendering.words)
+            if self._own.before_tick is not None:
+                self._own.before_tick(self._rendering)
+            self._tick(ports)
+            ticks[0] += 1
+            if between is not None and ticks[0] >= look and not isinstance(clock, WallClock):
+                look = int(ticks[0]) + (between() or MAX_TICKS_PER_CALL)
+        if between is not None:
+            between()
+
+    def _tick(self, ports: NDArray[Any]) -> None:
+        """Read, render, write, record."""
+        clock, trace, loop, core, port = self._clock, self._trace, self._record, self._core, ports[0]
+        marker, closed = self.supervision.marker, self.supervision.gate_closed
+        begun = clock.elapsed()
+        state = self._device.read()
+        now = clock.time
+        age = now + (clock.elapsed() - begun) - state.time  # includes the duration of the read
+        port["position"], port["velocity"], port["force"] = state.position, state.velocity, state.force
+        port["hand_force"], port["buttons"] = state.hand_force, state.buttons
+        port["channels"][: self._channels] = math.nan if state.channels is None else state.channels
+        start = now + loop["late"][0]
+        if render_python_tick(loop, core, ports, trace.slots, now, age, marker, closed, self._released(state)):
+            self.compensate(float(port["assistance"]))
+            self._device.write(self._rendering.command)
+        written = clock.elapsed() - start
+        if not end_python_tick(loop, core, trace.slots, trace.counter, written, clock.elapsed() - start):
+            raise self._no_samples()
+
+    def _released(self, state: State) -> bool:
+        """Return True if there is a dead-man's switch and it is not held."""
+        kind = self._record["dead_man"][0]
+        if kind == NO_KEY:
+            return False
+        if kind == BUTTON:
+            return not state.buttons & DEAD_MAN_BUTTON
+        return not (self._own.key_held() if self._own.key_held is not None else self.supervision.key_is_held())
+
+    # --- compiled -----------------------------------------------------------------------------------------------------
+
+    @property
+    def _may_be_compiled(self) -> bool:
+        """Whether the run can be compiled, as far as it does not depend on the device."""
+        asks = any(each is not None for each in self._own)
+        return AVAILABLE and not asks and type(self._clock) in (Clock, WallClock)
+
+    def begin_compiled(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]] | None:
+        """Start the clock of a run in simulated time whose ticks are made by `haptics.servo.offline`.
+
+        Returns
+        -------
+        (loop, core, ports), each a (1,) structured array
+            Records of the run, the rendering and the device; None if the run needs Python in every tick.
+        """
+        port = port_of(self._device) if self._may_be_compiled else None
+        if port is None or not port.read_part or not port.write_part or isinstance(self._clock, WallClock):
+            return None
+        self._clock.start()
+        self._record["count"] = 0
+        return self._record, self._core, self._connect(port)
+
+    def _connect(self, port: Port) -> NDArray[Any]:
+        """Set the device access of the loop; return the device's record, (1,) of dtype `PORT`."""
+        loop = self._record
+        loop["take"], loop["give"], loop["wake"] = port.read_part, port.write_part, port.wake
+        return port.record.view(np.uint8)[: PORT.itemsize].view(PORT)
+
+    def _run_compiled(self, port: Port, between: SimulationCallback | None) -> None:
+        """Run the compiled loop until the end or a fault, with calls of `between` in simulated time."""
+        loop, trace, supervision, clock = self._record, self._trace, self.supervision, self._clock
+        loop["live"] = live = isinstance(clock, WallClock)
+        if isinstance(clock, WallClock):
+            loop["origin_ns"], loop["spin_ns"] = clock.origin_ns[0], clock.spin_ns
+        ports = self._connect(port)
+        samples = ports if port.read_part else np.zeros(1, PORT)
+        of_run = loop, self._core, self._rendering.words, ports, samples, trace.slots, trace.counter
+        outcome, most = CONTINUE, NEVER if live else MAX_TICKS_PER_CALL
+        while outcome == CONTINUE:
+            outcome = run_ticks(*of_run, **supervision.arrays, most=most)
+            clock.tick = self.tick
+            wish = between() if between is not None else None
+            most = NEVER if live else min(wish or MAX_TICKS_PER_CALL, MAX_TICKS_PER_CALL)
+        if outcome == NO_SAMPLES:
+            raise self._no_samples()
+        if outcome == DEVICE_FAULT:
+            self._device.read()
+            self._device.write(self._rendering.command)
+            raise DeviceFault("it reported a fault without saying which: switch it off and on, and start again.")
+
+    def _no_samples(self) -> DeviceFault:
+        """Return the fault after `FAULT_AFTER` without a usable sample."""
+        trace, limit = self._trace, float(self._core["max_following_error"][0])
+        begun, now = trace.count - int(self._record["bad_ticks"][0]), trace.count - 1
+        first, last = (trace.slots[number % trace.capacity] for number in (begun, now))
+        return DeviceFault(failure_message(first, last, limit, FAULT_AFTER))
+
+
+def _no_compensation(share: float) -> None:
+    """Replace `haptics.device.FrictionCompensator.compensate` for devices without compensation."""
+
+
+# --- servo ------------------------------------------------------------------------------------------------------------
 
 
 class Servo:
@@ -77,7 +370,7 @@ class Servo:
         before_tick: Callable[[Rendering], None] | None = None,
         key_held: Callable[[], bool] | None = None,
     ) -> None:
-        limits = limits or Limits.of(device.spec)
+        limits = limits or Limits.for_device(device.spec)
         self.device = device
         self.rendering = Rendering(program, device.spec, limits)
         self.trace = trace
@@ -93,7 +386,7 @@ class Servo:
                 f"period = {program.period:g} s of the {program.model} does not go with a clock of "
                 f"{self._clock.period:g} s: build both with the same period."
             )
-        own = Own(supervisor, before_tick, key_held)
+        own = TickCallbacks(supervisor, before_tick, key_held)
         self._loop = Loop(device, self.rendering, trace, self._clock, limits, supervision or Supervision(), own)
         self.safe_output_ns = 0
 
@@ -115,8 +408,8 @@ class Servo:
         self,
         duration: float | None = None,
         opened: Callable[[], None] | None = None,
-        between: Between | None = None,
-    ) -> End:
+        between: SimulationCallback | None = None,
+    ) -> EndReason:
         """Open the device, run for `duration` [s] (None: until stopped) and close it.
 
         Parameters
@@ -126,8 +419,8 @@ class Servo:
         opened : callable, optional
             Called once after the device is opened, before the first tick.
         between : callable, optional
-            Called in simulated time every `haptics.servo.loop.AT_ONCE` ticks or earlier if it requests so, for callers
-            that follow the trace or control the run (`gate`, `mark`, `take`).
+            Called in simulated time every `MAX_TICKS_PER_CALL` ticks or earlier if it requests so, for callers that
+            follow the trace or control the run (`gate`, `mark`, `switch_program`).
 
         Returns
         -------
@@ -172,7 +465,7 @@ class Servo:
             raise self._fault(error) from error
         return end
 
-    def ready(self, duration: float) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]] | None:
+    def open_compiled(self, duration: float) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]] | None:
         """Open the device for a first run of `duration` [s] whose ticks are made by `haptics.servo.offline`.
 
         The run must be ended with `leave`.
@@ -180,29 +473,29 @@ class Servo:
         Returns
         -------
         tuple or None
-            See `haptics.servo.loop.Loop.ready`.
+            See `haptics.servo.servo.Loop.ready`.
         """
         self._loop.prepare(round(duration / self.period))
         self.device.open()
-        return self._loop.ready()
+        return self._loop.begin_compiled()
 
-    def leave(self) -> None:
+    def close(self) -> None:
         """Write the safe output and close the device."""
         self._leave_safe()
 
-    def _open(self) -> End | None:
+    def _open(self) -> EndReason | None:
         """Open the device; return the reason if the run ends before it is open, else None."""
-        asked = self._loop.asked()
+        asked = self._loop.end_request()
         if asked:
             return END_REASONS[asked]
         try:
-            with cancelled_by(lambda: self._loop.asked() != 0):
+            with cancelled_by(lambda: self._loop.end_request() != 0):
                 self.device.open()
         except OpeningCancelled:
-            return END_REASONS[self._loop.asked()] or End.STOPPED
+            return END_REASONS[self._loop.end_request()] or EndReason.STOPPED
         return None
 
-    def take(self, program: Program, number: int, version: int) -> None:
+    def switch_program(self, program: Program, number: int, version: int) -> None:
         """Switch to another program at the next tick; may be called from another thread.
 
         Parameters
@@ -236,17 +529,17 @@ class Servo:
 
     def _fault(self, error: Exception, unsafe: Exception | None = None) -> DeviceFault:
         """Return the fault for `error`, with device, tick and cause; `unsafe` is an error of the safe output."""
-        words, why = _in_words(error), getattr(self.device, "explain", str)()
+        words, why = _message(error), getattr(self.device, "explain", str)()
         if why and why not in words:
             words = f"{why} (It was noticed as: {words.removesuffix('.')}.)"
         message = f"{self.device.spec.name} failed at tick {self._loop.tick}: {words}"
-        if unsafe is not None and _in_words(unsafe) not in message:
-            message = f"{message.removesuffix('.')}. It could not be left safe: {_in_words(unsafe)}"
+        if unsafe is not None and _message(unsafe) not in message:
+            message = f"{message.removesuffix('.')}. It could not be left safe: {_message(unsafe)}"
         return DeviceFault(message, self.trace.since(max(self.trace.count - 1000, 0)))
 
     def _leave_safe(self) -> None:
         """Write the safe output in steps of one period and close the device, each even if the other fails."""
-        self._loop.notice()
+        self._loop.note_end()
         failure = None
         try:
             self._loop.compensate(0.0)
@@ -264,6 +557,6 @@ class Servo:
             raise failure
 
 
-def _in_words(error: Exception) -> str:
+def _message(error: Exception) -> str:
     """Return the message of an error, with its type if it is not an error of this project."""
     return str(error) if isinstance(error, HapticError) else f"{type(error).__name__}: {error}"

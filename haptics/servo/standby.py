@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import gc
+import importlib
 import multiprocessing
 import signal
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from typing import Self
 
-FOR_THE_APPLICATION = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTSTP)
+TERMINAL_SIGNALS = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTSTP)
 """Signals that a terminal sends to all its processes.
 
 Only the application handles them, because a stopped servo would leave its last force applied.
@@ -27,7 +28,7 @@ Only the application handles them, because a stopped servo would leave its last 
 def without_signals() -> Iterator[None]:
     """Block the signals of a terminal; a process started within the context inherits the blocked signals."""
     resource_tracker.ensure_running()  # the tracker unblocks the signals when it is started
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, FOR_THE_APPLICATION)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, TERMINAL_SIGNALS)
     try:
         yield
     finally:
@@ -68,7 +69,7 @@ class Standby:
         atexit.register(self.connection.close)  # an application that exits without `close` does not wait
 
     def send(self, job: object) -> None:
-        """Send the one job of the process, a `haptics.servo.job.Job`."""
+        """Send the one job of the process, a `haptics.servo.control.Job`."""
         self._has_job = True
         with contextlib.suppress(OSError):  # the process died: the pipe reports that
             self.connection.send(job)
@@ -97,11 +98,10 @@ class Standby:
 def _serve_next_job(connection: Connection, programs: Connection) -> None:
     """Import the servo, wait for the job and run it."""
     gc.disable()  # imports leave no garbage
-    from haptics.servo.serving import serve
-
+    servo = importlib.import_module("haptics.servo.process")  # the process module uses this one
     gc.enable()
     try:
         job = connection.recv()
     except (EOFError, ConnectionError):  # the application has ended
         return
-    serve(job, connection, programs)
+    servo.serve_job(job, connection, programs)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps import cli
-from apps.catalogue import chosen, listed
+from apps.catalogue import chosen
 from apps.cli import main
 from apps.shared.answer import Answer
 from apps.shared.progress import Line, bar
@@ -95,10 +95,6 @@ def test_unknown_name_is_refused_with_all_valid_ones():
         chosen("thing", ["one", "tow"], NAMES)
     with pytest.raises(ConfigurationError, match="unknown thing 'all'"):
         chosen("thing", ["all"], NAMES)
-
-
-def test_listed_names_are_aligned():
-    assert listed({"a": "first", "long": "second"}) == "a     first\nlong  second"
 
 
 # --- output ----------------------------------------------------------------------------------------------------------

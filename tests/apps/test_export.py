@@ -23,11 +23,10 @@ from apps.export import writers
 from apps.export.table import Table
 from apps.pack.packing import pack, unpack
 from haptics.errors import ConfigurationError, RecordingError
-from haptics.recording.flat import flat_columns
+from haptics.recording.columns import flat_columns
 from haptics.recording.recording import PACKED, TICKS, Recording
 from haptics.settings import unit_suffix
 from tests.recordings import KEPT
-from tests.sampling import sample
 
 # --- export -----------------------------------------------------------------------------------------------------------
 
@@ -90,7 +89,7 @@ def require_packages(kind):
 READERS: dict[str, Any] = {"csv": read_csv, "parquet": read_parquet, "mat": read_mat, "mcap": read_mcap}
 
 
-@pytest.mark.parametrize("kind", sample(FORMATS, 1))
+@pytest.mark.parametrize("kind", FORMATS)
 def test_file_holds_every_column(kind, folder, tmp_path, capsys):
     require_packages(kind)
     out = tmp_path / f"ticks.{kind}"

@@ -219,8 +219,6 @@ def test_following_rule_bounds_the_jump_and_ends_the_run(model):
 
 # --- servo laws of the arm --------------------------------------------------------------------------------------------
 
-"""Trials in which feed-forward is best, and in which it is rougher than PID."""
-
 
 def test_page_lists_exactly_the_trials():
     page = (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8")

@@ -52,16 +52,16 @@ def make(folder, device="virtual-joystick", hand=None):
     clock, trace = Lazy(PERIOD), Trace.create(folder.parent / f"{folder.name}.trace")
     handle = create_device(device, config.device_settings, clock=clock)
     recorder = new_recorder(config, [])
-    recorder.follow(Reader(trace))
+    recorder.attach(Reader(trace))
     Servo(handle, config.built_element, trace, clock=clock, limits=config.limits).run(TICKS_RUN * PERIOD)
     recorder.drain()
     rows = recorder.rows()
-    recorder.note(real_time={"scheduling": "other"})
+    recorder.update_metadata(real_time={"scheduling": "other"})
     recorder.close({"reason": "completed", "error": None}, complete=True)
     timing = certificate(rows, trace.count, TICKS_RUN, PERIOD)
-    unfit = config.fitness.judge(timing)
+    unfit = config.fitness.evaluate(timing)
     timing |= {"fit": not unfit, "unfit_because": unfit, "scheduling": "other"}
-    recorder.note(certificate=timing, flags=flags_seen(rows), **felt(rows, handle.spec.causality))
+    recorder.update_metadata(certificate=timing, flags=flags_seen(rows), **felt(rows, handle.spec.causality))
     return recorder.folder
 
 

@@ -22,7 +22,7 @@ from devices.emulators.times import FreeTime
 from devices.faults import FaultyDevice, parse_fault
 from devices.joystick.parameters import build_parameters
 from haptics.clock import Clock, WallClock
-from haptics.servo.lane import Lane
+from haptics.servo.mailbox import Mailbox
 from haptics.shared import SharedFile
 from tests.devices.joystick.in_step import BusClock, put_in_step
 
@@ -45,7 +45,7 @@ class Table:
 
 def bench(profile, kind=EmulatedPerson, period=0.0, **known):
     shared = SharedFile("hand")
-    lane = Lane(shared.path, OPERATION, create=True)
+    lane = Mailbox(shared.path, OPERATION, create=True)
     backend = emulated_stick(profile, hand=OperatedHandSettings(str(shared.path)), period=period)
     stick = backend.sticks[0]
     own = stick.profile.handle

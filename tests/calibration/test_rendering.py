@@ -21,7 +21,7 @@ from calibration.rendering import (
     joint_position,
     read_provenance,
 )
-from devices.common.workspace import Workspace
+from devices.common.settings import Workspace
 from devices.virtual.hands.recorded import RecordedSettings
 from haptics.design.bounds import contact_is_stable
 from haptics.design.loops import Coupling

@@ -24,7 +24,7 @@ from haptics.design import advise
 from haptics.design.advice import plain
 from haptics.device import Causality
 from haptics.recording.recording import Recording
-from haptics.rendering.motion import Motion, holding, reference
+from haptics.rendering.motion import Motion, constant_reference, reference
 from tests.processes import NO_PICTURE, ROOT
 
 # Of a session [s].
@@ -183,7 +183,7 @@ def fastest_driven(mover, folder):
 def _driven(spec, found):
     """Push the handle with all force towards the farther edge, and catch it."""
     move = functools.partial(Motion, Causality.IMPEDANCE, bound=spec.max_force)
-    rows = yield move(holding(REST), relative=True, label="rest")
+    rows = yield move(constant_reference(REST), relative=True, label="rest")
     place = float(rows["position"][-1, 0])
     forwards, back = spec.workspace_max[0] - place, place - spec.workspace_min[0]
     ticks = _ticks(spec, PART * max(forwards, back))

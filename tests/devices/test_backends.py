@@ -9,7 +9,8 @@ import pytest
 
 import devices
 from apps.cli import main
-from devices.common.velocity import ESTIMATORS, VelocityEstimator, VelocitySettings, velocity_lag
+from devices.common.settings import ESTIMATORS, VelocitySettings, velocity_lag
+from devices.common.velocity import VelocityEstimator
 from devices.virtual.arm import VirtualArm
 from haptics.clock import Clock
 from haptics.design import Coupling, Handle, PositionServo, count_jump, mass_limit, stiffness_limit

@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 
 import devices
-from devices.common.velocity import ESTIMATORS
+from devices.common.settings import ESTIMATORS
 from devices.faults import FaultyDevice, parse_fault
 from devices.virtual.hands.hand import CompiledHand, Hand, HandSettings
 from devices.virtual.hands.registry import HAND_TARGET, HANDS, make_hand
 from haptics import Coulomb, MasslessImpedance, RigidAdmittance, Servo, Trace
 from haptics.clock import Clock
-from haptics.device import MOST_CHANNELS, Causality
+from haptics.device import MAX_CHANNELS, Causality
 from haptics.errors import DeviceFault, DeviceOpenError
 from haptics.jit import kernel
 from haptics.parts import call_part, record_at
 from haptics.ports import PORT_FIELDS, port_of
-from haptics.servo.lane import Lane
+from haptics.servo.mailbox import Mailbox
 from tests.devices.felt import FRICTION, write_own_friction
 from tests.system.devices.virtual.test_compiled_hands import hand_table
 
@@ -28,7 +28,7 @@ ROW = np.dtype(
         ("time", "<f8"),
         ("buttons", "<i8"),
         *((name, "<f8", (2,)) for name in ("position", "velocity", "force", "hand_force")),
-        ("channels", "<f8", (MOST_CHANNELS,)),
+        ("channels", "<f8", (MAX_CHANNELS,)),
     ]
 )
 TICKS = {"virtual-joystick": 4000, "virtual-arm": 2000}
@@ -50,7 +50,7 @@ def run_port(place, take, give, times, commands, shares, rows):
         for i in range(2):
             row.position[i], row.velocity[i] = p.position[i], p.velocity[i]
             row.force[i], row.hand_force[i] = p.force[i], p.hand_force[i]
-        for i in range(MOST_CHANNELS):
+        for i in range(MAX_CHANNELS):
             row.channels[i] = p.channels[i]
         p.assistance = shares[k]
         call_part(give, place, commands[k, 0], commands[k, 1])
@@ -110,7 +110,7 @@ class Pushing:
         for c in self.chunks():
             self.move(c)
             told = times[c], self.commands[c], self.shares[c], rows[c]
-            assert run_port(port.record.ctypes.data, port.take, port.give, *told) == len(times[c])
+            assert run_port(port.record.ctypes.data, port.read_part, port.write_part, *told) == len(times[c])
         assert port.record["commands"][0] == len(times)
         return rows
 
@@ -125,7 +125,7 @@ def assert_same(pushing, name, settings):
 @pytest.mark.parametrize("hand", HANDS)
 def test_port_and_methods_agree_for_every_hand(tmp_path, name, hand):
     settings = {"hand": hand_table(hand, tmp_path)}
-    lane = Lane(tmp_path / "target", HAND_TARGET) if hand == "mouse" else None
+    lane = Mailbox(tmp_path / "target", HAND_TARGET) if hand == "mouse" else None
     assert_same(Pushing(name, lane), name, settings)
 
 
@@ -203,7 +203,7 @@ class OwnHand(Hand):
 @pytest.mark.parametrize("hand", ["minimum-jerk", "mouse"])
 def test_python_hand_has_no_port(tmp_path, name, hand):
     table = hand_table(hand, tmp_path)
-    pushing = Pushing(name, Lane(tmp_path / "target", HAND_TARGET) if hand == "mouse" else None)
+    pushing = Pushing(name, Mailbox(tmp_path / "target", HAND_TARGET) if hand == "mouse" else None)
     own = {"hand": OwnHandSettings(table)}
     assert pushing.by_methods(name, own).tobytes() == pushing.by_methods(name, {"hand": table}).tobytes()
     assert port_of(devices.open_device(name, own)) is None
@@ -250,7 +250,7 @@ def test_command_that_is_not_finite_is_a_fault(name, bad):
     port = port_of(device)
     times, commands, rows = PERIOD * np.arange(10), np.zeros((10, 2)), np.zeros(10, ROW)
     commands[4, 1] = bad
-    assert run_port(port.record.ctypes.data, port.take, port.give, times, commands, np.zeros(10), rows) == 4
+    assert run_port(port.record.ctypes.data, port.read_part, port.write_part, times, commands, np.zeros(10), rows) == 4
     with pytest.raises(DeviceFault, match="must be finite"):
         device.write(commands[4])
     device.write(commands[3])

@@ -47,12 +47,12 @@ def record_change(
         if clock.tick == at:
             rendering.configure(parameters_of(elements[1]), 1)
 
-    bounds = Limits.of(device.spec, limits)
+    bounds = Limits.for_device(device.spec, limits)
     metadata = {"device": asdict(device.spec), "limits": asdict(bounds), "rate_hz": 1000.0, "model": model}
     recorder = Recorder(folder, metadata)
     for version, law in enumerate(laws):
         recorder.journal_settings(version, {"model": model, "law": law, "element": ELEMENTS[model]})
-    recorder.follow(Reader(trace))
+    recorder.attach(Reader(trace))
     Servo(device, elements[0], trace, clock=clock, limits=bounds, before_tick=change).run(duration)
     recorder.drain()
     recorder.close({}, complete=True)
@@ -79,7 +79,7 @@ def moved(program, path):
     rows["tick"] = np.arange(len(path))
     rows["position"] = path
     rows["velocity"][1:] = np.diff(path, axis=0) / PERIOD
-    return rendering_of(program).again(rows)
+    return rendering_of(program).recompute(rows)
 
 
 def pulled(program, start, target, gain=400.0):
@@ -93,7 +93,7 @@ def pulled(program, start, target, gain=400.0):
             one["position"] = before["proxy"]
             speed = (before["proxy"] - (rows["proxy"][k - 2] if k > 1 else start)) / PERIOD
             one["force"] = before["friction_force"] + gain * (target[k] - speed)
-        rows[k : k + 1] = rendering.again(one)
+        rows[k : k + 1] = rendering.recompute(one)
     return rows
 
 

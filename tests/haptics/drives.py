@@ -37,7 +37,7 @@ class Drive:
 
     def __init__(self, element, tighter=None, **facts):
         spec = make_spec(element.causality, **{"fade_in": 0.1, **facts})
-        self._make = lambda: Rendering(element, spec, Limits.of(spec, tighter))
+        self._make = lambda: Rendering(element, spec, Limits.for_device(spec, tighter))
         self.rendering = self._make()
         self._parameters = {0: parameters_of(element)}
         self._rows: list[Rows] = []
@@ -72,7 +72,7 @@ class Drive:
         again = self._make()
         for row in self._rows:
             again.configure(self._parameters[int(row["settings_version"][0])], int(row["settings_version"][0]))
-            computed = again.again(row)
+            computed = again.recompute(row)
             assert (computed["status"] & ENVELOPE_FLAGS) == (row["status"] & ENVELOPE_FLAGS)
             for name in (*COMPUTED, "injected_energy"):
                 assert computed[name].tobytes() == row[name].tobytes(), (int(row["tick"][0]), name)

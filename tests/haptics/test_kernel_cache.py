@@ -17,7 +17,7 @@ import pytest
 from numba.core.dispatcher import Dispatcher
 
 from haptics import kernel_cache
-from haptics.friction import law_source
+from haptics.friction import custom_law as law_source
 from haptics.jit import LEVEL_ARGUMENTS, compile_level, kernel
 from haptics.kernel_cache import KernelCache, fingerprint
 from haptics.parts import address_of_part, call_part, float_at, integer_at, record_at, run_part
@@ -233,7 +233,7 @@ def test_oldest_files_are_removed_from_a_full_cache(tmp_path):
 
 def test_numba_may_be_imported_first(tmp_path):
     program = (
-        "import numba, haptics.jit as j, haptics.friction.sliding_kernels as k;"
+        "import numba, haptics.jit as j, haptics.friction.kernels as k;"
         "print(type(k.sliding_level._cache).__name__, j._FOLDER)"
     )
     answer = subprocess.run(

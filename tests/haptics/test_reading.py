@@ -133,7 +133,7 @@ def test_arrays_are_read_unchanged(tmp_path):
 def test_too_large_archive_is_refused(tmp_path, monkeypatch):
     np.savez_compressed(tmp_path / "bomb.npz", a=np.zeros(1_000_000))
     assert (tmp_path / "bomb.npz").stat().st_size < 20_000
-    monkeypatch.setattr(reading, "LARGEST_ARRAYS", 7_000_000)
+    monkeypatch.setattr(reading, "MAX_ARRAY_BYTES", 7_000_000)
     refused(lambda: read_npz(tmp_path / "bomb.npz"), "more than 1000 arrays or 7 MB")
     many = archive(tmp_path / "many.npz", *[npy("<f8", (0,))] * 1001)
     refused(lambda: read_npz(many), "more than 1000 arrays")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from haptics.device import MOST_CHANNELS
+from haptics.device import MAX_CHANNELS
 from haptics.errors import ConfigurationError
 from haptics.settings import bounded, build, check, choice, documented, flag, string
 from tests.haptics.doubles import make_spec
@@ -118,7 +118,7 @@ JOINTS = ("joint_angles", "rad", 2)
 def test_channels_from_json_equal_the_data_sheet():
     assert make_spec(channels=[list(JOINTS)]) == make_spec(channels=(JOINTS,))
     assert make_spec().channels == ()
-    assert make_spec(channels=(("a", "V", MOST_CHANNELS - 2), JOINTS)).channels[1] == JOINTS
+    assert make_spec(channels=(("a", "V", MAX_CHANNELS - 2), JOINTS)).channels[1] == JOINTS
 
 
 # fmt: off
@@ -130,7 +130,7 @@ def test_channels_from_json_equal_the_data_sheet():
         5, {"joint_angles": 2}, (5,), (("joint_angles", "rad"),), ((*JOINTS, 1),), (("", "rad", 1),),
         (("Joint", "rad", 1),), (("j" * 41, "rad", 1),), ((7, "rad", 1),), (("joint", "", 1),),
         (("joint", None, 1),), (("joint", "rad", 0),), (("joint", "rad", 1.0),), (("joint", "rad", True),),
-        (JOINTS, JOINTS), (("a", "V", MOST_CHANNELS - 1), JOINTS), (("a", "V", 2**70),),
+        (JOINTS, JOINTS), (("a", "V", MAX_CHANNELS - 1), JOINTS), (("a", "V", 2**70),),
     ],
     ids=str,
 )

@@ -15,8 +15,8 @@ import pytest
 
 from haptics.errors import ConfigurationError
 from haptics.records import ROW
-from haptics.servo.job import Paths
-from haptics.servo.lane import Lane
+from haptics.servo.control import SharedFiles
+from haptics.servo.mailbox import Mailbox
 from haptics.shared import SharedFile, map_new
 from haptics.trace import Reader, Ring, Trace
 
@@ -169,7 +169,7 @@ def test_existing_file_is_not_overwritten(tmp_path):
     with pytest.raises(FileExistsError, match="full"):
         map_new(path, 64)
     with pytest.raises(ConfigurationError, match="full"):
-        Lane(path, PAIR, create=True)
+        Mailbox(path, PAIR, create=True)
     assert path.read_text() == "somebody's"
 
 
@@ -181,18 +181,18 @@ def test_missing_memory_is_reported(tmp_path):
 def test_names_of_a_dead_owner_are_removed(monkeypatch, tmp_path):
     monkeypatch.delattr(os, "memfd_create")
     monkeypatch.setattr("haptics.shared._folder", lambda: tmp_path)
-    paths = Paths.unique()
+    paths = SharedFiles.unique()
     assert len(list(tmp_path.iterdir())) == 3
-    pickle.loads(pickle.dumps(paths)).remove_for_the_dead()
+    pickle.loads(pickle.dumps(paths)).remove_orphaned()
     assert not list(tmp_path.iterdir())
     paths.close()
 
 
 SUICIDE = """
 import os, signal
-from haptics.servo.job import Paths
+from haptics.servo.control import SharedFiles
 from haptics.trace import Trace
-paths = Paths.unique()
+paths = SharedFiles.unique()
 Trace.create(paths.trace.path)
 print(os.getpid(), flush=True)
 os.kill(os.getpid(), signal.SIGKILL)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from haptics import Causality, Coulomb, MasslessImpedance, RigidAdmittance, State
 from haptics.records import NEUTRAL
-from haptics.rendering.on_scene import OnScene
+from haptics.rendering.programs import SceneElement
 from haptics.rendering.rendering import Rendering
 from haptics.scenes import Circle, HalfPlane, Polygon, Scene
 from tests.haptics.doubles import make_spec
@@ -35,7 +35,7 @@ def mass(kilograms=2.0, level=0.0):
 
 def among(element, walls):
     """Return the element on a scene of its law with walls, or the element itself without walls."""
-    return OnScene(element, Scene(element.law, walls=tuple(walls))) if walls else element
+    return SceneElement(element, Scene(element.law, walls=tuple(walls))) if walls else element
 
 
 def dragged(path, walls, element=None, spec=IMPEDANCE, told=1.0):

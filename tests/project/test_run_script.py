@@ -163,11 +163,6 @@ def test_missing_ensurepip_is_an_error_with_the_package(run, monkeypatch):
 # --- environment ------------------------------------------------------------------------------------------------
 
 
-def test_an_extra_contains_the_smaller_ones(run):
-    assert run.is_ready("", "") and run.is_ready("", "test") and run.is_ready("test", "dev")
-    assert not run.is_ready("", None) and not run.is_ready("test", "")
-
-
 @pytest.mark.usefixtures("venv")
 @pytest.mark.parametrize(
     "change",

@@ -23,9 +23,9 @@ from apps.bench.outcome import CannotMeasure
 from apps.bench.stop import Stop
 from apps.front_ends.messages import Quit, SessionStarted
 from apps.view.launch import why_no_window
-from haptics.recording.columns import completed
+from haptics.recording.columns import with_missing_columns
 from haptics.records import Rows
-from haptics.servo.lane import Lane
+from haptics.servo.mailbox import Mailbox
 from haptics.servo.standby import without_signals
 from haptics.shared import SharedFile
 from haptics.trace import Trace
@@ -81,7 +81,7 @@ class View:
     def __enter__(self) -> Self:
         self._files = trace, drawn = SharedFile("view-trace"), SharedFile("view-frames")
         Trace.create(trace.path)
-        self._drawn = Lane(drawn.path, DRAWN, create=True)
+        self._drawn = Mailbox(drawn.path, DRAWN, create=True)
         message = SessionStarted(**{**self._started, "trace": str(trace.path)}, parameters=(), choices={}, hands=())
         context = multiprocessing.get_context("spawn")
         self._connection, far_end = context.Pipe()
@@ -180,7 +180,7 @@ def show_view(connection: Connection, trace: Path, drawn: Path, rows: Rows, rate
     timer = QtCore.QTimer(app)
     timer.timeout.connect(lambda: feeder.feed(time.monotonic()))
     timer.start(_FEED_MS)
-    frames = Lane(drawn, DRAWN).record["frames"]
+    frames = Mailbox(drawn, DRAWN).record["frames"]
     QtCore.QTimer.singleShot(0, lambda: _count_frames(frames))  # after the window has been created
     process.main(connection)
 
@@ -194,7 +194,7 @@ def show_stage(connection: Connection, trace: Path, drawn: Path, rows: Rows, rat
 
     stage = opened(connection, "dark", SIZE)
     feeder = Feeder(Trace.attach(trace), rows, rate)
-    frames = Lane(drawn, DRAWN).record["frames"]
+    frames = Mailbox(drawn, DRAWN).record["frames"]
 
     def meanwhile() -> None:
         feeder.feed(time.monotonic())
@@ -216,7 +216,7 @@ class Feeder:
         """Publish the rows that are due at `now` (monotonic clock) [s]."""
         due = int((now - self._start) * self._rate)
         numbers = np.arange(max(self._trace.count, due - self._trace.capacity), due)
-        rows = completed(self._rows[numbers % len(self._rows)])
+        rows = with_missing_columns(self._rows[numbers % len(self._rows)])
         rows["tick"], rows["time"] = numbers, numbers / self._rate
         self._trace.slots[numbers % self._trace.capacity] = rows
         self._trace.publish(due)

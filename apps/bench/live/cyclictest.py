@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.bench.outcome import CannotMeasure
-from haptics.servo.realtime.precedence import NICENESS
+from haptics.servo.realtime import NICENESS
 
 NAME = "cyclictest"
 

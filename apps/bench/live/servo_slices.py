@@ -221,7 +221,7 @@ def _served(session: Session, service: Service, attendant: _Attendant) -> Outcom
     """Run a session with front ends in the same way as an application."""
 
     def attend() -> None:
-        service.attend()
+        service.run_periodic_tasks()
         attendant()
 
     service.begin(session)

@@ -100,9 +100,9 @@ def write_report(path: Path, file: ParameterFile, pages: Sequence[Page]) -> None
     ConfigurationError
         If the file cannot be written.
     """
-    from haptics.files import write_whole
+    from haptics.files import write_atomically
 
-    write_whole(path, _document(file, pages))
+    write_atomically(path, _document(file, pages))
 
 
 def _document(file: ParameterFile, pages: Sequence[Page]) -> str:

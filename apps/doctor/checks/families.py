@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 
 from devices.arm.identities import ODRIVES, OPTOFORCE
-from devices.common.bus.udev import Node
+from devices.common.bus import Node
 from devices.joystick.families import FAMILIES as STICKS
 from devices.pantograph.identities import IDENTITIES as HAPI_BOARDS
 

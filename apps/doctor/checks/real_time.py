@@ -13,7 +13,7 @@ from apps.doctor.checks.processor import container
 from apps.doctor.child import ask
 from apps.doctor.finding import Finding, note, ok, problem
 from apps.doctor.machine import LOG_IN_AGAIN, Machine
-from devices.common.bus.udev import GROUP
+from devices.common.bus import GROUP
 
 LIMITS = f"/etc/security/limits.d/{GROUP}.conf"
 LIMIT_LINES = (f"@{GROUP} - rtprio 95", f"@{GROUP} - memlock unlimited")
@@ -29,9 +29,9 @@ def request() -> dict[str, Any]:
 
     Runs in a separate process, because this is irreversible.
     """
-    from haptics.servo.realtime import enter
+    from haptics.servo.realtime import request_real_time
 
-    return enter().as_dict()
+    return request_real_time().as_dict()
 
 
 @functools.cache

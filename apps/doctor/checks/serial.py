@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from apps.doctor.finding import Finding, note, ok
 from apps.doctor.machine import LOG_IN_AGAIN, Machine, program
-from devices.common.bus.udev import RULES_FILE
+from devices.common.bus import RULES_FILE
 
 _PORT_GROUPS = ("dialout", "uucp")
 """Debian, Fedora and derivatives; Arch."""

@@ -12,7 +12,7 @@ from apps.doctor.child import ask
 from apps.doctor.finding import Finding, Severity
 from apps.doctor.machine import Machine, program
 from apps.shared.progress import bar
-from haptics.recording.fitness import Fitness
+from haptics.recording.certificate import Fitness
 
 DURATION, RATE = 2.0, 1000.0
 """Duration [s] and rate [Hz] of the measurement."""

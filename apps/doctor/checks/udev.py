@@ -10,7 +10,7 @@ from pathlib import Path
 
 from apps.doctor.checks.families import FAMILIES, Family
 from apps.doctor.machine import Machine
-from devices.common.bus.udev import RULES_FILE, Node, device_rules
+from devices.common.bus import RULES_FILE, Node, device_rules
 
 FOLDERS = (
     "/etc/udev/rules.d",

@@ -17,8 +17,7 @@ from apps.doctor.checks.udev import Token, access, read_rules
 from apps.doctor.child import NoAnswer, ask
 from apps.doctor.finding import Finding, note, ok, problem
 from apps.doctor.machine import LOG_IN_AGAIN, Machine, program
-from devices.common.bus.device_text import printable
-from devices.common.bus.udev import GROUP, RULES_FILE, Node
+from devices.common.bus import GROUP, RULES_FILE, Node, printable
 
 DEVICES = "/sys/bus/usb/devices"
 

@@ -35,7 +35,7 @@ from apps.settings.config import TABLES, SessionConfig
 from apps.settings.models import Table
 from haptics.errors import ConfigurationError
 from haptics.reading import sha256_of
-from haptics.settings import build, unknown
+from haptics.settings import build, unknown_name
 
 OWN_TABLES: dict[str, type[Any]] = {
     "experiment": ExperimentSettings,
@@ -202,7 +202,7 @@ def design_of(source: Source) -> Design:
     for name, table in tables.items():
         if name not in known:
             with source.telling(name):
-                raise unknown("table", name, known)
+                raise unknown_name("table", name, known)
         if not isinstance(table, dict) and name != "conditions" and not (name == "scene" and isinstance(table, str)):
             raise source.error((name,), f"{name} = {str(table)[:40]!r}: must be a table, [{name}].")
     if "experiment" not in tables:
@@ -237,7 +237,7 @@ def _translated(experiment: ExperimentSettings, texts: TextSettings, source: Sou
         return texts
     other = Source.read(source.path.parent / experiment.texts)
     if experiment.language not in other.tables:
-        raise unknown("language", experiment.language, other.tables)
+        raise unknown_name("language", experiment.language, other.tables)
     with other.telling(experiment.language):
         table = other.tables[experiment.language]
         texts = build(TextSettings, table, "texts")
@@ -265,7 +265,7 @@ def _check(source: Source, design: Design) -> None:
         raise source.error(("procedure",), "procedure: the table [procedure] is missing.")
     with source.telling("stimulus", "axis"):
         if design.axis not in design.session.parameters:
-            raise unknown("axis", design.axis, design.session.parameters)
+            raise unknown_name("axis", design.axis, design.session.parameters)
     for number, condition in enumerate(design.conditions):
         _check_procedure(source, design, number)
         with source.telling("conditions", number):

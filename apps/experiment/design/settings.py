@@ -11,7 +11,7 @@ from typing import Any
 
 from apps.experiment.trial import TASKS
 from haptics.errors import ConfigurationError
-from haptics.settings import bounded, check, choice, documented, flag, free, string
+from haptics.settings import bounded, check, choice, documented, flag, string, unrestricted
 
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
 _FIELD = re.compile(r"[a-z][a-z0-9_]{0,39}")
@@ -155,7 +155,9 @@ class TrialSettings:
 class ExplorationSettings:
     """Table ``exploration``: start position, motion, and speed limits of the hand."""
 
-    start: Any = free((), "a point [x, y] in m", doc="centre of the box in which the hand rests before an interval")
+    start: Any = unrestricted(
+        (), "a point [x, y] in m", doc="centre of the box in which the hand rests before an interval"
+    )
     reach: float = bounded(0.01, above=0.0, maximum=0.5, unit="m", doc="half the side of that box")
     rest: float = bounded(0.1, minimum=0.0, maximum=10.0, unit="s", doc="time at rest in it before an interval")
     rest_speed: float = bounded(0.02, above=0.0, maximum=1.0, unit="m/s", doc="slower is at rest")
@@ -237,7 +239,7 @@ class ResumeSettings:
 class FieldSettings:
     """Table ``fields``: required data about a participant before the first trial, never the name."""
 
-    demanded: Any = free((), "a list of names such as age_band", doc="without these there is no session")
+    demanded: Any = unrestricted((), "a list of names such as age_band", doc="without these there is no session")
     allowed: Any = field(
         default_factory=dict, metadata=_table("a table of lists, by name", "the values that a field may have")
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from haptics.errors import ConfigurationError
-from haptics.settings import check, documented, free, string
+from haptics.settings import check, documented, string, unrestricted
 
 _ENGLISH = "en"
 
@@ -63,7 +63,9 @@ class TextSettings:
     Pages are lists of texts.
     """
 
-    instructions: Any = free((), "a list of pages", doc="before the first trial, and again after an interruption")
+    instructions: Any = unrestricted(
+        (), "a list of pages", doc="before the first trial, and again after an interruption"
+    )
     question: str = string("", doc="asked after every trial; a question that suits the task if empty")
     practice: str = string("", doc="before the practice")
     rest: str = string("", doc="in a break")

@@ -18,14 +18,13 @@ from apps.settings.config import SessionConfig
 from devices import create_device
 from haptics.clock import Clock
 from haptics.errors import DeviceFault, HapticError
-from haptics.recording.ending import Ending, not_written
+from haptics.recording.recorder import RunCloser, not_written
 from haptics.records import Rows
-from haptics.servo.loop import AT_ONCE
-from haptics.servo.servo import Servo
+from haptics.servo.servo import MAX_TICKS_PER_CALL, Servo
 from haptics.shared import SharedFile
 from haptics.trace import Reader, Trace
 
-CAPACITY = 32 * AT_ONCE
+CAPACITY = 32 * MAX_TICKS_PER_CALL
 """Capacity of the trace [rows], which limits the rows of a trial that an observer receives."""
 
 _DRAIN = CAPACITY // 4
@@ -67,8 +66,8 @@ class OfflineStage:
         self._trace = Trace.create(self._file.path, capacity=CAPACITY)
         device = create_device(config.device, config.device_settings, clock=clock)
         self._servo = Servo(device, config.program, self._trace, clock=clock, limits=config.limits)
-        self._recorder.follow(Reader(self._trace))
-        self._ending = Ending(self._recorder, self._trace, lambda words: None)
+        self._recorder.attach(Reader(self._trace))
+        self._ending = RunCloser(self._recorder, self._trace, lambda words: None)
         self._drained = self._version = self._program = 0
         self._error: Exception | None = None
 
@@ -91,7 +90,7 @@ class OfflineStage:
         self._program += config.session.model != self._config.session.model
         self._version += 1
         self._recorder.journal_settings(self._version, {**journal_entry(config), "program": self._program})
-        self._servo.take(config.program, self._program, self._version)
+        self._servo.switch_program(config.program, self._program, self._version)
         self._config = config
 
     def gate(self, closed: bool) -> None:
@@ -143,7 +142,7 @@ class OfflineStage:
             if self._error is None and self.count >= due.count:
                 due.count = self.count + next(script)
         except StopIteration:
-            due.count = self.count + AT_ONCE
+            due.count = self.count + MAX_TICKS_PER_CALL
             self._servo.stop()
         except (HapticError, OSError) as error:
             self._error = error
@@ -165,7 +164,7 @@ class OfflineStage:
             self._error = self._error or error
         if self._error is not None:
             self._ending.fail(self._error if isinstance(self._error, HapticError) else DeviceFault(str(self._error)))
-        self._ending.settle("completed", complete=True)
+        self._ending.close("completed", complete=True)
         self._ending.certify(self._config.causality, fitness=self._config.fitness)
         self._file.close()
 

@@ -14,7 +14,7 @@ from apps.experiment.engine.watch import Watch
 from apps.experiment.trial import TrialView
 from haptics.records import Rows, Status
 from haptics.rendering.envelope import UNUSABLE
-from haptics.servo.loop_kernels import GATE_TIME
+from haptics.servo.kernels import GATE_TIME
 
 LOOK = 20
 """Polling interval of the hand [ticks]."""

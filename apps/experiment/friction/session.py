@@ -14,7 +14,7 @@ from apps.experiment.journal import Journal, SessionFolder
 from apps.experiment.journal.schema import OWN_FRICTION
 from apps.experiment.stimulus.own import FILE
 from haptics.errors import RecordingError
-from haptics.files import write_whole
+from haptics.files import write_atomically
 from haptics.reading import read_small, sha256_of
 
 
@@ -62,7 +62,7 @@ def keep(design: Design, place: SessionFolder) -> None:
     """Copy the file of the compensated friction unchanged to the session's folder."""
     named = design.session.device_settings.get("friction_parameters")
     if named and not design.friction.measure_each_session:
-        write_whole(own_file(place), read_small(named).decode("utf-8"))
+        write_atomically(own_file(place), read_small(named).decode("utf-8"))
 
 
 def measured(records: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:

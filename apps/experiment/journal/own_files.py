@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from haptics.files import in_place_of_own
+from haptics.files import replacing_owned
 
 
 def put(path: Path, text: str) -> None:
@@ -21,7 +21,7 @@ def put(path: Path, text: str) -> None:
     """
     data = text.encode()
     mark = data[: _mark(data)]
-    with in_place_of_own(path, lambda start: start == mark, len(mark)) as descriptor:
+    with replacing_owned(path, lambda start: start == mark, len(mark)) as descriptor:
         with open(descriptor, "wb", closefd=False) as file:
             file.write(data)
             file.flush()

@@ -11,7 +11,7 @@ from typing import Any
 
 from apps.experiment.journal.schema import FORMAT, Record, checked
 from haptics.errors import RecordingError
-from haptics.reading import without_waiting
+from haptics.reading import open_nonblocking
 
 LARGEST_JOURNAL = 200_000_000
 """Maximum size of a journal [bytes]."""
@@ -69,7 +69,7 @@ def read_journal(path: Path) -> Contents:
 
 def _bytes(path: Path) -> bytes:
     try:
-        with open(path, "rb", opener=without_waiting) as file:
+        with open(path, "rb", opener=open_nonblocking) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise RecordingError(f"{path} is no file.")
             data = file.read(LARGEST_JOURNAL + 1)

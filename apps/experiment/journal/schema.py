@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from haptics.reading import DEEPEST
+from haptics.reading import MAX_NESTING
 
 FORMAT = 1
 """Format version that is written. Journals of later versions are rejected."""
@@ -223,8 +223,8 @@ def _check_field(kind: str, name: str, field: Field, record: Mapping[str, Any]) 
 def _require_plain(value: Any) -> None:
     """Raise `ValueError` unless `value` is finite JSON of bounded depth that can be encoded as UTF-8."""
     for found, depth in _inside(value):
-        if depth > DEEPEST:
-            raise ValueError(f"is nested deeper than {DEEPEST}")
+        if depth > MAX_NESTING:
+            raise ValueError(f"is nested deeper than {MAX_NESTING}")
         if isinstance(found, str):
             _require_text(found)
         elif isinstance(found, dict):

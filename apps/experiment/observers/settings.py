@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from haptics.errors import ConfigurationError
-from haptics.settings import bounded, check, documented, free
+from haptics.settings import bounded, check, documented, unrestricted
 
 Z75 = 0.6744897501960817
 """75 % quantile of the standard normal distribution."""
@@ -62,8 +62,12 @@ class ObserverSettings:
     """Table ``observer``: typical simulated observer, about which individuals are distributed."""
 
     level: int = bounded(1, minimum=1, maximum=2, doc="1: answers by what was asked; 2: by the force that was recorded")
-    weber: Any = free(None, "a number greater than 0", doc="Weber fraction at 75 % correct; none: usual for the axis")
-    floor: Any = free(None, "a number of at least 0", doc="least increment at 75 %, in units of the axis; none: usual")
+    weber: Any = unrestricted(
+        None, "a number greater than 0", doc="Weber fraction at 75 % correct; none: usual for the axis"
+    )
+    floor: Any = unrestricted(
+        None, "a number of at least 0", doc="least increment at 75 %, in units of the axis; none: usual"
+    )
     lapse: float = bounded(0.02, minimum=0.0, maximum=0.3, doc="share of wrong answers where nothing could be missed")
     spread: float = bounded(
         0.3, minimum=0.0, maximum=2.0, doc="standard deviation between people, as a share of the mean"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from haptics.errors import ConfigurationError
-from haptics.settings import bounded, check, choice, documented, free, string
+from haptics.settings import bounded, check, choice, documented, string, unrestricted
 
 _NUMBERS = "a list of whole numbers from 2 to 1000, in rising order"
 
@@ -40,7 +40,9 @@ class PowerSettings:
     )
     alpha: float = bounded(0.05, above=0.0, maximum=0.5, doc="significance level of the two-sided test")
     wanted: float = bounded(0.8, above=0.0, maximum=0.999, doc="power that is wanted")
-    participants: Any = free((4, 6, 8, 10, 12, 16, 20, 24, 32), _NUMBERS, doc="numbers of participants that are tried")
+    participants: Any = unrestricted(
+        (4, 6, 8, 10, 12, 16, 20, 24, 32), _NUMBERS, doc="numbers of participants that are tried"
+    )
     people: int = bounded(2000, minimum=20, maximum=1_000_000, doc="how many people are simulated")
     seed: int = bounded(1, minimum=0, maximum=2**62, doc="seed of the simulation")
 

@@ -16,7 +16,7 @@ from apps.experiment.power.planning import enough, plan
 from apps.experiment.power.settings import PowerSettings
 from apps.experiment.power.tasks import SIGNAL
 from haptics.errors import ConfigurationError
-from haptics.settings import build, unknown
+from haptics.settings import build, unknown_name
 
 _PROCEDURES = ("staircase", "quest+", "constant")
 _FITTING = {"adjustment": ("adjustment",), "estimation": ("estimation",)}
@@ -61,7 +61,7 @@ def _conditions(design: Design, settings: PowerSettings) -> list[ConditionSettin
         chosen.append(settings.second or others[0])
     for name in chosen:
         if name not in names:
-            raise unknown("condition", name, names)
+            raise unknown_name("condition", name, names)
     if len(set(chosen)) < len(chosen):
         raise ConfigurationError(f"power.second = {chosen[1]!r}: must be another condition than power.first.")
     return [design.condition(name) for name in chosen]

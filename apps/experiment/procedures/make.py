@@ -20,7 +20,7 @@ from apps.experiment.procedures.settings import (
 )
 from apps.experiment.procedures.staircase import Staircase
 from haptics.errors import ConfigurationError
-from haptics.settings import build, unknown
+from haptics.settings import build, unknown_name
 
 KINDS: dict[str, type[ProcedureSettings]] = {
     "staircase": StaircaseSettings,
@@ -45,7 +45,7 @@ def procedure_settings(table: Mapping[str, Any], where: str = "procedure") -> Pr
         raise ConfigurationError(f"{where}.kind is missing: must be one of {', '.join(KINDS)}.")
     kind = table["kind"]
     if kind not in KINDS:
-        raise unknown("kind of procedure", str(kind), KINDS)
+        raise unknown_name("kind of procedure", str(kind), KINDS)
     return build(KINDS[kind], {name: value for name, value in table.items() if name != "kind"}, where)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from haptics.errors import ConfigurationError
-from haptics.settings import bounded, check, choice, documented, flag, free
+from haptics.settings import bounded, check, choice, documented, flag, unrestricted
 
 _NUMBERS = "a list of numbers greater than 0"
 _SHARES = "a list of numbers from 0 to less than 0.5"
@@ -55,7 +55,9 @@ class StaircaseSettings:
     maximum: float = bounded(above=0.0, doc="highest level, in the unit of the axis")
     down: int = bounded(3, minimum=1, maximum=4, doc="correct answers in a row before a step down")
     scale: str = choice("dB", SCALES, doc="what steps are: units of the axis, decades, or dB (20 to a decade)")
-    steps: tuple[float, ...] = free((4.0, 4.0, 2.0), _NUMBERS, doc="steps up; the next in the list after each reversal")
+    steps: tuple[float, ...] = unrestricted(
+        (4.0, 4.0, 2.0), _NUMBERS, doc="steps up; the next in the list after each reversal"
+    )
     ratio: float = bounded(
         0.0,
         minimum=0.0,
@@ -110,13 +112,15 @@ class QuestSettings:
     count: int = bounded(40, minimum=2, maximum=500, doc="levels, evenly spaced in their logarithm")
     thresholds: int = bounded(40, minimum=2, maximum=500, doc="thresholds considered, over the same range")
     shape: str = choice("weibull", ("weibull", "phi", "logistic", "dprime"), doc="the sigmoid F")
-    slopes: tuple[float, ...] = free(
+    slopes: tuple[float, ...] = unrestricted(
         (0.8, 1.1, 1.5, 2.0, 2.8, 4.0),
         _NUMBERS,
         doc="slopes considered: b of weibull and dprime, 1/sigma of phi, k of logistic, over ln(level)",
     )
-    lapses: tuple[float, ...] = free((0.0, 0.02, 0.05), _SHARES, doc="shares of lapses considered")
-    guesses: tuple[float, ...] = free((), _SHARES, doc="shares of false alarms considered; none: the task's own")
+    lapses: tuple[float, ...] = unrestricted((0.0, 0.02, 0.05), _SHARES, doc="shares of lapses considered")
+    guesses: tuple[float, ...] = unrestricted(
+        (), _SHARES, doc="shares of false alarms considered; none: the task's own"
+    )
     trials: int = bounded(60, minimum=1, maximum=2000, doc="it ends after this many trials")
     least_trials: int = bounded(20, minimum=1, maximum=2000, doc="it does not end before")
     posterior_sd: float = bounded(
@@ -152,7 +156,7 @@ MOST_CELLS = 2_000_000
 class ConstantSettings:
     """Constant stimuli: each level equally often, in permuted blocks."""
 
-    levels: tuple[float, ...] = free((), _NUMBERS, doc="the levels")
+    levels: tuple[float, ...] = unrestricted((), _NUMBERS, doc="the levels")
     repeats: int = bounded(10, minimum=1, maximum=1000, doc="how often each of them is presented")
     longest_run: int = bounded(2, minimum=1, maximum=100, doc="the same level at most this often in a row")
 
@@ -166,7 +170,7 @@ class ConstantSettings:
 class AdjustmentSettings:
     """Adjustment: the participant adjusts a value, with initial values in permuted blocks."""
 
-    starts: tuple[float, ...] = free((), _NUMBERS, doc="values at which an adjustment starts")
+    starts: tuple[float, ...] = unrestricted((), _NUMBERS, doc="values at which an adjustment starts")
     repeats: int = bounded(5, minimum=1, maximum=1000, doc="how often each of them is a start")
     longest_run: int = bounded(2, minimum=1, maximum=100, doc="the same start at most this often in a row")
 
@@ -180,7 +184,7 @@ class AdjustmentSettings:
 class EstimationSettings:
     """Magnitude estimation: each value equally often, in permuted blocks without repetition."""
 
-    levels: tuple[float, ...] = free((), _NUMBERS, doc="the values")
+    levels: tuple[float, ...] = unrestricted((), _NUMBERS, doc="the values")
     repeats: int = bounded(4, minimum=1, maximum=1000, doc="how often each of them is presented")
 
     def __post_init__(self) -> None:

@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> Answer:
     from apps.experiment.report.settings import AnalysisSettings
     from apps.experiment.report.words import methods
     from apps.experiment.stimulus import measure
-    from haptics.files import write_whole
+    from haptics.files import write_atomically
 
     experiment = read_experiment(options.folders, measure)
     table = experiment.table("analysis")
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> Answer:
     settings = AnalysisSettings.of(table, percent)
     people = [analyse(experiment, person, settings) for person in experiment.people]
     group = analyse_group(experiment, people, settings)
-    write_whole(options.out, report(experiment, people, group, settings))
+    write_atomically(options.out, report(experiment, people, group, settings))
     result = {
         "experiment": experiment.name,
         "task": experiment.task_name,

@@ -14,7 +14,7 @@ from apps.experiment.journal.state import SessionState
 from apps.experiment.journal.tables import Measure, Row
 from apps.experiment.trial import TASKS, Task
 from haptics.errors import ConfigurationError, RecordingError
-from haptics.recording.json_files import parsed_json, small_text
+from haptics.recording.json_files import parse_json, read_small_text
 
 Table = Mapping[str, Any]
 
@@ -225,7 +225,7 @@ def _certificates(place: SessionFolder, state: SessionState) -> tuple[list[dict[
         if not file.is_file():
             continue
         try:
-            certificate = parsed_json(small_text(file)).get("certificate") or {}
+            certificate = parse_json(read_small_text(file)).get("certificate") or {}
         except (OSError, ValueError, AttributeError, RecursionError) as error:
             damaged.append(f"{place.stem}, {block['recording']}: cannot be read ({error}).")
             continue

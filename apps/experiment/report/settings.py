@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Self
 
 from haptics.errors import ConfigurationError
-from haptics.settings import bounded, build, check, choice, documented, free
+from haptics.settings import bounded, build, check, choice, documented, unrestricted
 
 SHAPES = ("dprime", "weibull", "phi", "logistic")
 STIMULI = ("asked", "delivered", "felt")
@@ -24,16 +24,18 @@ class AnalysisSettings:
     """Table ``analysis``: fitted function and percentages of difference thresholds."""
 
     shape: str = choice("dprime", SHAPES, doc="psychometric function, of the logarithm of the level")
-    percent: Any = free(
+    percent: Any = unrestricted(
         (),
         "a list of percentages",
         doc="correct answers at which differences are read off; 75, or what staircases aim at",
     )
     stimulus: str = choice("asked", STIMULI, doc="which levels are fitted")
     probability: float = bounded(0.95, minimum=0.5, maximum=0.999, doc="probability of the intervals")
-    hypotheses: Any = free((), _TEXTS, doc="for the preregistration: what is expected")
-    exclusions: Any = free((), _TEXTS, doc="for the preregistration: who does not count, besides the rules of the file")
-    plan: Any = free((), _TEXTS, doc="for the preregistration: what is computed and tested")
+    hypotheses: Any = unrestricted((), _TEXTS, doc="for the preregistration: what is expected")
+    exclusions: Any = unrestricted(
+        (), _TEXTS, doc="for the preregistration: who does not count, besides the rules of the file"
+    )
+    plan: Any = unrestricted((), _TEXTS, doc="for the preregistration: what is computed and tested")
 
     def __post_init__(self) -> None:
         check(self, "analysis")

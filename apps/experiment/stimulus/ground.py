@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from haptics.friction.law import Law
+from haptics.friction.laws import Law
 from haptics.records import Rows
 from haptics.scenes import Scene
 
@@ -23,7 +23,7 @@ _NONE, _SEVERAL = -1, -2
 
 @dataclass(frozen=True)
 class Ground:
-    """Friction law, or scene with the borders of the element (`haptics.scenes.condition.fitted`).
+    """Friction law, or scene with the borders of the element (`haptics.scenes.scene.fitted`).
 
     Attributes
     ----------

@@ -22,7 +22,7 @@ from apps.experiment.stimulus.own import Residual, residual_of
 from haptics.device import Causality
 from haptics.elements.tables import make_element, make_law
 from haptics.errors import HapticError
-from haptics.files import write_whole
+from haptics.files import write_atomically
 from haptics.recording.recording import Recording, stated_hash
 from haptics.recording.replay import spec_of
 from haptics.records import Rows, Status
@@ -102,7 +102,7 @@ def _intervals(folder: Path, axis: str) -> dict[str, dict[str, Any]]:
     if digest:  # an unclosed recording may still receive rows
         kept = {"format": FORMAT, "axis": axis, "ticks_sha256": digest, "intervals": found}
         with contextlib.suppress(OSError):
-            write_whole(cache, json.dumps(kept, allow_nan=False) + "\n")
+            write_atomically(cache, json.dumps(kept, allow_nan=False) + "\n")
     return found
 
 

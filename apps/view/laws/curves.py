@@ -15,7 +15,7 @@ from apps.view.history import Floats
 from apps.view.laws.place import Place
 
 if TYPE_CHECKING:
-    from haptics.friction.law import Law
+    from haptics.friction.laws import Law
     from haptics.scenes import Scene
 
 _POINTS = 160

@@ -24,7 +24,7 @@ def place_of(history: History) -> Place:
 
 def with_background(scene: Scene, values: Mapping[str, float]) -> Scene:
     """Return a scene whose background law has the parameters in force (parameter key to value)."""
-    from haptics.friction.closed_form import ClosedForm
+    from haptics.friction.laws import ClosedForm
 
     closed = isinstance(scene.law, ClosedForm)
     law: Any = scene.law.law if isinstance(scene.law, ClosedForm) else scene.law
@@ -38,7 +38,7 @@ def with_background(scene: Scene, values: Mapping[str, float]) -> Scene:
 
 def levels_at(scene: Scene, place: Place) -> tuple[float, ...]:
     """Return the levels of the law [N] at a position, the break-away force first."""
-    from haptics.scenes.family import forces_of
+    from haptics.scenes.scene import forces_of
 
     # A law with more than two forces is anisotropic: only its largest force is a level.
     forces = forces_of(scene.law)

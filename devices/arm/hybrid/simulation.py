@@ -28,10 +28,10 @@ from devices.arm.mechanics.plant import (
 )
 from devices.arm.mechanics.surface import Surface, contact_motion, contact_offset, frame_position
 from haptics.errors import ConfigurationError
-from haptics.friction.law import warn_if_ambiguous
+from haptics.friction.laws import warn_if_ambiguous
 from haptics.jit import kernel
 from haptics.records import Rows
-from haptics.settings import unknown
+from haptics.settings import unknown_name
 
 ELASTIC_FORCE, SAMPLED_FORCE, SOLVED_FORCE = 0, 1, 2
 
@@ -242,7 +242,7 @@ def simulate_hybrid(
 
 
 def _warn_where_ambiguous(drives: tuple[Drive, Drive], joints: tuple[float, float], step: float) -> None:
-    """Warn about friction laws that fall too steeply for this step size; see `haptics.friction.law`."""
+    """Warn about friction laws that fall too steeply for this step size; see `haptics.friction.laws`."""
     for drive, joint in zip(drives, joints, strict=True):
         motor = drive.motor
         shaft = joint * drive.ratio**2 if drive.coupling == "rigid" else step / motor.inertia
@@ -270,7 +270,7 @@ def _check(
             f"force [N] and a time up to {LONGEST:g} s."
         )
     if sensor not in SENSORS:
-        raise unknown("sensor", sensor, SENSORS)
+        raise unknown_name("sensor", sensor, SENSORS)
     if isinstance(substeps, bool) or not isinstance(substeps, int) or not 1 <= substeps <= MOST_SUBSTEPS:
         raise ConfigurationError(f"substeps = {substeps!r}: must be a whole number from 1 to {MOST_SUBSTEPS}.")
     if len(drives) != 2:

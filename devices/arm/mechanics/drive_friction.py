@@ -10,7 +10,7 @@ from haptics.friction.kernels import implicit_law
 from haptics.jit import inlined_kernel, kernel
 
 Kinds = tuple[int, ...]
-"""Kinds of the friction laws forwards and backwards (`haptics.friction.sliding_kernels`), sorted; empty without
+"""Kinds of the friction laws forwards and backwards (`haptics.friction.kernels`), sorted; empty without
 friction.
 """
 

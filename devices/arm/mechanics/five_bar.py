@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from devices.arm.mechanics.dynamics import Links
 from devices.common.linkage import FiveBar
 from haptics.errors import ConfigurationError
-from haptics.settings import bounded, check, documented, free
+from haptics.settings import bounded, check, documented, unrestricted
 
 Four = tuple[float, float, float, float]
 
@@ -41,14 +41,14 @@ class FiveBarLinks(Links):
     """
 
     bars: FiveBar
-    masses: Four = free((0.0, 0.0, 0.0, 0.0), "four masses [kg]", doc="masses of the links")
-    centres: Four = free(
+    masses: Four = unrestricted((0.0, 0.0, 0.0, 0.0), "four masses [kg]", doc="masses of the links")
+    centres: Four = unrestricted(
         (0.5, 0.5, 0.5, 0.5),
         "four numbers",
         doc="centre of mass of each link, as a part of its length: from the motor of an inner link, from the "
         "elbow of an outer one",
     )
-    inertias: Four = free(
+    inertias: Four = unrestricted(
         (0.0, 0.0, 0.0, 0.0), "four moments of inertia [kg m^2]", doc="of each link about its centre of mass"
     )
     tip_mass: float = bounded(0.0, minimum=0.0, maximum=_LARGEST, unit="kg", doc="mass at the end effector")

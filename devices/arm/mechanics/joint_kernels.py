@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from devices.arm.flatness.law_kernels import SMOOTH
-from devices.common.encoder import quantise
-from haptics.friction.sliding_kernels import LAW
+from devices.common.driver_kernels import quantise
+from haptics.friction.kernels import LAW
 from haptics.jit import kernel
 
 RIGID, IMPACT, ELASTIC = 0, 1, 2

@@ -29,7 +29,7 @@ from devices.arm.motors.usb.finding import open_drive
 from devices.arm.motors.usb.pipes import Pipes
 from devices.arm.motors.usb.serial_port import open_serial_port
 from devices.arm.motors.usb.text import TextLine
-from devices.common.bus.transfers import TransferError
+from devices.common.bus import TransferError
 from haptics.device import Vector
 from haptics.errors import ConfigurationError, DeviceOpenError
 

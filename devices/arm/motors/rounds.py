@@ -19,7 +19,7 @@ from devices.arm.motors.native.endpoints import Endpoint
 from devices.arm.motors.native.line import Ticket, wait_all
 from devices.arm.motors.settings import OdriveSettings
 from devices.arm.motors.usb.text import TextLine
-from devices.common.bus.transfers import TransferError, Trouble
+from devices.common.bus import TransferError, Trouble
 from haptics.errors import DeviceOpenError
 
 Command = tuple[float, ...]

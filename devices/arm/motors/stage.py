@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from devices.common.waking import Wake
+from devices.common.latch import Wake
 from haptics.device import Vector
 from haptics.errors import DeviceFault
 from haptics.records import Rows

@@ -14,8 +14,7 @@ import numpy as np
 from devices.arm.motors.motor_kernels import COMMAND, MOTORS, SAMPLE, look_at, tell
 from devices.arm.motors.settings import WHERE, OdriveSettings
 from devices.arm.motors.streaming import Streaming
-from devices.common.latch import Latch
-from devices.common.waking import Wake
+from devices.common.latch import Latch, Wake
 from haptics.device import Vector
 from haptics.errors import DeviceFault, DeviceOpenError
 from haptics.settings import build

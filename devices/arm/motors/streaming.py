@@ -22,9 +22,8 @@ from devices.arm.motors.checks import CLOSED_LOOP
 from devices.arm.motors.motor_kernels import COMMAND, SAMPLE
 from devices.arm.motors.native.line import PATIENCE
 from devices.arm.motors.rounds import Answer, Command, Rounds
-from devices.common.bus.transfers import TransferError, Trouble
-from devices.common.latch import Latch
-from devices.common.waking import Wake
+from devices.common.bus import TransferError, Trouble
+from devices.common.latch import Latch, Wake
 from haptics.errors import DeviceFault
 
 PAUSE = 2e-3

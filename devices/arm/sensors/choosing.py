@@ -10,7 +10,7 @@ from devices.arm.sensors.force_sensor import ForceSensor
 from devices.arm.sensors.onrobot import OnRobotSettings
 from devices.arm.sensors.optoforce import OptoForceSettings
 from haptics.errors import ConfigurationError
-from haptics.settings import build, unknown
+from haptics.settings import build, unknown_name
 
 SENSORS: dict[str, type[AtiSettings] | type[OnRobotSettings] | type[OptoForceSettings]] = {
     "ati": AtiSettings,
@@ -40,5 +40,5 @@ def make_sensor(table: Mapping[str, Any] | None) -> ForceSensor:
     given = dict(table)
     name = str(given.pop("name"))
     if name not in SENSORS:
-        raise unknown("force sensor", name, SENSORS)
+        raise unknown_name("force sensor", name, SENSORS)
     return build(SENSORS[name], given, "device.sensor").build()

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from devices.arm.sensors.mounting_kernels import MOUNTING, hand_wrench
 from haptics.errors import ConfigurationError
-from haptics.settings import bounded, check, documented, free
+from haptics.settings import bounded, check, documented, unrestricted
 
 Array = NDArray[np.float64]
 
@@ -30,16 +30,18 @@ STANDARD_GRAVITY = 9.80665
 class SensorSettings:
     """Settings that all force sensors share."""
 
-    rotation: Any = free(
+    rotation: Any = unrestricted(
         (0.0, 0.0, 0.0),
         "three angles in degrees",
         doc="turned against the flange: about its x, then its y, then its z axis",
     )
     handle_mass: float = bounded(0.0, minimum=0.0, maximum=50.0, unit="kg", doc="mass that the sensor carries")
-    handle_centre: Any = free(
+    handle_centre: Any = unrestricted(
         (0.0, 0.0, 0.0), "three lengths in m", doc="centre of that mass, in the sensor's axes from its origin"
     )
-    gravity: Any = free((0.0, 0.0, -STANDARD_GRAVITY), "three numbers in m/s^2", doc="gravity in the axes of the world")
+    gravity: Any = unrestricted(
+        (0.0, 0.0, -STANDARD_GRAVITY), "three numbers in m/s^2", doc="gravity in the axes of the world"
+    )
     patience: float = bounded(
         0.05, minimum=5e-3, maximum=1.0, unit="s", doc="without a usable force for so long it has failed"
     )

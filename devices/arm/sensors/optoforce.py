@@ -21,9 +21,9 @@ from devices.arm.sensors.force_sensor import ForceSensor
 from devices.arm.sensors.mounting import SensorSettings, check_one_of
 from devices.arm.sensors.optoforce_frames import Acknowledgement, Decoder, Frame, configuration, status_words
 from devices.arm.sensors.wire import Health, Sample
-from devices.common.bus.serial_port import find_port, open_port
+from devices.common.bus import find_port, open_port
 from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
-from haptics.settings import bounded, documented, free, string
+from haptics.settings import bounded, documented, string, unrestricted
 
 SPEEDS: Mapping[int, int] = {1000: 1, 333: 3, 100: 10, 30: 33}
 """Number of the speed, which is the period in milliseconds, by frames per second."""
@@ -51,7 +51,7 @@ class OptoForceSettings(SensorSettings):
     port: str = string(
         "", allowed="a serial port such as /dev/ttyACM0", doc="serial port; empty to look for the sensor"
     )
-    sensitivity: Any = free(
+    sensitivity: Any = unrestricted(
         None,
         "one pair [counts, load] for each of 3 or 6 axes",
         doc="for each axis the counts at full load and that load (N, torques N m), as in the sensor's sensitivity "

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 from xml.etree import ElementTree
 
-from devices.common.bus.device_text import printable
+from devices.common.bus import printable
 from haptics.errors import DeviceOpenError
 
 TIMEOUT = 2.0

@@ -43,7 +43,7 @@ def spawn(table: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 def _build(table: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
     """Return the bus with the drive, the sensor, and the settings that locate the sensor."""
     from devices.arm.body import ArmBody
-    from devices.common.workspace import Workspace
+    from devices.common.settings import Workspace
     from devices.emulators.arm.board import ArmBoard
     from devices.emulators.arm.faults import MOTORS, SENSOR, of_part, sensor_faults
     from devices.emulators.arm.plant import ArmPlant

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from devices.arm.body import ArmBody
 from devices.arm.mechanics.linkage_kernels import flange_angle
 from devices.arm.mechanics.plant import step_plant
-from devices.common.workspace import Workspace
+from devices.common.settings import Workspace
 from devices.emulators.odrive.control_kernels import AXIS, STEP, iterate
 from devices.emulators.odrive.plant import Pair
 from devices.virtual.arm_kernels import BODY_FIELDS, move_body, place_handle

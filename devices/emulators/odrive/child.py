@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from devices.emulators import child
 from devices.emulators.loop import LOOK, Loop
 from haptics.errors import HapticError
-from haptics.files import replace_own
+from haptics.files import replace_owned
 
 if TYPE_CHECKING:  # slow imports are deferred until the process has settled in
     from devices.emulators.odrive.usb_backend import EmulatedOdriveBackend
@@ -141,7 +141,7 @@ def serve(backend: EmulatedOdriveBackend, log: str, priority: int, also: str = "
         child.hurry(priority)
         loop.run(life.over)
         if log:
-            replace_own(Path(log), json.dumps(observe(backend)).encode(), b"{")
+            replace_owned(Path(log), json.dumps(observe(backend)).encode(), b"{")
 
 
 def main(table: dict[str, Any]) -> int:

@@ -19,7 +19,7 @@ from devices.emulators.pid.profiles.known import PROFILES
 from devices.emulators.times import BusTime, WallTime
 from devices.virtual.hands.registry import HandTable
 from haptics.device import Vector
-from haptics.settings import unknown
+from haptics.settings import unknown_name
 
 _ROUNDING = 1e-6
 """Tolerance within which a time belongs to the next frame [frame]."""
@@ -86,7 +86,7 @@ class EmulatedStick:
         friction: Any = None,
     ) -> None:
         if profile not in PROFILES:
-            raise unknown("emulated stick", profile, PROFILES)
+            raise unknown_name("emulated stick", profile, PROFILES)
         self.profile = PROFILES[profile]
         self.serial = self.profile.serial if serial is None else serial
         self.faults = WireFaults(faults)

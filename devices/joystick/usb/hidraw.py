@@ -15,8 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from devices.common.bus.device_text import printable
-from devices.common.bus.transfers import GONE
+from devices.common.bus import GONE, printable
 from devices.joystick.usb.remedies import busy, not_permitted
 from devices.joystick.usb.transport import AGAIN, WRITE_TIMEOUT, Link, failure
 from haptics.errors import DeviceOpenError

@@ -7,7 +7,7 @@ import errno
 from collections.abc import Iterator
 from typing import Any
 
-from devices.common.bus.device_text import printable
+from devices.common.bus import printable
 from devices.joystick.hid.usages import PID_PAGE
 from devices.joystick.usb.remedies import no_libusb, not_permitted
 from haptics.errors import DeviceOpenError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 
-from devices.common.bus.udev import GROUP, RULES_FILE, Node, device_rules
+from devices.common.bus import GROUP, RULES_FILE, Node, device_rules
 
 _NODES = (Node.USB, Node.HIDRAW)
 

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Protocol
 
-from devices.common.bus.transfers import GONE, TransferError, Trouble, trouble_of
+from devices.common.bus import GONE, TransferError, Trouble, trouble_of
 
 WRITE_TIMEOUT = 0.04
 """Timeout of an output report [s]. Two timeouts are reported to the run within 100 ms."""

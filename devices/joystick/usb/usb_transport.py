@@ -17,8 +17,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from devices.common.bus.guarding import Guard
-from devices.common.bus.transfers import Trouble, trouble_of
+from devices.common.bus import Trouble, trouble_of
+from devices.common.guard import Guard
 from devices.joystick.usb import hidraw, reattaching
 from devices.joystick.usb.listing import (
     CONTROL_TIMEOUT,

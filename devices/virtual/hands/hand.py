@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.common.workspace import Point, Workspace
+from devices.common.settings import Point, Workspace
 from devices.virtual.hands.presses import edges_of, parse_presses
 from haptics.device import Vector
 from haptics.errors import ConfigurationError
-from haptics.settings import bounded, check, documented, free
+from haptics.settings import bounded, check, documented, unrestricted
 
 
 class HandSample(NamedTuple):
@@ -166,7 +166,7 @@ class HandSettings(ABC):
 class PressingSettings(HandSettings):
     """Settings of every named hand."""
 
-    presses: Any = free(
+    presses: Any = unrestricted(
         (), "a list of texts BUTTON@SECONDS+DURATION", doc="buttons that it presses, such as ['2@1.5+0.2']"
     )
 

@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from devices.common.workspace import Point, Workspace
+from devices.common.settings import Point, Workspace
 from devices.virtual.hands.hand import HAND_FIELDS, CompiledHand, GripSettings, number_rows
 from devices.virtual.hands.phases import PHASE, Phase
 from devices.virtual.hands.tremor import TREMOR_FIELDS, fill_tremor
 from haptics.errors import ConfigurationError
-from haptics.settings import bounded, documented, free
+from haptics.settings import bounded, documented, unrestricted
 
 DEFAULT_POINTS: dict[str, Point] = {
     "a": (-0.07, -0.05),
@@ -75,15 +75,15 @@ class MinimumJerkSettings(GripSettings):
     tremor: float = bounded(
         0.1, minimum=0.0, maximum=2.0, unit="N", doc="rms force of the hand's tremor, at 8 to 12 Hz"
     )
-    points: Any = free(
+    points: Any = unrestricted(
         (), "rows of [x, y] in m", doc="via-points of a tour, lettered a, b, c and so on; empty for the default tour"
     )
-    curves: Any = free(
+    curves: Any = unrestricted(
         (),
         "a list of strokes such as 'd-e'",
         doc="strokes that are half circles, anticlockwise; empty for the default ones",
     )
-    rests: Any = free(
+    rests: Any = unrestricted(
         (), "a list of letters", doc="points at which it rests; empty for the default ones, or all of one's own"
     )
     speed: float = bounded(0.15, minimum=0.005, maximum=1.0, unit="m/s", doc="peak speed of a stroke")

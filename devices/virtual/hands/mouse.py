@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from devices.common.workspace import Workspace
+from devices.common.settings import Workspace
 from devices.virtual.hands.hand import HAND_FIELDS, CompiledHand, GripSettings
 from devices.virtual.hands.tremor import TREMOR_FIELDS, fill_tremor
 from haptics.errors import ConfigurationError
-from haptics.servo.lane import Lane
+from haptics.servo.mailbox import Mailbox
 from haptics.settings import bounded, documented, string
 
 HAND_TARGET = np.dtype([("position", "<f8", (2,)), ("engaged", "<i8"), ("buttons", "<i8"), ("ease", "<f8")])
@@ -75,9 +75,9 @@ class MouseHand(CompiledHand):
     def __init__(self, settings: MouseSettings, seed: int, workspace: Workspace) -> None:
         self.stiffness, self.damping = settings.stiffness, settings.damping
         self.start = workspace.centre
-        self._lane = Lane(Path(settings.target), HAND_TARGET)
+        self._lane = Mailbox(Path(settings.target), HAND_TARGET)
         record = np.zeros(1, MOUSE)
-        record["lock"], record["shown"] = self._lane.places
+        record["lock"], record["shown"] = self._lane.addresses
         record["rate"] = 1.0 / settings.smoothing
         record["workspace_min"], record["workspace_max"] = workspace
         fill_tremor(record, settings.tremor, seed)

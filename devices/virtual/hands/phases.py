@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from devices.common.workspace import Point
+from devices.common.settings import Point
 
 _RELAXING = 0.25
 """Time in which the hand relaxes its grip, and tightens it again [s]."""

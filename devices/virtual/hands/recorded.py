@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from devices.common.linkage import FiveBar, Points
-from devices.common.workspace import Workspace
+from devices.common.settings import Workspace
 from devices.virtual.hands.csv_table import Table, read_table
 from devices.virtual.hands.hand import HAND_FIELDS, CompiledHand, GripSettings
 from devices.virtual.hands.tremor import TREMOR_FIELDS, fill_tremor

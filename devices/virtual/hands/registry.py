@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from devices.common.workspace import Workspace
+from devices.common.settings import Workspace
 from devices.virtual.hands.hand import Hand, HandSample, HandSettings
 from devices.virtual.hands.minimum_jerk import MinimumJerkSettings
 from devices.virtual.hands.mouse import HAND_TARGET, MouseSettings
 from devices.virtual.hands.recorded import RecordedSettings
 from devices.virtual.hands.scripted import ScriptedForceSettings
 from haptics.errors import ConfigurationError
-from haptics.settings import build, unknown
+from haptics.settings import build, unknown_name
 
 __all__ = [
     "HANDS",
@@ -56,7 +56,7 @@ def hand_settings(text: str) -> dict[str, str]:
         found = False
     if found:
         return {"name": "recorded", "file": text}
-    error = unknown("hand", text, HANDS)
+    error = unknown_name("hand", text, HANDS)
     raise ConfigurationError(f"{error} A CSV file with a recorded path is allowed too, but there is no file {text!r}.")
 
 
@@ -77,7 +77,7 @@ def parse_hand(table: HandTable | None) -> HandSettings:
     given = dict(table or {})
     name = str(given.pop("name", DEFAULT_HAND))
     if name not in HANDS:
-        raise unknown("hand", name, HANDS)
+        raise unknown_name("hand", name, HANDS)
     return build(HANDS[name], given, "hand")
 
 

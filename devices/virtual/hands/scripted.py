@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from devices.common.workspace import Workspace
+from devices.common.settings import Workspace
 from devices.virtual.hands.csv_table import read_table
 from devices.virtual.hands.hand import HAND_FIELDS, CompiledHand, PressingSettings, number_rows
 from haptics.errors import ConfigurationError
-from haptics.settings import bounded, documented, free, string
+from haptics.settings import bounded, documented, string, unrestricted
 
 FORCE_NAMES = (("fx", "fy"), ("force_x", "force_y"), ("fx_n", "fy_n"), ("force_x_n", "force_y_n"))
 """Accepted column names of the force in a file [N]."""
@@ -32,7 +32,7 @@ SCRIPT = np.dtype([*HAND_FIELDS, ("rows", "<i8"), ("row_count", "<i8"), ("period
 class ScriptedForceSettings(PressingSettings):
     """Settings of the hand "scripted-force"."""
 
-    script: Any = free(
+    script: Any = unrestricted(
         (),
         "rows of [time, fx, fy] in s and N",
         doc="force against time, linear between the rows, held before and after them",

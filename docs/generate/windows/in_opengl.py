@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from apps.experiment.screens import ScreenSettings
 from apps.front_ends.run import from_metadata
 from docs.generate.windows.recorded import load
-from haptics.recording.columns import completed
+from haptics.recording.columns import with_missing_columns
 from haptics.scenes import find_scene, read_scene
 from haptics.trace import Trace
 from tests.apps.experiment.screens import driving as person
@@ -36,7 +36,7 @@ def draw(screen: Screen, size: tuple[int, int], runs: Path, shots: Path) -> None
 def _stage(screen: Screen, size: tuple[int, int], theme: str, runs: Path) -> dict[str, NDArray[np.uint8]]:
     """Return the stage with materials, and with its keys over it."""
     recording, metadata = load(runs, "materials")
-    rows = completed(recording.rows)[5000:9000]
+    rows = with_missing_columns(recording.rows)[5000:9000]
     info = from_metadata(metadata, rows)
     with tempfile.TemporaryDirectory() as place, stage.opened(screen, Path(place), size, theme) as shown:
         shown.begin(
@@ -64,7 +64,7 @@ def _participant(screen: Screen, size: tuple[int, int], theme: str, runs: Path) 
         one.until_shown()
         window = one.focus("haptics: participant")
         trace = Trace.create(Path(place) / "trace")
-        trace.append(completed(recording.rows)[6000])
+        trace.append(with_missing_columns(recording.rows)[6000])
         one.front.send(person.started(trace.path))
         said: dict[str, Any] = shows()
         for name, show in SHOWS.items():

@@ -25,7 +25,7 @@ from apps.view.screenshot import announcement
 from apps.view.window import LiveWindow
 from docs.generate.windows.experiment import fill
 from docs.generate.windows.recorded import config_of, load
-from haptics.recording.columns import completed
+from haptics.recording.columns import with_missing_columns
 from haptics.trace import Trace
 
 FRAME = (16, 48)
@@ -136,7 +136,7 @@ class Windows:
             message = announcement(from_metadata(metadata, recording.rows), metadata)
             fill(far.send, message, trace)
             window.frame()
-            for row in completed(recording.rows)[3000:9000]:
+            for row in with_missing_columns(recording.rows)[3000:9000]:
                 trace.append(row)
             window.frame()
         window.setProperty("pipe", far)

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from devices.common.velocity import VelocityEstimator, VelocitySettings, check_velocity
+from devices.common.settings import VelocitySettings, check_velocity
+from devices.common.velocity import VelocityEstimator
 from haptics import Clock, DeviceFault, DeviceOpenError, DeviceSpec, State, WallClock
 from haptics.settings import bounded, build, check
 from haptics_puck import PUCK, maker

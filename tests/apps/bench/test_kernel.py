@@ -19,7 +19,7 @@ from apps.bench.whole import loop, sessions, simulation, sweep, tasks
 from apps.bench.workload import classic_elements, elements, inputs, laws, plainest
 from apps.experiment.procedures.quest import QuestPlus
 from haptics.device import Causality
-from haptics.elements.network.network import Network
+from haptics.elements.network import Network
 from haptics.elements.tables import MODELS
 from haptics.servo.offline import Reduced
 

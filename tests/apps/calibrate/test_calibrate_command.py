@@ -142,18 +142,6 @@ def test_friction_file_may_be_the_output(motor_folder, capsys):
     assert joint.friction is not None and joint.motor is not None
 
 
-def test_changed_friction_is_reported(motor_folder, capsys):
-    motor = driven(noise=0.05)
-    warm = {**KNEE, "viscosity": 0.7 * KNEE["viscosity"]}
-    torque = motor.effort + friction(motor.velocity) - friction(motor.velocity, warm)
-    columns = {"velocity_rad_per_s": motor.velocity, "torque_nm": torque, "pwm_percent": motor.drive}
-    data = write_csv(motor_folder / "warm.csv", time_s=motor.time, **columns)
-    known = ("--friction", motor_folder / "friction.toml")
-    found = fit(capsys, "motor", data, motor_folder / "warm.toml", *known)
-    assert found["gain_nm_per_percent"] == pytest.approx(0.05, rel=0.01)
-    assert any("lower than in its file" in warning for warning in found["warnings"])
-
-
 def test_motor_without_friction_parameters_has_a_hysteresis(motor_folder, capsys):
     out = motor_folder / "motor.toml"
     (joint,) = calibrate(capsys, "motor", "--data", motor_folder / "driven.csv", "--out", out)["joints"]

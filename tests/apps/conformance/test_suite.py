@@ -22,7 +22,7 @@ from apps.conformance.report import describe, ranked, reference_row, result
 from apps.conformance.subjects import ElementSubject, choose, load_renderer
 from apps.conformance.suite import judge, judge_all
 from apps.conformance.velocity import CANDIDATES, Figures, delay, draw, measure, run, table
-from devices.common.velocity import ESTIMATORS, VelocitySettings
+from devices.common.settings import ESTIMATORS, VelocitySettings
 from haptics import Coulomb, MasslessImpedance
 from haptics.device import Causality
 from haptics.elements.tables import MODELS

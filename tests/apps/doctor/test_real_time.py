@@ -10,7 +10,7 @@ from apps.doctor.checks.processor import CLOCK_SOURCE, CPUS
 from apps.doctor.checks.real_time import LATENCY_DEVICE, LIMIT_LINES, LIMITS
 from apps.doctor.child import ask
 from apps.doctor.machine import Machine
-from haptics.recording.fitness import Fitness
+from haptics.recording.certificate import Fitness
 from tests.apps.doctor.machines import ROOT, expect, machine
 
 PERIOD = 1e-3
@@ -224,5 +224,5 @@ def test_timer_problems_are_those_that_make_a_run_unfit(late, part, longest):
         **{"ticks": 1_000_000, "overruns": late * 1_000_000, "longest_gap_us": longest},
         **dict.fromkeys(("skipped", "unusable_ticks", "lost_ticks"), 0),
     }
-    unfit = bool(Fitness().judge(certificate)) or late * part > Fitness().skipped_share
+    unfit = bool(Fitness().evaluate(certificate)) or late * part > Fitness().skipped_share
     assert (timer.judge(found) == "problem") == (unfit and late > 0.001)

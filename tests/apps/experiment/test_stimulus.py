@@ -21,7 +21,7 @@ from apps.experiment.stimulus.felt import felt
 from apps.experiment.stimulus.ground import Ground
 from apps.experiment.stimulus.own import Residual
 from calibration.parameters.files import read_parameter_file
-from devices.common.friction_file import read_own_friction
+from devices.common.friction import read_own_friction
 from devices.emulated.joystick import EmulatedPidJoystick
 from devices.emulators.pid import emulated_stick
 from devices.virtual.joystick import VirtualJoystick

@@ -1,28 +1,23 @@
 """Settings of a session: text, files, scenes, walls and sliders."""
 
 import json
-from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import devices
 from apps.session.counsel import Counsel
 from apps.session.record import new_recorder
-from apps.session.run import Session
 from apps.settings.config import complete, gather, parse_assignment
 from apps.settings.models import MODELS, fitting
 from apps.settings.reference import pages
 from apps.settings.sliders import sliders
 from haptics import Coulomb, Stribeck
-from haptics.elements import tables
 from haptics.elements.catalogue import LAWS
 from haptics.errors import CausalityError, ConfigurationError
 from haptics.reading import sha256_of
 from haptics.recording.recording import Recording
-from haptics.rendering.envelope import Limits
-from haptics.rendering.on_scene import OnScene
+from haptics.rendering.programs import SceneElement
 from haptics.scenes import Circle, HalfPlane, Region, Scene, Wall, read_scene, scene_table, write_scene
 from tests.haptics.design.test_measured import FILE
 from tests.processes import ROOT
@@ -151,25 +146,6 @@ def test_law_file_is_relative_to_its_configuration(tmp_path, monkeypatch):
     assert config_of(file=file).law["level"] == 3.0
 
 
-def test_device_element_and_limits_are_built_once(tmp_path, monkeypatch):
-    device, element, limits = (
-        Mock(side_effect=build) for build in (devices.create_device, tables.make_element, Limits.of)
-    )
-    monkeypatch.setattr(devices, "create_device", device)
-    monkeypatch.setattr(tables, "make_element", element)
-    monkeypatch.setattr(Limits, "of", limits)
-    config = complete({"session": {"record": str(tmp_path)}})
-    session = Session(config, lambda line: None)
-    assert session.started["dead_man"] == config.limits.dead_man
-    assert sliders(config)
-    assert [mock.call_count for mock in (device, element, limits)] == [1, 1, 1]
-    changed = config.with_tables({"session": {"model": "B"}}).with_parameter("law.force", 3.0)
-    assert (changed.built_element.model, config.built_element.model) == ("B", "C")
-    assert [mock.call_count for mock in (device, element, limits)] == [1, 3, 1], "only the element is built again"
-    session.recorder._ticks.close()
-    session.servo.close()
-
-
 def test_contact_beyond_the_measured_boundary_is_refused_at_the_start_and_later(tmp_path):
     file = tmp_path / "tuned.toml"
     file.write_text(FILE.replace('"bench one"', '"virtual-joystick"'))
@@ -255,7 +231,7 @@ def test_shipped_scene_is_found_by_name_and_its_background_is_the_law():
     config = complete({**gather(None, ["scene=ice-wood-rubber"]), "device": {"name": "virtual-joystick"}})
     assert config.scene == read_scene("ice-wood-rubber")
     assert config.built_element.law == Stribeck(1.8, 2.2, 0.1, 1.0)
-    assert isinstance(config.program, OnScene)
+    assert isinstance(config.program, SceneElement)
     assert config.strongest_element.law == Stribeck(4.2, 5.0, 0.1, 1.0)
 
 
@@ -284,7 +260,7 @@ def test_law_parameter_changes_the_background_of_the_scene():
     assert louder.scene is not None and louder.scene.law == Coulomb(2.0) == louder.built_element.law
     assert louder.scene.regions == MINE.regions
     stiffer = config.with_parameter("element.stiffness", 3000.0)
-    assert isinstance(config.program, OnScene) and isinstance(stiffer.program, OnScene)
+    assert isinstance(config.program, SceneElement) and isinstance(stiffer.program, SceneElement)
     assert stiffer.program.surface.border > config.program.surface.border
 
 
@@ -292,7 +268,7 @@ def test_scene_is_replaced_during_a_run_by_table_or_name():
     config = session(scene=scene_table(MINE))
     assert config.with_tables({"scene": "border"}).scene == read_scene("border")
     other = config.with_tables({"scene": scene_table(read_scene("stick-slip-patch"))})
-    assert other.law["name"] == "stribeck" and isinstance(other.program, OnScene)
+    assert other.law["name"] == "stribeck" and isinstance(other.program, SceneElement)
     changed = config.with_tables({"law": {"force": 3.0}})
     assert changed.scene is not None and changed.scene.law == Coulomb(3.0)
     with pytest.raises(ConfigurationError, match="all laws of a scene must be of one class"):
@@ -327,7 +303,7 @@ def with_wall(stiffness):
 @pytest.mark.parametrize("device", ["virtual-joystick", "virtual-arm"])
 def test_shipped_box_reaches_the_servo_with_its_walls(device):
     config = complete(gather(None, ["scene=box", f"device.name={device}"]))
-    assert isinstance(config.program, OnScene)
+    assert isinstance(config.program, SceneElement)
     assert config.program.scene.walls == read_scene("box").walls
     assert complete(config.as_dict()).scene == config.scene
 

@@ -15,7 +15,7 @@ from apps.session.report import describe
 from apps.shared.picture import _Cells, _Run, _Spans, draw, preloading
 from apps.shared.theme import LIGHT
 from haptics.device import Causality
-from haptics.recording.fitness import Fitness
+from haptics.recording.certificate import Fitness
 from haptics.recording.recorder import Recorder
 from haptics.recording.recording import Recording
 from haptics.records import ROW, Status
@@ -95,7 +95,7 @@ def record(folder, rows, causality, result=None):
     trace = Trace.create(folder / "trace", capacity=len(rows) + 2)
     count = len(list(folder.iterdir()))
     recorder = Recorder(folder / f"run-{count}", metadata)
-    recorder.follow(Reader(trace))
+    recorder.attach(Reader(trace))
     for row in rows:
         trace.append(row)
     recorder.drain()
@@ -230,7 +230,7 @@ def test_picture_shows_the_verdict(drawn):
     rows["status"][:1000] = Status.STARTED_LATE
     timing = certificate(rows, 3000, 3000, 1e-3)
     for fitness, word in ((Fitness(late_share=0.5), "fit\n"), (Fitness(), "UNFIT: 33.3 % of the ticks")):
-        reasons = fitness.judge(timing)
+        reasons = fitness.evaluate(timing)
         text = words_of(drawn(rows, certificate={**timing, "fit": not reasons, "unfit_because": reasons}))
         assert word in text
         assert "3000 ticks, 0 skipped, 1000 late, 0 lost" in text

@@ -17,7 +17,7 @@ from devices.virtual.hands.registry import HAND_TARGET
 from haptics.errors import ConfigurationError, DeviceFault
 from haptics.recording.recording import Recording
 from haptics.scenes import read_scene
-from haptics.servo.lane import Lane
+from haptics.servo.mailbox import Mailbox
 from tests.apps.session.persons import Person
 
 STARTED = {
@@ -62,7 +62,7 @@ def test_parameter_change_reaches_all_front_ends_and_later_ones():
     session, asks, looks = Running(), Person(), Person()
     service, _ = served(session, asks, looks)
     asks.says = [msg.SetParameter("law.force", 2.5)]
-    service.attend()
+    service.run_periodic_tasks()
     values = {"law.force": 2.5, "element.stiffness": 6000.0, "element.damping": 10.0}
     assert asks.told == [msg.ValuesInForce(values, yours=True)]
     assert looks.told == [msg.ValuesInForce(values)]
@@ -76,21 +76,21 @@ def test_scene_change_reaches_all_front_ends_once():
     session, asks, looks = Running(), Person(), Person()
     service, _ = served(session, asks, looks)
     session.configure({"scene": "border"})
-    service.attend()
-    service.attend()
+    service.run_periodic_tasks()
+    service.run_periodic_tasks()
     session.configure({"element": {"stiffness": 3000.0}})
-    service.attend()
+    service.run_periodic_tasks()
     service.fronts.add(late := Person())
     assert late.told[0].scene.regions == read_scene("border").regions
     values = {"law.force": read_scene("border").law.force, "element.stiffness": 6000.0, "element.damping": 10.0}
     assert asks.told == looks.told == [msg.ValuesInForce(values), msg.SceneInForce(read_scene("border"), 1)]
     asks.says = [msg.SetParameter("law.force", 1.5)]
-    service.attend()
+    service.run_periodic_tasks()
     scene = looks.told[-1].scene
     assert (scene.law.force, scene.regions) == (1.5, read_scene("border").regions)
     assert looks.told[-1].version == 3
     session.configure({"scene": ""})
-    service.attend()
+    service.run_periodic_tasks()
     assert looks.told[-1] == msg.SceneInForce(None, 4)
 
 
@@ -98,12 +98,12 @@ def test_refusal_goes_to_the_front_end_that_asked():
     session, asks, looks = Running(), Person(), Person()
     service, _ = served(session, asks, looks)
     asks.says = [msg.SetParameter("law.force", -1.0)]
-    service.attend()
+    service.run_periodic_tasks()
     (refused,) = asks.told
     assert isinstance(refused, msg.Refused)
     assert refused.values["law.force"] == session.config.law["force"]
     looks.says = [request := msg.Start("virtual-joystick", "B", "mouse")]
-    service.attend()
+    service.run_periodic_tasks()
     assert (session.done, service.wish) == (["stop"], request)
     service.refuse_start("no such model")
     assert (asks.told, looks.told) == ([refused], [msg.Refused("no such model")])
@@ -114,31 +114,31 @@ def test_stop_in_any_front_end_stops_the_run_for_all(who):
     session, persons = Running(), (Person(), Person())
     service, _ = served(session, *persons)
     persons[who].says = [msg.Stop()]
-    service.attend()
+    service.run_periodic_tasks()
     assert session.done == ["stop"]
     service.end(msg.SessionEnded("stopped"))
     assert [person.told for person in persons] == [[msg.SessionEnded("stopped")]] * 2
     persons[who].says = [msg.Stop(), msg.HoldKey(True), msg.Key("f", True), msg.SetParameter("law.force", 1.0)]
-    service.attend()
+    service.run_periodic_tasks()
     assert session.done == ["stop"], "the run has ended"
 
 
 def test_keys_keep_the_time_of_the_front_end():
     session = Running("key")
     service, _ = served(session, Person(msg.HoldKey(True, at=12.5), msg.HoldKey(False), msg.Key("f", True, at=13.0)))
-    service.attend()
+    service.run_periodic_tasks()
     assert session.done == [12.5, None, ("f", True, 13.0)]
 
 
 def test_key_belongs_to_the_front_end_that_pressed_it_last():
     session, one, other = Running("key"), Person(msg.HoldKey(True, at=1.0)), Person(msg.HoldKey(True, at=2.0))
     service, _ = served(session, one, other)
-    service.attend()
+    service.run_periodic_tasks()
     one.says = [msg.HoldKey(False)]
-    service.attend()
+    service.run_periodic_tasks()
     assert session.done == [1.0, 2.0], "the other front end holds it"
     other.says = [msg.HoldKey(False)]
-    service.attend()
+    service.run_periodic_tasks()
     assert session.done == [1.0, 2.0, None]
 
 
@@ -146,13 +146,13 @@ def test_key_belongs_to_the_front_end_that_pressed_it_last():
 def test_lost_front_end_releases_the_key_and_the_run_continues(goes):
     session, holds, looks = Running("key"), Person(msg.HoldKey(True, at=1.0)), Person()
     service, told = served(session, holds, looks)
-    service.attend()
+    service.run_periodic_tasks()
     if goes == "dies":
         holds.dies = True
     else:
         holds.says = [msg.Close()]
-    service.attend()
-    service.attend()
+    service.run_periodic_tasks()
+    service.run_periodic_tasks()
     assert session.done == [1.0, None]
     assert told == (["a window ended unexpectedly; the run goes on with the others."] if goes == "dies" else [])
 
@@ -161,11 +161,11 @@ def test_run_fails_when_every_front_end_with_a_key_is_lost():
     session, monitor, persons = Running("key"), Person(holds_key=False), (Person(), Person())
     service, _ = served(session, monitor, *persons)
     persons[0].dies = True
-    service.attend()
+    service.run_periodic_tasks()
     assert session.done == []
     persons[1].dies = True
-    service.attend()
-    service.attend()
+    service.run_periodic_tasks()
+    service.run_periodic_tasks()
     assert session.done == ["the live view ended unexpectedly, and with it the dead-man's key: the run was stopped."]
 
 
@@ -174,8 +174,8 @@ def test_run_without_a_key_continues_alone(dead_man):
     session, person = Running(dead_man), Person()
     person.dies = True
     service, told = served(session, person)
-    service.attend()
-    service.attend()
+    service.run_periodic_tasks()
+    service.run_periodic_tasks()
     assert session.done == []
     assert told == ["the live view ended unexpectedly; the run goes on without it."]
 
@@ -184,11 +184,11 @@ def test_run_without_a_key_continues_alone(dead_man):
 def test_closing_the_last_window_with_a_key_stops_the_run_without_a_fault(monitors):
     session, persons = Running("key"), (Person(msg.Close()), Person())
     service, told = served(session, *monitors, *persons)
-    service.attend()
+    service.run_periodic_tasks()
     assert session.done == []
     persons[1].says, persons[1].dies = [msg.Close()], True
-    service.attend()
-    service.attend()
+    service.run_periodic_tasks()
+    service.run_periodic_tasks()
     assert session.done == ["stop"]
     assert (service.fronts.open, told) == (monitors, [])
 
@@ -198,10 +198,10 @@ def test_mouse_buttons_of_two_front_ends_add_up_and_end_with_their_owner(monkeyp
     session, one, other = Running(), Person(), Person()
     service, _ = served(session, one, other)
     with Mouse() as service.mouse:
-        lane = Lane(Path(service.mouse.path), HAND_TARGET)
+        lane = Mailbox(Path(service.mouse.path), HAND_TARGET)
 
         def shown():
-            service.attend()
+            service.run_periodic_tasks()
             latest = lane.read()
             assert latest is not None
             position, engaged, buttons, ease = latest[1][0].tolist()
@@ -221,27 +221,27 @@ def test_mouse_buttons_of_two_front_ends_add_up_and_end_with_their_owner(monkeyp
 def test_pen_pressure_sets_the_grip():
     service, _ = served(Running(), person := Person())
     with Mouse() as service.mouse:
-        lane = Lane(Path(service.mouse.path), HAND_TARGET)
+        lane = Mailbox(Path(service.mouse.path), HAND_TARGET)
         for grip in (0.3, 1.0):
             person.says = [msg.HandTarget(0.01, 0.02, grip)]
-            service.attend()
+            service.run_periodic_tasks()
             assert lane.record["ease"][0] == 1.0 - grip
 
 
 def test_short_click_lasts_until_the_servo_has_seen_it():
     service, _ = served(Running(), person := Person())
     with Mouse() as service.mouse:
-        lane = Lane(Path(service.mouse.path), HAND_TARGET)
+        lane = Mailbox(Path(service.mouse.path), HAND_TARGET)
         person.says = [msg.HandButtons(0b10), msg.HandButtons(0), msg.HandButtons(0b100), msg.HandButtons(0)]
-        service.attend()
+        service.run_periodic_tasks()
         began = time.monotonic()
         assert lane.record["buttons"][0] == 0b110
         while lane.record["buttons"][0]:
-            service.attend()
+            service.run_periodic_tasks()
             assert time.monotonic() < began + 20.0
         assert time.monotonic() - began > 0.9 * CLICK
         version = lane.version
-        service.attend()
+        service.run_periodic_tasks()
         assert lane.version == version
 
 

@@ -34,7 +34,7 @@ def started(trace, **changes):
     """Return the message with which a run begins."""
     parameters = (
         Parameter("law.force", FORCE, 0.0, 10.0, "N"),
-        Parameter("element.stiffness", STIFFNESS, 100.0, 1e4, "N/m"),
+        Parameter("element.stiffness", STIFFNESS, 100.0, 1e4, "N/m", logarithmic=True),
     )
     message: dict[str, object] = {
         **{"trace": str(trace), "recording": "", "device": "virtual-joystick", "model": "C", "causality": "impedance"},
@@ -44,14 +44,7 @@ def started(trace, **changes):
     return SessionStarted(**(message | changes))
 
 
-def rows(
-    position,
-    displacement=(0.0, 0.0),
-    *,
-    sticking=False,
-    count=60,
-    first=0,
-):
+def rows(position, displacement=(0.0, 0.0), *, sticking=False, count=60, first=0):
     """Return rows of a hand at rest, with the force of a spring."""
     found = np.repeat(NEUTRAL, count)
     found["tick"] = np.arange(first, first + count)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
@@ -156,12 +154,6 @@ def test_ribbon_has_its_width_and_resting_points_are_thinned():
     assert len(chosen) <= 13 and chosen[-1] == 90
     for short in (line[:0], line[:1]):
         assert len(ribbon(short, 4.0, "#ffffff", np.ones(len(short)))) == len(zigzag(short, 4.0, "#ffffff")) == 0
-
-
-def test_stage_modules_do_not_import_pyglet():
-    code = f"import sys; sys.path[:0] = {sys.path!r}; import apps.cli, apps.stage.launch, apps.stage.process"
-    code += "; sys.exit('pyglet' in sys.modules or 'PySide6' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 @given(SIZES, st.floats(0.01, 1), st.floats(0.01, 1), st.floats(0, 1), st.floats(0, 1))

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from apps.verify.check import verify
 from apps.verify.findings import OK
 from haptics.device import Causality
-from haptics.recording.fitness import Fitness
+from haptics.recording.certificate import Fitness
 from haptics.recording.recording import METADATA, SETTINGS, TICKS
 from haptics.recording.tick_file import TickTable
 from haptics.rendering.envelope import ENVELOPE_FLAGS, UNUSABLE
@@ -90,7 +90,7 @@ class Forgery:
             session, rate = self.metadata["configuration"]["session"], self.metadata["rate_hz"]
             planned = round(session["duration"] * rate) if self.metadata["reason"] == "completed" else None
             timing = certificate(self.rows, len(self.rows), planned, 1.0 / rate)
-            unfit = Fitness().judge(timing, self.metadata["error"])
+            unfit = Fitness().evaluate(timing, self.metadata["error"])
             self.metadata["certificate"] = {**timing, "fit": not unfit, "unfit_because": unfit}
             causality = Causality(self.metadata["device"]["causality"])
             self.metadata |= {"flags": flags_seen(self.rows), **felt(self.rows, causality)}

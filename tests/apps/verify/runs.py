@@ -12,11 +12,11 @@ from apps.settings.config import complete
 from devices.faults import create_faulty, parse_fault
 from haptics.clock import Clock
 from haptics.errors import HapticError
-from haptics.recording.ending import Ending
-from haptics.servo.job import CONTROL
-from haptics.servo.lane import Lane
+from haptics.recording.recorder import RunCloser
+from haptics.servo.control import Supervision
+from haptics.servo.kernels import CONTROL
+from haptics.servo.mailbox import Mailbox
 from haptics.servo.servo import Servo
-from haptics.servo.supervision import Supervision
 from haptics.trace import Reader, Trace
 
 RUBBER = """
@@ -116,12 +116,12 @@ def make(folder, plan):
     session = {"duration": plan.ticks * plan.period, "record": str(folder / "recordings"), "seed": 5}
     config = complete({**plan.tables, "session": {**session, **plan.tables["session"]}})
     clock, trace = Lazy(plan.period, plan.skips), Trace.create(folder / "trace")
-    lane = Lane(folder / "control", CONTROL, create=True)
+    lane = Mailbox(folder / "control", CONTROL, create=True)
     faults = [parse_fault(text) for text in plan.faults]
     device = create_faulty(config.device, config.device_settings, faults, 5, clock=clock)
     recorder = new_recorder(config, [])
-    recorder.follow(Reader(trace))
-    recorder.note(real_time={"scheduling": "other"})
+    recorder.attach(Reader(trace))
+    recorder.update_metadata(real_time={"scheduling": "other"})
     present, number, version = config, 0, 0
 
     def before_tick(_):
@@ -133,20 +133,20 @@ def make(folder, plan):
             number += following.session.model != present.session.model
             version, present = version + 1, following
             recorder.journal_settings(version, {**journal_entry(present), "program": number})
-            servo.take(present.program, number, version)
+            servo.switch_program(present.program, number, version)
 
     supervision = Supervision(lane)
     servo = Servo(
         device, config.program, trace, clock=clock, limits=config.limits, supervision=supervision,
         before_tick=before_tick, key_held=lambda: clock.tick % 200 < 150,
     )  # fmt: skip
-    ending, reason = Ending(recorder, trace, lambda line: None), "completed"
+    ending, reason = RunCloser(recorder, trace, lambda line: None), "completed"
     try:
         servo.run(plan.ticks * plan.period)
     except HapticError as error:
         ending.fail(error)
     recorder.drain()
-    ending.settle(reason, complete=True)
+    ending.close(reason, complete=True)
     planned = plan.ticks if ending.fault is None else None
     ending.certify(config.causality, fitness=config.fitness, planned=planned, granted={"scheduling": "other"})
     return recorder.folder

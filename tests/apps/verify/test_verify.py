@@ -24,7 +24,7 @@ from apps.verify.recorded import Order
 from haptics.elements.tables import make_law
 from haptics.recording.recording import METADATA
 from haptics.records import ROW, Permission, Status
-from haptics.servo.loop_kernels import GATE_TIME
+from haptics.servo.kernels import GATE_TIME
 from tests.apps.verify.forging import WRONGS, Forgery, NotApplicable, assert_honest, copy_of, wrongs
 from tests.apps.verify.runs import CLASSICS, LAWS, classic_plan, make, plan_of
 from tests.processes import ROOT

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from apps.front_ends.messages import Parameter, SessionStarted
+from tests.apps.stage import driving
 from tests.apps.view import view_rows
 
 
@@ -19,25 +19,9 @@ def rows():
 @pytest.fixture
 def started(trace, tmp_path):
     """The message with which a session begins."""
-    return SessionStarted(
-        trace=str(trace.path),
-        recording=str(tmp_path / "recording"),
-        device="virtual-joystick",
-        model="C",
-        causality="impedance",
-        rate_hz=1000.0,
-        hand="mouse",
-        workspace=((-0.06, -0.045), (0.06, 0.045)),
-        parameters=(
-            Parameter("law.force", 4.0, 0.0, 10.0, "N"),
-            Parameter("element.stiffness", 6000.0, 100.0, 10000.0, "N/m", logarithmic=True),
-        ),
-        choices={"virtual-joystick": ("B", "C"), "virtual-arm": ("A", "D")},
-        hands=("tracing", "mouse"),
-        mouse=True,
-        force_scale=4.0,
-        duration=10.0,
-    )
+    choices = {"virtual-joystick": ("B", "C"), "virtual-arm": ("A", "D")}
+    options = {"choices": choices, "hands": ("tracing", "mouse"), "mouse": True, "duration": 10.0}
+    return driving.started(trace.path, recording=str(tmp_path / "recording"), **options)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from apps.front_ends.stretches import means, runs
 from apps.view.counts import FLAGS, Counts, Durations, RateMeter
 from apps.view.feed import SPAN, LiveFeed, ReplayFeed
-from apps.view.history import Column, History, arrow, averages, envelope, every, segments
+from apps.view.history import Column, History, arrow, averages, envelope, every
 from haptics.errors import ConfigurationError
 from haptics.records import ROW, Status
 from haptics.trace import Trace
@@ -212,12 +212,6 @@ def test_runs_and_their_means():
     assert (stretches.start.tolist(), stretches.stop.tolist()) == ([0, 4, 6], [2, 5, 7])
     assert means(np.array([1.0, 3, 9, 9, 5, 9, 7]), stretches).tolist() == [2.0, 5.0, 7.0]
     assert len(runs(np.zeros(4)).start) == 0
-
-
-def test_segments_start_on_the_path_and_follow_the_force():
-    x, y = segments(np.array([0.0, 1]), np.array([2.0, 3]), np.array([10.0, 20]), np.array([0.0, -1]))
-    assert x.tolist() == [0, 10, 1, 21]
-    assert y.tolist() == [2, 2, 3, 2]
 
 
 @given(st.floats(0.1, 100), st.floats(-math.pi, math.pi), st.floats(0.01, 5))

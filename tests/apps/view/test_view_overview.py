@@ -13,11 +13,11 @@ from apps.view import overview as module
 from apps.view.counts import Counts, Durations
 from apps.view.feed import ReplayFeed
 from apps.view.overview import BINS, CACHE, Overview, OverviewScan, row_of
-from haptics.recording.recorder import Recorder
+from haptics.device import Causality
 from haptics.recording.recording import Recording
 from haptics.recording.tick_file import TableInMemory, TickTable
 from haptics.records import ROW, Status
-from haptics.trace import Reader, Trace
+from tests.apps.session.test_picture import record
 
 COUNT = 20_000
 
@@ -108,14 +108,6 @@ def test_keys_and_the_end_are_marked():
 # --- counts -------------------------------------------------------------------------------------------------------
 
 
-def counted(rows):
-    counts, lateness, computation = Counts(), Durations(), Durations()
-    counts.add(rows)
-    lateness.add(1e6 * rows["period_error"])
-    computation.add(1e6 * rows["tick_time"])
-    return state(counts, lateness, computation)
-
-
 def state(counts, lateness, computation):
     return {
         **{name: value for name, value in vars(counts).items() if name not in ("flags", "last")},
@@ -127,30 +119,23 @@ def state(counts, lateness, computation):
 
 @pytest.mark.usefixtures("steps")
 @pytest.mark.parametrize("places", [(19_999, 0, 12_345), (5, 19_000, 2999, 3000, 3001)])
-def test_seek_restores_the_counts_of_all_earlier_rows(places):
+def test_seek_restores_the_counts_of_all_earlier_rows_once_they_were_scanned(places):
     rows = made()
     rows["status"][4000] |= int(Status.STALE)
-    feed = ReplayFeed(rows, 1000.0, overview=scanned(rows))
-    feed.show_span(1.0)
-    for place in places:
-        feed.seek(place)
-        assert (feed.index, feed.tick, feed.counted) == (place, rows["tick"][place], True)
-        assert state(feed.counts, feed.lateness, feed.tick_times) == counted(rows[: place + 1])
-        assert feed.history.count == place + 1
-
-
-@pytest.mark.usefixtures("steps")
-def test_counts_are_unknown_until_the_overview_is_complete():
-    rows = made()
     overview = Overview(TableInMemory(rows))
     feed = ReplayFeed(rows, 1000.0, overview=overview)
     feed.show_span(1.0)
-    feed.seek(15_000)
-    assert not feed.counted
+    feed.seek(places[0])
+    assert not feed.counted, "unknown until the overview is complete"
     assert overview.scan()
-    feed.seek(15_000)
-    assert feed.counted
-    assert feed.counts.ticks == 15_001
+    for place in places:
+        feed.seek(place)
+        assert (feed.index, feed.tick, feed.counted) == (place, rows["tick"][place], True)
+        expected = Counts(), Durations(), Durations()
+        for one, values in zip(expected, (rows, 1e6 * rows["period_error"], 1e6 * rows["tick_time"]), strict=True):
+            one.add(values[: place + 1])
+        assert state(feed.counts, feed.lateness, feed.tick_times) == state(*expected)
+        assert feed.history.count == place + 1
 
 
 class Watched(TableInMemory):
@@ -194,14 +179,7 @@ def test_row_is_found_by_its_time(time):
 def recording(tmp_path):
     rows = made()
     rows["status"][9000] |= int(Status.STALE)
-    trace = Trace.create(tmp_path / "trace", capacity=COUNT + 2)
-    recorder = Recorder(tmp_path / "run", {"rate_hz": 1000.0})
-    recorder.follow(Reader(trace))
-    trace.slots[:COUNT] = rows
-    trace.publish(COUNT)
-    recorder.drain()
-    recorder.close({"reason": "completed"}, complete=True)
-    return Recording(tmp_path / "run")
+    return record(tmp_path, rows, Causality.IMPEDANCE, {"reason": "completed"})
 
 
 def run(recording):

@@ -12,7 +12,7 @@ from devices.arm.motors.settings import OdriveSettings
 from devices.arm.sensors.ati import AtiSettings
 from devices.arm.sensors.mounting import Mounting, turn
 from devices.arm.settings import ArmSettings
-from devices.common.workspace import Workspace
+from devices.common.settings import Workspace
 from devices.emulators.arm.board import ArmBoard
 from devices.emulators.arm.faults import MOTORS, SENSOR, known_faults, of_part
 from devices.emulators.arm.plant import ArmPlant

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from devices.arm.body import ArmBody
-from devices.common.workspace import Workspace
+from devices.common.settings import Workspace
 from devices.emulators.arm.plant import ArmPlant
 from devices.emulators.odrive.axis import CLOSED_LOOP, IDLE, POSITION_CONTROL, STEP, TORQUE_CONTROL, VELOCITY_CONTROL
 from devices.emulators.odrive.board import JUMP, NATIVE, TEXT, TEXT_IN, TEXT_OUT, EmulatedOdrive

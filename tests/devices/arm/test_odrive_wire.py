@@ -26,7 +26,7 @@ from devices.arm.motors.settings import OdriveSettings
 from devices.arm.motors.streaming import Streaming
 from devices.arm.motors.usb.finding import open_drive
 from devices.arm.motors.usb.text import LONGEST, TextLine
-from devices.common.bus.transfers import TransferError, Trouble
+from devices.common.bus import TransferError, Trouble
 from devices.emulators.odrive.axis import IDLE
 from devices.emulators.odrive.board import EmulatedOdrive
 from devices.emulators.odrive.firmware import crc16

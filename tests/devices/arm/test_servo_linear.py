@@ -13,7 +13,7 @@ from devices.arm.servo.references import MotorReferences
 from devices.arm.servo.settings import ServoSettings
 from devices.arm.servo.sliding import sampled_arm
 from devices.arm.settings import ArmSettings
-from devices.common.workspace import Workspace
+from devices.common.settings import Workspace
 from devices.emulators.arm.gains import gains_for
 from devices.emulators.arm.plant import SLICES, ArmPlant
 from devices.emulators.odrive.control_kernels import AXIS, CLOSED_LOOP, PASS_THROUGH, POSITION_CONTROL, iterate

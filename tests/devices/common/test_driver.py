@@ -12,14 +12,13 @@ import time
 import numpy as np
 import pytest
 
-from devices.common.bus.serial_port import find_port, open_port
-from devices.common.latch import Latch, copy_latest, leave
+from devices.common.bus import find_port, open_port
+from devices.common.latch import Latch, Wake, copy_latest, leave
 from devices.common.log import CAPACITY, CommandLog
-from devices.common.waking import Wake
 from haptics.errors import DeviceNotFoundError, DeviceOpenError
 from haptics.jit import kernel
 from haptics.parts import fence
-from haptics.servo.system_kernels import SCRATCH, raise_event
+from haptics.servo.kernels import SCRATCH, raise_event
 
 # --- latch ------------------------------------------------------------------------------------------------------------
 

@@ -11,8 +11,14 @@ from calibration.friction.model import HARMONICS
 from calibration.parameters.files import write_parameter_file
 from calibration.parameters.parameters import Found, JointParameters, ParameterFile, Provenance
 from devices.common.compensation import Compensation, add_friction
-from devices.common.friction import AxisFriction, axis_friction, law_kinds
-from devices.common.friction_file import OwnFriction, read_joint_friction, read_own_friction
+from devices.common.friction import (
+    AxisFriction,
+    OwnFriction,
+    axis_friction,
+    law_kinds,
+    read_joint_friction,
+    read_own_friction,
+)
 from haptics import Coulomb, MasslessImpedance, Servo, Trace
 from haptics.clock import Clock
 from haptics.errors import ConfigurationError

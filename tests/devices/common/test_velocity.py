@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import devices
-from devices.common.velocity import ESTIMATORS, LONGEST_WINDOW, VelocityEstimator, VelocitySettings, velocity_lag
-from devices.common.velocity.settings import LONGEST_FIT
-from devices.common.velocity.tracker import LARGEST_MISS, REST_RATE, REST_ZONE
+from devices.common.settings import ESTIMATORS, LONGEST_FIT, LONGEST_WINDOW, VelocitySettings, velocity_lag
+from devices.common.velocity import LARGEST_MISS, REST_RATE, REST_ZONE, VelocityEstimator
 from haptics.clock import Clock
 from haptics.elements.models import MasslessImpedance
 from haptics.errors import ConfigurationError

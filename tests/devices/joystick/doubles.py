@@ -4,7 +4,7 @@ import queue
 import threading
 import time
 
-from devices.common.bus.transfers import TransferError, Trouble
+from devices.common.bus import TransferError, Trouble
 from devices.emulated.joystick import EmulatedPidJoystick
 from devices.emulators.pid import emulated_stick
 from devices.emulators.pid.profiles.known import PROFILES

@@ -7,7 +7,7 @@ import math
 from types import SimpleNamespace
 
 from devices.common import driver
-from devices.common.waking import Wake
+from devices.common.latch import Wake
 from devices.joystick import forces, opening, streaming, watching
 from devices.joystick.streaming import Streaming
 from haptics.clock import Clock

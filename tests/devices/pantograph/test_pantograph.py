@@ -14,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import devices
-from devices.common.bus import serial_port
-from devices.common.driver_kernels import estimate_velocity
-from devices.common.velocity import VelocitySettings, fill_velocity, prepare_velocity
+from devices.common import bus
+from devices.common.driver import estimate_velocity
+from devices.common.settings import VelocitySettings
+from devices.common.velocity import fill_velocity, prepare_velocity
 from devices.emulators.hapi.arms import PROFILES, Arms
 from devices.emulators.hapi.firmware import TORQUE_LIMIT, Firmware
 from devices.pantograph import guardian, ports, wire
@@ -273,7 +274,7 @@ def test_open_error_names_its_remedy(number, remedy, monkeypatch):
     def refuse(*_):
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(serial_port.os, "open", refuse)
+    monkeypatch.setattr(bus.os, "open", refuse)
     with pytest.raises(DeviceOpenError, match=remedy):
         ports.open_port("/dev/ttyACM0")
 

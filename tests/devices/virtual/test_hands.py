@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import devices
 from devices.common.linkage import FiveBar
-from devices.common.workspace import Workspace
+from devices.common.settings import Workspace
 from devices.emulators.pid.plant import StickPlant
 from devices.emulators.pid.profiles.known import PROFILES
 from devices.virtual.hands.csv_table import read_table
@@ -22,7 +22,7 @@ from devices.virtual.hands.registry import HAND_TARGET, HANDS, hand_settings, ma
 from haptics.clock import Clock
 from haptics.device import DEAD_MAN_BUTTON
 from haptics.errors import ConfigurationError, HapticError
-from haptics.servo.lane import Lane
+from haptics.servo.mailbox import Mailbox
 from tests.system.devices.virtual.test_compiled_hands import hand_table
 
 WORKSPACE = Workspace((-0.1, -0.08), (0.1, 0.08))
@@ -239,7 +239,7 @@ class TestScriptedForce:
 class TestMouse:
     @pytest.fixture
     def lane(self, tmp_path):
-        return Lane(tmp_path / "target", HAND_TARGET, create=True)
+        return Mailbox(tmp_path / "target", HAND_TARGET, create=True)
 
     @staticmethod
     def point(lane, x, y, engaged=1, buttons=0, ease=0.0):

@@ -15,7 +15,7 @@ from haptics.clock import Clock
 from haptics.elements.models import MasslessImpedance
 from haptics.friction.laws import Coulomb
 from haptics.jit import kernel
-from haptics.servo.lane import Lane
+from haptics.servo.mailbox import Mailbox
 from tests.contract import VirtualDeviceContract
 
 MASS, DAMPING, SUBSTEP = 0.2, 1.0, 1e-4
@@ -166,7 +166,7 @@ def test_hand_target_and_velocity_advance_within_a_tick(tmp_path, period):
 
 
 def test_open_resets_the_state_of_the_hand(tmp_path):
-    lane = Lane(tmp_path / "target", HAND_TARGET, create=True)
+    lane = Mailbox(tmp_path / "target", HAND_TARGET, create=True)
     device = devices.create_device("virtual-joystick", {"hand": {"name": "mouse", "target": str(lane.path)}})
     runs = []
     for _ in range(2):

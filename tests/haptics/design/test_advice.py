@@ -15,11 +15,9 @@ import pytest
 from devices.virtual.arm import VirtualArm
 from devices.virtual.joystick import VirtualJoystick
 from haptics import Causality, ClosedForm, ConfigurationError, Coulomb, MasslessImpedance, RigidAdmittance
-from haptics.design.advice import Severity, advise
-from haptics.design.bounds import mass_limit, settling_time, stiffness_limit
-from haptics.design.corners import corner_factor, corners
+from haptics.design.advice import Severity, advise, suggest
+from haptics.design.bounds import corner_factor, corners, mass_limit, settling_time, stiffness_limit
 from haptics.design.loops import Coupling, Handle, PositionServo
-from haptics.design.suggestion import suggest
 from haptics.design.walls import advise_walls, wall_limit
 from haptics.elements.models import InertialImpedance
 from haptics.friction.laws import CoulombViscous, Stribeck

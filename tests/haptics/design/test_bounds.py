@@ -10,7 +10,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from haptics import Causality, ConfigurationError, Coulomb, CoulombViscous, GaussianStribeck, Stribeck
-from haptics.design.arms import SampledArm
 from haptics.design.bounds import (
     CRITICAL_NONOSCILLATORY,
     CRITICAL_STABLE,
@@ -29,7 +28,16 @@ from haptics.design.bounds import (
     stiffness_limit,
     stiffness_rule,
 )
-from haptics.design.loops import LONGEST_DELAY, Coupling, Handle, PositionServo, growth, sliding_matrix, stuck_matrix
+from haptics.design.loops import (
+    MAX_DELAY,
+    Coupling,
+    Handle,
+    PositionServo,
+    SampledArm,
+    growth,
+    sliding_matrix,
+    stuck_matrix,
+)
 from haptics.elements.models import CompliantAdmittance, InertialImpedance, MasslessImpedance, RigidAdmittance
 from tests.haptics.design.plants import ExactArm, decays, held_path
 from tests.haptics.doubles import make_spec
@@ -360,8 +368,8 @@ def test_velocity_lag_counts_as_delay():
 
 
 def test_very_long_delay_is_truncated():
-    assert len(stuck_matrix(Coupling(100.0, 1.0), Handle(1.0, delay=10.0))) == 4 + LONGEST_DELAY
-    assert len(sliding_matrix(1.0, PositionServo(30.0, delay=10.0), 1e-3)) == 6 + LONGEST_DELAY
+    assert len(stuck_matrix(Coupling(100.0, 1.0), Handle(1.0, delay=10.0))) == 4 + MAX_DELAY
+    assert len(sliding_matrix(1.0, PositionServo(30.0, delay=10.0), 1e-3)) == 6 + MAX_DELAY
 
 
 def test_handle_comes_from_the_data_sheet():

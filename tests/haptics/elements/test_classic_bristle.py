@@ -16,7 +16,7 @@ from haptics import (
     Stribeck,
     simulate,
 )
-from haptics.elements.classic.models import Dahl, Elastoplastic, HaywardArmstrong, Iwan, LuGre, ResetIntegrator
+from haptics.elements.classic import Dahl, Elastoplastic, HaywardArmstrong, Iwan, LuGre, ResetIntegrator
 from haptics.elements.models import write_parameters
 from tests.haptics.strategies import PHYSICS, laws, norms, wandering
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from haptics import Causality, Elliptic, Law, RigidAdmittance, State, simulate
-from haptics.elements.classic.models import (
+from haptics.elements.classic import (
     CLASSICS,
     ExplicitCoulombAdmittance,
     Iwan,

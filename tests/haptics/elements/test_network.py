@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from haptics import ConfigurationError, Coulomb, CoulombViscous, MasslessImpedance, Network, Stribeck, simulate
-from haptics.elements.network.parts import NetworkResult
+from haptics.elements.network import NetworkResult
 from tests.haptics.strategies import Array, Law, log_floats, norms, wandering
 
 LAWS: tuple[Law, ...] = (Coulomb(2.0), CoulombViscous(1.0, 3.0), Stribeck(1.0, 1.5, 0.05, 1.0))

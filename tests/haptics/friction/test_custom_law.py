@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from haptics import ClosedForm, CustomLaw, Elliptic, MasslessImpedance, friction_law, simulate
 from haptics.elements.tables import make_law
 from haptics.errors import AmbiguousLawWarning, ConfigurationError
-from haptics.friction.law_source import build_interpreted
+from haptics.friction.custom_law import build_interpreted
 from haptics.friction.laws import Coulomb, CoulombViscous, DeadZoneViscous, Stribeck
 from tests.haptics.references import EPS, rubber, sliding_force
 from tests.haptics.strategies import KINDS, PHYSICS, Meeting, largest, log_floats, make, wandering

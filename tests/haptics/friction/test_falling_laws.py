@@ -17,7 +17,7 @@ from scipy.optimize import brentq
 
 from haptics import ClosedForm, GaussianStribeck, Law, RigidAdmittance, Stribeck, friction_law, simulate
 from haptics.errors import AmbiguousLawWarning, ConfigurationError
-from haptics.friction.law import require_solvable
+from haptics.friction.laws import require_solvable
 from tests.haptics.references import EPS, inclusion_residual, norms, rubber, sliding_force, slope, steepest
 from tests.haptics.strategies import (
     ALL_FAMILIES,

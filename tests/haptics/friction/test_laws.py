@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from haptics import AmbiguousLawWarning, Asymmetric, ClosedForm, ConfigurationError, Elliptic, Law, simulate
 from haptics.elements.tables import make_law
-from haptics.friction.kernels import isotropic_forces, plane_forces
+from haptics.friction.kernels import CUSTOM, LAW, isotropic_forces, plane_forces
 from haptics.friction.laws import Coulomb, CoulombViscous, DeadZoneViscous, GaussianStribeck, Stribeck
-from haptics.friction.sliding_kernels import CUSTOM, LAW
 from tests.haptics.references import (
     EPS,
     force_at,
@@ -493,7 +492,7 @@ def test_doubt_names_condition_48_where_it_fails(kind, speed, viscosity):
     speeds = np.linspace(0.0, 5.0 * speed, 4001)
     steepest = np.abs(np.gradient(sliding_force(law, speeds), speeds)).max()
     for mobility, fine in ((0.09 / steepest, True), (0.112 / steepest, False)):
-        assert (ClosedForm(law).doubt(mobility) == "") == fine
+        assert (ClosedForm(law).ambiguity(mobility) == "") == fine
 
 
 @every_kind
@@ -510,12 +509,12 @@ def test_element_with_a_poor_closed_form_warns(kind):
 def test_closed_form_is_single_valued_beyond_condition_15():
     law = ClosedForm(Stribeck(4.0, 5.0, 0.01))
     assert law.mobility_limit == np.inf
-    assert "condition 15" not in law.doubt(1 / 16)
-    assert "condition 48" in law.doubt(1 / 16)
+    assert "condition 15" not in law.ambiguity(1 / 16)
+    assert "condition 48" in law.ambiguity(1 / 16)
     for planar in (Elliptic(4.0, 2.0, 0.3, 20.0), Asymmetric(4.0, 2.0, 3.0, 0.3, 20.0)):
         assert planar.slopes == (20.0, 20.0)
-        assert ClosedForm(planar).doubt(1 / 250) == ""
-        assert "condition 48" in ClosedForm(planar).doubt(1 / 150)
+        assert ClosedForm(planar).ambiguity(1 / 250) == ""
+        assert "condition 48" in ClosedForm(planar).ambiguity(1 / 150)
 
 
 @pytest.mark.parametrize("bad", [3.0, None, "stribeck", ClosedForm(Coulomb(4.0)), Coulomb])

@@ -5,9 +5,8 @@ import pytest
 
 from haptics.device import Causality
 from haptics.recording import certificate as module
-from haptics.recording.certificate import BIN_EDGES_US, Distribution, RunSummary, quantiles
+from haptics.recording.certificate import BIN_EDGES_US, Distribution, Fitness, RunSummary, quantiles
 from haptics.recording.checks import Scan
-from haptics.recording.fitness import Fitness
 from haptics.recording.recorder import Recorder
 from haptics.recording.tick_file import TickFile, TickTable
 from haptics.records import ROW, Permission, Status
@@ -60,8 +59,8 @@ def test_felt_force_is_the_command_or_the_measured_force():
 
 def test_run_with_a_fault_is_never_fit():
     timing = {"ticks": 1000, "skipped": 0, "overruns": 0, "unusable_ticks": 0, "longest_gap_us": 1e3, "lost_ticks": 0}
-    assert Fitness().judge(timing) == []
-    (complaint,) = Fitness(lost_ticks=10.0).judge(timing, "the disk is full")
+    assert Fitness().evaluate(timing) == []
+    (complaint,) = Fitness(lost_ticks=10.0).evaluate(timing, "the disk is full")
     assert "fault: the disk is full" in complaint
 
 
@@ -83,7 +82,7 @@ def everything(summary):
     return {
         **summary.certificate(summary.count + 3, None),
         "flags": summary.flags_seen(),
-        **{str(kind): summary.felt(kind) for kind in Causality},
+        **{str(kind): summary.force_statistics(kind) for kind in Causality},
     }
 
 
@@ -114,7 +113,7 @@ def test_quantiles_of_few_values_are_interpolated_as_numpy_does(count):
 
 
 def test_quantiles_of_many_values_are_within_half_the_resolution(monkeypatch):
-    monkeypatch.setattr(module, "MOST_VALUES", 1000)
+    monkeypatch.setattr(module, "MAX_EXACT_VALUES", 1000)
     values, found = np.random.default_rng(2).normal(20e-6, 3e-6, 400_000), Distribution()
     for piece in np.array_split(values, 37):
         found.add(piece)
@@ -134,7 +133,7 @@ def test_quantiles_of_many_values_are_within_half_the_resolution(monkeypatch):
 def test_certificate_states_the_resolution_of_its_quantiles(monkeypatch):
     rows = random_run(20_000)
     assert "resolution_us" not in RunSummary(1e-3).add(rows).certificate(len(rows), None)
-    monkeypatch.setattr(module, "MOST_VALUES", 5000)
+    monkeypatch.setattr(module, "MAX_EXACT_VALUES", 5000)
     found = RunSummary(1e-3).add(rows).certificate(len(rows), None)
     assert set(found["resolution_us"]) == {"period_error_us", "tick_us", "sample_age_us", "write_us"}
     expected = np.percentile(rows["tick_time"], 50.0) * 1e6
@@ -144,7 +143,7 @@ def test_certificate_states_the_resolution_of_its_quantiles(monkeypatch):
 def test_recorder_summarises_its_own_rows(tmp_path):
     trace = Trace.create(tmp_path / "trace", capacity=64)
     recorder = Recorder(tmp_path / "run", {"rate_hz": 500.0})
-    recorder.follow(Reader(trace))
+    recorder.attach(Reader(trace))
     rows = random_run(300)
     for number, row in enumerate(rows):
         trace.append(row)
@@ -184,7 +183,7 @@ def sound():
 def scanned(rows, size=COUNT, dead_man="none"):
     scan = Scan(1e-3, dead_man)
     for start in range(0, len(rows), size):
-        scan.take(rows[start : start + size])
+        scan.add(rows[start : start + size])
     return scan, list(scan.findings())
 
 

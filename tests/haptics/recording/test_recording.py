@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from haptics.errors import RecordingError
 from haptics.recording.checks import check_recording
-from haptics.recording.json_files import LARGEST_JSON
-from haptics.recording.recorder import Recorder, salvage
+from haptics.recording.json_files import MAX_JSON_BYTES
+from haptics.recording.recorder import Recorder, complete_recording
 from haptics.recording.recording import EVENTS, METADATA, PART, SETTINGS, TICKS, Recording
 from haptics.recording.tick_file import TickFile
 from haptics.records import COLUMNS, ROW
@@ -38,7 +38,7 @@ def append(trace, rows):
 @pytest.fixture
 def recorder(tmp_path, trace):
     recorder = Recorder(tmp_path / "run", {"model": "C"})
-    recorder.follow(Reader(trace))
+    recorder.attach(Reader(trace))
     yield recorder
     recorder._ticks.close()
 
@@ -74,7 +74,7 @@ def test_salvage_adds_the_missing_rows(recorder, trace):
     append(trace, ticks(0, 60))
     recorder.drain()
     append(trace, ticks(60, 100))
-    salvage(recorder.folder, Reader(trace))
+    complete_recording(recorder.folder, Reader(trace))
     recording = Recording(recorder.folder)
     assert recording.rows["tick"].tolist() == list(range(100))
     assert recording.metadata["state"] == "interrupted"
@@ -118,10 +118,10 @@ def test_channels_are_recorded_by_name(tmp_path, trace, salvaged):
     filled["channels"][[0, 2], :3] = [(0.1, 0.2, 21.0), (0.3, 0.4, 22.0)]
     filled["channels"][:, 3] = 99.0  # beyond the declared channels
     recorder = Recorder(tmp_path / "run", {"device": {"name": "bench", "channels": channels}})
-    recorder.follow(Reader(trace))
+    recorder.attach(Reader(trace))
     append(trace, filled)
     if salvaged:
-        salvage(recorder.folder, Reader(trace))
+        complete_recording(recorder.folder, Reader(trace))
     else:
         recorder.drain()
         recorder.close({}, complete=True)
@@ -151,7 +151,7 @@ def test_table_with_other_columns_is_not_appended_to(tmp_path):
 def test_notes_of_two_threads_are_all_kept(recorder):
     def note(first):
         for number in range(first, 100, 2):
-            recorder.note(**{f"fact_{number}": number})
+            recorder.update_metadata(**{f"fact_{number}": number})
 
     threads = [threading.Thread(target=note, args=(first,)) for first in (0, 1)]
     for thread in threads:
@@ -163,7 +163,7 @@ def test_notes_of_two_threads_are_all_kept(recorder):
 
 
 def test_salvage_before_the_first_tick(recorder):
-    salvage(recorder.folder, None)
+    complete_recording(recorder.folder, None)
     recording = Recording(recorder.folder)
     assert len(recording.rows) == 0
     assert recording.metadata["reason"] == "application lost"
@@ -186,7 +186,7 @@ def test_salvage_of_an_interrupted_close(recorder, trace, monkeypatch, died_befo
         with pytest.raises(KeyboardInterrupt):
             recorder.close({"reason": "completed"}, complete=True)
     assert len(Recording(recorder.folder).rows) == 10
-    salvage(recorder.folder, Reader(trace))
+    complete_recording(recorder.folder, Reader(trace))
     recording = Recording(recorder.folder)
     assert recording.rows["tick"].tolist() == list(range(10))
     assert recording.metadata["state"] == ("interrupted" if died_before == "the description" else "complete")
@@ -199,7 +199,7 @@ def test_salvage_of_a_closed_recording_changes_nothing(recorder, trace):
     recorder.drain()
     recorder.close({"reason": "completed"}, complete=True)
     before = {path.name: path.read_bytes() for path in recorder.folder.iterdir()}
-    salvage(recorder.folder, Reader(trace))
+    complete_recording(recorder.folder, Reader(trace))
     assert {path.name: path.read_bytes() for path in recorder.folder.iterdir()} == before
 
 
@@ -209,7 +209,7 @@ def test_salvage_fills_the_gap_of_a_truncated_file(recorder, trace):
     append(trace, ticks(60, 100))
     part = recorder.folder / PART
     os.truncate(part, part.stat().st_size - 2 * COLUMNS.itemsize - 17)
-    salvage(recorder.folder, Reader(trace))
+    complete_recording(recorder.folder, Reader(trace))
     assert Recording(recorder.folder).rows["tick"].tolist() == list(range(100))
 
 
@@ -374,7 +374,7 @@ def test_non_finite_numbers_are_never_written_as_json(tmp_path, bad):
     with pytest.raises(ValueError, match="JSON"):
         recorder.journal_settings(1, {"law": {"force": bad}})
     with pytest.raises(ValueError, match="JSON"):
-        recorder.note(fit=bad)
+        recorder.update_metadata(fit=bad)
     assert {path.name: path.read_bytes() for path in recorder.folder.iterdir()} == before
     assert Recording(recorder.folder).settings == [{"version": 0, "model": "C"}]
     recorder.close({"reason": "completed"}, complete=True)
@@ -418,6 +418,6 @@ def test_damaged_events_are_refused_without_other_findings(tmp_path, damage):
 def test_too_large_file_of_events_is_refused(tmp_path):
     recorder = recorded(tmp_path / "run")
     with open(recorder.folder / EVENTS, "r+b") as file:
-        file.truncate(LARGEST_JSON + 1)
+        file.truncate(MAX_JSON_BYTES + 1)
     with pytest.raises(RecordingError, match="too large"):
         _ = Recording(recorder.folder).events

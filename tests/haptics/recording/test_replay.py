@@ -12,11 +12,11 @@ import pytest
 from haptics import Causality, Clock, Recording, RecordingError, Servo, Status
 from haptics.elements.tables import make_element
 from haptics.recording import replay
-from haptics.recording.columns import completed
+from haptics.recording.columns import with_missing_columns
 from haptics.recording.recorder import Recorder
-from haptics.recording.replay import COMPUTED, again, verify
+from haptics.recording.replay import COMPUTED, recompute, verify
 from haptics.rendering.envelope import Limits
-from haptics.rendering.motion import Motion, holding, reference
+from haptics.rendering.motion import Motion, constant_reference, reference
 from haptics.rendering.programs import keep_motion, table_name
 from haptics.trace import Reader
 from tests.haptics.changing import ELEMENTS, record_change
@@ -127,7 +127,7 @@ def test_result_does_not_depend_on_the_piece_size(tmp_path, trace, monkeypatch, 
     recording.rows = rows
     whole = verify(recording)
     assert (whole.mismatches > 0, whole.first_mismatch) == (True, 1234)
-    monkeypatch.setattr(replay, "_AT_ONCE", size)
+    monkeypatch.setattr(replay, "_ROWS_PER_CALL", size)
     assert verify(recording) == whole
 
 
@@ -150,7 +150,7 @@ def test_kept_recording_replays_with_the_same_bits(kept):
     found = verify(recording)
     assert (found.ticks, found.mismatches) == (len(recording.rows), 0)
     assert found.verdict == ("incomplete" if kept.name == "c_killed" else "ok")
-    computed, recorded = again(recording, recording.rows), completed(recording.rows)
+    computed, recorded = recompute(recording, recording.rows), with_missing_columns(recording.rows)
     for name in COMPUTED:
         assert computed[name].tobytes() == recorded[name].tobytes()
 
@@ -170,7 +170,7 @@ def motions(causality):
     first = Motion(causality, reference(circle), bound, max_error=0.2, label="circle")
     if causality is Causality.IMPEDANCE:
         first = replace(first, stiffness=100.0, damping=2.0, integration=400.0)
-    return [first, replace(first, table=holding(0.2), relative=True, max_speed=0.5)]
+    return [first, replace(first, table=constant_reference(0.2), relative=True, max_speed=0.5)]
 
 
 def record_programs(folder, trace, model, order, every=300):
@@ -190,7 +190,7 @@ def record_programs(folder, trace, model, order, every=300):
             state.velocity[1] = np.nan
 
     device = BenchDevice(clock, causality, shake, max_force_rate=2000.0, fade_in=0.05)
-    limits = Limits.of(device.spec)
+    limits = Limits.for_device(device.spec)
     recorder = Recorder(folder, {"device": asdict(device.spec), "limits": asdict(limits), "rate_hz": 1000.0})
     programs: list[tuple[Any, int]] = []
     for version, letter in enumerate(order):
@@ -208,9 +208,9 @@ def record_programs(folder, trace, model, order, every=300):
     def change(rendering):
         version, rest = divmod(clock.tick, every)
         if rest == 0 and 0 < version < len(programs):
-            rendering.take(*programs[version], version)
+            rendering.switch_program(*programs[version], version)
 
-    recorder.follow(Reader(trace))
+    recorder.attach(Reader(trace))
     servo = Servo(device, programs[0][0], trace, clock=clock, limits=limits, before_tick=change)
     servo.run(every * len(order) * 1e-3)
     recorder.drain()

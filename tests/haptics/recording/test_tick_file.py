@@ -15,21 +15,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.lib import format as npy
 
-from haptics.device import MOST_CHANNELS
+from haptics.device import MAX_CHANNELS
 from haptics.errors import RecordingError
-from haptics.recording import packed, tick_file
+from haptics.recording import tick_file
 from haptics.recording.columns import (
     FORMATS,
-    WIDEST,
+    MAX_COLUMN_WIDTH,
     column,
     columns_with,
-    completed,
     missing_columns,
     safe_column,
     units_with,
+    with_missing_columns,
 )
-from haptics.recording.packed import PackedTable, write_packed
-from haptics.recording.tick_file import TableInMemory, TickFile, TickTable, read_ticks
+from haptics.recording.tick_file import PackedTable, TableInMemory, TickFile, TickTable, read_ticks, write_packed
 from haptics.records import COLUMNS as COLUMN_TYPES
 from haptics.records import NEUTRAL, ROW, ROW_UNITS
 
@@ -141,7 +140,7 @@ def test_damaged_header_is_read_or_refused(tmp_path):
 
 
 def test_hash_covers_rows_then_header(tmp_path, monkeypatch):
-    monkeypatch.setattr(tick_file, "_AT_ONCE", 100)  # in several pieces
+    monkeypatch.setattr(tick_file, "_ROWS_PER_READ", 100)  # in several pieces
     file = TickFile(tmp_path / "ticks.npy")
     file.append(np.ones(7, ROW))
     digest = file.close()
@@ -283,7 +282,7 @@ def test_neutral_row_has_neutral_values():
 @given(st.sets(st.sampled_from(sorted(FORMATS))))
 def test_missing_columns_are_neutral_and_others_unchanged(absent):
     rows, full = rows_without(*absent), rows_without()
-    whole = completed(rows)
+    whole = with_missing_columns(rows)
     assert whole.dtype == ROW
     for name in ENTRIES:
         expected = np.broadcast_to(NEUTRAL[name], full[name].shape) if name in absent else full[name]
@@ -302,7 +301,14 @@ def test_missing_columns_depend_on_the_format(version, lacking):
 
 
 @pytest.mark.parametrize(
-    "entry", [*ENTRIES.values(), ("pressure", "<f8"), ("wrench", "<f4", (6,)), ("c_1", "|u1"), ("x", "<i8", (WIDEST,))]
+    "entry",
+    [
+        *ENTRIES.values(),
+        ("pressure", "<f8"),
+        ("wrench", "<f4", (6,)),
+        ("c_1", "|u1"),
+        ("x", "<i8", (MAX_COLUMN_WIDTH,)),
+    ],
 )
 def test_own_and_plain_columns_are_safe(entry):
     assert safe_column(entry) == entry
@@ -316,7 +322,7 @@ def test_own_and_plain_columns_are_safe(entry):
     [
         ("gate", "<f4"), ("gate", "<f8", (1,)), ("hand_force", "<f8"), ("hand_force", "<f8", [2]),
         ("pressure", "|O"), ("pressure", ">f8"), ("pressure", "<f16"), ("pressure", "<U9"),
-        ("pressure", "<f8", (0,)), ("pressure", "<f8", (WIDEST + 1,)), ("pressure", "<f8", (2, 2)),
+        ("pressure", "<f8", (0,)), ("pressure", "<f8", (MAX_COLUMN_WIDTH + 1,)), ("pressure", "<f8", (2, 2)),
         ("pressure", "<f8", 2), ("pressure", "<f8", (True,)), ("pressure", [("a", "<f8")]),
         (("title", "pressure"), "<f8"), ("", "<f8"), ("Pressure", "<f8"), ("p" * 65, "<f8"), ("_hidden", "<f8"),
         ("pressure",), ["pressure", "<f8"], None,
@@ -335,14 +341,14 @@ def test_unsafe_column_is_refused(entry) :
 
 @st.composite
 def channels(draw):
-    sizes = draw(st.lists(st.integers(1, 7), max_size=8).filter(lambda sizes: sum(sizes) <= MOST_CHANNELS))
+    sizes = draw(st.lists(st.integers(1, 7), max_size=8).filter(lambda sizes: sum(sizes) <= MAX_CHANNELS))
     return tuple((f"c_{number}", "V", size) for number, size in enumerate(sizes))
 
 
 @given(channels())
 def test_recorded_row_is_the_beginning_of_a_trace_row(declared):
     columns, row = columns_with(declared), np.zeros(1, ROW)
-    row["tick"], row["hand_force"], row["channels"] = 7, (1.5, 2.5), np.arange(MOST_CHANNELS)
+    row["tick"], row["hand_force"], row["channels"] = 7, (1.5, 2.5), np.arange(MAX_CHANNELS)
     recorded = np.frombuffer(row.tobytes(), columns, 1)[0]
     assert (recorded["tick"], recorded["hand_force"].tolist()) == (7, [1.5, 2.5])
     numbers = [np.atleast_1d(recorded[f"channel_{name}"]).tolist() for name, _, _ in declared]
@@ -363,7 +369,7 @@ def test_channel_columns_are_safe_and_have_units(declared):
 
 @pytest.fixture
 def blocks(monkeypatch):
-    monkeypatch.setattr(packed, "BLOCK_ROWS", 400)
+    monkeypatch.setattr(tick_file, "BLOCK_ROWS", 400)
 
 
 @pytest.fixture
@@ -437,7 +443,7 @@ def test_older_packed_files_are_read(loose, tmp_path):
 
 def test_large_older_packed_file_is_refused(loose, tmp_path, monkeypatch):
     pack_as_before(loose, tmp_path / "ticks.npz")
-    monkeypatch.setattr(packed, "_LARGEST_OLD", 1000)
+    monkeypatch.setattr(tick_file, "_MAX_LEGACY_BYTES", 1000)
     with pytest.raises(RecordingError, match="unpack them with --undo"):
         PackedTable(tmp_path / "ticks.npz")
 
@@ -495,7 +501,7 @@ WRONG_BLOCKS: dict[str, Any] = {
     "floats": np.zeros((COLUMN_TYPES.itemsize, 400)),
     "too few rows": np.zeros((COLUMN_TYPES.itemsize, 399), np.uint8),
     "nothing": b"",
-    "far too much": b"\x93NUMPY" + bytes(packed._LARGEST_BLOCK + 10**6),
+    "far too much": b"\x93NUMPY" + bytes(tick_file._MAX_BLOCK_BYTES + 10**6),
 }
 
 

@@ -17,11 +17,11 @@ from haptics.device import Causality, State
 from haptics.errors import ConfigurationError
 from haptics.records import Permission, Status
 from haptics.rendering.envelope import (
-    DEAD_MEN,
+    DEAD_MAN_SWITCHES,
     SPEED_MARGIN,
     UNUSABLE,
     Limits,
-    approach,
+    limit_approach,
     limit_driving,
     limit_norm,
     plausibility_flag,
@@ -50,21 +50,21 @@ def test_norm_limit_keeps_the_direction(x, y, limit):
 
 @given(st.floats(-3, 3), st.floats(-0.1, 0.1), st.sampled_from([1e-3, 4e-3]))
 def test_reference_stays_inside_and_brakes_within_its_limit(v, x, period):
-    allowed, flag = approach(v, x, -0.1, 0.1, 50.0, period)
+    allowed, flag = limit_approach(v, x, -0.1, 0.1, 50.0, period)
     assert (flag == 0) == (allowed == v)
     assert abs(allowed) <= abs(v)
     assert allowed * v >= 0.0
     for _ in range(500):
         x += period * allowed
         assert -0.1 - 1e-12 <= x <= 0.1 + 1e-12
-        slower, _ = approach(allowed, x, -0.1, 0.1, 50.0, period)
+        slower, _ = limit_approach(allowed, x, -0.1, 0.1, 50.0, period)
         assert abs(allowed - slower) <= 50.0 * period * (1 + 1e-6) + 1e-9
         allowed = slower
 
 
 @given(st.floats(-1, 1), st.floats(0.1001, 1.0))
 def test_reference_outside_can_only_move_in(v, x):
-    allowed, _ = approach(v, x, -0.1, 0.1, 50.0, 1e-3)
+    allowed, _ = limit_approach(v, x, -0.1, 0.1, 50.0, 1e-3)
     assert allowed == min(v, 0.0)
 
 
@@ -80,8 +80,8 @@ def test_invalid_limits_are_refused():
     spec = make_spec()
     for bad in ({"max_farce": 1.0}, {"max_force": math.nan}):
         with pytest.raises(ConfigurationError, match=r"max_f"):
-            Limits.of(spec, bad)
-    wider = replace(Limits.of(spec), max_force=2.0 * spec.max_force)
+            Limits.for_device(spec, bad)
+    wider = replace(Limits.for_device(spec), max_force=2.0 * spec.max_force)
     with pytest.raises(ConfigurationError, match="only be tightened"):
         Rendering(MasslessImpedance(Coulomb(1.0), 1000.0, 2.0), spec, wider)
 
@@ -419,38 +419,38 @@ def test_limit_can_only_be_lowered(name, factor):
     spec = make_spec()
     own = getattr(spec, name)
     if factor <= 1.0:
-        assert getattr(Limits.of(spec, {name: factor * own}), name) == factor * own
+        assert getattr(Limits.for_device(spec, {name: factor * own}), name) == factor * own
     else:
         with pytest.raises(ConfigurationError, match=rf"envelope\.{name} = .*at most .*the limit of bench"):
-            Limits.of(spec, {name: factor * own})
+            Limits.for_device(spec, {name: factor * own})
 
 
 @given(st.floats(0.0, 10.0))
 def test_fade_in_can_only_be_lengthened(fade_in):
     spec = make_spec(fade_in=0.1)
     if fade_in >= 0.1:
-        assert Limits.of(spec, {"fade_in": fade_in}).fade_in == fade_in
+        assert Limits.for_device(spec, {"fade_in": fade_in}).fade_in == fade_in
     else:
         with pytest.raises(ConfigurationError, match=r"envelope\.fade_in = .*at least 0\.1, the limit of bench"):
-            Limits.of(spec, {"fade_in": fade_in})
+            Limits.for_device(spec, {"fade_in": fade_in})
 
 
-@pytest.mark.parametrize("own", DEAD_MEN)
-@pytest.mark.parametrize("wanted", DEAD_MEN)
+@pytest.mark.parametrize("own", DEAD_MAN_SWITCHES)
+@pytest.mark.parametrize("wanted", DEAD_MAN_SWITCHES)
 def test_dead_man_can_only_be_added(own, wanted):
     spec = make_spec(dead_man=own)
-    assert Limits.of(spec).dead_man == own
+    assert Limits.for_device(spec).dead_man == own
     if own in ("none", wanted):
-        assert Limits.of(spec, {"dead_man": wanted}).dead_man == wanted
+        assert Limits.for_device(spec, {"dead_man": wanted}).dead_man == wanted
     else:
         with pytest.raises(ConfigurationError, match=rf"envelope\.dead_man = '{wanted}': must be '{own}'"):
-            Limits.of(spec, {"dead_man": wanted})
+            Limits.for_device(spec, {"dead_man": wanted})
 
 
 def test_passivity_control_needs_an_impedance_device():
-    assert Limits.of(make_spec(mass=0.2), {"passivity_control": True}).passivity_control
+    assert Limits.for_device(make_spec(mass=0.2), {"passivity_control": True}).passivity_control
     with pytest.raises(ConfigurationError, match="needs an impedance device"):
-        Limits.of(make_spec(Causality.ADMITTANCE), {"passivity_control": True})
+        Limits.for_device(make_spec(Causality.ADMITTANCE), {"passivity_control": True})
 
 
 # --- the order ---------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from haptics import Clock, ConfigurationError, Coulomb, CoulombViscous, Massless
 from haptics.device import DEAD_MAN_BUTTON
 from haptics.records import Permission, Status
 from haptics.rendering.envelope import Limits
-from haptics.servo.loop import End
+from haptics.servo.servo import EndReason
 from tests.haptics.doubles import BenchDevice
 from tests.haptics.drives import BAD, PERIOD, Drive, causality_of, every_kind, sample, stiff, wound_up
 from tests.haptics.strategies import LAWS, make
@@ -151,17 +151,17 @@ def test_dead_man_fades_the_output_out_and_in(begin, kind):
 def ending(device, clock, trace, kind, how):
     """Run `kind` on `device` for 0.2 s, or until tick 150 where it is ended `how` before."""
     options: dict[str, Any] = {}
-    if how is End.APPLICATION_LOST:
-        options["supervisor"] = lambda: End.APPLICATION_LOST if clock.tick >= 150 else None
+    if how is EndReason.APPLICATION_LOST:
+        options["supervisor"] = lambda: EndReason.APPLICATION_LOST if clock.tick >= 150 else None
     servo = Servo(device, make(kind, LAWS["coulomb"]), trace, clock=clock, **options)
-    if how is End.STOPPED:
+    if how is EndReason.STOPPED:
         device.disturb = lambda state, number: servo.stop() if number == 150 else None
-    assert servo.run(0.2 if how is End.COMPLETED else None) is how
+    assert servo.run(0.2 if how is EndReason.COMPLETED else None) is how
     return trace.since(0)
 
 
 @every_kind
-@pytest.mark.parametrize("how", End)
+@pytest.mark.parametrize("how", EndReason)
 def test_output_fades_out_before_every_orderly_end(trace, kind, how):
     clock = Clock(PERIOD)
     device = BenchDevice(clock, causality_of(kind), fade_in=0.1, max_acceleration=200.0)
@@ -204,7 +204,7 @@ def test_released_dead_man_gives_no_output(trace, kind, dead_man):
     for first, last in ((60, 250), (300, 301), (400, 500)):
         held[first:last] = True
     device = BenchDevice(clock, causality_of(kind), fade_in=0.05, max_acceleration=200.0)
-    limits = Limits.of(device.spec, {"dead_man": dead_man})
+    limits = Limits.for_device(device.spec, {"dead_man": dead_man})
 
     def press(state, number):
         assert state.buttons == 0

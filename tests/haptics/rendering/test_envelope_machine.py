@@ -30,14 +30,14 @@ from hypothesis.stateful import (
 
 from haptics import Clock, Coulomb, CoulombViscous, DeviceFault, Element, Law, Servo, Stribeck, Trace
 from haptics.device import DEAD_MAN_BUTTON, Causality, State
-from haptics.elements.classic.models import CLASSICS
+from haptics.elements.classic import CLASSICS
 from haptics.errors import AmbiguousLawWarning
 from haptics.records import ROW, Status
 from haptics.rendering.envelope import ENVELOPE_FLAGS, UNUSABLE, Limits
 from haptics.rendering.programs import parameters_of
 from haptics.rendering.rendering import Rendering
-from haptics.servo.loop import End
-from haptics.servo.loop_kernels import FAULT_AFTER
+from haptics.servo.kernels import FAULT_AFTER
+from haptics.servo.servo import EndReason
 from tests.haptics.doubles import BenchDevice, Vector
 from tests.haptics.strategies import Grip, make
 
@@ -177,7 +177,7 @@ class Run:
 
     def __init__(self, device, element, clock, trace, limits):
         self.device, self.clock, self.trace, self.limits = device, clock, trace, limits
-        self.end: End | None = None
+        self.end: EndReason | None = None
         self.fault: DeviceFault | None = None
         self.finished = False
         self.wanted: Element | None = None
@@ -219,7 +219,7 @@ class CommandChecker:
     def __init__(self, device, limits, period):
         self.spec, self.limits, self.period = device.spec, limits, period
         self.admittance = self.spec.causality is Causality.ADMITTANCE
-        self.step = limits.pair(self.spec.causality)[1] * period
+        self.step = limits.norm_and_rate(self.spec.causality)[1] * period
         self.last = np.zeros(2)
         self.reference: Vector | None = None
         self.bad = self.released = 0
@@ -321,7 +321,7 @@ class RubbishTwin:
         flag = int(row["status"][0]) & UNUSABLE
         told = self._with_rubbish(row, flag) if flag else row
         self._started = self._started or not flag
-        computed = self._rendering.again(told)
+        computed = self._rendering.recompute(told)
         assert (computed["status"] & ENVELOPE_FLAGS) == (row["status"] & ENVELOPE_FLAGS)
         names = ["command", "command_unlimited", "displacement", "friction_force", "sliding_velocity", "sticking"]
         for name in [*names, "injected_energy", *([] if flag else ["proxy"])]:
@@ -392,7 +392,7 @@ class Envelope(RuleBasedStateMachine):
         walls = {"workspace_min": (-0.07, -0.05), "workspace_max": (0.07, 0.05)}
         clock = SteppedClock(period)
         self.device = MovingDevice(clock, element.causality, **facts, **walls)
-        limits = Limits.of(self.device.spec, tighter)
+        limits = Limits.for_device(self.device.spec, tighter)
         path = Path(self._folder.name) / "trace"
         path.unlink(missing_ok=True)
         self.checker = CommandChecker(self.device, limits, period)
@@ -541,7 +541,7 @@ class Envelope(RuleBasedStateMachine):
         if run.fault is not None:
             assert str(run.fault).startswith("bench failed at tick ")
         else:
-            assert run.end is End.STOPPED
+            assert run.end is EndReason.STOPPED
         if self.device.written and not self.device.dead:
             final = self.device.written[-1]
             if self.device.spec.causality is Causality.IMPEDANCE:

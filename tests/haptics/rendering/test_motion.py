@@ -12,7 +12,7 @@ from haptics import Causality, Clock, Coulomb, MasslessImpedance, RigidAdmittanc
 from haptics.errors import CausalityError, ConfigurationError, DeviceFault
 from haptics.records import Permission, Status
 from haptics.rendering.envelope import FADE_OUT, UNUSABLE, Limits
-from haptics.rendering.motion import Motion, holding, reference
+from haptics.rendering.motion import Motion, constant_reference, reference
 from haptics.rendering.rendering import Rendering
 from tests.haptics.doubles import BenchDevice, make_spec
 
@@ -160,7 +160,7 @@ def test_end_effector_that_does_not_follow_is_a_fault(trace, causality):
 
 
 def test_runaway_handle_is_a_fault(trace):
-    hold = motion(holding(0.1), relative=True, max_speed=0.3)
+    hold = motion(constant_reference(0.1), relative=True, max_speed=0.3)
     with pytest.raises(DeviceFault, match="did not follow its motion"):
         followed(at(0.0, 0.4), hold, trace, 1.0)
     assert (trace.since(0)["status"] & Status.ASTRAY != 0)[:25].sum() == 5  # after 20 ms
@@ -171,7 +171,11 @@ def test_motion_is_exempt_from_the_energy_limit(trace):
     clock, strokes = Clock(PERIOD), way((0.09, 0.0), 300)
     stick = device("virtual-joystick", clock, mass=1.0)
     servo = Servo(
-        stick, motion(strokes, max_error=0.1), trace, clock=clock, limits=Limits.of(stick.spec, {"max_energy": 1e-6})
+        stick,
+        motion(strokes, max_error=0.1),
+        trace,
+        clock=clock,
+        limits=Limits.for_device(stick.spec, {"max_energy": 1e-6}),
     )
     servo.run(1.0)
     rows = trace.since(0)
@@ -182,10 +186,10 @@ def test_motion_is_exempt_from_the_energy_limit(trace):
 
 def test_motion_must_fit_the_device(trace):
     with pytest.raises(CausalityError, match="plan it for this device"):
-        Rendering(motion(holding(0.1), Causality.ADMITTANCE), make_spec())
-    rendering = Rendering(motion(holding(0.1)), make_spec())
+        Rendering(motion(constant_reference(0.1), Causality.ADMITTANCE), make_spec())
+    rendering = Rendering(motion(constant_reference(0.1)), make_spec())
     with pytest.raises(ConfigurationError, match="a run keeps its period"):
-        rendering.take(motion(holding(0.1), period=2e-3), 1, 1)
+        rendering.switch_program(motion(constant_reference(0.1), period=2e-3), 1, 1)
 
 
 @pytest.mark.parametrize(
@@ -240,7 +244,7 @@ def test_motion_waits_while_the_dead_man_is_released(trace):
     clock = Clock(PERIOD)
     stick = device("virtual-joystick", clock)
     held = lambda: not 300 <= clock.tick < 400  # noqa: E731
-    limits = Limits.of(stick.spec, {"dead_man": "key"})
+    limits = Limits.for_device(stick.spec, {"dead_man": "key"})
     servo = Servo(stick, motion(way((0.03, 0.0))), trace, clock=clock, limits=limits, key_held=held)
     servo.run(1.5)
     rows = trace.since(0)
@@ -284,12 +288,12 @@ def test_motions_follow_each_other_without_a_force_jump(trace):
     loaded = {"name": "scripted-force", "script": [[0.0, 0.0, -1.5]]}
     clock = Clock(PERIOD)
     stick = device("virtual-joystick", clock, hand=loaded)
-    first = motion(holding(0.1), relative=True, max_error=0.1)
+    first = motion(constant_reference(0.1), relative=True, max_error=0.1)
     second = motion(way((0.0, 0.02)), relative=True, stiffness=300.0, damping=8.0)
 
     def change(rendering):
         if clock.tick == 3000:
-            rendering.take(second, 1, 1)
+            rendering.switch_program(second, 1, 1)
 
     Servo(stick, first, trace, clock=clock, before_tick=change).run(4.0)
     rows = trace.since(0)
@@ -312,10 +316,10 @@ def test_run_changes_from_motion_to_element_and_back(trace, name):
     def change(rendering, tick):
         if tick == 700:
             assert rendering.arrived
-            rendering.take(element, 1, 1)
+            rendering.switch_program(element, 1, 1)
         elif tick == 900:
             assert not rendering.arrived
-            rendering.take(back, 2, 2)
+            rendering.switch_program(back, 2, 2)
 
     rows = run(name, first, trace, 1.6, change)
     np.testing.assert_array_equal(np.unique(rows["settings_version"]), (0, 1, 2))
@@ -330,7 +334,7 @@ def test_element_after_a_motion_starts_without_tension(trace):
 
     def change(rendering, tick):
         if tick == 350:  # in the middle of the way
-            rendering.take(element, 1, 1)
+            rendering.switch_program(element, 1, 1)
 
     rows = run("virtual-joystick", motion(way((0.05, 0.0))), trace, 0.4, change)
     first = rows[350]

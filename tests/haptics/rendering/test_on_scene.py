@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from haptics import Causality, CompliantAdmittance, Coulomb, MasslessImpedance, Status, Stribeck
 from haptics.elements.tables import element_class
 from haptics.errors import ConfigurationError
-from haptics.rendering.on_scene import OnScene
-from haptics.rendering.programs import parameters_of
+from haptics.rendering.programs import SceneElement, parameters_of
 from haptics.scenes import Circle, HalfPlane, Region, Scene, Texture, read_scene
 from haptics.scenes.walls import Wall
 from tests.haptics.changing import cross, dissipated, element_of, moved, pulled, rendering_of, steps_at_the_border
@@ -58,7 +57,7 @@ ROUGH = Scene(
 @settings(max_examples=5)
 def test_force_across_a_border_changes_within_its_bound_and_dissipates(model, speed, back):
     """Between 1 N and 6 N, by at most dF v T / border and 1 %; of B and C at the speed of the hand."""
-    program = OnScene(element_of(model, ONE_AND_SIX.law), ONE_AND_SIX)
+    program = SceneElement(element_of(model, ONE_AND_SIX.law), ONE_AND_SIX)
     speed = -speed if back else speed
     rows = cross(program, speed, 0.012 + 0.2 * abs(speed))
     assert {0, 1} <= set(rows["region"].tolist())
@@ -74,7 +73,9 @@ def test_force_across_a_border_changes_within_its_bound_and_dissipates(model, sp
 @given(mass=st.floats(0.01, 0.5), damping=st.floats(0.5, 20.0), speed=st.floats(0.01, 0.3))
 @settings(max_examples=5)
 def test_border_of_model_b_has_room_for_its_ringing(stiffness, mass, damping, speed):
-    program = OnScene(element_of("B", ONE_AND_SIX.law, mass=mass, damping=damping, stiffness=stiffness), ONE_AND_SIX)
+    program = SceneElement(
+        element_of("B", ONE_AND_SIX.law, mass=mass, damping=damping, stiffness=stiffness), ONE_AND_SIX
+    )
     rows = cross(program, -speed, 0.02 + 2.0 * program.surface.border + 0.3 * speed)
     friction, output = steps_at_the_border(program, rows, -speed)
     assert friction <= 1.01
@@ -84,7 +85,7 @@ def test_border_of_model_b_has_room_for_its_ringing(stiffness, mass, damping, sp
 @given(stiffness=st.floats(500.0, 50000.0), damping=st.floats(0.1, 50.0), speed=st.floats(0.01, 0.3))
 @settings(max_examples=5)
 def test_border_of_model_c_is_wide_enough_for_any_spring(stiffness, damping, speed):
-    program = OnScene(element_of("C", ONE_AND_SIX.law, stiffness=stiffness, damping=damping), ONE_AND_SIX)
+    program = SceneElement(element_of("C", ONE_AND_SIX.law, stiffness=stiffness, damping=damping), ONE_AND_SIX)
     rows = cross(program, -speed, 0.01 + 6.0 / stiffness + 2.0 * program.surface.border + 0.1 * speed)
     assert max(steps_at_the_border(program, rows, -speed)) <= 1.01
     assert dissipated(program.element, rows).min() >= -1e-12
@@ -95,7 +96,7 @@ def test_border_of_model_c_is_wide_enough_for_any_spring(stiffness, damping, spe
 @settings(max_examples=5)
 def test_element_on_a_rough_scene_never_gives_power(model, seed, speed):
     """Textures are much finer than borders should be: the level jumps, and only heat leaves the element."""
-    program = OnScene(element_of(model, ROUGH.law), ROUGH)
+    program = SceneElement(element_of(model, ROUGH.law), ROUGH)
     turns = np.cumsum(np.random.default_rng(seed).normal(0.0, 0.3, 1500))
     velocity = speed * np.stack((np.cos(turns), np.sin(turns)), axis=1)
     if program.causality is Causality.IMPEDANCE:
@@ -116,7 +117,7 @@ def test_uniform_scene_changes_only_the_region():
     element = element_of("C", law)
     plain = moved(element, path)
     same = Scene(law, (Region("all the same", Circle((0.0, 0.0), 0.01), law),))
-    on_scene = moved(OnScene(element, same), path)
+    on_scene = moved(SceneElement(element, same), path)
     assert set(plain["region"].tolist()) == {-1}
     assert {0, 1} == set(on_scene["region"].tolist())
     for name in ("friction_force", "command", "proxy", "displacement", "injected_energy"):
@@ -126,16 +127,16 @@ def test_uniform_scene_changes_only_the_region():
 def test_scene_change_during_a_run_is_eased():
     law = Coulomb(1.0)
     element = element_of("C", law)
-    on_scene = OnScene(element, Scene(law, (Region("6 N", Circle((0.0, 0.0), 1.0), Coulomb(6.0)),)))
+    on_scene = SceneElement(element, Scene(law, (Region("6 N", Circle((0.0, 0.0), 1.0), Coulomb(6.0)),)))
     rendering = rendering_of(element)
     rendering.core["fade_in"] = 0.1
     path = np.stack((0.05 * 1e-3 * np.arange(3000), np.zeros(3000)), axis=1)
     rows = moved(element, path)
-    parts = [rendering.again(rows[:1000])]
+    parts = [rendering.recompute(rows[:1000])]
     rendering.configure(parameters_of(on_scene), 1)
-    parts.append(rendering.again(rows[1000:2000]))
+    parts.append(rendering.recompute(rows[1000:2000]))
     rendering.configure(parameters_of(element), 2)
-    parts.append(rendering.again(rows[2000:]))
+    parts.append(rendering.recompute(rows[2000:]))
     assert [set(part["region"].tolist()) for part in parts] == [{-1}, {1}, {-1}]
     force = np.concatenate([part["command"][:, 0] for part in parts])
     assert force[[999, 1999, 2999]] == pytest.approx([-1.0, -6.0, -1.0])
@@ -143,27 +144,27 @@ def test_scene_change_during_a_run_is_eased():
 
 
 def test_region_after_a_bad_sample_is_that_of_the_next_good_one():
-    program = OnScene(element_of("C", ONE_AND_SIX.law), ONE_AND_SIX)
+    program = SceneElement(element_of("C", ONE_AND_SIX.law), ONE_AND_SIX)
     path = np.stack((np.linspace(-0.02, -0.015, 400), np.zeros(400)), axis=1)
     rows = moved(program, path)
     rows["position"][200] = np.nan
     rows["position"][201:, 0] += 0.04
-    again = rendering_of(program).again(rows)
+    again = rendering_of(program).recompute(rows)
     assert again["region"][199] == 0 and again["region"][201] == 1
 
 
 def test_element_that_does_not_fit_a_scene_is_refused():
     scene = Scene(Coulomb(2.0))
     with pytest.raises(ConfigurationError, match="model dahl: cannot be put on a scene; use one of A, B, C, D"):
-        OnScene(element_class("dahl", Causality.IMPEDANCE)(law=scene.law, period=1e-3), scene)
+        SceneElement(element_class("dahl", Causality.IMPEDANCE)(law=scene.law, period=1e-3), scene)
     with pytest.raises(ConfigurationError, match="is that of its background"):
-        OnScene(element_of("C", Coulomb(1.0)), scene)
+        SceneElement(element_of("C", Coulomb(1.0)), scene)
     steep = Scene(Stribeck(1.0, 1.0, 0.1), (Region("grit", Circle((0.0, 0.0), 0.01), Stribeck(1.0, 6.0, 0.1)),))
     with pytest.raises(ConfigurationError, match="condition 15"):
-        OnScene(element_of("C", steep.law), steep)
-    assert OnScene(element_of("A", steep.law), steep).model == "A"
+        SceneElement(element_of("C", steep.law), steep)
+    assert SceneElement(element_of("A", steep.law), steep).model == "A"
     gentle = replace(steep, regions=())
-    assert OnScene(element_of("C", gentle.law), gentle).causality is Causality.IMPEDANCE
+    assert SceneElement(element_of("C", gentle.law), gentle).causality is Causality.IMPEDANCE
 
 
 # --- walls on an impedance device

@@ -19,13 +19,21 @@ from devices.virtual.joystick import VirtualJoystick
 from haptics import Causality, Clock, Coulomb, Servo, State, Stribeck, Trace
 from haptics.design import Handle, stiffness_limit
 from haptics.design.loops import Coupling, growth, stuck_matrix
-from haptics.elements.classic.bristle_kernels import STIFF
-from haptics.elements.classic.models import CLASSICS
+from haptics.elements.classic import CLASSICS
+from haptics.elements.classic_kernels import STIFF
 from haptics.elements.models import CompliantAdmittance, Element, InertialImpedance, MasslessImpedance, RigidAdmittance
 from haptics.jit import kernel
 from haptics.records import ROW, Status
 from haptics.rendering.envelope import Limits
-from haptics.rendering.passivity import HISTORY, LINGERING, dissipate, forget, largest_added_damping, observe, remember
+from haptics.rendering.passivity import (
+    DECAY_TIME,
+    HISTORY,
+    dissipate,
+    largest_added_damping,
+    observe,
+    restart_observation,
+    store_command,
+)
 from haptics.rendering.rendering import Rendering
 from tests.haptics.doubles import make_spec
 from tests.haptics.strategies import PHYSICS
@@ -52,7 +60,7 @@ def session(element, settings, *, control, seconds=2.0, device=VirtualJoystick):
     """Run an element on a device without waiting; return the trace."""
     clock = Clock(element.period)
     plant = device(settings, clock=clock)
-    limits = Limits.of(plant.spec, {"passivity_control": control} if control else {})
+    limits = Limits.for_device(plant.spec, {"passivity_control": control} if control else {})
     with tempfile.TemporaryDirectory() as folder:
         trace = Trace.create(Path(folder) / "trace")
         Servo(plant, element, trace, clock=clock, limits=limits).run(seconds)
@@ -175,12 +183,12 @@ def _observe(records, periods):
 
 @kernel
 def _remember(records, x, y):
-    remember(records[0], x, y)
+    store_command(records[0], x, y)
 
 
 @kernel
 def _forget(records):
-    forget(records[0])
+    restart_observation(records[0])
 
 
 @kernel
@@ -192,7 +200,7 @@ def core_of(stiffness=0.0, coupling=10.0, **facts):
     """Return the record of a rendering of model C, of a stiffness and damping, on a handle with these facts."""
     spec = data_sheet(**{"damping": 0.0, **facts})
     element = MasslessImpedance(Coulomb(100.0), stiffness, coupling)
-    return Rendering(element, spec, Limits.of(spec, {"passivity_control": True})).core
+    return Rendering(element, spec, Limits.for_device(spec, {"passivity_control": True})).core
 
 
 def see(core, x, periods=1, velocity=0.0, displacement=0.0):
@@ -278,7 +286,7 @@ def test_damping_of_the_device_is_fading_credit():
     core = core_of(damping=5.0)
     core["sticking"] = 1
     see(core, 0.0, velocity=0.1)
-    credit, fades = 5.0 * 0.1**2 * T, math.exp(-T / LINGERING)
+    credit, fades = 5.0 * 0.1**2 * T, math.exp(-T / DECAY_TIME)
     expected = 0.0
     for _ in range(4):
         see(core, 0.0, velocity=0.1)
@@ -345,7 +353,7 @@ def test_damping_outlasts_the_excess_while_sticking():
     core = core_of(6000.0, 10.0, delay=T)
     core["moving"] = core["sticking"] = 1
     found = [damping_at(core, 1.0), *(damping_at(core, -1.0) for _ in range(20))]
-    np.testing.assert_allclose([b / a for a, b in itertools.pairwise(found)], math.exp(-T / LINGERING))
+    np.testing.assert_allclose([b / a for a, b in itertools.pairwise(found)], math.exp(-T / DECAY_TIME))
     core["sticking"] = 0
     assert damping_at(core, -1.0) == 0.0
 
@@ -482,7 +490,9 @@ def drift(rows):
 )
 @PHYSICS
 def test_damper_only_brakes(force, velocity, excess, added, sticking):
-    rendering = Rendering(model_c(), data_sheet(delay=2e-3), Limits.of(data_sheet(), {"passivity_control": True}))
+    rendering = Rendering(
+        model_c(), data_sheet(delay=2e-3), Limits.for_device(data_sheet(), {"passivity_control": True})
+    )
     core = rendering.core
     core["velocity"], core["excess"], core["added_damping"], core["sticking"] = velocity, excess, added, sticking
     core["moving"] = 1

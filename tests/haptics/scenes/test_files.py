@@ -10,14 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from haptics import ConfigurationError, Coulomb, Elliptic, Stribeck
-from haptics.scenes.files import line_of, read_scene, shipped_scenes, write_scene
-from haptics.scenes.image_map import ImageMap, read_levels
 from haptics.scenes.scene import Region, Scene
-from haptics.scenes.shapes import Circle, HalfPlane, Polygon
-from haptics.scenes.tables import scene_from_table
-from haptics.scenes.texture import Texture
-from haptics.scenes.walls import MOST_WALLS, Wall
-from haptics.scenes.writing import scene_table
+from haptics.scenes.shapes import Circle, HalfPlane, ImageMap, Polygon, Texture, read_levels
+from haptics.scenes.tables import line_of, read_scene, scene_from_table, scene_table, shipped_scenes, write_scene
+from haptics.scenes.walls import MAX_WALLS, Wall
 from tests.haptics.wall_runs import BLOCK, FLOOR, PEG
 
 LEVELS = np.arange(12, dtype=np.uint8).reshape(3, 4) * 20
@@ -306,7 +302,7 @@ def test_invalid_wall_is_refused_with_its_line(tmp_path, old, new, line, said):
 
 
 def test_number_of_walls_is_limited():
-    with pytest.raises(ConfigurationError, match=f"{MOST_WALLS + 1} walls; at most {MOST_WALLS}"):
-        Scene(Coulomb(1.0), walls=(Wall(Circle((0.0, 0.0), 0.01)),) * (MOST_WALLS + 1))
+    with pytest.raises(ConfigurationError, match=f"{MAX_WALLS + 1} walls; at most {MAX_WALLS}"):
+        Scene(Coulomb(1.0), walls=(Wall(Circle((0.0, 0.0), 0.01)),) * (MAX_WALLS + 1))
     with pytest.raises(ConfigurationError, match="must be Wall objects"):
         Scene(Coulomb(1.0), walls=(Circle((0.0, 0.0), 0.01),))

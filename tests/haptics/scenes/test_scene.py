@@ -14,16 +14,12 @@ from haptics import Asymmetric, ClosedForm, ConfigurationError, Elliptic, Law, f
 from haptics.elements.models import CompliantAdmittance, InertialImpedance, MasslessImpedance
 from haptics.friction.kernels import plane_forces
 from haptics.friction.laws import Coulomb, CoulombViscous, DeadZoneViscous, GaussianStribeck, Stribeck
-from haptics.rendering.on_scene import OnScene
-from haptics.scenes.condition import fitted, mobility_limit, require_solvable, spread
-from haptics.scenes.family import numbers_of
-from haptics.scenes.files import read_scene
-from haptics.scenes.image_map import ImageMap
-from haptics.scenes.scene import Region, Scene
-from haptics.scenes.shapes import Circle, HalfPlane, Polygon, Shape
-from haptics.scenes.texture import Texture
-from haptics.scenes.wall_kernels import ROUNDING
-from haptics.scenes.walls import MOST_WALLS, PackedWalls, Wall
+from haptics.rendering.programs import SceneElement
+from haptics.scenes.kernels import ROUNDING
+from haptics.scenes.scene import Region, Scene, fitted, mobility_limit, numbers_of, require_solvable, spread
+from haptics.scenes.shapes import Circle, HalfPlane, ImageMap, Polygon, Shape, Texture
+from haptics.scenes.tables import read_scene
+from haptics.scenes.walls import MAX_WALLS, PackedWalls, Wall
 from tests.haptics.changing import element_of, moved
 from tests.haptics.wall_runs import BLOCK, FLOOR, NOTCH, SHAPES
 
@@ -376,8 +372,8 @@ def test_invalid_wall_is_refused():
     ):
         with pytest.raises(ConfigurationError, match=said):
             Wall(**{"shape": Circle((0.0, 0.0), 0.01), **wrong})
-    with pytest.raises(ConfigurationError, match=f"{MOST_WALLS + 1} walls: a scene has {MOST_WALLS} at most"):
-        PackedWalls([Wall(FLOOR)] * (MOST_WALLS + 1))
+    with pytest.raises(ConfigurationError, match=f"{MAX_WALLS + 1} walls: a scene has {MAX_WALLS} at most"):
+        PackedWalls([Wall(FLOOR)] * (MAX_WALLS + 1))
 
 
 # --- lookup in the tick
@@ -407,7 +403,7 @@ SCENES = {
 
 @pytest.mark.parametrize("scene", SCENES.values(), ids=SCENES.keys())
 def test_tick_uses_the_numbers_and_region_of_the_last_proxy(scene):
-    program = OnScene(element_of("C", scene.law), scene)
+    program = SceneElement(element_of("C", scene.law), scene)
     angle = 0.002 * np.arange(12000)
     path = np.stack((0.08 * np.cos(angle), 0.07 * np.sin(1.37 * angle)), axis=1)
     rows = moved(program, path)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from haptics import Clock, Coulomb, DeviceFault, Servo, Stribeck, Trace, WallClock
-from haptics.device import MOST_CHANNELS
+from haptics.device import MAX_CHANNELS
 from haptics.elements.models import (
     CompliantAdmittance,
     Element,
@@ -22,12 +22,10 @@ from haptics.elements.models import (
 from haptics.records import Rows, Status
 from haptics.rendering.envelope import Limits
 from haptics.rendering.rendering import Rendering
-from haptics.servo.job import CONTROL
-from haptics.servo.lane import Lane
-from haptics.servo.loop import AT_ONCE, End
-from haptics.servo.loop_kernels import GATE_TIME
-from haptics.servo.supervision import SETTINGS, Supervision
-from haptics.servo.system_kernels import AVAILABLE
+from haptics.servo.control import Supervision
+from haptics.servo.kernels import AVAILABLE, CONTROL, GATE_TIME, SETTINGS
+from haptics.servo.mailbox import Mailbox
+from haptics.servo.servo import MAX_TICKS_PER_CALL, EndReason
 from haptics.shared import SharedFile
 from tests.haptics.doubles import BenchDevice, PlainBench, PortedBench, ThreadedBench
 from tests.haptics.strategies import Grip
@@ -110,13 +108,13 @@ def test_offline_run_pauses_for_its_reader(tmp_path):
     servo = Servo(PortedBench(clock), make("C"), trace, clock=clock)
     counts: list[int] = []
     servo.run(20.0, between=lambda: counts.append(trace.count))
-    assert counts == [*range(AT_ONCE, 20_000, AT_ONCE), 20_000]
+    assert counts == [*range(MAX_TICKS_PER_CALL, 20_000, MAX_TICKS_PER_CALL), 20_000]
 
 
 @pytest.fixture
 def lanes(tmp_path):
     control, settings = SharedFile("control"), SharedFile("settings")
-    yield Lane(control.path, CONTROL, create=True), Lane(settings.path, SETTINGS, create=True)
+    yield Mailbox(control.path, CONTROL, create=True), Mailbox(settings.path, SETTINGS, create=True)
     control.close()
     settings.close()
 
@@ -126,7 +124,7 @@ def run_live(lanes, folder, action, model="C", **limits):
     clock = WallClock(1e-3)
     element = make("C")
     device = PortedBench(clock, element.causality)
-    bounds = Limits.of(device.spec, dict(limits))
+    bounds = Limits.for_device(device.spec, dict(limits))
     servo = Servo(
         device, element, Trace.create(folder / "live"), clock=clock, limits=bounds, supervision=Supervision(*lanes)
     )
@@ -162,7 +160,7 @@ def test_live_run_takes_settings_and_a_stop(lanes, tmp_path):
 
     servo, end = run_live(lanes, tmp_path, change)
     rows = servo.trace.since(0)
-    assert end is End.STOPPED
+    assert end is EndReason.STOPPED
     assert list(dict.fromkeys(rows["settings_version"].tolist())) == [0, 1, 2, 3]
     assert servo.noticed_ns > 0
     assert np.hypot(*rows["command"][-1]) < np.hypot(*rows["command"][-30])  # it faded out
@@ -210,14 +208,14 @@ def test_sample_written_by_a_thread_is_never_torn(tmp_path):
     """Position, velocity and channels of each sample hold the same number."""
     clock = WallClock(1e-3)
     patient = {"max_sample_age": 10.0}  # a thread that does not get its turn is another matter
-    device = ThreadedBench(clock, channels=(("everything", "1", MOST_CHANNELS),), **patient)
+    device = ThreadedBench(clock, channels=(("everything", "1", MAX_CHANNELS),), **patient)
     servo = Servo(device, make("C"), Trace.create(tmp_path / "t"), clock=clock)
     servo.run(1.0)
     rows = servo.trace.since(0)
     assert servo.compiled
     np.testing.assert_array_equal(rows["position"][:, 0], rows["position"][:, 1])
     np.testing.assert_array_equal(rows["position"], rows["velocity"])
-    np.testing.assert_array_equal(rows["channels"], np.repeat(rows["position"][:, :1], MOST_CHANNELS, axis=1))
+    np.testing.assert_array_equal(rows["channels"], np.repeat(rows["position"][:, :1], MAX_CHANNELS, axis=1))
     assert len(np.unique(rows["position"][:, 0])) > 50
     assert device.commands >= len(rows)
 
@@ -227,7 +225,7 @@ def test_servo_ends_when_its_parent_is_gone(lanes, tmp_path):
     clock = WallClock(1e-3)
     supervision = Supervision(*lanes, application=2**22 + 1)
     servo = Servo(PortedBench(clock), make("C"), Trace.create(tmp_path / "t"), clock=clock, supervision=supervision)
-    assert servo.run(5.0) is End.APPLICATION_LOST
+    assert servo.run(5.0) is EndReason.APPLICATION_LOST
 
 
 # --- gate
@@ -245,7 +243,7 @@ ELEMENTS: dict[str, Element] = {
 
 def run_gate(model, folder):
     """Close the gate at tick `CLOSE`, open it at `OPEN`."""
-    clock, lane = Clock(PERIOD), Lane(folder / "control", CONTROL, create=True)
+    clock, lane = Clock(PERIOD), Mailbox(folder / "control", CONTROL, create=True)
 
     def change(rendering):
         lane.record["gate_closed"] = CLOSE <= clock.tick + 1 < OPEN  # it is looked at after the tick has begun
@@ -280,7 +278,7 @@ def test_gate_fades_the_output_along_a_cosine_and_replays(model, tmp_path):
         speeds = np.hypot(*np.diff(rows["command"], axis=0).T) / PERIOD
         assert speeds[OPEN + 150] > 0.0
         assert np.abs(np.diff(speeds)).max() <= 1e3 * PERIOD * (1 + 1e-6)  # the device's largest acceleration
-    again = Rendering(ELEMENTS[model], servo.device.spec).again(rows)
+    again = Rendering(ELEMENTS[model], servo.device.spec).recompute(rows)
     for name in ("command", "proxy", "displacement", "friction_force", "injected_energy", "gate"):
         np.testing.assert_array_equal(again[name], rows[name], err_msg=name)
 
@@ -289,13 +287,13 @@ def test_gate_fades_the_output_along_a_cosine_and_replays(model, tmp_path):
 def test_both_loops_move_the_gate_alike(tmp_path):
     found: list[Any] = []
     for kind in (PortedBench, PlainBench):
-        clock, lane = Clock(PERIOD), Lane(tmp_path / f"control-{kind.__name__}", CONTROL, create=True)
+        clock, lane = Clock(PERIOD), Mailbox(tmp_path / f"control-{kind.__name__}", CONTROL, create=True)
         trace = Trace.create(tmp_path / kind.__name__)
         lane.record["gate_closed"] = 1
         servo = Servo(kind(clock), ELEMENTS["C"], trace, clock=clock, supervision=Supervision(lane))
         servo.run(0.2)
         found.append(trace.since(0))
-        assert len(found[-1]) < AT_ONCE
+        assert len(found[-1]) < MAX_TICKS_PER_CALL
     for name in ("gate", "command", "status"):
         np.testing.assert_array_equal(found[0][name], found[1][name])
     assert not found[0]["gate"][round(GATE_TIME / PERIOD) + 1 :].any()

@@ -11,19 +11,20 @@ from haptics import Clock, ConfigurationError, Coulomb, DeviceFault, MasslessImp
 from haptics.jit import kernel
 from haptics.parts import record_at, run_part
 from haptics.records import ROW
-from haptics.servo.loop import AT_ONCE, End
 from haptics.servo.offline import (
+    METRICS,
     REDUCTION_FIELDS,
+    ROWS_AT_ONCE,
     Failed,
     OfflineJob,
     Reduced,
     Reduction,
+    metrics_of,
     run_all,
     run_many,
     run_offline,
 )
-from haptics.servo.offline.batch import ROWS_AT_ONCE
-from haptics.servo.offline.metrics import METRICS, metrics_of
+from haptics.servo.servo import MAX_TICKS_PER_CALL, EndReason
 from haptics.trace import Reader, Trace
 from tests.haptics.doubles import BenchDevice, PortedBench
 
@@ -37,14 +38,14 @@ def element():
 
 
 def test_rows_equal_those_of_a_servo(tmp_path):
-    duration = 1e-3 * (3 * AT_ONCE + 17)
+    duration = 1e-3 * (3 * MAX_TICKS_PER_CALL + 17)
     run = run_offline(functools.partial(virtual, "virtual-joystick", 5), element(), duration, keep_rows=True)
     clock, trace = Clock(1e-3), Trace.create(tmp_path / "trace")
     Servo(virtual("virtual-joystick", 5, clock), element(), trace, clock=clock).run(duration)
-    assert run.end is End.COMPLETED
+    assert run.end is EndReason.COMPLETED
     assert run.rows is not None
     rows = Reader(trace).read()
-    assert len(run.rows) == len(rows) == 3 * AT_ONCE + 17
+    assert len(run.rows) == len(rows) == 3 * MAX_TICKS_PER_CALL + 17
     assert run.rows.tobytes() == rows.tobytes()
 
 
@@ -68,7 +69,7 @@ def test_metrics_agree_with_the_rows(device):
 
 
 def test_device_without_a_port_keeps_all_rows():
-    count = 5 * AT_ONCE + 17  # more than the trace holds
+    count = 5 * MAX_TICKS_PER_CALL + 17  # more than the trace holds
     run = run_offline(BenchDevice, element(), 1e-3 * count, keep_rows=True)
     assert run.rows is not None
     assert run.rows["tick"].tolist() == list(range(count))

@@ -17,17 +17,17 @@ import numpy as np
 import pytest
 
 from haptics.errors import ConfigurationError
-from haptics.servo.job import SILENCE
-from haptics.servo.lane import Lane
-from haptics.servo.loop import AT_ONCE
-from haptics.servo.realtime.precedence import NICENESS, TIME_SLICE
-from haptics.servo.serving import _Recorder
+from haptics.servo.kernels import HEARTBEAT_TIMEOUT
+from haptics.servo.mailbox import Mailbox
+from haptics.servo.process import _RecorderWait
+from haptics.servo.realtime import NICENESS, TIME_SLICE
+from haptics.servo.servo import MAX_TICKS_PER_CALL
 
 PAIR = np.dtype([("first", "<i8"), ("second", "<i8"), ("filler", "<f8", (64,))])
 
 
 def publish_many(path, count):
-    lane = Lane(path, PAIR)
+    lane = Mailbox(path, PAIR)
     value = np.zeros(1, PAIR)
     for number in range(1, count + 1):
         value["first"] = value["second"] = value["filler"] = number
@@ -35,7 +35,7 @@ def publish_many(path, count):
 
 
 def test_lane_keeps_the_latest_value_and_survives_a_dead_writer(tmp_path):
-    lane = Lane(tmp_path / "lane", PAIR, create=True)
+    lane = Mailbox(tmp_path / "lane", PAIR, create=True)
     assert lane.version == 0
     publish_many(lane.path, 3)
     latest = lane.read()
@@ -48,18 +48,18 @@ def test_lane_keeps_the_latest_value_and_survives_a_dead_writer(tmp_path):
 
 def test_missing_lane_is_named(tmp_path):
     with pytest.raises(ConfigurationError, match="nowhere"):
-        Lane(tmp_path / "nowhere", PAIR)
+        Mailbox(tmp_path / "nowhere", PAIR)
 
 
 KNOWS_TIME_SLICES = platform.machine() == "x86_64" and tuple(map(int, platform.release().split(".")[:2])) >= (6, 12)
 _CODE = """
 import json, os, sys, threading
 sys.path[:] = json.loads(sys.argv[1])
-from haptics.servo.realtime.precedence import time_slice
-from haptics.servo.realtime import RealTimeSettings, enter, granted_nothing
-before, found = granted_nothing(), {}
+from haptics.servo.realtime import time_slice
+from haptics.servo.realtime import RealTimeSettings, request_real_time, without_requests
+before, found = without_requests(), {}
 def loop():
-    found["granted"] = enter(RealTimeSettings(scheduling=sys.argv[2], cpu=-1)).as_dict()
+    found["granted"] = request_real_time(RealTimeSettings(scheduling=sys.argv[2], cpu=-1)).as_dict()
     exchange = threading.Thread(target=look)
     exchange.start()
     exchange.join()
@@ -111,7 +111,7 @@ def test_scheduling_class_is_kept():
     assert found["application"][0] == found["inherited"][0] == os.SCHED_BATCH
 
 
-CAPACITY = 4 * AT_ONCE
+CAPACITY = 4 * MAX_TICKS_PER_CALL
 
 
 class Running:
@@ -129,7 +129,7 @@ class Running:
     def waits(self, application):
         """Start a thread that waits for room in the trace."""
         me: Any = self
-        thread = threading.Thread(target=_Recorder(me, me, application), daemon=True)
+        thread = threading.Thread(target=_RecorderWait(me, me, application), daemon=True)
         thread.start()
         return thread
 
@@ -137,14 +137,14 @@ class Running:
 def test_offline_run_waits_for_room_in_the_trace():
     servo = Running(silent=-60.0)  # heard of until long after
     thread = servo.waits(os.getppid())
-    for recorded, goes_on in ((AT_ONCE, False), (2 * AT_ONCE, True)):
+    for recorded, goes_on in ((MAX_TICKS_PER_CALL, False), (2 * MAX_TICKS_PER_CALL, True)):
         servo.record["recorded"][0] = recorded
         thread.join(10.0 if goes_on else 0.1)
         assert thread.is_alive() is not goes_on
     assert not servo.stopped
 
 
-@pytest.mark.parametrize(("silent", "alive"), [(SILENCE + 1.0, True), (0.0, False)])
+@pytest.mark.parametrize(("silent", "alive"), [(HEARTBEAT_TIMEOUT + 1.0, True), (0.0, False)])
 def test_offline_run_ends_without_a_recorder(silent, alive):
     servo = Running(silent)
     thread = servo.waits(os.getppid() if alive else -1)

@@ -13,16 +13,15 @@ import pytest
 
 from devices.faults import FAULTS
 from haptics import CausalityError, ConfigurationError, Coulomb, DeviceFault, MasslessImpedance, RigidAdmittance, Servo
-from haptics.clock import Clock, WallClock, cancelled_by, go_on, pause
+from haptics.clock import Clock, WallClock, cancelled_by, pause, raise_if_cancelled
 from haptics.device import Causality
 from haptics.errors import OpeningCancelled
 from haptics.records import Status
 from haptics.rendering.envelope import UNUSABLE
-from haptics.servo.job import CONTROL
-from haptics.servo.lane import Lane
-from haptics.servo.loop import End
-from haptics.servo.loop_kernels import FAULT_AFTER
-from haptics.servo.supervision import Supervision
+from haptics.servo.control import Supervision
+from haptics.servo.kernels import CONTROL, FAULT_AFTER
+from haptics.servo.mailbox import Mailbox
+from haptics.servo.servo import EndReason
 from haptics.trace import Trace
 from tests.haptics.doubles import BenchDevice
 from tests.safety_runs import Case
@@ -57,7 +56,7 @@ def run(device, trace, clock, duration=0.1, **options):
 def test_every_tick_is_read_written_and_recorded_once(trace):
     clock = Clock(1e-3)
     device = BenchDevice(clock)
-    assert run(device, trace, clock) is End.COMPLETED
+    assert run(device, trace, clock) is EndReason.COMPLETED
     rows = trace.since(0)
     assert rows["tick"].tolist() == list(range(100))
     assert rows["time"] == pytest.approx(np.arange(100) * 1e-3)
@@ -68,7 +67,7 @@ def test_every_tick_is_read_written_and_recorded_once(trace):
 
 
 def test_row_has_the_marker_at_the_start_of_its_tick_and_the_hand_force(trace, tmp_path):
-    lane = Lane(tmp_path / "control", CONTROL, create=True)
+    lane = Mailbox(tmp_path / "control", CONTROL, create=True)
     clock, control = Clock(1e-3), lane.record
     control["marker"] = 3
 
@@ -179,7 +178,7 @@ def test_tick_is_flagged_late_after_the_next_deadline(trace, late, work, flags):
 
 def test_skipping_past_the_end_ends_the_run(trace):
     clock = TardyClock(1e-3, {98: 10e-3})
-    assert run(BenchDevice(clock), trace, clock) is End.COMPLETED
+    assert run(BenchDevice(clock), trace, clock) is EndReason.COMPLETED
     assert trace.since(0)["tick"][-1] == 97
 
 
@@ -210,7 +209,7 @@ def test_short_dropout_is_survived_and_a_long_one_is_a_fault(trace):
 
     clock = Clock(1e-3)
     device = dropout(80)
-    assert run(device, trace, clock, 0.3) is End.COMPLETED
+    assert run(device, trace, clock, 0.3) is EndReason.COMPLETED
     assert device.written[100] == pytest.approx(0.5 * device.written[99])
     assert all(command.tolist() == [0.0, 0.0] for command in device.written[101:180])
     with pytest.raises(DeviceFault, match="no usable sample since tick 100, for 100 ms"):
@@ -305,11 +304,11 @@ def test_fault_halves_the_force_and_stops_compensation(trace):
 
 def test_end_is_noticed_before_the_output_fades(trace, monkeypatch):
     clock = Clock(1e-3)
-    for module in ("haptics.servo.loop", "haptics.servo.servo"):
+    for module in ("haptics.servo.servo", "haptics.servo.servo"):
         monkeypatch.setattr(f"{module}.time", SimpleNamespace(monotonic_ns=lambda: 1 + clock.tick))
-    answer = {20: End.APPLICATION_LOST}
+    answer = {20: EndReason.APPLICATION_LOST}
     servo = Servo(BenchDevice(clock), element(), trace, clock=clock, supervisor=lambda: answer.get(clock.tick))
-    assert servo.run(1.0) is End.APPLICATION_LOST
+    assert servo.run(1.0) is EndReason.APPLICATION_LOST
     assert servo.noticed_ns == 21
     assert servo.safe_output_ns == 1 + 20 + FADE_TICKS - 1
 
@@ -322,7 +321,7 @@ def test_stopped_run_continues_until_the_reference_rests(trace):
         trace,
         clock=clock,
     )
-    assert servo.run(1.0) is End.STOPPED
+    assert servo.run(1.0) is EndReason.STOPPED
     path = np.array(servo.device.written)
     speeds = np.hypot(*np.diff(path, axis=0).T) / 1e-3
     assert speeds[100] > 0.1
@@ -532,7 +531,7 @@ def test_pause_lasts_or_is_cancelled_once():
         with pytest.raises(OpeningCancelled):
             pause(60.0)
         pause(0.0)  # a driver that undoes its first steps is not cancelled again
-        go_on()
+        raise_if_cancelled()
     assert time.monotonic() - begun < 30.0
 
 
@@ -541,7 +540,7 @@ def test_other_threads_are_not_cancelled():
 
     def read_on():
         pause(0.0)
-        go_on()
+        raise_if_cancelled()
         ended.set()
 
     with cancelled_by(lambda: True):
@@ -562,7 +561,7 @@ class Slow(BenchDevice):
         self.armed = True
 
 
-@pytest.mark.parametrize("reason", [End.STOPPED, End.APPLICATION_LOST])
+@pytest.mark.parametrize("reason", [EndReason.STOPPED, EndReason.APPLICATION_LOST])
 def test_run_that_ends_while_opening_has_no_tick(trace, reason):
     answers = iter([None] * 3)
     device, element = Slow(Clock(1e-3)), MasslessImpedance(Coulomb(4.0), 6000.0, 10.0)
@@ -572,5 +571,5 @@ def test_run_that_ends_while_opening_has_no_tick(trace, reason):
     assert (device.opened, device.armed, opened, trace.count, device.written) == (1, False, [], 0, [])
     stopped = Servo(device, element, trace, clock=device.clock)
     stopped.stop()
-    assert stopped.run(1.0) is End.STOPPED
+    assert stopped.run(1.0) is EndReason.STOPPED
     assert device.opened == 1, "a run that is stopped before it begins opens nothing"

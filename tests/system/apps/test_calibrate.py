@@ -23,7 +23,7 @@ from haptics.recording.recording import Recording
 from haptics.recording.replay import verify
 from haptics.records import Status
 from tests.apps.calibrate.commands import calibrate, refusal, refuses_to_move
-from tests.processes import NO_PICTURE, Application, device_log, recordings, until, until_running, written
+from tests.processes import NO_PICTURE, Application, device_log, recordings, spawned_by, until, until_running, written
 
 VERTICAL = ("--set=device.arm.gravity=9.8", "--set=device.arm.handle_mass=0.3")
 SLOWLY = ("--set=poses.columns=3", "--set=poses.rows=2", "--set=poses.rounds=1")
@@ -170,14 +170,6 @@ def calibrating(motion, folder, *more):
         yield Application(process, folder), folder / "recordings"
 
 
-def servo_of(process):
-    """Return the process id of the servo, the only child that was spawned."""
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    spawned = [int(pid) for pid in children if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
-    assert len(spawned) == 1
-    return spawned[0]
-
-
 def is_safe(recording):
     """Return whether the last command was safe: no force, or a constant reference."""
     commands = device_log(recording)["command"]
@@ -217,7 +209,8 @@ def test_killed_calibration_leaves_the_device_safe(motion, tmp_path):
 def test_killed_servo_of_a_calibration_is_a_fault_and_the_recording_kept(motion, tmp_path):
     with calibrating(motion, tmp_path) as (application, place):
         recording = until_running(application.application, place, MOVING)
-        os.kill(servo_of(application.application), signal.SIGKILL)
+        (servo,) = spawned_by(application.application.pid)
+        os.kill(servo, signal.SIGKILL)
         assert application.application.wait(60.0) == 4
     assert "killed by SIGKILL" in application.said
     assert str(recording) in application.said

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,7 +23,7 @@ from haptics.errors import ConfigurationError
 from tests.apps.experiment.design.designs import WEBER, changed
 from tests.apps.screen import WHY_NOT, virtual_screen
 from tests.conftest import MISSING_QT
-from tests.processes import ROOT, finish, program, until
+from tests.processes import ROOT, finish, program, spawned_by, until
 
 LIVE = (
     WEBER.replace("block = 5", "block = 3\nrest = 0.5\nlate_ticks = 1.0\nlongest_gap = 0.9")
@@ -95,12 +94,6 @@ def press_until(screen, running, trials, out):
     assert running.poll() is not None, "the session neither ended nor continued"
 
 
-def children(process):
-    """Return the child processes of a process, with their command lines."""
-    tasks = Path(f"/proc/{process}/task/{process}/children").read_text().split()
-    return [(int(one), Path(f"/proc/{one}/cmdline").read_bytes().replace(b"\0", b" ").decode()) for one in tasks]
-
-
 @pytest.mark.timeout(600)
 @pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
 def test_attended_session_with_every_process_killed_in_turn_is_completed(screen, tmp_path):
@@ -108,7 +101,7 @@ def test_attended_session_with_every_process_killed_in_turn_is_completed(screen,
     running = begin(screen, "run", str(file), "--participant", "P01", "--out", str(out))
     for trials, victim in enumerate(("servo", "screen", "application"), 1):
         press_until(screen, running, trials, out)
-        spawned = [one for one, command in children(running.pid) if "spawn_main" in command]
+        spawned = spawned_by(running.pid)
         # the participant's screen is spawned first, the servo of the block last
         os.kill({"servo": spawned[-1], "screen": spawned[0], "application": running.pid}[victim], signal.SIGKILL)
         _, words = running.communicate(timeout=60)

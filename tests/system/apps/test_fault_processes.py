@@ -25,7 +25,18 @@ from haptics.recording.replay import verify
 from haptics.records import Permission, Status
 from haptics.rendering.envelope import FADE_OUT
 from tests.conftest import MISSING_QT
-from tests.processes import RUN, Application, device_log, ended, program, recordings, state_of, until, written
+from tests.processes import (
+    RUN,
+    Application,
+    device_log,
+    ended,
+    program,
+    recordings,
+    spawned_by,
+    state_of,
+    until,
+    written,
+)
 
 PROMPT = 0.02
 """Longest time until the output is safe, or a stopped servo is killed [s]."""
@@ -116,9 +127,7 @@ class SlidingSession(Application):
         self._recordings = folder / "recordings"
         until(self._slides, "the handle never slid")
         (self.recording,) = recordings(self._recordings)
-        tasks = Path(f"/proc/{application.pid}/task").iterdir()
-        children = {int(pid) for task in tasks for pid in (task / "children").read_text().split()}
-        (self.servo,) = (pid for pid in children if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes())
+        (self.servo,) = spawned_by(application.pid)
 
     def event(self):
         """Return the last line of the journal."""

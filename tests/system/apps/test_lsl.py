@@ -4,7 +4,6 @@ import json
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +22,7 @@ from haptics.trace import Trace
 from tests.apps.experiment.design.designs import WEBER, changed
 from tests.apps.experiment.journal.records import HEADER, begin_block, place, run_trial
 from tests.apps.experiment.screens.driving import started
+from tests.processes import program
 
 try:
     import pylsl
@@ -72,15 +72,9 @@ def on_this_machine_alone(tmp_path, monkeypatch):
     monkeypatch.setenv("LSLAPICFG", str(config))
 
 
-@contextmanager
 def receiver(ticks, markers, last=""):
     """Receive a number of ticks and markers, and a marker of the event `last`."""
-    command = [sys.executable, "-c", _RECEIVER, str(ticks), str(markers), last]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
+    return program("-c", _RECEIVER, str(ticks), str(markers), last, stdout=subprocess.PIPE)
 
 
 def wait_ready(process):
@@ -200,9 +194,9 @@ def short_experiment(folder):
 
 def test_experiment_is_streamed_to_its_last_record(tmp_path):
     """Every answer is received, and every tick since the receiver was connected."""
-    command = [sys.executable, "-m", "apps", "experiment", "run", str(short_experiment(tmp_path)), "--json"]
+    command = ["-m", "apps", "experiment", "run", str(short_experiment(tmp_path)), "--json"]
     command += ["--observer", "simulated", "--clock", "wall", "--lsl", "--out", str(tmp_path / "out")]
-    with receiver(1000, 0, "end") as process, subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as run:
+    with receiver(1000, 0, "end") as process, program(*command, stdout=subprocess.PIPE) as run:
         wait_ready(process)
         answer = json.loads(run.communicate(timeout=100)[0])
         told = received(process)

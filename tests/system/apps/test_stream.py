@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import socket
 import subprocess
-import sys
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +19,9 @@ from apps.stream.address import StreamAddress, parse_stream, require_usable
 from apps.stream.sinks import MOST_WAITING, WebSocketSink, _Client
 from apps.stream.ticks import Batch
 from haptics.errors import ConfigurationError
-from haptics.recording.flat import flat_columns
+from haptics.recording.columns import flat_columns
 from haptics.recording.recording import Recording
-from tests.processes import until
+from tests.processes import RUN, finish, program, until
 
 DURATION = 2.0
 LONG = 5.0
@@ -34,23 +33,10 @@ def free_port(kind):
         return int(line.getsockname()[1])
 
 
-@contextmanager
 def session(folder, *more, seconds=DURATION):
     """Run a session in real time in a process."""
-    asked = ("run", "--device", "virtual-joystick", "--headless", "--duration", str(seconds), "--record", str(folder))
-    command = [sys.executable, "-m", "apps", *asked, "--json", "--set", "session.picture=false", *more]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-def answer_of(process):
-    out, err = process.communicate(timeout=100)
-    assert process.returncode == 0, err
-    answer: dict[str, Any] = json.loads(out)
-    return answer
+    asked = ("--device", "virtual-joystick", "--headless", "--duration", str(seconds), "--record", str(folder))
+    return program(*RUN, *asked, *more, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
 def require_all_ticks(received, recording):
@@ -68,7 +54,7 @@ def test_websocket_client_receives_every_tick(tmp_path, seconds):
     with session(tmp_path, "--stream", f"websocket=127.0.0.1:{port}", seconds=seconds) as process:
         with until(lambda: connected(client, port), "no server") as connection:
             messages = [json.loads(message) for message in connection]  # until the server closes
-        answer = answer_of(process)
+        answer = finish(process)
     first, *batches, last = messages
     assert first["kind"] == "start" and first["model"] == "C" and first["rate_hz"] == 1000.0
     assert (last["kind"], last["reason"]) == ("end", "completed")
@@ -99,7 +85,7 @@ def test_udp_sends_a_datagram_per_tick(tmp_path):
                 received.append(json.loads(line.recv(65536)))
                 if received[-1]["tick"] >= 1000 * DURATION - 1:
                     break
-            answer = answer_of(process)
+            answer = finish(process)
     require_all_ticks({name: [tick[name] for tick in received] for name in received[0]}, answer["recording"])
     assert None not in received[0].values()
 

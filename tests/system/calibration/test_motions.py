@@ -12,7 +12,7 @@ from haptics.device import Causality
 from haptics.errors import DeviceFault
 from haptics.recording.recording import Recording
 from haptics.recording.replay import verify
-from haptics.rendering.motion import Motion, holding
+from haptics.rendering.motion import Motion, constant_reference
 
 NOBODY = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
 
@@ -22,7 +22,7 @@ def test_a_procedure_that_outlasts_a_device_fault_is_ignored(ends_badly, tmp_pat
     failed = threading.Event()
 
     def hold(label):
-        return Motion(Causality.IMPEDANCE, holding(0.05, 1e-3), 1.0, relative=True, label=label)
+        return Motion(Causality.IMPEDANCE, constant_reference(0.05, 1e-3), 1.0, relative=True, label=label)
 
     def procedure():
         yield hold("first")
@@ -46,7 +46,7 @@ def test_a_procedure_that_outlasts_a_device_fault_is_ignored(ends_badly, tmp_pat
 
 def test_an_interrupt_during_a_motion_completes_the_recording(tmp_path):
     def procedure():
-        yield Motion(Causality.IMPEDANCE, holding(30.0, 1e-3), 1.0, relative=True, label="first")
+        yield Motion(Causality.IMPEDANCE, constant_reference(30.0, 1e-3), 1.0, relative=True, label="first")
 
     def interrupt(seconds):
         if seconds > 0.2:

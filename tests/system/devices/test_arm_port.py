@@ -8,14 +8,14 @@ import pytest
 from devices import create_device
 from devices.arm.sensors.mounting import turn
 from devices.arm.sensors.wire import Health, Sample
-from devices.common.driver_kernels import NOT_FINITE
+from devices.common.driver import NOT_FINITE
 from devices.faults import FaultyDevice, parse_fault
 from haptics import Coulomb, RigidAdmittance, Servo
 from haptics.clock import WallClock
 from haptics.errors import DeviceFault
 from haptics.parts import run_part
 from haptics.ports import port_of
-from haptics.servo.system_kernels import AVAILABLE
+from haptics.servo.kernels import AVAILABLE
 from haptics.trace import Trace
 from tests.devices.arm.arm_rig import PERIOD, opened
 
@@ -123,7 +123,7 @@ def test_command_gives_angles_and_speeds_of_the_motors(arm):
     take(arm, port, now)
     start = np.array(arm._home_angles)
     for x, y in ((0.0, 0.0), (1e-3, -2e-3)):
-        run_part(port.give, port.record.ctypes.data, x, y)
+        run_part(port.write_part, port.record.ctypes.data, x, y)
     told = np.array(stream.commands.read())
     goal = np.array(arm.settings.body.angles(1e-3, -2e-3))
     np.testing.assert_allclose(told[:2], goal * RATIOS / math.tau, rtol=1e-12)
@@ -150,7 +150,7 @@ def test_command_out_of_reach_is_a_fault_and_not_sent(arm):
     port = ported(arm)
     before = arm._stage._streaming.commands.read()
     for x in (math.nan, 5.0):
-        run_part(port.give, port.record.ctypes.data, x, 0.0)
+        run_part(port.write_part, port.record.ctypes.data, x, 0.0)
         assert port.record["fault"][0] == NOT_FINITE
         with pytest.raises(DeviceFault, match="must be finite, and within reach"):
             arm.write(np.array((x, 0.0)))
@@ -161,7 +161,7 @@ def test_command_beyond_the_range_of_the_motors_is_a_fault(arm):
     port, stage = ported(arm), arm._open_parts()[0]
     before = stage._streaming.commands.read()
     stage.record["per_radian"] = 1e6
-    run_part(port.give, port.record.ctypes.data, 0.0, 0.0)
+    run_part(port.write_part, port.record.ctypes.data, 0.0, 0.0)
     assert port.record["fault"][0]
     with pytest.raises(DeviceFault, match="it must be finite, and not that far"):
         arm.write(np.zeros(2))

@@ -9,8 +9,9 @@ import time
 
 import pytest
 
-from devices.common.bus import guardian, guarding
-from devices.common.bus.guarding import FAREWELL, Guard
+from devices.common import guard as guarding
+from devices.common import guardian
+from devices.common.guard import FAREWELL, Guard
 from devices.joystick.usb import reattaching
 from devices.pantograph import guardian as pantograph_guardian
 from haptics.errors import DeviceOpenError
@@ -33,7 +34,7 @@ def prepare(words):
 """
 HOST = """
 import sys, time
-from devices.common.bus.guarding import Guard
+from devices.common.guard import Guard
 guard = Guard("it", sys.argv[1], sys.argv[2:])
 print("guarded", flush=True)
 time.sleep(60.0)

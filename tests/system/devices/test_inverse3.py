@@ -23,7 +23,7 @@ from haptics import Coulomb, MasslessImpedance, Servo, Trace
 from haptics.clock import WallClock, cancelled_by
 from haptics.errors import ConfigurationError, DeviceFault, DeviceNotFoundError, DeviceOpenError, OpeningCancelled
 from haptics.records import Status
-from haptics.servo.system_kernels import AVAILABLE
+from haptics.servo.kernels import AVAILABLE
 from tests.contract import DeviceContract
 from tests.devices.inverse3.documented import inventory
 from tests.devices.inverse3.services import (

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from devices.common import driver
-from devices.common.driver_kernels import NOT_FINITE
+from devices.common.driver import NOT_FINITE
 from devices.emulated.joystick import EmulatedPidJoystick
 from devices.emulators.pid import emulated_stick
 from devices.faults import FaultyDevice, parse_fault
@@ -23,7 +23,7 @@ from haptics.errors import DeviceFault, DeviceOpenError
 from haptics.parts import run_part
 from haptics.ports import port_of
 from haptics.records import Status
-from haptics.servo.system_kernels import AVAILABLE
+from haptics.servo.kernels import AVAILABLE
 from tests.devices.felt import FRICTION, write_own_friction
 from tests.devices.joystick.doubles import STILL
 from tests.devices.joystick.in_step import FRAME, BusClock, put_in_step
@@ -195,8 +195,8 @@ def test_dead_loop_leaves_no_force_though_the_threads_live():
         port = port_of(device)
         place = port.record.ctypes.data
         while clock.elapsed() < 0.1:
-            run_part(port.take, place, clock.elapsed(), clock.elapsed())
-            run_part(port.give, place, 2.0, 0.0)
+            run_part(port.read_part, place, clock.elapsed(), clock.elapsed())
+            run_part(port.write_part, place, 2.0, 0.0)
             os.eventfd_write(port.wake, 1)
             time.sleep(1e-3)
         assert np.hypot(*stick.force) > 1.0
@@ -208,7 +208,7 @@ def test_dead_loop_leaves_no_force_though_the_threads_live():
 def test_command_that_is_not_finite_is_a_fault():
     with EmulatedPidJoystick({"emulated": True, "hand": STILL}, clock=WallClock(1e-3)) as device:
         port = port_of(device)
-        run_part(port.give, port.record.ctypes.data, np.nan, 0.0)
+        run_part(port.write_part, port.record.ctypes.data, np.nan, 0.0)
         assert port.record["fault"][0] == NOT_FINITE
         device.read()  # a wrong command does not affect samples
         with pytest.raises(DeviceFault, match=r"was given the command \(nan, 0\)"):

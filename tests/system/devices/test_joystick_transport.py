@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from devices.common.bus.transfers import TransferError, Trouble
+from devices.common.bus import TransferError, Trouble
 from devices.emulators.pid.profiles.profile import read_hex
 from devices.joystick import watching
 from devices.joystick.hid import usages as use

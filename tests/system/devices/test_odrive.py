@@ -30,7 +30,7 @@ from devices.arm.motors.usb.libusb_queue import Functions
 from devices.arm.motors.usb.pipes import Unsent
 from devices.arm.motors.usb.queue import Done, NoQueue
 from devices.arm.motors.usb.queued import QueuedPipes
-from devices.common.bus.transfers import TransferError, Trouble
+from devices.common.bus import TransferError, Trouble
 from devices.emulators.odrive import emulated_odrive
 from devices.emulators.odrive.axis import CLOSED_LOOP, IDLE
 from devices.emulators.odrive.board import ENDPOINT_IN, NATIVE, TEXT, TEXT_IN, TEXT_OUT

@@ -19,7 +19,7 @@ from haptics.parts import run_part
 from haptics.ports import port_of
 from haptics.recording.replay import verify
 from haptics.records import Status
-from haptics.servo.system_kernels import AVAILABLE
+from haptics.servo.kernels import AVAILABLE
 from tests.devices.inverse3 import services
 from tests.devices.inverse3.figures import session, sliding
 from tests.devices.pantograph import boards
@@ -90,11 +90,11 @@ def by_port(device, clock, command, share):
     """Run a tick by the functions that the compiled loop calls; return the same."""
     port = port_of(device)
     record, place = port.record[0], port.record.ctypes.data
-    run_part(port.take, place, clock.time, clock.elapsed())
+    run_part(port.read_part, place, clock.time, clock.elapsed())
     channels = record["channels"][: len(() if device._state.channels is None else device._state.channels)]
     sample = *record["position"], *record["velocity"], *channels, int(record["buttons"]), record["time"]
     record["assistance"] = share
-    run_part(port.give, place, *command)
+    run_part(port.write_part, place, *command)
     assert not record["fault"]
     return sample
 
@@ -211,8 +211,8 @@ def drive_until_forced(device, clock, forces):
     place = port.record.ctypes.data
 
     def pushed():
-        run_part(port.take, place, clock.elapsed(), clock.elapsed())
-        run_part(port.give, place, 0.3, 0.2)
+        run_part(port.read_part, place, clock.elapsed(), clock.elapsed())
+        run_part(port.write_part, place, 0.3, 0.2)
         os.eventfd_write(port.wake, 1)
         return any(forces())
 
@@ -297,7 +297,7 @@ def test_pantograph_impossible_angles_are_a_fault():
         exchange.stop()
         port, good = port_of(device), exchange.samples.read()
         exchange.samples.publish(time.perf_counter(), 90.0, 90.0)
-        run_part(port.take, port.record.ctypes.data, 0.0, 0.0)
+        run_part(port.read_part, port.record.ctypes.data, 0.0, 0.0)
         assert port.record["fault"][0]
         exchange.samples.publish(*good)
         with pytest.raises(DeviceFault, match=r"angles of 90\.0 and 90\.0 degrees are impossible for a 2diy"):

@@ -18,7 +18,7 @@ from haptics.errors import ServoLost
 from haptics.recording.recorder import Recorder
 from haptics.recording.recording import EVENTS, Recording
 from haptics.records import Permission
-from haptics.servo.job import Job, Paths
+from haptics.servo.control import Job, SharedFiles
 from haptics.servo.process import ServoProcess
 from haptics.servo.standby import Standby
 from haptics.trace import Reader
@@ -36,7 +36,7 @@ def make_nothing(clock):
 
 def make_job(folder, factory, duration):
     element = MasslessImpedance(Coulomb(4.0), 6000.0, 10.0)
-    return Job(factory, element, None, duration, folder, Paths.unique())
+    return Job(factory, element, None, duration, folder, SharedFiles.unique())
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def start(recorder):
     def begin(factory=None, duration=None):
         servo = ServoProcess(make_job(recorder.folder, factory or functools.partial(make_bench, None), duration))
         servos.append(servo)
-        recorder.follow(Reader(servo.trace))
+        recorder.attach(Reader(servo.trace))
         servo.start()
         return servo
 
@@ -201,7 +201,7 @@ from tests.system.haptics.test_process import ServoProcess, await_message, make_
 if __name__ == "__main__":
     recorder = Recorder(Path(sys.argv[1]), {})
     servo = ServoProcess(make_job(recorder.folder, functools.partial(make_bench, None), None))
-    recorder.follow(Reader(servo.trace))
+    recorder.attach(Reader(servo.trace))
     servo.start()
     await_message(servo)
     print(servo.pid, flush=True)

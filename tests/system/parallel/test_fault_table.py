@@ -8,7 +8,7 @@ from devices.faults import FAULTS
 from haptics.device import Causality
 from haptics.records import Status
 from haptics.rendering.envelope import UNUSABLE
-from haptics.servo.loop_kernels import FAULT_AFTER
+from haptics.servo.kernels import FAULT_AFTER
 from tests.safety_runs import DEVICES, PERIOD, Case, Finding, Passing, find_all, run
 from tests.safety_table import (
     AFTER_ALL,

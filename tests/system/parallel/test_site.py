@@ -179,10 +179,10 @@ def test_where_a_link_leads_on_the_site(links, link, origin, page, becomes):
 def test_names_become_links_to_where_they_are(links):
     places = {"haptics.Law": "interface/haptics.md#haptics.Law"}
     said = links.with_names(
-        "`haptics.Law`, `haptics.friction.law` [`haptics.Law`](x.md)\n", places, "tutorials/own_law.md"
+        "`haptics.Law`, `haptics.friction.laws` [`haptics.Law`](x.md)\n", places, "tutorials/own_law.md"
     )
     assert said == (
-        "[`haptics.Law`](../interface/haptics.md#haptics.Law), `haptics.friction.law` [`haptics.Law`](x.md)\n"
+        "[`haptics.Law`](../interface/haptics.md#haptics.Law), `haptics.friction.laws` [`haptics.Law`](x.md)\n"
     )
 
 

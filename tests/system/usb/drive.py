@@ -27,7 +27,7 @@ from devices.arm.motors.settings import OdriveSettings
 from devices.arm.motors.usb import libusb_queue, pipes, queued
 from devices.arm.motors.usb.finding import open_drive
 from devices.arm.motors.usb.queue import NoQueue
-from devices.common.bus.transfers import TransferError
+from devices.common.bus import TransferError
 from devices.emulators.child import come_first
 from devices.emulators.odrive.board import ENDPOINT_IN, ENDPOINT_OUT, EmulatedOdrive
 from devices.emulators.times import FreeTime

@@ -22,7 +22,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from devices.common.bus.transfers import TransferError
+from devices.common.bus import TransferError
 from devices.emulators.pid.stick import EmulatedStick
 from devices.joystick.device import PidJoystick
 from devices.joystick.opening import playing

@@ -42,9 +42,9 @@ class Onlookers(Followers, Service):
         """Return the connections to wait for."""
         return Service.connections(self)
 
-    def attend(self) -> None:
+    def run_periodic_tasks(self) -> None:
         """Handle pending requests."""
-        Service.attend(self)
+        Service.run_periodic_tasks(self)
 
 
 @contextmanager

@@ -82,7 +82,7 @@ class Screens(Onlookers):
 
     # --- during a block ---
 
-    def attend(self) -> None:
+    def run_periodic_tasks(self) -> None:
         """Handle pending requests.
 
         Raises
@@ -90,7 +90,7 @@ class Screens(Onlookers):
         DeviceFault
             If the participant's screen has closed. Raised at every call, because the servo needs several calls to stop.
         """
-        super().attend()
+        super().run_periodic_tasks()
         if not self._participant.open:
             if not self._lost:
                 self._lost = True
@@ -129,7 +129,7 @@ class Screens(Onlookers):
     def _go_on_after_loss(self) -> None:
         """Continue without the experimenter's screen.
 
-        `attend` raises if the participant's screen is lost.
+        `run_periodic_tasks` raises if the participant's screen is lost.
         """
         if self._participant.open:
             self._tell("the experimenter's screen ended unexpectedly; the session goes on without it.")
@@ -138,7 +138,7 @@ class Screens(Onlookers):
         """Write to the journal, in a separate thread during a block so that the servo's watchdog is served."""
         sitting = self.sitting
         if sitting is not None and self.session is not None:
-            self.session.meanwhile(lambda: write(sitting))
+            self.session.run_with_heartbeats(lambda: write(sitting))
         elif sitting is not None:
             write(sitting)
 
@@ -200,7 +200,7 @@ class Screens(Onlookers):
         MeasurementStopped
             If the measurement is stopped. The session can be resumed.
         """
-        self.attend()
+        self.run_periodic_tasks()
         if self._audience.paused or self._audience.aborted:
             raise MeasurementStopped("the measurement of the device's own friction was stopped by a person.")
         done = round(seconds / max(self._seconds, 1e-3), 2)
@@ -234,5 +234,5 @@ class Screens(Onlookers):
                 raise Ended
             self._down.clear()
             wait(self.connections(), _LOOK_EVERY)
-            self.attend()
+            self.run_periodic_tasks()
         self._down.clear()

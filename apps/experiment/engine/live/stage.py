@@ -114,9 +114,9 @@ class LiveStage:
         heartbeat.
         """
         try:
-            self._follow.attend()
+            self._follow.run_periodic_tasks()
             if self._error is None and self.session.opened and self.count > self._due:
-                ticks = self.session.meanwhile(lambda: next(script))
+                ticks = self.session.run_with_heartbeats(lambda: next(script))
                 self._due = self.count + ticks - 1
         except StopIteration:
             self._due = 2**62
@@ -135,7 +135,7 @@ class Followers:
     def begin(self, session: Session) -> None:
         """Handle the start of a session."""
 
-    def attend(self) -> None:
+    def run_periodic_tasks(self) -> None:
         """Handle pending messages.
 
         Called every 10 ms.

@@ -13,7 +13,7 @@ from devices.arm.motors.can.line import CanLine
 from devices.arm.motors.can.port import BIT_RATE
 from devices.arm.motors.checks import AXES, CLOSED_LOOP, IDLE, PASS_THROUGH, POSITION_CONTROL
 from devices.arm.motors.settings import WHERE, OdriveSettings
-from devices.common.bus.transfers import TransferError
+from devices.common.bus import TransferError
 from haptics.errors import DeviceFault, DeviceOpenError
 
 LISTEN = 0.3

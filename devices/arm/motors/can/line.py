@@ -16,7 +16,7 @@ from devices.arm.motors.can import codec
 from devices.arm.motors.can.codec import Frame
 from devices.arm.motors.can.port import RESTARTED, Port, failure, in_words
 from devices.arm.motors.native.line import ATTEMPTS, PATIENCE
-from devices.common.bus.transfers import TransferError, Trouble
+from devices.common.bus import TransferError, Trouble
 
 _READ_TIMEOUT = 0.02
 _JOIN_TIMEOUT = 0.3

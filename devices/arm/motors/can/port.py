@@ -15,7 +15,7 @@ import struct
 from typing import Protocol
 
 from devices.arm.motors.can import codec
-from devices.common.bus.transfers import TransferError, Trouble
+from devices.common.bus import TransferError, Trouble
 from haptics.errors import DeviceNotFoundError, DeviceOpenError
 
 BIT_RATE = 1_000_000

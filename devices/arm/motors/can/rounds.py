@@ -19,7 +19,7 @@ from devices.arm.motors.can.line import CanLine
 from devices.arm.motors.checks import AXES, CLOSED_LOOP, IDLE
 from devices.arm.motors.rounds import Answer, Command
 from devices.arm.motors.settings import OdriveSettings
-from devices.common.bus.transfers import TransferError, Trouble
+from devices.common.bus import TransferError, Trouble
 
 REPEAT = 2e-3
 """Time after which a command is repeated if no new one arrives [s], which feeds the watchdogs. It is longer than the

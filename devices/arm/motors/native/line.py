@@ -18,7 +18,7 @@ from collections.abc import Iterator
 
 from devices.arm.motors.native import wire
 from devices.arm.motors.usb.pipes import AGAIN, Pipes, Unsent
-from devices.common.bus.transfers import TransferError, Trouble
+from devices.common.bus import TransferError, Trouble
 
 PATIENCE = 0.1
 """Timeout of a reply outside the tick [s]."""

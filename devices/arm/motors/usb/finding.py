@@ -10,8 +10,7 @@ from typing import Any
 from devices.arm.identities import ODRIVES
 from devices.arm.motors.usb.pipes import AGAIN, Pipes, failure_of
 from devices.arm.motors.usb.queued import best_pipes
-from devices.common.bus.transfers import TransferError, Trouble, trouble_of
-from devices.common.bus.udev import GROUP, RULES_FILE, Node, device_rules
+from devices.common.bus import GROUP, RULES_FILE, Node, TransferError, Trouble, device_rules, trouble_of
 from devices.joystick.usb.listing import DENIED, identity_of, libusb, node_of, text
 from haptics.errors import DeviceNotFoundError, DeviceOpenError
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from devices.arm.motors.native.wire import PACKET
-from devices.common.bus.transfers import TransferError, Trouble, trouble_of
+from devices.common.bus import TransferError, Trouble, trouble_of
 from devices.joystick.usb.listing import text
 
 AGAIN = "switch its supply off and on, start again"

@@ -13,7 +13,7 @@ from typing import Any
 from devices.arm.motors.usb.libusb_queue import queues_of_libusb
 from devices.arm.motors.usb.pipes import A_PACKET, AN_ANSWER, Pipes, Unsent, failure_of
 from devices.arm.motors.usb.queue import NoQueue, Queue
-from devices.common.bus.transfers import Trouble
+from devices.common.bus import Trouble
 
 MakeQueue = Callable[[int, int, int], Queue]
 """Makes a queue from the number of an interface and its endpoints out and in."""

@@ -6,7 +6,7 @@ import contextlib
 from typing import Any
 
 from devices.arm.motors.usb.pipes import Pipes
-from devices.common.bus.transfers import TransferError
+from devices.common.bus import TransferError
 
 _CONTROL, _DATA = 0x02, 0x0A
 """Classes of the two interfaces of a serial port."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Protocol
 
-from devices.common.bus.transfers import TransferError, Trouble
+from devices.common.bus import TransferError, Trouble
 
 LONGEST = 4096
 """Maximum length of a line; longer data are discarded [byte]."""

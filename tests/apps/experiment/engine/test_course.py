@@ -343,11 +343,11 @@ def test_lost_screen_is_journaled_once(tmp_path):
     audience, participant, _, _ = begin(design)
     screens = Screens(design, audience, participant, None)
     screens.sitting = written = Written()
-    screens.attend()
+    screens.run_periodic_tasks()
     participant.open = False
     for _ in range(3):
         with pytest.raises(DeviceFault, match="nothing that was answered is lost"):
-            screens.attend()
+            screens.run_periodic_tasks()
     assert written.events == ["screen-lost"]
 
 

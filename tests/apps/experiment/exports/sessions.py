@@ -56,7 +56,7 @@ def record(folder, seed):
     trace = Trace.create(folder.parent.parent / f"trace-{seed}", capacity=1024)
     trace.origin[:] = 5_000_000_000, 1_790_000_000_123_456_789
     recorder = Recorder(folder, {"rate_hz": 1000.0, "device": device, "versions": {"haptics": "0.1.0"}})
-    recorder.follow(Reader(trace))
+    recorder.attach(Reader(trace))
     for row in rows_of(seed):
         trace.append(row)
     recorder.drain()

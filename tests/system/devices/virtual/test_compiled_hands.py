@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from devices.common.workspace import Workspace
+from devices.common.settings import Workspace
 from devices.virtual.hands.registry import HAND_TARGET, HANDS, make_hand
-from haptics.servo.lane import Lane
+from haptics.servo.mailbox import Mailbox
 
 WORKSPACE = Workspace((-0.1, -0.08), (0.1, 0.08))
 ROOT = Path(__file__).parents[4]
@@ -24,7 +24,7 @@ def hand_table(name, folder):
         path = np.column_stack((times, 0.05 * np.sin(3.0 * times), 0.02 * np.cos(5.0 * times)))
         (folder / "path.csv").write_text("t,x,y\n" + "".join(f"{t},{x},{y}\n" for t, x, y in path.tolist()))
     if name == "mouse":
-        lane = Lane(folder / "target", HAND_TARGET, create=not (folder / "target").exists())
+        lane = Mailbox(folder / "target", HAND_TARGET, create=not (folder / "target").exists())
         lane.publish(np.array(((0.05, -0.2), 1, 0b1000, 0.25), HAND_TARGET))
     tables = {
         "minimum-jerk": {"tremor": 0.3, "pause": 0.05, "rest": 0.4, "speed": 0.3},
@@ -62,7 +62,7 @@ def test_interpreted_hands_give_the_same_numbers(tmp_path):
 
 def publish(path):
     """Publish opposite numbers for a second, so slowly that most of the time a value is half written."""
-    lane = Lane(path, HAND_TARGET)
+    lane = Mailbox(path, HAND_TARGET)
     lane.record["engaged"] = 1
     end, k = time.monotonic() + 1.0, 0
     position = lane.record["position"][0]
@@ -76,7 +76,7 @@ def publish(path):
 
 def test_mouse_position_is_never_half_written(tmp_path):
     path = tmp_path / "target"
-    Lane(path, HAND_TARGET, create=True)
+    Mailbox(path, HAND_TARGET, create=True)
     hand = make_hand({"name": "mouse", "target": str(path), "smoothing": 1e-3}, 0, WORKSPACE)
     writer = subprocess.Popen(
         [
@@ -99,7 +99,7 @@ def test_mouse_position_is_never_half_written(tmp_path):
 
 @pytest.fixture
 def lane(tmp_path):
-    return Lane(tmp_path / "target", HAND_TARGET, create=True)
+    return Mailbox(tmp_path / "target", HAND_TARGET, create=True)
 
 
 def test_half_written_mouse_keeps_its_position(lane):

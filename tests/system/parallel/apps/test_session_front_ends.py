@@ -43,9 +43,9 @@ from haptics.kernel_cache import Compilation, KernelCache
 from haptics.recording.recorder import Recorder
 from haptics.recording.recording import ORIGIN, Recording
 from haptics.records import ROW, Status
-from haptics.servo.job import CONTROL, KEY_LASTS
-from haptics.servo.lane import Lane
-from haptics.servo.supervision import Supervision
+from haptics.servo.control import Supervision
+from haptics.servo.kernels import CONTROL, KEY_TIMEOUT
+from haptics.servo.mailbox import Mailbox
 from haptics.shared import SharedFile
 from haptics.trace import Trace
 from tests.apps.session.persons import Person, listen, repeat
@@ -284,7 +284,7 @@ def test_front_end_killed_with_the_held_key_releases_it_and_the_run_continues(tm
     death = np.searchsorted(rows["time"], killed[0] - 1e-9 * origin)
     free = (rows["status"] & Status.RELEASED) != 0
     last = np.flatnonzero(~free)[-1]  # possibly before the kill, on a busy machine that delays the repeated key
-    assert rows["time"][last] - rows["time"][death] < KEY_LASTS + 0.01
+    assert rows["time"][last] - rows["time"][death] < KEY_TIMEOUT + 0.01
     assert rows["time"][-1] - rows["time"][last] > 0.2, "the run went on without it"
     first, second = ((tmp_path / name).read_text() for name in ("looks", "also"))
     assert first == second
@@ -336,7 +336,7 @@ KEY = ("--set", "envelope.dead_man=key")
 def ends():
     """Both ends of the lane: the session and the servo."""
     file = SharedFile("control")
-    lane = Lane(file.path, CONTROL, create=True)
+    lane = Mailbox(file.path, CONTROL, create=True)
     yield HeldKey(file.path), Supervision(lane)
     file.close()
 
@@ -364,7 +364,7 @@ def test_message_from_the_future_expires_like_a_present_one(ends):
     session, servo = ends
     session.held(time.monotonic() + 60.0)
     assert servo.key_is_held()
-    time.sleep(1.1 * KEY_LASTS)
+    time.sleep(1.1 * KEY_TIMEOUT)
     assert not servo.key_is_held()
 
 

@@ -33,13 +33,12 @@ from haptics.elements.models import MasslessImpedance
 from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError, ServoLost
 from haptics.friction.laws import Coulomb
 from haptics.recording.checks import OK
-from haptics.recording.ending import Ending
-from haptics.recording.recorder import Recorder
+from haptics.recording.recorder import Recorder, RunCloser
 from haptics.recording.recording import EVENTS, METADATA, PART, SETTINGS, TICKS, Recording
 from haptics.recording.replay import verify
 from haptics.records import ROW, Permission
 from haptics.scenes import read_scene, scene_table
-from haptics.servo.job import SILENCE
+from haptics.servo.kernels import HEARTBEAT_TIMEOUT
 from haptics.trace import Reader, Trace
 from tests.apps.session.test_service import tables
 from tests.haptics.doubles import make_spec
@@ -221,7 +220,7 @@ def test_run_that_can_no_longer_be_recorded_is_stopped(tmp_path):
 
 def test_frozen_session_ends_with_a_fault(tmp_path):
     session = make_session(tmp_path)
-    outcome = session.run(Script(session, [(300, lambda: time.sleep(2 * SILENCE))]))
+    outcome = session.run(Script(session, [(300, lambda: time.sleep(2 * HEARTBEAT_TIMEOUT))]))
     assert isinstance(outcome.fault, DeviceFault)
     assert "no sign of life" in str(outcome.fault)
     assert outcome.summary["lost_ticks"] == 0
@@ -394,13 +393,13 @@ def ending(tmp_path):
     """The end of a run of 40 ticks whose recording is still open, without the run."""
     trace = Trace.create(tmp_path / "trace")
     recorder = Recorder(tmp_path / "run", {})
-    recorder.follow(Reader(trace))
+    recorder.attach(Reader(trace))
     for tick in range(40):
         row = np.zeros(1, ROW)
         row["tick"] = tick
         trace.append(row[0])
     recorder.drain()
-    yield Ending(recorder, trace, lambda line: None), recorder
+    yield RunCloser(recorder, trace, lambda line: None), recorder
     recorder._ticks.close()
 
 
@@ -444,7 +443,7 @@ def test_recording_whose_ticks_cannot_be_synchronised_is_interrupted(ending, mon
 KILLED = """
 import os, signal, sys
 from apps.cli import main
-from haptics.recording import ending
+from haptics.recording import recorder as ending
 ending.Ending.certify = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
 main(["run", "--duration", "0.5", "--headless", "--record", sys.argv[1]])
 """

@@ -22,11 +22,11 @@ from haptics import ClosedForm, Coulomb, MasslessImpedance, Stribeck, friction_l
 from haptics.device import State
 from haptics.errors import ConfigurationError, RecordingError
 from haptics.recording.recording import Recording
-from haptics.recording.replay import again, verify
+from haptics.recording.replay import recompute, verify
 from haptics.records import ROW, Status
 from haptics.rendering.programs import parameters_of
 from haptics.rendering.rendering import Rendering
-from haptics.servo.job import Job, Paths
+from haptics.servo.control import Job, SharedFiles
 from haptics.servo.process import ServoProcess
 from tests.haptics.changing import record_change
 from tests.haptics.doubles import BenchDevice, make_spec
@@ -133,7 +133,7 @@ def await_ticks(servo, count, more=lambda: None):
 
 
 def test_servo_process_renders_it_and_takes_settings(tmp_path):
-    job = Job(functools.partial(make_bench), coupling(constant(level=4.0)), None, None, tmp_path, Paths.unique())
+    job = Job(functools.partial(make_bench), coupling(constant(level=4.0)), None, None, tmp_path, SharedFiles.unique())
     servo = ServoProcess(job)
     try:
         servo.start()
@@ -187,7 +187,7 @@ def test_recorded_change_to_a_custom_law_is_replayed_with_that_law(tmp_path, tra
     lines = [json.loads(line) for line in (folder / "settings.jsonl").read_text().splitlines()]
     lines[1]["law"] = table(constant(level=2.0))
     (folder / "settings.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    computed = again(Recording(folder), recording.rows)
+    computed = recompute(Recording(folder), recording.rows)
     np.testing.assert_allclose(computed["command"], recording.rows["command"], rtol=0.0, atol=1e-12)
 
 

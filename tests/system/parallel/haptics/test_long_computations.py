@@ -19,17 +19,15 @@ from numpy.testing import assert_array_equal
 
 import devices
 from haptics import AmbiguousLawWarning, ClosedForm, Coulomb, Network, RigidAdmittance, Status, simulate
-from haptics.design.advice import Severity, advise
+from haptics.design.advice import Severity, advise, suggest
 from haptics.design.bounds import SETTLED, count_jump, settling_time, stiffness_limit
 from haptics.design.loops import Coupling, Handle, growth, stuck_matrix
-from haptics.design.suggestion import suggest
 from haptics.recording.certificate import RunSummary
-from haptics.recording.packed import PackedTable, write_packed
-from haptics.recording.tick_file import TableInMemory
+from haptics.recording.tick_file import PackedTable, TableInMemory, write_packed
 from haptics.records import COLUMNS as COLUMN_TYPES
 from haptics.rendering.envelope import ENVELOPE_FLAGS
-from haptics.servo.job import Job
-from haptics.servo.lane import Lane
+from haptics.servo.control import Job
+from haptics.servo.mailbox import Mailbox
 from haptics.servo.process import ServoProcess
 from haptics.trace import Reader, Ring
 from tests.haptics.design.test_advice import model_c, table
@@ -217,7 +215,7 @@ def test_table_of_servo_laws_is_up_to_date(row):
 
 
 def test_lane_never_returns_a_torn_record(tmp_path):
-    lane = Lane(tmp_path / "lane", PAIR, create=True)
+    lane = Mailbox(tmp_path / "lane", PAIR, create=True)
     writer = multiprocessing.get_context("spawn").Process(target=publish_many, args=(lane.path, 20_000))
     writer.start()
     versions = [0]

@@ -10,8 +10,8 @@ import pytest
 
 from haptics import Causality, ConfigurationError, HapticError, Recording
 from haptics.recording.recorder import Recorder
-from haptics.servo.job import SILENCE
-from haptics.servo.run import NeverStarted, Run
+from haptics.servo.kernels import HEARTBEAT_TIMEOUT
+from haptics.servo.run import Run, StartCancelled
 from haptics.shared import SharedFile
 from haptics.trace import Ring
 from tests.haptics.doubles import BenchDevice
@@ -35,7 +35,7 @@ class ScriptedRun(Run):
         super().__init__(recorder, job, "bench", lambda line: None)
         self._acts = [act]
 
-    def attend(self):
+    def run_periodic_tasks(self):
         if self._acts and self.servo.trace.count > 100:
             self._acts.pop()(self)
 
@@ -72,7 +72,7 @@ def test_facts_of_the_open_device_are_recorded(tmp_path):
 
 def test_long_work_is_no_silence(tmp_path):
     def busy():
-        until = time.monotonic() + 1.3 * SILENCE
+        until = time.monotonic() + 1.3 * HEARTBEAT_TIMEOUT
         while time.monotonic() < until:  # as a compiler is: at work in Python
             pass
         return 7
@@ -80,20 +80,20 @@ def test_long_work_is_no_silence(tmp_path):
     found: list[int] = []
 
     def act(run):
-        found.append(run.meanwhile(busy))
+        found.append(run.run_with_heartbeats(busy))
         run.stop()
 
     run = ScriptedRun(tmp_path / "run", act)
     reason = run.follow()
     assert (reason, run.ending.fault, found) == ("stopped", None, [7])
-    assert run.recorder.count > 1e3 * SILENCE
+    assert run.recorder.count > 1e3 * HEARTBEAT_TIMEOUT
 
 
 def test_error_of_long_work_is_raised(tmp_path):
     def slow():
         raise TimeoutError("mine")
 
-    run = ScriptedRun(tmp_path / "run", lambda run: run.meanwhile(slow))
+    run = ScriptedRun(tmp_path / "run", lambda run: run.run_with_heartbeats(slow))
     with pytest.raises(TimeoutError, match="mine"):
         run.follow()
 
@@ -129,7 +129,7 @@ def test_servo_ended_by_a_signal_is_a_fault(number, words, state, tmp_path):
 def test_run_cancelled_before_opening_leaves_nothing(tmp_path):
     run = ScriptedRun(tmp_path / "run", Run.stop)
     run.stop()
-    with pytest.raises(NeverStarted):
+    with pytest.raises(StartCancelled):
         run.follow()
     assert list(tmp_path.iterdir()) == []
     assert ended(run.servo.pid)

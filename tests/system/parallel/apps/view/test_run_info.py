@@ -5,13 +5,13 @@ import pytest
 from apps.front_ends.messages import HOLD_EVERY
 from apps.front_ends.run import from_message, from_metadata, levels
 from apps.shared.summary import certificate, durations, verdict
-from haptics.servo.job import KEY_LASTS
+from haptics.servo.kernels import KEY_TIMEOUT
 from tests.apps.view import view_rows
 from tests.apps.view.summaries import REASONS, SUMMARY, UNFIT
 
 
 def test_held_key_is_repeated_before_it_expires():
-    assert 2 * HOLD_EVERY < KEY_LASTS
+    assert 2 * HOLD_EVERY < KEY_TIMEOUT
 
 
 def test_message_describes_the_run(started):

@@ -20,7 +20,7 @@ _RECORD_OFFSET = 64
 _ATTEMPTS = 3
 
 
-class Lane:
+class Mailbox:
     """Latest value of a record of `dtype` in the file at `path`, which must be new or empty for `create`.
 
     Attributes
@@ -48,7 +48,7 @@ class Lane:
         return int(self.sequence[0]) >> 1
 
     @property
-    def places(self) -> tuple[int, int]:
+    def addresses(self) -> tuple[int, int]:
         """Addresses of the sequence counter and of the record."""
         return self.sequence.ctypes.data, self.record.ctypes.data
 

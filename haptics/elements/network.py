@@ -22,6 +22,7 @@ single contact needs no such limit with `haptics.elements.models.CompliantAdmitt
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
@@ -30,26 +31,323 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from haptics.device import Vector
-from haptics.elements.kernels import ELEMENT
+from haptics.elements.kernels import ELEMENT, PARAMETER_FIELDS, STATE_FIELDS, step_element
 from haptics.elements.models import MasslessImpedance
-from haptics.elements.network.kernels import (
-    BASE,
-    BODY,
-    BODY_ROW,
-    CONTACT,
-    CONTACT_ROW,
-    NODE,
-    SPRING,
-    WALL,
-    run_network,
-    step_network,
-)
-from haptics.elements.network.parts import Body, NetworkResult, Node, Spring, Table, finite, finite_over_time
-from haptics.elements.network.stability import stability_number
 from haptics.errors import ConfigurationError
-from haptics.friction.law import Law
+from haptics.friction.laws import Law
+from haptics.jit import kernel
 from haptics.records import Rows
 from haptics.settings import bounded, check, documented
+
+# --- bodies, contacts and results -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Node:
+    """End of springs and contacts: a body, a base with prescribed motion, or the fixed wall.
+
+    Attributes
+    ----------
+    kind : {"body", "base", "wall"}
+        Kind of the node.
+    index : int
+        Index among the nodes of this kind, for bodies in inputs and results, and for bases in inputs.
+    row : int
+        Index among all nodes.
+    owner : Network
+        Network that contains the node.
+    """
+
+    kind: Literal["body", "base", "wall"]
+    index: int
+    row: int = field(repr=False)
+    owner: Network = field(repr=False)
+
+
+@dataclass(frozen=True)
+class NetworkResult:
+    """Time series of a network of m bodies and c contacts; row k is the state after step k.
+
+    Attributes
+    ----------
+    body_velocity : (n, m, 2) float array
+        Velocity of the bodies [m/s].
+    body_position : (n, m, 2) float array
+        Position of the bodies [m].
+    friction_force : (n, c, 2) float array
+        Friction force of the contacts [N]. It acts on the second end, and its opposite on the first.
+    displacement : (n, c, 2) float array
+        Elastic displacement of the contacts [m].
+    sliding_velocity : (n, c, 2) float array
+        Sliding velocity of the contacts [m/s].
+    sticking : (n, c) bool array
+        True for contacts at rest.
+    """
+
+    body_velocity: NDArray[np.float64]
+    body_position: NDArray[np.float64]
+    friction_force: NDArray[np.float64]
+    displacement: NDArray[np.float64]
+    sliding_velocity: NDArray[np.float64]
+    sticking: NDArray[np.bool_]
+
+
+@documented
+@dataclass(frozen=True)
+class Body:
+    """Parameters of a body: mass [kg], greater than 0."""
+
+    mass: float = bounded(above=0.0, unit="kg", doc="mass")
+
+    def __post_init__(self) -> None:
+        check(self, "body")
+
+
+@documented
+@dataclass(frozen=True)
+class Spring:
+    """Parameters of a spring and damper: stiffness [N/m] and damping [N s/m], at least 0, not both 0."""
+
+    stiffness: float = bounded(minimum=0.0, unit="N/m", doc="stiffness")
+    damping: float = bounded(minimum=0.0, unit="N s/m", doc="damping")
+
+    def __post_init__(self) -> None:
+        check(self, "spring")
+        if self.stiffness == 0.0 and self.damping == 0.0:
+            raise ConfigurationError(
+                "spring.stiffness = 0 with spring.damping = 0: at least one must be greater than 0."
+            )
+
+
+class Table:
+    """Growing array of records with spare capacity."""
+
+    def __init__(self, dtype: np.dtype[Any]) -> None:
+        self._room: Rows = np.zeros(8, dtype)
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, **fields: Any) -> Rows:
+        """Append a record with these fields and return it, (1,); the view is valid until the next `add`."""
+        if self._count == len(self._room):
+            self._room = np.concatenate((self._room, np.zeros_like(self._room)))
+        self._count += 1
+        record = self._room[self._count - 1 : self._count]
+        for name, value in fields.items():
+            record[name] = value
+        return record
+
+    @property
+    def records(self) -> Rows:
+        """View of all records, (n,); it may be modified."""
+        return self._room[: self._count]
+
+
+def finite(value: ArrayLike, shape: tuple[int, ...], name: str) -> NDArray[np.float64]:
+    """Return `value` as a float array of this shape; raise `ConfigurationError` with its name otherwise."""
+    try:
+        array = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ConfigurationError(f"{name} of type {type(value).__name__}: must be {shape} finite numbers.") from None
+    if array.shape != shape:
+        raise ConfigurationError(f"{name} of shape {array.shape}: must be {shape} finite numbers.")
+    if not np.isfinite(array).all():
+        raise ConfigurationError(f"{name} holds a value that is not finite: must be {shape} finite numbers.")
+    return array
+
+
+def finite_over_time(value: ArrayLike, shape: tuple[int, ...], steps: int, name: str) -> NDArray[np.float64]:
+    """Return `value` with time as the first axis, with a single row if it is constant."""
+    try:
+        changing = np.ndim(value) > len(shape)
+    except ValueError:  # rows of different lengths are not an array
+        changing = False
+    return finite(value, (steps, *shape), name) if changing else finite(value, shape, name)[None]
+
+
+# --- stability --------------------------------------------------------------------------------------------------------
+
+_STEPS = 200
+"""Maximum number of Lanczos steps: exact for as many bodies, accurate to about 1e-3 for more."""
+
+
+def stability_number(nodes: Rows, springs: Rows, contacts: Rows, period: float) -> float:
+    """Return a quarter of the largest eigenvalue of :math:`M^{-1} (T^2 K + 2 T B)`, all contacts sticking.
+
+    With the delayed forces of (60) a mode of the network obeys :math:`(z - 1)^2 + a z + b (z - 1) = 0`, where
+    :math:`a = T^2 K / M` and :math:`b = T B / M`. It leaves the unit circle through z = -1, where a + 2 b = 4. Since
+    the matrices are symmetric, this needs no eigenvectors, only the point where 4 M - T^2 K - 2 T B becomes indefinite.
+    """
+    mobility = np.sqrt(nodes["inverse_mass"])
+    first = np.concatenate((springs["first"], contacts["first"]))
+    second = np.concatenate((springs["second"], contacts["second"]))
+    stiffness = np.concatenate((springs["stiffness"], contacts["stiffness"]))
+    damping = np.concatenate((springs["damping"], contacts["damping"]))
+    weight = period * (period * stiffness + 2.0 * damping)
+
+    def apply(vector: Vector) -> Vector:
+        motion = mobility * vector
+        force = weight * (motion[first] - motion[second])
+        load = np.bincount(first, force, len(nodes)) - np.bincount(second, force, len(nodes))
+        return np.asarray(mobility * load)
+
+    diagonal, side = _lanczos(apply, len(nodes))
+    return float(np.linalg.eigvalsh(np.diag(diagonal) + np.diag(side, -1))[-1]) / 4.0
+
+
+def _lanczos(apply: Callable[[Vector], Vector], size: int) -> tuple[Vector, Vector]:
+    """Return diagonal and side diagonal of the tridiagonal form of a symmetric operator.
+
+    Re-orthogonalisation is omitted: without it eigenvalues at the ends of the spectrum repeat but do not move.
+    """
+    diagonal, side = [], [0.0]
+    before, vector = np.zeros(size), np.random.default_rng(0).standard_normal(size)
+    vector /= np.linalg.norm(vector)
+    for _ in range(min(_STEPS, size)):
+        image = apply(vector)
+        diagonal.append(float(vector @ image))
+        image -= diagonal[-1] * vector + side[-1] * before
+        side.append(float(np.linalg.norm(image)))
+        if side[-1] <= 1e-13 * max(diagonal):
+            break
+        before, vector = vector, image / side[-1]
+    return np.array(diagonal), np.array(side[1 : len(diagonal)])
+
+
+# --- kernel -----------------------------------------------------------------------------------------------------------
+#
+# Kernels and records for one tick of a network of masses, springs and model-C contacts.
+#
+# `haptics.elements.network` defines the class and documents the computation.
+
+WALL = 0
+BASE = 1
+BODY = 2
+
+_ENDS: list[tuple[Any, ...]] = [("first", "<i8"), ("second", "<i8")]
+
+NODE = np.dtype(
+    [
+        ("kind", "<i8"),
+        ("inverse_mass", "<f8"),
+        ("velocity", "<f8", (2,)),
+        ("position", "<f8", (2,)),
+        ("load", "<f8", (2,)),
+    ]
+)
+"""A body, a base or the wall; `load` is the force [N] of springs and contacts that accelerates it."""
+
+SPRING = np.dtype([*_ENDS, ("stiffness", "<f8"), ("damping", "<f8"), ("relaxed", "<f8", (2,))])
+"""A spring and damper; `relaxed` is the relaxed position of the first end relative to the second [m]."""
+
+CONTACT = np.dtype([*PARAMETER_FIELDS, *STATE_FIELDS, *_ENDS])
+"""A model-C element between two nodes; it starts with the fields of an element record."""
+
+BODY_ROW = np.dtype([("body_velocity", "<f8", (2,)), ("body_position", "<f8", (2,))])
+"""Recorded state of a body at one step."""
+
+CONTACT_ROW = np.dtype(
+    [
+        ("friction_force", "<f8", (2,)),
+        ("displacement", "<f8", (2,)),
+        ("sliding_velocity", "<f8", (2,)),
+        ("sticking", "?"),
+    ]
+)
+"""Recorded state of a contact at one step."""
+
+
+@kernel
+def _apply_springs(springs: Rows, nodes: Rows) -> None:
+    for i in range(len(springs)):
+        s = springs[i]
+        a, b = nodes[s.first], nodes[s.second]
+        for j in range(2):
+            stretch = a.position[j] - b.position[j] - s.relaxed[j]
+            force = s.stiffness * stretch + s.damping * (a.velocity[j] - b.velocity[j])
+            a.load[j] -= force
+            b.load[j] += force
+
+
+@kernel
+def _move_bodies(nodes: Rows, T: float, motion: Any, push: Any) -> None:
+    """Advance bodies by (60), with the load of the last tick, and bases as prescribed; reset all loads."""
+    body, base = 0, 0
+    for i in range(len(nodes)):
+        n = nodes[i]
+        for j in range(2):
+            if n.kind == BODY:
+                n.velocity[j] += T * n.inverse_mass * (push[body, j] + n.load[j])
+            elif n.kind == BASE:
+                n.velocity[j] = motion[base, j]
+            n.position[j] += T * n.velocity[j]
+            n.load[j] = 0.0
+        if n.kind == BODY:
+            body += 1
+        elif n.kind == BASE:
+            base += 1
+
+
+@kernel
+def _apply_contacts(contacts: Rows, nodes: Rows) -> None:
+    """Step every contact under the relative velocity u of its two ends; (38)."""
+    for i in range(len(contacts)):
+        c = contacts[i]
+        a, b = nodes[c.first], nodes[c.second]
+        step_element(c, a.velocity[0] - b.velocity[0], a.velocity[1] - b.velocity[1])
+        for j in range(2):
+            a.load[j] -= c.friction_force[j]
+            b.load[j] += c.friction_force[j]
+
+
+@kernel
+def step_network(nodes: Rows, springs: Rows, contacts: Rows, T: float, motion: Any, push: Any) -> None:
+    """Advance a network by one period under `motion` (bases, 2) [m/s] and `push` (bodies, 2) [N].
+
+    The springs act first, at the old positions, and the contacts last, at the new velocities.
+    """
+    _apply_springs(springs, nodes)
+    _move_bodies(nodes, T, motion, push)
+    _apply_contacts(contacts, nodes)
+
+
+@kernel
+def _record(nodes: Rows, contacts: Rows, bodies: Any, frictions: Any) -> None:
+    """Copy the present state to one row of the results."""
+    body = 0
+    for i in range(len(nodes)):
+        if nodes[i].kind == BODY:
+            r = bodies[body]
+            for j in range(2):
+                r.body_velocity[j] = nodes[i].velocity[j]
+                r.body_position[j] = nodes[i].position[j]
+            body += 1
+    for i in range(len(contacts)):
+        r, c = frictions[i], contacts[i]
+        r.sticking = c.sticking != 0
+        for j in range(2):
+            r.friction_force[j] = c.friction_force[j]
+            r.displacement[j] = c.displacement[j]
+            r.sliding_velocity[j] = c.sliding_velocity[j]
+
+
+@kernel
+def run_network(
+    nodes: Rows, springs: Rows, contacts: Rows, T: float, motions: Any, pushes: Any, bodies: Rows, frictions: Rows
+) -> None:
+    """Advance a network by n periods, filling `bodies` (n, bodies) and `frictions` (n, contacts).
+
+    `motions` (n, bases, 2) and `pushes` (n, bodies, 2) may have a single row, for constant inputs.
+    """
+    for k in range(len(bodies)):
+        motion, push = motions[min(k, len(motions) - 1)], pushes[min(k, len(pushes) - 1)]
+        step_network(nodes, springs, contacts, T, motion, push)
+        _record(nodes, contacts, bodies[k], frictions[k])
+
+
+# --- network ----------------------------------------------------------------------------------------------------------
 
 _KINDS = {"wall": WALL, "base": BASE, "body": BODY}
 

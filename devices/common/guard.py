@@ -1,4 +1,4 @@
-"""Interface of a driver to its guardian, a watchdog process (`devices.common.bus.guardian`)."""
+"""Interface of a driver to its guardian, a watchdog process (`devices.common.guardian`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Sequence
 
-from devices.common.bus import guardian
+from devices.common import guardian
 from haptics.errors import DeviceOpenError
 
 START = 10.0

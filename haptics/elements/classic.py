@@ -1,0 +1,556 @@
+"""Base class and shared parameters of the classic models; see `haptics.elements.classic`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from haptics.device import Causality
+from haptics.elements.catalogue import CLASSIC_MODELS, all_loaded
+from haptics.elements.classic_kernels import (
+    BRISTLE,
+    ELASTOPLASTIC,
+    EXPLICIT_ADMITTANCE,
+    EXPLICIT_IMPEDANCE,
+    HAYWARD_ARMSTRONG,
+    IWAN,
+    KARNOPP_ADMITTANCE,
+    KARNOPP_IMPEDANCE,
+    MAX_BRISTLES,
+    QUINN_ADMITTANCE,
+    QUINN_IMPEDANCE,
+    RAMP_ADMITTANCE,
+    RAMP_IMPEDANCE,
+    RESET_INTEGRATOR,
+)
+from haptics.elements.models import DAMPINGS, MASSES, STEADIER, STIFFNESSES, Element
+from haptics.errors import ConfigurationError
+from haptics.friction.laws import Law, warn_if_ambiguous
+from haptics.settings import bounded, documented
+
+
+class ClassicElement(Element):
+    """Base class of models that evaluate the level of an isotropic law at a known speed."""
+
+    @property
+    def mobility(self) -> float:
+        """Zero, because the law is evaluated, not solved."""
+        return 0.0
+
+    def _check_law(self) -> None:
+        """Raise `ConfigurationError` for an anisotropic law, which these models cannot evaluate."""
+        if not self.law.isotropic:
+            raise ConfigurationError(
+                f"law.name = {self.law.name!r}: model {self.model} needs a law that is the same in all directions."
+            )
+
+
+def period() -> Any:
+    """Return the field of the time between two steps."""
+    return bounded(1e-3, above=0.0, maximum=1.0, unit="s", doc="time T between two steps")
+
+
+def stiffness(doc: str) -> Any:
+    """Return the field of a stiffness; default from the experiments in Kikuuwe et al. 2006, section V."""
+    return bounded(6000.0, above=0.0, unit="N/m", slider=STIFFNESSES, doc=doc)
+
+
+def damping(doc: str) -> Any:
+    """Return the field of a damping; default from the experiments in Kikuuwe et al. 2006, section V."""
+    return bounded(10.0, minimum=0.0, unit="N s/m", slider=DAMPINGS, doc=doc)
+
+
+# --- models of rigid contacts -----------------------------------------------------------------------------------------
+#
+# Classic friction models without a bristle: explicit Coulomb, viscous ramp, Karnopp, Quinn.
+#
+# See `haptics.elements.classic`.
+
+_RAMP = "speed at which the ramp reaches the law"
+_ZERO = "speed below which the velocity counts as zero"
+_CHANGE = "speed over which the force changes"
+
+
+def _mass(default: float) -> Any:
+    return bounded(default, above=0.0, unit="kg", slider=MASSES, doc="mass M that slides on the surface")
+
+
+def _threshold(default: float, doc: str) -> Any:
+    return bounded(default, above=0.0, unit="m/s", slider=(1e-3, 0.5), doc=doc)
+
+
+def _residual() -> Any:
+    doc = "share of its velocity that a mass below the threshold moves on with"
+    return bounded(0.0, minimum=0.0, maximum=1.0, doc=doc)
+
+
+class _Explicit(ClassicElement):
+    model: ClassVar[str] = "explicit-coulomb"
+
+    def _check_law(self) -> None:
+        """Accept any law, because the step evaluates its force directly."""
+
+
+@documented
+@dataclass(frozen=True, eq=False)
+class ExplicitCoulombAdmittance(_Explicit):
+    """A mass under the friction of its last velocity, f = Phi(v); it chatters at rest.
+
+    See Kikuuwe et al. 2006, (6). The contact sticks only if the velocity was exactly zero.
+
+    Attributes
+    ----------
+    law : Law
+        Any friction law.
+    """
+
+    kind: ClassVar[int] = EXPLICIT_ADMITTANCE
+    causality: ClassVar[Causality] = Causality.ADMITTANCE
+    law: Law
+    mass: float = _mass(2.0)
+    period: float = period()
+
+
+@documented
+@dataclass(frozen=True, eq=False)
+class ExplicitCoulombImpedance(_Explicit):
+    """The friction law without modification, f = Phi(u) (Kikuuwe et al. 2006, (6)).
+
+    The force jumps with the sign of the velocity. The contact sticks, without any force, only if the velocity is
+    exactly zero.
+
+    Attributes
+    ----------
+    law : Law
+        Any friction law.
+    """
+
+    kind: ClassVar[int] = EXPLICIT_IMPEDANCE
+    causality: ClassVar[Causality] = Causality.IMPEDANCE
+    law: Law
+    period: float = period()
+
+
+class _Threshold(ClassicElement):
+    threshold: float
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        return (self.threshold,)
+
+
+@documented
+@dataclass(frozen=True, eq=False)
+class ViscousRampAdmittance(_Threshold):
+    """A mass with very high viscosity in place of static friction.
+
+    See Kikuuwe et al. 2006, (5); Martins and Oden 1983. Under a constant force h below the friction F the mass creeps
+    at ``threshold h/F``. The contact counts as sticking up to the threshold. The explicit step is stable while
+    ``T F < 2 M threshold``.
+
+    Attributes
+    ----------
+    law : Law
+        Isotropic friction law.
+    """
+
+    model: ClassVar[str] = "viscous-ramp"
+    kind: ClassVar[int] = RAMP_ADMITTANCE
+    causality: ClassVar[Causality] = Causality.ADMITTANCE
+    law: Law
+    mass: float = _mass(2.0)
+    threshold: float = _threshold(0.005, _RAMP)
+    period: float = period()
+
+
+@documented
+@dataclass(frozen=True, eq=False)
+class ViscousRampImpedance(_Threshold):
+    """A very high viscosity in place of static friction.
+
+    See Kikuuwe et al. 2006, (5); Martins and Oden 1983. The model has no state. The contact counts as sticking up to
+    the threshold.
+
+    Attributes
+    ----------
+    law : Law
+        Isotropic friction law.
+    """
+
+    model: ClassVar[str] = "viscous-ramp"
+    kind: ClassVar[int] = RAMP_IMPEDANCE
+    causality: ClassVar[Causality] = Causality.IMPEDANCE
+    law: Law
+    threshold: float = _threshold(0.02, _RAMP)
+    period: float = period()
+
+
+class _Karnopp(_Threshold):
+    model: ClassVar[str] = "karnopp"
+    residual: float
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        return self.threshold, self.residual
+
+
+@documented
+@dataclass(frozen=True, eq=False)
+class KarnoppAdmittance(_Karnopp):
+    """A mass whose velocity counts as zero below a threshold, where friction balances the force.
+
+    See Karnopp 1985. The friction force is (3) of Kikuuwe et al. 2006. Below the threshold the mass keeps its momentum
+    but does not move. If the force exceeds the break-away force, the momentum grows until the velocity passes the
+    threshold and the mass starts to slide abruptly. With `residual` = 1 the mass continues at its velocity, which is
+    (3) unmodified, and drifts. With a threshold below ``T F/(2 M)`` one step can skip the threshold, and the contact
+    chatters.
+
+    Attributes
+    ----------
+    law : Law
+        Isotropic friction law.
+    """
+
+    kind: ClassVar[int] = KARNOPP_ADMITTANCE
+    causality: ClassVar[Causality] = Causality.ADMITTANCE
+    law: Law
+    mass: float = _mass(2.0)
+    threshold: float = _threshold(0.005, _ZERO)
+    residual: float = _residual()
+    period: float = period()
+
+
+@documented
+@dataclass(frozen=True, eq=False)
+class KarnoppImpedance(_Karnopp):
+    """`KarnoppAdmittance` pulled through a spring and damper.
+
+    The coupling is that shown in Kikuuwe et al. 2006, Fig. 12(a). The force of the spring on the mass uses the velocity
+    of the mass after the last step. This limits stiffness and damping to ``T^2 K + 2 T B < 4 M`` while the mass slides.
+    A pull slower than the threshold results in jerky motion.
+
+    Attributes
+    ----------
+    law : Law
+        Isotropic friction law.
+    """
+
+    kind: ClassVar[int] = KARNOPP_IMPEDANCE
+    causality: ClassVar[Causality] = Causality.IMPEDANCE
+    law: Law
+    mass: float = _mass(0.3)
+    stiffness: float = stiffness("stiffness K of the virtual coupling")
+    damping: float = damping("damping B of the virtual coupling")
+    threshold: float = _threshold(0.02, _ZERO)
+    residual: float = _residual()
+    period: float = period()
+
+
+@documented
+@dataclass(frozen=True, eq=False)
+class QuinnAdmittance(_Threshold):
+    """A mass under a force that is continuous in velocity and applied force.
+
+    See Quinn 2004; Kikuuwe et al. 2006, (4). The level of the law at the present speed replaces the constant F of the
+    original model. The contact sticks where the friction force is below that level. The explicit step is stable while
+    ``T F < 2 M threshold``.
+
+    Attributes
+    ----------
+    law : Law
+        Isotropic friction law.
+    """
+
+    model: ClassVar[str] = "quinn"
+    kind: ClassVar[int] = QUINN_ADMITTANCE
+    causality: ClassVar[Causality] = Causality.ADMITTANCE
+    law: Law
+    mass: float = _mass(2.0)
+    threshold: float = _threshold(0.005, _CHANGE)
+    period: float = period()
+
+
+@documented
+@dataclass(frozen=True, eq=False)
+class QuinnImpedance(_Threshold):
+    """`QuinnAdmittance` pulled through a spring and damper.
+
+    The coupling is that shown in Kikuuwe et al. 2006, Fig. 12(a). Stiffness and damping are limited as in
+    `KarnoppImpedance`.
+
+    Attributes
+    ----------
+    law : Law
+        Isotropic friction law.
+    """
+
+    model: ClassVar[str] = "quinn"
+    kind: ClassVar[int] = QUINN_IMPEDANCE
+    causality: ClassVar[Causality] = Causality.IMPEDANCE
+    law: Law
+    mass: float = _mass(0.3)
+    stiffness: float = stiffness("stiffness K of the virtual coupling")
+    damping: float = damping("damping B of the virtual coupling")
+    threshold: float = _threshold(0.02, _CHANGE)
+    period: float = period()
+
+
+# --- bristle models ---------------------------------------------------------------------------------------------------
+#
+# Classic friction models with a bristle.
+#
+# Models: Dahl, LuGre, elastoplastic, Hayward-Armstrong, reset integrator, Iwan; see `haptics.elements.classic`. In all
+# of them `displacement` is the deflection z of the bristle, and `velocity` is the remaining motion, the slip. The
+# bristle carries the level g of the law at the present speed up to the break-away force. The excess, for instance
+# viscosity, opposes the motion directly. Iwan's elements solve the law instead.
+
+_SPRING, _DAMPER = "stiffness K of the bristle", "damping B of the bristle"
+
+
+@documented
+@dataclass(frozen=True, eq=False)
+class Dahl(ClassicElement):
+    """A bristle that yields more the closer it is to its limit, dz/dt = u - K |u| z/g (Dahl 1968).
+
+    The force is K z; along a straight path it is exponential. This is the member of Dahl's family with exponent 1, in
+    two dimensions as in `LuGre`. The contact counts as sticking while the bristle absorbs at least half of the motion.
+    The integration is exact for a velocity that is constant over the sample.
+
+    Attributes
+    ----------
+    law : Law
+        Isotropic friction law.
+    """
+
+    model: ClassVar[str] = "dahl"
+    kind: ClassVar[int] = BRISTLE
+    causality: ClassVar[Causality] = Causality.IMPEDANCE
+    law: Law
+    stiffness: float = stiffness(_SPRING)
+    period: float = period()
+
+
+@documented
+@dataclass(frozen=True, eq=False)
+class LuGre(ClassicElement):
+    """Dahl's bristle with a damper and a level that depends on the speed (Canudas de Wit et al. 1995).
+
+    In two dimensions dz/dt = u - K |u| z/g as in Velenis et al. 2002, and f = K z + B dz/dt, with the mean of dz/dt
+    over the sample. The law provides the viscous term. The contact counts as sticking while the bristle absorbs at
+    least half of the motion. It has no static friction and drifts under an oscillating force below the break-away
+    force. The integration is exact for a velocity that is constant over the sample.
+
+    Attributes
+    ----------
+    law : Law
+        Isotropic friction law.
+    """
+
+    model: ClassVar[str] = "lugre"
+    kind: ClassVar[int] = BRISTLE
+    causality: ClassVar[Causality] = Causality.IMPEDANCE
+    law: Law
+    stiffness: float = stiffness(_SPRING)
+    damping: float = damping(_DAMPER)
+    period: float = period()
+
+
+@documented
+@dataclass(frozen=True, eq=False)
+class Elastoplastic(ClassicElement):
+    """A bristle that is elastic up to a fraction of its limit and yields beyond (Dupont et al. 2002).
+
+    The original model is one-dimensional. Here the bristle slips along its own deflection n = z/|z| at the rate of
+    loading: dz/dt = u - alpha(|z|) max(u.n, 0) K z/g, and f = K z + B dz/dt. The contact sticks where alpha is 0 or the
+    bristle is not being loaded; the velocity is then exactly zero. The implicit Euler step is solved to machine
+    precision.
+
+    Attributes
+    ----------
+    law : Law
+        Isotropic friction law.
+    """
+
+    model: ClassVar[str] = "elastoplastic"
+    kind: ClassVar[int] = ELASTOPLASTIC
+    causality: ClassVar[Causality] = Causality.IMPEDANCE
+    law: Law
+    stiffness: float = stiffness(_SPRING)
+    damping: float = damping(_DAMPER)
+    elastic_share: float = bounded(
+        0.7, minimum=0.0, maximum=0.99, doc="share of its limit up to which the bristle is elastic, z_ba/z_max"
+    )
+    period: float = period()
+
+    @property
+    def numbers(self) -> tuple[float, ...]:  # noqa: D102 (inherited)
+        return (self.elastic_share,)
+
+
+@documented
+@dataclass(frozen=True, eq=False)
+class HaywardArmstrong(ClassicElement):
+    """A spring whose end sticks, creeps or slides (Hayward and Armstrong 2000).
+
+    The spring is never longer than g/K. Below this limit its end creeps by ``|du| alpha(z) z`` with
+    ``alpha = K/g z^8/(z_s^8 + z^8)``, where z_s is `stick_share` of the limit. Without creep and with Coulomb's law it
+    is model C without damping (Kikuuwe et al. 2006, section III-C). It sticks, creeping or not, below the limit. The
+    implicit Euler step of the creep is solved to machine precision.
+
+    Attributes
+    ----------
+    law : Law
+        Isotropic friction law.
+    """
+
+    model: ClassVar[str] = "hayward-armstrong"
+    kind: ClassVar[int] = HAYWARD_ARMSTRONG
+    causality: ClassVar[Causality] = Causality.IMPEDANCE
+    law: Law
+    stiffness: float = stiffness("stiffness K of the spring")
+    creep: float = bounded(
+        1.0, minimum=0.0, maximum=1.0, doc="how much the spring's end creeps: 0 not at all, 1 as published"
+    )
+    stick_share: float = bounded(
+        0.7, minimum=0.1, maximum=1.0, doc="share of the spring's limit around which creep sets in"
+    )
+    period: float = period()
+
+    @property
+    def numbers(self) -> tuple[float, ...]:  # noqa: D102 (inherited)
+        return self.stick_share, self.creep
+
+
+@documented
+@dataclass(frozen=True, eq=False)
+class ResetIntegrator(ClassicElement):
+    """A spring and damper while it sticks, the law while it slips (Haessig and Friedland 1991).
+
+    The velocity is integrated into the deflection z up to the limit g/K. The force is f = K (1 + stiction) z + B u
+    while sticking and f = K z while slipping, with a jump in between. The contact slips while the bristle is at its
+    limit and being loaded.
+
+    Attributes
+    ----------
+    law : Law
+        Isotropic friction law.
+    """
+
+    model: ClassVar[str] = "reset-integrator"
+    kind: ClassVar[int] = RESET_INTEGRATOR
+    causality: ClassVar[Causality] = Causality.IMPEDANCE
+    law: Law
+    stiffness: float = stiffness(_SPRING)
+    damping: float = damping("damping while the bristle sticks")
+    stiction: float = bounded(
+        0.0, minimum=0.0, maximum=5.0, doc="share by which the force before break-away exceeds the law"
+    )
+    period: float = period()
+
+    @property
+    def numbers(self) -> tuple[float, ...]:  # noqa: D102 (inherited)
+        return (self.stiction,)
+
+
+@documented
+@dataclass(frozen=True, eq=False)
+class Iwan(Element):
+    """Elements of model C in parallel, each solved exactly.
+
+    See Iwan 1966; Kikuuwe et al. 2006, section VI. `count` elements share `stiffness` in equal parts. Their break-away
+    forces rise evenly from 1 - spread to 1 + spread of an equal part, so that they start to slide one after the other,
+    which gives hysteresis before sliding. With `stiff_share`, one further element of `stiff_stiffness` carries that
+    share of the law, and the others carry the rest: after a reversal the force first jumps and then builds up over a
+    distance. The damping is divided like the law, so that soft elements have enough of it for condition (15) and
+    falling laws. Steady sliding has exactly the force of the law.
+
+    The contact sticks while no element slides. `velocity` and `displacement` are means weighted by stiffness. With one
+    element and no stiff share it is model C.
+
+    Attributes
+    ----------
+    law : Law
+        Friction law of all elements together; any law.
+    """
+
+    model: ClassVar[str] = "iwan"
+    kind: ClassVar[int] = IWAN
+    causality: ClassVar[Causality] = Causality.IMPEDANCE
+    law: Law
+    stiffness: float = stiffness("stiffness of all elements together, without the stiff one")
+    damping: float = damping("damping B of all elements together, divided like the law")
+    count: int = bounded(6, minimum=1, maximum=MAX_BRISTLES, doc="number of elements")
+    spread: float = bounded(0.8, minimum=0.0, maximum=0.99, doc="how far the break-away forces of the elements differ")
+    stiff_share: float = bounded(
+        0.0, minimum=0.0, maximum=0.95, doc="share of the break-away force that one further, stiff element carries"
+    )
+    stiff_stiffness: float = bounded(
+        6000.0, above=0.0, unit="N/m", slider=STIFFNESSES, doc="stiffness of that element; without a stiff_share unused"
+    )
+    period: float = period()
+
+    @property
+    def coupling_stiffness(self) -> float:
+        """Stiffness [N/m] of all elements together, including the stiff one, while none slides."""
+        return self.stiffness + self.stiff_stiffness if self.stiff_share > 0.0 else self.stiffness
+
+    @property
+    def numbers(self) -> tuple[float, ...]:  # noqa: D102 (inherited)
+        return float(self.count), self.spread, self.stiffness / self.coupling_stiffness, 1.0 - self.stiff_share
+
+    @property
+    def mobility(self) -> float:
+        """Mobility [m/(N s)] of the most mobile element: its share of the force divided by its B + T K."""
+        spread, share = self.spread if self.count > 1 else 0.0, self.stiff_share
+        mobility = (1.0 + spread) * (1.0 - share) / ((1.0 - share) * self.damping + self.period * self.stiffness)
+        stiff = share / (share * self.damping + self.period * self.stiff_stiffness)
+        return max(mobility, stiff)
+
+    def _check_law(self) -> None:
+        """Warn if the law allows several forces at the mobility of the most mobile element."""
+        warn_if_ambiguous(self.law, self.mobility, STEADIER)
+
+
+# --- all classic models -----------------------------------------------------------------------------------------------
+#
+# Classic friction models with the interface of the elements, for comparison with models A to D.
+#
+# =====================  ======================  ==================================================================
+# model                  causality               description
+# =====================  ======================  ==================================================================
+# ``explicit-coulomb``   admittance, impedance   the law of the last velocity
+# ``viscous-ramp``       admittance, impedance   a high viscosity below a threshold (Martins and Oden 1983)
+# ``karnopp``            admittance, impedance   a velocity that counts as zero below a threshold (Karnopp 1985)
+# ``quinn``              admittance, impedance   a continuous version of Karnopp's model (Quinn 2004)
+# ``dahl``               impedance               a bristle that yields gradually (Dahl 1968)
+# ``lugre``              impedance               Dahl's with damping and any law (Canudas de Wit et al. 1995)
+# ``elastoplastic``      impedance               a bristle that is elastic first (Dupont et al. 2002)
+# ``hayward-armstrong``  impedance               a spring that creeps and slides (Hayward and Armstrong 2000)
+# ``reset-integrator``   impedance               a spring and damper that is switched (Haessig and Friedland 1991)
+# ``iwan``               impedance               elements of model C in parallel (Iwan 1966)
+# =====================  ======================  ==================================================================
+#
+# All models slide steadily with exactly the force of their `haptics.friction.laws.Law` and differ only before, at and
+# after a stop. Forces are vectors and rotate with the coordinate system. The friction force has the direction of the
+# sliding velocity, as in all elements.
+
+__all__ = [
+    "CLASSICS",
+    "Dahl",
+    "Elastoplastic",
+    "ExplicitCoulombAdmittance",
+    "ExplicitCoulombImpedance",
+    "HaywardArmstrong",
+    "Iwan",
+    "KarnoppAdmittance",
+    "KarnoppImpedance",
+    "LuGre",
+    "QuinnAdmittance",
+    "QuinnImpedance",
+    "ResetIntegrator",
+    "ViscousRampAdmittance",
+    "ViscousRampImpedance",
+]
+
+CLASSICS: dict[str, dict[Causality, type[Element]]] = all_loaded(CLASSIC_MODELS)
+"""Classes of every classic model, by name and causality."""

@@ -1,0 +1,331 @@
+"""Real-time operation: requests to the operating system, granted resources and resource usage.
+
+Measured order of importance on Linux: FIFO scheduling and a processor kept out of deep idle states
+(``/dev/cpu_dma_latency``); then, without FIFO, niceness with short time slices or a dedicated processor; then timer
+slack. Locked memory and a frozen garbage collector cost nothing and prevent rare long pauses. Refused requests are not
+errors: the run continues, and its certificate reports the granted resources.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import gc
+import os
+import platform
+import struct
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from haptics.errors import ConfigurationError
+from haptics.settings import bounded, check, choice, documented
+
+_PR_SET_TIMERSLACK = 29
+_MCL_CURRENT_AND_FUTURE = 3
+
+
+@documented
+@dataclass(frozen=True)
+class RealTimeSettings:
+    """Requests of the servo to the operating system."""
+
+    scheduling: str = choice(
+        "auto",
+        ("auto", "fifo", "other"),
+        doc="scheduling class of the servo process; auto: FIFO if it is granted, fifo: FIFO or no run, other: the "
+        "ordinary class, before other programs where that is granted",
+    )
+    priority: int = bounded(80, minimum=1, maximum=98, doc="FIFO priority")
+    cpu: int = bounded(-1, minimum=-1, maximum=4095, doc="processor that the servo stays on; -1: any")
+    spin: float = bounded(
+        50e-6, minimum=0.0, maximum=1e-3, unit="s", doc="the last stretch before a deadline that is waited out awake"
+    )
+
+    def __post_init__(self) -> None:
+        check(self, "servo")
+        if self.cpu >= 0 and self.cpu not in _processors():
+            raise ConfigurationError(
+                f"servo.cpu = {self.cpu}: this process may use the processors {_joined(_processors())}, or -1 for any."
+            )
+
+
+@dataclass(frozen=True)
+class RealTime:
+    """Granted resources.
+
+    Attributes
+    ----------
+    scheduling : str
+        ``fifo`` or ``other``.
+    priority : int
+        FIFO priority, 0 for ``other``.
+    niceness : int
+        Niceness of the servo in the default class: usually 0, negative if it has precedence over other programs.
+    time_slice : float or None
+        Time slice of the servo in the default class [s]; None if unknown, or with FIFO.
+    low_latency : bool
+        Whether the processor is kept out of deep idle states.
+    memory_locked : bool
+        Whether pages cannot be swapped out.
+    processors : str
+        Processors on which the servo may run.
+    machine : str
+        Operating system, kernel release and processor architecture.
+    processor : str
+        Model name of the processor.
+    """
+
+    scheduling: str
+    priority: int
+    niceness: int
+    time_slice: float | None
+    low_latency: bool
+    memory_locked: bool
+    processors: str
+    machine: str
+    processor: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields for a recording."""
+        return asdict(self)
+
+
+def request_real_time(settings: RealTimeSettings | None = None) -> RealTime:
+    """Apply the real-time settings to this process permanently, as far as permitted.
+
+    Raises
+    ------
+    ConfigurationError
+        If FIFO scheduling is required but not permitted.
+    """
+    settings = settings or RealTimeSettings()
+    low_latency = _hold_low_latency()
+    _libc_call("prctl", _PR_SET_TIMERSLACK, 1, 0, 0, 0)
+    locked = _libc_call("mlockall", _MCL_CURRENT_AND_FUTURE)
+    if settings.cpu >= 0:
+        os.sched_setaffinity(0, {settings.cpu})
+    fifo = settings.scheduling != "other" and _enter_fifo(settings.priority)
+    if settings.scheduling == "fifo" and not fifo:
+        raise ConfigurationError(
+            "servo.scheduling = 'fifo': this user may not use it; run 'haptics doctor' to see how to allow it, or "
+            "choose 'auto'."
+        )
+    if not fifo:
+        raise_precedence()
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    return _granted(settings.priority if fifo else 0, low_latency, locked)
+
+
+def without_requests() -> RealTime:
+    """Return the resources of a run without real-time requests."""
+    return _granted(0, low_latency=False, locked=False)
+
+
+def _granted(priority: int, low_latency: bool, locked: bool) -> RealTime:
+    return RealTime(
+        scheduling="fifo" if priority else "other",
+        priority=priority,
+        niceness=niceness(),
+        time_slice=time_slice(),
+        low_latency=low_latency,
+        memory_locked=locked,
+        processors=_joined(_processors()),
+        machine=f"{platform.system()} {platform.release()} {platform.machine()}",
+        processor=_processor_name(),
+    )
+
+
+# --- system calls -----------------------------------------------------------------------------------------------------
+
+
+def _processors() -> list[int]:
+    try:
+        return sorted(os.sched_getaffinity(0))
+    except AttributeError:  # not on this system
+        return []
+
+
+def _joined(processors: list[int]) -> str:
+    return ", ".join(map(str, processors)) or "unknown"
+
+
+def _processor_name() -> str:
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _enter_fifo(priority: int) -> bool:
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
+    except (AttributeError, OSError):
+        return False
+    return True
+
+
+def _hold_low_latency() -> bool:
+    """Request zero wake-up latency; the request holds until the file is closed at the end of the process."""
+    try:
+        os.write(os.open("/dev/cpu_dma_latency", os.O_WRONLY), struct.pack("i", 0))
+    except OSError:
+        return False
+    return True
+
+
+def _libc_call(name: str, *arguments: int) -> bool:
+    try:
+        function = getattr(ctypes.CDLL(None), name)
+    except (AttributeError, OSError, TypeError):
+        return False
+    return bool(function(*(ctypes.c_ulong(value) for value in arguments)) == 0)
+
+
+# --- precedence in the default scheduling class -----------------------------------------------------------------------
+
+NICENESS = -10
+"""Niceness of the servo without FIFO; gives nine times the processor share of a competing program."""
+
+TIME_SLICE = 100e-6
+"""Requested time slice [s]; the minimum of Linux."""
+
+_SET_ATTRIBUTES = {"x86_64": 314, "aarch64": 274, "riscv64": 274}
+"""System call number of sched_setattr, which some C libraries lack; sched_getattr is the next one."""
+
+_ATTRIBUTES = struct.Struct("=IIQiIQQQ")
+"""Size, policy, flags, niceness, priority, time slice [ns], and two fields for deadline scheduling."""
+
+
+def raise_precedence() -> None:
+    """Raise the precedence of this thread and its future threads over other programs, if permitted.
+
+    A thread in another scheduling class remains in that class.
+    """
+    with contextlib.suppress(AttributeError, OSError):
+        os.setpriority(os.PRIO_PROCESS, 0, min(NICENESS, niceness()))
+        if os.sched_getscheduler(0) == os.SCHED_OTHER:
+            _request_short_slices()
+
+
+def _request_short_slices() -> None:
+    _system_call(0, _ATTRIBUTES.pack(_ATTRIBUTES.size, 0, 0, niceness(), 0, round(TIME_SLICE * 1e9), 0, 0), 0)
+
+
+def niceness() -> int:
+    """Return the niceness of this thread; 0 if the system does not support it."""
+    try:
+        return os.getpriority(os.PRIO_PROCESS, 0)
+    except (AttributeError, OSError):  # not on this system
+        return 0
+
+
+def time_slice() -> float | None:
+    """Return the time slice of this thread [s]; None if unknown or in a real-time class."""
+    answer = ctypes.create_string_buffer(_ATTRIBUTES.size)
+    if not _system_call(1, answer, _ATTRIBUTES.size, 0):
+        return None
+    return _ATTRIBUTES.unpack(answer.raw)[5] / 1e9 or None
+
+
+def _system_call(which: int, *arguments: object) -> bool:
+    """Call sched_setattr (0) or sched_getattr (1) for this thread; return True on success."""
+    number = _SET_ATTRIBUTES.get(platform.machine()) if platform.system() == "Linux" else None
+    if number is None:
+        return False
+    return bool(ctypes.CDLL(None).syscall(number + which, 0, *arguments) == 0)
+
+
+# --- usage and state of processes -------------------------------------------------------------------------------------
+
+_HALTED = (b"T", b"t")
+"""Process states in /proc of stopped and traced processes."""
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Counters of this thread and of the machine, or their increase during a run.
+
+    They help to explain poor timing.
+
+    Attributes
+    ----------
+    elapsed_s : float
+        Time on the monotonic clock [s].
+    stolen_s : float or None
+        Time in which the hypervisor ran other guests although this machine had work [s], summed over processors.
+    involuntary_switches, voluntary_switches : int or None
+        Number of preemptions by other threads, and number of voluntary sleeps.
+    major_faults, minor_faults : int or None
+        Number of page faults with and without disk access.
+    """
+
+    elapsed_s: float
+    stolen_s: float | None
+    involuntary_switches: int | None
+    voluntary_switches: int | None
+    major_faults: int | None
+    minor_faults: int | None
+
+    @classmethod
+    def now(cls) -> Usage:
+        """Return the present counters."""
+        try:
+            import resource
+
+            used = resource.getrusage(resource.RUSAGE_THREAD)
+        except (ImportError, AttributeError, ValueError, OSError):  # not on this system
+            return cls(time.monotonic(), stolen_time(), None, None, None, None)
+        return cls(time.monotonic(), stolen_time(), used.ru_nivcsw, used.ru_nvcsw, used.ru_majflt, used.ru_minflt)
+
+    def until_now(self) -> dict[str, Any]:
+        """Return the increase of each counter until now, for a recording."""
+        return {
+            name: None if now is None or then is None else round(now - then, 6)
+            for (name, now), then in zip(asdict(Usage.now()).items(), asdict(self).values(), strict=True)
+        }
+
+
+def stolen_time() -> float | None:
+    """Return the time stolen from this machine since its start [s], over all processors; None if unknown."""
+    try:
+        fields = Path("/proc/stat").read_text(encoding="ascii").split(maxsplit=9)
+        return int(fields[8]) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError, AttributeError):
+        return None
+
+
+class ProcessState:
+    """State of another process of this machine; a query takes a few microseconds.
+
+    Parameters
+    ----------
+    pid : int
+        Process id.
+    """
+
+    def __init__(self, pid: int) -> None:
+        try:
+            self._file: int | None = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:  # no such process or no /proc: the caller must rely on other signs
+            self._file = None
+
+    @property
+    def halted(self) -> bool:
+        """Whether the process is stopped by a signal or a debugger; False after its end."""
+        if self._file is None:
+            return False
+        try:
+            return os.pread(self._file, 128, 0).rpartition(b")")[2][1:2] in _HALTED
+        except OSError:  # the process has ended
+            return False
+
+    def close(self) -> None:
+        """Close the status file of the process."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
