@@ -91,6 +91,12 @@ of the table of button presses (`devices.virtual.hands.presses.EDGE`).
 
 HAND = np.dtype(HAND_FIELDS)
 
+PIECE = np.dtype([("begin", "<f8"), ("end", "<f8"), ("cubic", "<f8", (2, 4))])
+"""Piece of the path: start and end [s], and ascending coefficients of x and y [m]."""
+
+ROW = np.dtype([("time", "<f8"), ("force", "<f8", (2,))])
+"""Row of a script of forces: beginning [s] and force [N]."""
+
 
 class CompiledHand(Hand):
     """Hand that runs without Python, by a part that fills the sample.

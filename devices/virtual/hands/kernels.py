@@ -11,11 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from devices.virtual.hands.minimum_jerk import WANDERING
+from devices.virtual.hands.hand import PIECE, ROW
 from devices.virtual.hands.phases import PHASE, place_in
 from devices.virtual.hands.presses import EDGE
-from devices.virtual.hands.recorded import PIECE
-from devices.virtual.hands.scripted import ROW
 from devices.virtual.hands.tremor import WAVES
 from haptics.jit import kernel, merged_kernel
 from haptics.parts import float_at, integer_at, record_at
@@ -74,7 +72,7 @@ def _relaxation(phase: Any, elapsed: float) -> Any:
 def _wander(s: Any, time: float, size: float) -> None:
     """Add the fluctuating force of a rest, whose norm is below `size` [N]."""
     x, y = 0.0, 0.0
-    for k in range(WANDERING):
+    for k in range(len(s.wander)):
         wave = size * s.wander[k, 1] * math.sin(s.wander[k, 0] * time + s.wander[k, 2])
         x += wave * s.wander[k, 3]
         y += wave * s.wander[k, 4]

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from devices.common.linkage import FiveBar, Points
 from devices.common.settings import Workspace
 from devices.virtual.hands.csv_table import Table, read_table
-from devices.virtual.hands.hand import HAND_FIELDS, CompiledHand, GripSettings
+from devices.virtual.hands.hand import HAND_FIELDS, PIECE, CompiledHand, GripSettings
 from devices.virtual.hands.tremor import TREMOR_FIELDS, fill_tremor
 from haptics.errors import ConfigurationError
 from haptics.settings import bounded, documented, flag, string
@@ -35,9 +35,6 @@ LARGEST_SPEED = 10.0
 
 LONGEST = 1e6
 """Maximum plausible duration [s]; above it, the time has other units."""
-
-PIECE = np.dtype([("begin", "<f8"), ("end", "<f8"), ("cubic", "<f8", (2, 4))])
-"""Piece of the path: start and end [s], and ascending coefficients of x and y [m]."""
 
 PATH = np.dtype(
     [*HAND_FIELDS, *TREMOR_FIELDS, ("pieces", "<i8"), ("piece_count", "<i8"), ("duration", "<f8"), ("end", "<f8", (2,))]

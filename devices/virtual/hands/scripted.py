@@ -10,7 +10,7 @@ import numpy as np
 
 from devices.common.settings import Workspace
 from devices.virtual.hands.csv_table import read_table
-from devices.virtual.hands.hand import HAND_FIELDS, CompiledHand, PressingSettings, number_rows
+from devices.virtual.hands.hand import HAND_FIELDS, ROW, CompiledHand, PressingSettings, number_rows
 from haptics.errors import ConfigurationError
 from haptics.settings import bounded, documented, string, unrestricted
 
@@ -19,9 +19,6 @@ FORCE_NAMES = (("fx", "fy"), ("force_x", "force_y"), ("fx_n", "fy_n"), ("force_x
 
 LARGEST_FORCE = 100.0
 """Maximum force of a hand on a handle [N]."""
-
-ROW = np.dtype([("time", "<f8"), ("force", "<f8", (2,))])
-"""Row of the script."""
 
 SCRIPT = np.dtype([*HAND_FIELDS, ("rows", "<i8"), ("row_count", "<i8"), ("period", "<f8")])
 """Record of the hand; ``rows`` is the address of the script."""

@@ -10,9 +10,6 @@ from __future__ import annotations
 
 import struct
 
-PACKET = 64
-"""Maximum length of a packet [byte]."""
-
 TABLE = 0
 """Endpoint from which the drive's table of endpoints is read."""
 

@@ -19,8 +19,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from devices.arm.motors.native.wire import PACKET
-from devices.arm.motors.usb.pipes import WRITE_TIMEOUT
+from devices.arm.motors.usb.pipes import PACKET, WRITE_TIMEOUT
 from devices.arm.motors.usb.queue import AHEAD, Done, NoQueue
 
 MOST = 64

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from devices.arm.motors.native.wire import PACKET
 from devices.common.bus import TransferError, Trouble, trouble_of
 from devices.joystick.usb.listing import text
 
@@ -16,6 +15,9 @@ AGAIN = "switch its supply off and on, start again"
 
 WRITE_TIMEOUT = 0.04
 """Timeout of a packet out [s]."""
+
+PACKET = 64
+"""Maximum length of a packet [byte]."""
 
 A_PACKET, AN_ANSWER = "a packet", "an answer"
 """Names of the data in each direction, for messages."""

@@ -17,8 +17,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from devices.arm.motors.native.wire import PACKET
-from devices.arm.motors.usb.pipes import WRITE_TIMEOUT
+from devices.arm.motors.usb.pipes import PACKET, WRITE_TIMEOUT
 from devices.arm.motors.usb.queue import Done
 from devices.emulators.odrive.serving import packets
 
