@@ -207,7 +207,7 @@ class Session(Run):
         ------
         HapticError
             If the device could not be opened.
-        NeverStarted
+        StartCancelled
             If the run was cancelled before the device was opened. In both cases the recording is removed.
         """
         self._announce()

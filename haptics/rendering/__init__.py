@@ -1,5 +1,7 @@
 """Rendering of one tick: from the sample through program and envelope to the command.
 
-`haptics.rendering.envelope` contains the limits between program and device, `passivity` the energy observer and
-passivity controller, `motion` the program that follows a reference, and `kernels` the tick itself.
+Read `kernels` first: `render` is the complete tick. `envelope` has the limits between program and device, `passivity`
+the energy observer and the passivity controller, `walls` the contact with walls, `motion` the program that follows a
+reference, and `programs` the kinds of programs and their entries in a recording. `rendering` couples a program to a
+device.
 """

@@ -61,7 +61,7 @@ class Rendering:
 
     Parameters
     ----------
-    program : Element, OnScene or Motion
+    program : Element, SceneElement or Motion
         Program to render, which may be an element in any state.
     spec : DeviceSpec
         Specification of the device.

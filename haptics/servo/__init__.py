@@ -1,6 +1,7 @@
 """The servo: loop, real-time scheduling, process, and communication with the application.
 
-`haptics.servo.servo` has the class for applications, `process` runs it in a separate process, which `standby` can start
-in advance, and `offline` runs it in simulated time. `loop_kernels` has the compiled loop, `supervision` the checks in
-every tick, and `lane` the transfer of settings.
+Read `servo` first: the class `Servo` runs a program on a device. `kernels` has the steps of a tick and the compiled
+loop. `process` runs the servo in a separate process, which `standby` can start in advance; `run` is a recorded run in
+such a process. `control` and `mailbox` carry settings and requests, `realtime` the requests to the operating system.
+`offline` runs the same loop in simulated time.
 """

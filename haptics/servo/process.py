@@ -172,7 +172,7 @@ class ServoProcess:
 
         Parameters
         ----------
-        program : Element or OnScene
+        program : Element or SceneElement
             Program with the causality and period of the run.
         line : dict
             Journal entry of the program, with `next_version`.

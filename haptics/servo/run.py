@@ -254,7 +254,7 @@ class Run:
         ------
         HapticError
             If the device could not be opened.
-        NeverStarted
+        StartCancelled
             If the run was cancelled before the device was opened. In both cases the recording is deleted, unless the
             servo was lost.
         """
