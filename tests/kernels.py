@@ -36,23 +36,19 @@ def _commands(*commands):
                 raise SystemExit(f"haptics {' '.join(command)} ended with status {status}:\n{words.getvalue()}")
 
 
-def _joystick():
-    _commands(["run", "--device", "virtual-joystick", "--model", "C", "--headless", "--duration", "0.2", *NO_PICTURE])
+def _session(device, model, *more):
+    return ["run", "--device", device, "--model", model, "--headless", "--duration", "0.2", *NO_PICTURE, *more]
 
 
-def _drivers():
-    emulated = ["--set", "device.emulated=true", "--model", "C", "--headless", "--duration", "0.2", *NO_PICTURE]
+def _impedance():
     in_python = ["--fault", "nan@60"]  # never happens, but makes the driver use its Python methods
-    devices = ("pid-joystick", "pantograph", "inverse3")
-    _commands(*(["run", "--device", device, *emulated, *more] for device in devices for more in ([], in_python)))
-
-
-def _conformance():
-    _commands(["conformance", "--quick", "--element", "C"])
+    devices, emulated = ("pid-joystick", "pantograph", "inverse3"), ["--set", "device.emulated=true"]
+    drivers = [_session(device, "C", *emulated, *more) for device in devices for more in ([], in_python)]
+    _commands(_session("virtual-joystick", "C"), *drivers, ["conformance", "--quick", "--element", "C"])
 
 
 def _arm():
-    _commands(["run", "--device", "virtual-arm", "--model", "A", "--headless", "--duration", "0.2", *NO_PICTURE])
+    _commands(_session("virtual-arm", "A"))
 
 
 def _offline():
@@ -67,7 +63,7 @@ def _offline():
     network.step()
 
 
-GROUPS: tuple[tuple[Callable[[], None], ...], ...] = ((_joystick, _drivers, _conformance), (_arm, _offline))
+GROUPS: tuple[tuple[Callable[[], None], ...], ...] = ((_impedance,), (_arm, _offline))
 """Functions that each process runs to compile its kernels."""
 
 

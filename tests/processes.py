@@ -94,26 +94,18 @@ def ended(pid):
     return state_of(pid) in "ZX"
 
 
-class NeverCame(AssertionError):
-    """A condition was not met within `timeout` [s]."""
-
-    def __init__(self, what, timeout):
-        super().__init__(what)
-        self.timeout = timeout
-
-
 def until(what, otherwise, seconds=60.0, every=0.02):
     """Poll `what` until it returns a true value, and return that value.
 
     Raises
     ------
-    NeverCame
+    AssertionError
         If it does not return one within `seconds`. The message is `otherwise`.
     """
     end = time.monotonic() + seconds
     while not (found := what()):
         if time.monotonic() > end:
-            raise NeverCame(otherwise, seconds)
+            raise AssertionError(otherwise)
         time.sleep(every)
     return found
 

@@ -179,7 +179,8 @@ class Finding:
         """Number of ticks from the detection until the output stays safe, counting the tick of the detection."""
         if not len(self.refused):
             return None
-        first, last = self.refused[0], self._last_of_stretch()
+        gaps = np.flatnonzero(np.diff(self.refused) > 1)
+        first, last = self.refused[0], self.refused[gaps[0] if len(gaps) else -1]  # the first series without gaps
         place = (self.ticks >= first) & ((self.ticks <= last) | bool(self.message))
         told, when = self.commands[place], self.ticks[place]
         before = self.commands[self.ticks < first]
@@ -189,11 +190,6 @@ class Finding:
             safe = (told == (before if len(before) else told)[-1:]).all(axis=1)
         unsafe = when[~safe]
         return int(unsafe[-1] + 1 - first + 1) if len(unsafe) else 1
-
-    def _last_of_stretch(self):
-        """Return the last tick of the first contiguous series of refused samples."""
-        gaps = np.flatnonzero(np.diff(self.refused) > 1)
-        return int(self.refused[gaps[0]] if len(gaps) else self.refused[-1])
 
     @property
     def flickers(self):
@@ -249,36 +245,18 @@ def run(case, folder, time=Simulated):
     recorder.close({}, complete=True)
     (folder / "trace").unlink()
     recording = Recording(recorder.folder)
-    log = _told(folder / "log.npy")
-    if device.spec.causality is Causality.IMPEDANCE:
+    log = np.load(folder / "log.npy")
+    assert not log["monotonic_ns"].all(), "the ring may have lost its beginning"
+    log = log[log["monotonic_ns"] > 0]
+    causality = device.spec.causality
+    if causality is Causality.IMPEDANCE:
         largest = float(np.hypot(*log["command"].T).max()) / device.spec.max_force
     else:
-        largest = _fastest(log["command"], device.hand.start) / device.spec.max_speed
+        path = np.vstack([[device.hand.start], log["command"]])
+        steps = np.diff(path, axis=0)
+        largest = float(np.hypot(*steps.T).max(initial=0.0)) / PERIOD / device.spec.max_speed
     ticks = np.round(log["time"] / PERIOD).astype(int)
-    return Finding(
-        case,
-        device.spec.causality,
-        recording.rows,
-        log["command"],
-        ticks,
-        message,
-        verify(recording),
-        largest,
-    )
-
-
-def _told(path):
-    """Return the logged commands in order."""
-    log: Array = np.load(path)
-    told: Array = log[log["monotonic_ns"] > 0]
-    assert len(told) < len(log), "the ring may have lost its beginning"
-    return told
-
-
-def _fastest(path, start):
-    """Return the maximum speed of a reference [m/s], including the first step from the initial position."""
-    steps = np.diff(np.vstack([[start], path]), axis=0)
-    return float(np.hypot(*steps.T).max()) / PERIOD if len(steps) else 0.0
+    return Finding(case, causality, recording.rows, log["command"], ticks, message, verify(recording), largest)
 
 
 def find_all(folder):

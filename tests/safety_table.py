@@ -68,9 +68,7 @@ def _processes():
     watchdog = complete({"device": {"name": "virtual-joystick"}}).spec.watchdog
     assert watchdog is not None
     fade = PERIOD * (math.ceil(FADE_OUT / PERIOD) + 1)
-    lost = (
-        f"{_ms(CHECK_INTERVAL + PERIOD + fade + 2 * PERIOD)}"  # detection, fade-out, and two ticks for the safe output
-    )
+    lost = _ms(CHECK_INTERVAL + PERIOD + fade + 2 * PERIOD)  # detection, fade-out, and two ticks for the safe output
     own = f"{_ms(watchdog)} after its last command, by its own watchdog"
     ended = f"within {_ms(2 * HEARTBEAT_INTERVAL)}"
     return [

@@ -7,6 +7,7 @@ import os
 import time
 from contextlib import contextmanager
 from typing import Any
+from unittest.mock import patch
 
 from apps.front_ends.messages import AskShown, Shown
 
@@ -43,17 +44,11 @@ class OnScreen:
 @contextmanager
 def on_screen(screen, opening):
     """Open a front end on a screen, and close it afterwards."""
-    display = os.environ.get("DISPLAY")
-    os.environ["DISPLAY"] = screen.environment["DISPLAY"]  # inherited by the process
     before = {child.pid for child in multiprocessing.active_children()}
-    try:
+    with patch.dict(os.environ, DISPLAY=screen.environment["DISPLAY"]):  # inherited by the process
         front = opening()
-        (pid,) = {child.pid for child in multiprocessing.active_children()} - before
-        shown = OnScreen(front, screen, pid or 0)
-    finally:
-        os.environ.pop("DISPLAY")
-        if display is not None:
-            os.environ["DISPLAY"] = display
+    (pid,) = {child.pid for child in multiprocessing.active_children()} - before
+    shown = OnScreen(front, screen, pid or 0)
     try:
         yield shown
     finally:

@@ -14,7 +14,7 @@ from apps import cli
 from apps.catalogue import chosen
 from apps.cli import main
 from apps.shared.answer import Answer
-from apps.shared.progress import Line, bar
+from apps.shared.progress import Line
 from apps.shared.words import WIDEST, columns, wrapped
 from devices.virtual.hands.csv_table import read_table
 from haptics.errors import ConfigurationError
@@ -150,22 +150,10 @@ def test_wrapped_text_keeps_its_words_and_fits_the_width(lines, width, indent):
         assert len(line) <= max(width, longest + max(indent, len(line) - len(line.lstrip())))
 
 
-def test_wrapped_lines_are_indented():
-    assert wrapped("advice  one two three", 8, 14) == "advice  one\n        two\n        three"
-
-
 @pytest.mark.parametrize(("terminal", "expected"), [("80", 80), ("300", WIDEST), ("5", 40)])
 def test_text_width_is_that_of_the_terminal(terminal, expected, monkeypatch):
     monkeypatch.setenv("COLUMNS", terminal)
     assert columns() == expected
-
-
-@given(st.floats(0.0, 1.0))
-def test_progress_bar_is_filled_in_proportion(share):
-    inside, width = bar(share)[1:-1], len(bar(0.0)) - 2
-    filled = inside.count("#")
-    assert inside == "#" * filled + "." * (width - filled)
-    assert filled == pytest.approx(share * width, abs=0.5)
 
 
 @pytest.mark.parametrize("terminal", [True, False])

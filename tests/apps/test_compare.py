@@ -10,30 +10,20 @@ from apps.compare.again import open_loop, twice
 from apps.compare.comparison import COMPARED, Comparison, figures
 from apps.compare.picture import _thinned
 from haptics.errors import ConfigurationError, HapticError
-from haptics.recording.recorder import Recorder
 from haptics.recording.recording import Recording
 from haptics.recording.tick_file import TableInMemory
 from haptics.records import ROW
+from tests.recordings import record_offline
 
 # --- recordings -------------------------------------------------------------------------------------------------------
-
-
-def record(parent, *more):
-    """Record a second on the virtual joystick; return the folder."""
-    asked = ("run", "--device", "virtual-joystick", "--headless", "--clock", "off", "--duration", "1", *more)
-    before = set(parent.iterdir())
-    assert main([*asked, "--set", "session.picture=false", "--record", str(parent)]) == 0
-    (found,) = set(parent.iterdir()) - before
-    return found
 
 
 @pytest.fixture(scope="module")
 def recordings(tmp_path_factory):
     parent = tmp_path_factory.mktemp("recordings")
     return {
-        "three": record(parent, "--model", "C", "--set", "law.force=3"),
-        "again": record(parent, "--model", "C", "--set", "law.force=3"),
-        "four": record(parent, "--model", "C", "--set", "law.force=4"),
+        "three": record_offline(parent, "--set", "law.force=3"),
+        "four": record_offline(parent, "--set", "law.force=4"),
     }
 
 
@@ -62,7 +52,7 @@ def test_other_force_is_reported(recordings, tmp_path, capsys):
 
 
 def test_only_common_ticks_are_compared(recordings):
-    a, b = Recording(recordings["three"]), Recording(recordings["again"])
+    a, b = Recording(recordings["three"]), Recording(recordings["three"])
     b.rows = b.rows[500:]
     found = Comparison.of(a, b)
     assert found.ticks == 500
@@ -75,7 +65,7 @@ def test_only_common_ticks_are_compared(recordings):
 
 
 def test_first_different_tick_is_named_and_the_folder_is_no_setting(recordings):
-    a, b = Recording(recordings["three"]), Recording(recordings["again"])
+    a, b = Recording(recordings["three"]), Recording(recordings["three"])
     b.metadata["configuration"]["session"] |= {"record": "elsewhere", "picture": True}
     b.rows = np.array(b.rows[400:])
     b.rows["command"][200] += 1.0
@@ -150,9 +140,6 @@ def test_recording_without_its_configuration_cannot_be_repeated(recording, tmp_p
 # --- chunks -----------------------------------------------------------------------------------------------------------
 
 
-Pair = tuple[Recording, Recording]
-
-
 def make_rows(seed, count=1000):
     rng = np.random.default_rng(seed)
     rows = np.zeros(count, ROW)
@@ -167,15 +154,11 @@ def make_rows(seed, count=1000):
 
 
 @pytest.fixture
-def pair(tmp_path):
-    found = []
-    for seed in (1, 2):
-        recorder = Recorder(tmp_path / str(seed), {"rate_hz": 1000.0, "device": {"causality": "impedance"}})
-        recorder.close({}, complete=True)
-        recording = Recording(recorder.folder)
+def pair(recordings):
+    found = Recording(recordings["three"]), Recording(recordings["four"])
+    for seed, recording in enumerate(found, 1):
         recording.rows = make_rows(seed)
-        found.append(recording)
-    return found[0], found[1]
+    return found
 
 
 def set_chunk_size(monkeypatch, size):

@@ -37,15 +37,13 @@ def hidraw(root, number, identity, name, descriptor):
     place = f"/sys/devices/usb1/1-{number}"
     device = f"{place}/1-{number}:1.0/0003:{vendor.upper()}:{product.upper()}.0001"
     uevent = f"HID_ID=0003:0000{vendor.upper()}:0000{product.upper()}\nHID_NAME={name}\nHID_UNIQ=S{number}\n"
-    endpoints = {
-        f"{place}/1-{number}:1.0/ep_{where}/{key}": value
-        for where, direction, interval in (("81", "in", "1ms"), ("02", "out", "4ms"))
-        for key, value in {"direction": direction, "type": "Interrupt", "interval": interval}.items()
-    }
     own = {"uevent": uevent, "report_descriptor": descriptor, f"hidraw/hidraw{number}/dev": "247:0"}
     bus = {"idVendor": vendor, "idProduct": product, "busnum": "1", "devnum": str(number)}
+    for where, direction, interval in (("81", "in", "1ms"), ("02", "out", "4ms")):
+        end = {"direction": direction, "type": "Interrupt", "interval": interval}
+        bus |= {f"1-{number}:1.0/ep_{where}/{key}": value for key, value in end.items()}
     write_files(root, {f"{device}/{key}": value for key, value in own.items()})
-    write_files(root, {f"{place}/{key}": value for key, value in bus.items()} | endpoints)
+    write_files(root, {f"{place}/{key}": value for key, value in bus.items()})
     write_files(root, {f"/dev/hidraw{number}": "", f"/dev/bus/usb/001/{number:03}": ""})
     node = root / f"sys/class/hidraw/hidraw{number}"
     node.mkdir(parents=True)
@@ -221,10 +219,8 @@ def test_inverse3_service_is_found_by_its_port(tmp_path, table, local, state, th
 
 
 def test_arm_needs_a_drive_and_no_usb_sensor(tmp_path):
-    sensor, drive = (
-        usb_serial("1-6", "04d8:000a", "ttyACM3"),
-        usb_serial("1-5", "1209:0d32", "ttyACM4", serial="2065339F304B\n", busnum="1", devnum="5"),
-    )
+    sensor = usb_serial("1-6", "04d8:000a", "ttyACM3")
+    drive = usb_serial("1-5", "1209:0d32", "ttyACM4", serial="2065339F304B\n", busnum="1", devnum="5")
     found = survey(write_files(tmp_path, sensor), EmulatedUsbBackend())
     assert [one.name for one in found.of("arm")] == ["OptoForce / OnRobot force sensor"]
     assert "no ODrive is plugged in" in found.missing("arm")[0]

@@ -90,16 +90,6 @@ def test_endless_messages_are_received_in_limited_batches(start, monkeypatch):
     assert front.open
 
 
-def test_new_front_end_is_greeted_with_the_current_run():
-    greetings: list[Any] = [None]
-    fronts = FrontEnds(lambda: greetings[0])
-    early, late = Person(), Person()
-    fronts.add(early)
-    greetings[0] = Preparing("a run")
-    fronts.add(late)
-    assert (early.told, late.told) == ([], [Preparing("a run")])
-
-
 def test_closed_window_is_removed_and_the_others_stay():
     fronts, leaves, stays = FrontEnds(), Person(Stop(), Close(), "ignored"), Person("still here")
     fronts.add(leaves)

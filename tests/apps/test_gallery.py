@@ -20,13 +20,13 @@ from apps.gallery.report import finish
 from apps.gallery.showing import Showing
 from apps.reproduce.outcome import Row
 from haptics.errors import ConfigurationError
-from haptics.records import ROW
+from tests.apps.session.test_picture import circle
 
 # --- command ----------------------------------------------------------------------------------------------------------
 
 
 def outcome(number, rows=()):
-    return Outcome(number, 2.0, "%", "off by", rows, lambda figure: None, [Scene("moving", moving())])
+    return Outcome(number, 2.0, "%", "off by", rows, lambda figure: None, [Scene("moving", circle(50))])
 
 
 def test_list_names_every_demonstration(capsys):
@@ -82,25 +82,15 @@ def test_demonstration_that_does_not_hold_fails_the_command(tmp_path, monkeypatc
 # --- films ------------------------------------------------------------------------------------------------------------
 
 
-def moving(duration=0.05):
-    rows = np.zeros(round(1000 * duration), ROW)
-    rows["time"] = 1e-3 * np.arange(len(rows))
-    rows["position"][:, 0] = 0.05 * np.sin(rows["time"])
-    rows["proxy"] = rows["position"]
-    rows["friction_force"][:, 0] = 3.0
-    rows["sticking"] = rows["time"] > 0.5 * duration
-    return rows
-
-
 @pytest.mark.parametrize(("duration", "speed"), [(2.0, 1.0), (60.0, 60.0 / LENGTH)])
 def test_film_of_a_long_run_is_accelerated(duration, speed):
-    film = Film("title", "foot", [Scene("one", moving(duration))])
+    film = Film("title", "foot", [Scene("one", circle(round(1000 * duration)))])
     assert film.speed == pytest.approx(speed, rel=0.01)
     assert film.count == pytest.approx(PER_SECOND * min(duration, LENGTH), abs=1)
 
 
 def test_film_shows_the_motion(tmp_path):
-    scenes = [Scene("one", moving(1.0)), Scene("two", moving(1.0))]
+    scenes = [Scene("one", circle(1000)), Scene("two", circle(1000))]
     (path,) = write_film(Film("title", "foot", scenes), tmp_path / "film")
     with Image.open(path) as image:
         assert (image.size, image.n_frames) == ((WIDTH, HEIGHT), PER_SECOND)
@@ -118,17 +108,15 @@ def install_ffmpeg(folder, script, monkeypatch):
     monkeypatch.setenv("PATH", str(folder), prepend=":")
 
 
-def test_ffmpeg_receives_every_frame(tmp_path, monkeypatch):
+def test_ffmpeg_receives_every_frame_and_its_error_is_reported(tmp_path, monkeypatch):
+    film = Film("title", "foot", [Scene("one", circle(500))])
     install_ffmpeg(tmp_path, 'for last; do :; done\ncat > "$last"\n', monkeypatch)
-    paths = write_film(Film("title", "foot", [Scene("one", moving(0.5))]), tmp_path / "film")
+    paths = write_film(film, tmp_path / "film")
     assert paths[1].suffix == ".mp4"
     assert paths[1].stat().st_size == round(0.5 * PER_SECOND) * WIDTH * HEIGHT * 3
-
-
-def test_ffmpeg_error_is_reported(tmp_path, monkeypatch):
     install_ffmpeg(tmp_path, "cat > /dev/null\necho no such codec >&2\nexit 1\n", monkeypatch)
     with pytest.raises(ConfigurationError, match="no such codec"):
-        write_film(Film("title", "foot", [Scene("one", moving(0.5))]), tmp_path / "film")
+        write_film(film, tmp_path / "film")
 
 
 # --- demonstrations ---------------------------------------------------------------------------------------------------

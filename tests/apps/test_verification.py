@@ -13,56 +13,21 @@ import pytest
 from numpy.lib.recfunctions import append_fields, repack_fields
 
 from apps import cli
-from apps.session.record import new_recorder
-from apps.settings.config import complete
 from apps.verification import examine
-from devices import create_device
-from haptics.clock import Clock
 from haptics.errors import HapticError, RecordingError
 from haptics.recording.columns import FORMATS
 from haptics.recording.recording import METADATA, PART, SETTINGS, TICKS, Recording
 from haptics.recording.tick_file import TickTable
-from haptics.servo.servo import Servo
-from haptics.trace import Reader, Trace
-from tests.certificates import certificate, felt, flags_seen
+from tests.apps.verify import runs
 
-PERIOD = 1e-3
 TICKS_RUN = 600
 
 
-class Lazy(Clock):
-    """Clock that is late by known times and misses two deadlines."""
-
-    late = 0.0
-
-    def wait(self, tick):
-        super().wait(tick)
-        self.late = 2.3 * PERIOD if tick == 300 else 0.01 * (tick % 7) * PERIOD
-        return self.late
-
-    def elapsed(self):
-        return self.time + self.late % PERIOD + 2e-5
-
-
 def make(folder, device="virtual-joystick", hand=None):
-    """Record a run as a session does, without its processes."""
-    session = {"duration": TICKS_RUN * PERIOD, "record": str(folder)}
+    """Record a run that misses two deadlines; return the folder of the recording."""
     envelope = {"max_force": 3.5} if device == "virtual-joystick" else {}
-    config = complete({"device": {"name": device}, "hand": hand or {}, "session": session, "envelope": envelope})
-    clock, trace = Lazy(PERIOD), Trace.create(folder.parent / f"{folder.name}.trace")
-    handle = create_device(device, config.device_settings, clock=clock)
-    recorder = new_recorder(config, [])
-    recorder.attach(Reader(trace))
-    Servo(handle, config.built_element, trace, clock=clock, limits=config.limits).run(TICKS_RUN * PERIOD)
-    recorder.drain()
-    rows = recorder.rows()
-    recorder.update_metadata(real_time={"scheduling": "other"})
-    recorder.close({"reason": "completed", "error": None}, complete=True)
-    timing = certificate(rows, trace.count, TICKS_RUN, PERIOD)
-    unfit = config.fitness.evaluate(timing)
-    timing |= {"fit": not unfit, "unfit_because": unfit, "scheduling": "other"}
-    recorder.update_metadata(certificate=timing, flags=flags_seen(rows), **felt(rows, handle.spec.causality))
-    return recorder.folder
+    tables = {"session": {}, "device": {"name": device}, "hand": hand or {}, "envelope": envelope}
+    return runs.make(folder, runs.Plan(tables, TICKS_RUN, skips=(300,)))
 
 
 @pytest.fixture(scope="module")
@@ -177,7 +142,7 @@ def put(path, value):
 
 FORGED: list[tuple[str, Any, str]] = [
     ("certificate.overruns", 7, "certificate"), ("certificate.period_error_us", {"p50": 1.0}, "certificate"),
-    ("certificate.longest_gap_us", 5.0, "certificate"), ("certificate.fit", False, "certificate"),
+    ("certificate.longest_gap_us", 5.0, "certificate"), ("certificate.fit", True, "certificate"),
     ("certificate.scheduling", "fifo", "certificate"), ("certificate.histograms.tick_us", [0] * 60, "certificate"),
     ("flags", {}, "certificate"), ("force_n.max", 1.0, "certificate"), ("stick_fraction", 2, "certificate"),
     ("certificate.ticks", 500, "rows"), ("configuration.law.force", 3.0, "configuration"),

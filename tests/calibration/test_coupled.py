@@ -9,8 +9,7 @@ from hypothesis.extra.numpy import arrays
 from calibration.coupled import COUPLINGS, Coupling, decouple
 from calibration.data.joint_recording import JointRecording
 from haptics.errors import ConfigurationError
-from tests.calibration.hand_moved import KNEE
-from tests.calibration.measured import SOURCE, friction, swinging
+from tests.calibration.joints import KNEE, SOURCE, friction, swinging
 
 SIDES = sorted(COUPLINGS)
 VECTORS = arrays(np.float64, (5, 3), elements=st.floats(-100.0, 100.0))
@@ -18,19 +17,13 @@ VECTORS = arrays(np.float64, (5, 3), elements=st.floats(-100.0, 100.0))
 
 @pytest.mark.parametrize("name", SIDES)
 @given(velocity=VECTORS, torque=VECTORS)
-def test_no_power_is_lost_in_the_differential(name, velocity, torque):
+def test_the_differential_loses_no_power_and_is_inverted_exactly(name, velocity, torque):
     coupling = COUPLINGS[name]
-    at_motors = (velocity * torque).sum(axis=1)
-    at_joints = (coupling.joint_velocity(velocity) * coupling.joint_effort(torque)).sum(axis=1)
+    joint_velocity, joint_torque = coupling.joint_velocity(velocity), coupling.joint_effort(torque)
+    at_motors, at_joints = ((v * t).sum(axis=1) for v, t in ((velocity, torque), (joint_velocity, joint_torque)))
     np.testing.assert_allclose(at_joints, at_motors, rtol=0.0, atol=1e-9)
-
-
-@pytest.mark.parametrize("name", SIDES)
-@given(vector=VECTORS)
-def test_conversion_to_joints_and_back_is_the_identity(name, vector):
-    coupling = COUPLINGS[name]
-    np.testing.assert_allclose(coupling.motor_velocity(coupling.joint_velocity(vector)), vector, atol=1e-11)
-    np.testing.assert_allclose(coupling.motor_effort(coupling.joint_effort(vector)), vector, atol=1e-11)
+    np.testing.assert_allclose(coupling.motor_velocity(joint_velocity), velocity, atol=1e-11)
+    np.testing.assert_allclose(coupling.motor_effort(joint_torque), torque, atol=1e-11)
 
 
 def test_one_motor_of_the_torso_moves_the_joints_of_its_column():
@@ -80,8 +73,6 @@ def test_motors_that_never_move_alone_are_refused():
     joints = [JointRecording(name, True, time, velocity[:, k], swing, SOURCE) for k, name in enumerate(torso.joints)]
     with pytest.raises(ConfigurationError, match="ever moves alone; hold all but one"):
         decouple(joints, torso)
-    with pytest.raises(ConfigurationError, match=r"has no joint torso_pitch.*such as torso_yaw\.torque_nm"):
-        decouple(recorded(torso, LAWS)[:2], torso)
 
 
 @pytest.mark.parametrize(

@@ -11,50 +11,10 @@ from scipy.signal import lfilter
 
 from calibration.fitting.intervals import covariance_of_sum, degrees_of_freedom, folded, interval_with_bounds, quantile
 from calibration.fitting.prediction_error import BLOCKS, PARTS, block_means, elsewhere, estimate, paired
-from calibration.fitting.regression import blocks, least_squares, loss_slope, robust_least_squares, robust_weights
+from calibration.fitting.regression import blocks, least_squares, loss_slope, robust_weights
 from calibration.fitting.separable import separable_least_squares
-from haptics import ConfigurationError
 
 # --- least squares ----------------------------------------------------------------------------------------------------
-
-
-def data(seed, samples=700, columns=4):
-    rng = np.random.default_rng(seed)
-    matrix = rng.standard_normal((samples, columns)) * 10.0 ** rng.uniform(-4, 4, columns)
-    return matrix, rng.standard_normal(samples)
-
-
-@given(seed=st.integers(0, 1000), samples=st.integers(5, 900))
-def test_the_residual_is_orthogonal_to_every_column(seed, samples):
-    matrix, target = data(seed, samples)
-    weights = np.random.default_rng(seed).uniform(0.1, 2.0, samples)
-    fit = least_squares(matrix, target, weights=weights)
-    products = matrix.T @ (weights * fit.residual)
-    assert np.all(np.abs(products) <= 1e-10 * np.linalg.norm(matrix, axis=0) * np.linalg.norm(target))
-    assert fit.rank == 4
-
-
-def test_a_weight_counts_as_repetitions():
-    matrix, target = data(1, 60)
-    times = np.random.default_rng(1).integers(0, 4, 60)
-    weighted = least_squares(matrix, target, weights=times.astype(float))
-    repeated = least_squares(np.repeat(matrix, times, axis=0), np.repeat(target, times))
-    np.testing.assert_allclose(weighted.coefficients, repeated.coefficients, rtol=1e-10)
-
-
-def test_the_condition_number_does_not_depend_on_units():
-    matrix, target = data(2)
-    fit = least_squares(matrix, target)
-    assert fit.condition == pytest.approx(np.linalg.cond(matrix / np.linalg.norm(matrix, axis=0)), rel=1e-9)
-    assert least_squares(matrix * (1.0, 1e6, 1e-9, 3.0), target).condition == pytest.approx(fit.condition, rel=1e-6)
-
-
-def test_equal_columns_share_their_coefficient():
-    matrix, target = data(3, 200, 1)
-    fit = least_squares(np.column_stack((matrix, matrix)), target)
-    assert fit.rank == 1 and fit.condition == np.inf
-    assert fit.coefficients[0] == pytest.approx(fit.coefficients[1])
-    assert fit.coefficients.sum() == pytest.approx(least_squares(matrix, target).coefficients[0])
 
 
 @given(seed=st.integers(0, 300))
@@ -66,18 +26,6 @@ def test_bounded_least_squares_is_optimal_within_its_bounds(seed):
     expected = lsq_linear(matrix, target, (lower, np.inf), tol=1e-12)
     assert np.all(fit.coefficients >= lower - 1e-12)
     assert fit.cost == pytest.approx(2.0 * expected.cost, rel=1e-6)
-
-
-@pytest.mark.parametrize("loss", ["huber", "tukey"])
-def test_a_robust_fit_is_hardly_moved_by_a_few_wrong_samples(loss):
-    matrix = np.column_stack((np.ones(500), np.linspace(-1.0, 1.0, 500)))
-    target = matrix @ (1.0, 2.0) + 0.1 * np.random.default_rng(4).standard_normal(500)
-    target[::20] += 20.0
-    plain = least_squares(matrix, target).coefficients
-    robust = robust_least_squares(matrix, target, loss=loss).coefficients
-    assert abs(plain[0] - 1.0) > 0.9
-    assert abs(robust[0] - 1.0) < 0.03
-    assert robust[1] == pytest.approx(2.0, abs=0.05)
 
 
 @pytest.mark.parametrize("loss", ["huber", "tukey"])
@@ -97,23 +45,6 @@ def test_blocks_judge_every_sample_once_with_a_gap():
         assert np.all(np.diff(judged) == 1)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: least_squares(np.ones((3, 5)), np.ones(3)), "3 samples cannot tell 5 unknowns"),
-        (lambda: least_squares(np.ones((9, 2)), np.ones(8)), "do not fit"),
-        (lambda: least_squares(np.full((9, 2), np.nan), np.ones(9)), "not finite"),
-        (lambda: least_squares(np.ones((9, 2)), np.ones(9), weights=-np.ones(9)), "weights"),
-        (lambda: robust_weights(np.ones(9), "cauchy"), "cauchy"),
-        (lambda: blocks(10, 1), "cannot be cut"),
-        (lambda: separable_least_squares(lambda _: np.ones((9, 1)), np.ones(9), np.zeros((1, 1))), "greater than 0"),
-    ],
-)
-def test_data_that_cannot_be_fitted_are_refused(call, message):
-    with pytest.raises(ConfigurationError, match=message):
-        call()
-
-
 # --- separable fits ---------------------------------------------------------------------------------------------------
 
 TIME = np.linspace(0.0, 5.0, 400)
@@ -122,14 +53,6 @@ STARTS = np.geomspace(0.1, 100.0, 12)[:, None]
 
 def exponential(time):
     return lambda rates: np.column_stack([np.ones_like(time), *(np.exp(-time * rate) for rate in rates)])
-
-
-@given(rate=st.floats(0.3, 30.0), level=st.floats(-5.0, 5.0), height=st.floats(0.1, 10.0))
-def test_a_decay_is_found_exactly(rate, level, height):
-    fit = separable_least_squares(exponential(TIME), level + height * np.exp(-TIME * rate), STARTS)
-    assert fit.converged
-    assert fit.nonlinear[0] == pytest.approx(rate, rel=1e-9)
-    np.testing.assert_allclose(fit.linear.coefficients, (level, height), rtol=1e-8, atol=1e-9)
 
 
 def test_two_decays_in_noise_agree_with_a_general_solver():
@@ -152,29 +75,6 @@ def test_the_search_stays_between_its_starts():
     assert fit.nonlinear[0] == pytest.approx(2.0, rel=1e-9) and fit.converged
 
 
-def test_bounds_on_the_linear_part_are_kept():
-    target = -0.2 + np.exp(-2.0 * TIME)
-    fit = separable_least_squares(exponential(TIME), target, STARTS, lower=np.zeros(2))
-    assert fit.linear.coefficients[0] == 0.0 and fit.converged
-    others = [np.exp(-TIME * rate) for rate in np.linspace(0.5, 10.0, 400)]
-    best = min(float(np.sum((target - max(0.0, other @ target / (other @ other)) * other) ** 2)) for other in others)
-    assert fit.linear.cost <= best * (1.0 + 1e-9)
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_the_search_in_mere_noise_is_short(seed):
-    rates = []
-    target = 1.0 + 0.1 * TIME + np.random.default_rng(seed).standard_normal(400)
-
-    def columns(rate):
-        rates.append(float(rate[0]))
-        return np.column_stack((np.ones_like(TIME), TIME, np.exp(-((rate[0] * TIME) ** 2))))
-
-    fit = separable_least_squares(columns, target, np.geomspace(0.3, 100.0, 12)[:, None])
-    assert fit.converged and all(other.converged for other in fit.others)
-    assert len(rates) <= 12 + 60 * (1 + len(fit.others))
-
-
 # --- covariances and intervals ----------------------------------------------------------------------------------------
 
 
@@ -184,17 +84,6 @@ def test_correlated_neighbours_count_as_few(memory):
     estimates = np.diag(covariance_of_sum(lfilter((1.0,), (1.0, -memory), noise, axis=0)))
     # the sum of a first-order process of long memory: each shock counts 1/(1 - memory) times
     assert estimates.mean() == pytest.approx(3000.0 / (1.0 - memory) ** 2, rel=0.1)
-
-
-@given(count=st.integers(40, 400), seed=st.integers(0, 100))
-def test_the_covariance_is_the_mean_of_projections_on_slow_cosines(count, seed):
-    rows = np.random.default_rng(seed).standard_normal((count, 2))
-    # a constant is none of these cosines
-    np.testing.assert_allclose(covariance_of_sum(rows), covariance_of_sum(rows + 5.0), rtol=1e-8, atol=1e-8)
-    slowest = np.sqrt(2.0) * np.cos(np.pi * (np.arange(count) + 0.5) / count)
-    one = covariance_of_sum(slowest[:, None])[0, 0]
-    fast = covariance_of_sum(np.cos(np.pi * (count // 2 + 2) * (np.arange(count) + 0.5) / count)[:, None])[0, 0]
-    assert one > 0.0 and fast < 1e-9 * one
 
 
 @pytest.mark.parametrize("clusters", [6, 20, 3000])

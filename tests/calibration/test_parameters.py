@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from calibration.coupled import COUPLINGS
 from calibration.friction import MODELS, FitSettings
-from calibration.identification import Wishes, identify, relative_error, samples_of, smoothed
+from calibration.identification import Wishes, identify, relative_error, samples_of
 from calibration.parameters.files import (
     format_parameter_file,
     parse_parameter_file,
@@ -23,18 +23,11 @@ from calibration.parameters.keys import friction_keys
 from calibration.parameters.parameters import Found, JointParameters, ParameterFile, Provenance
 from haptics.errors import ConfigurationError
 from haptics.friction.laws import CoulombViscous, GaussianStribeck, Stribeck
-from tests.calibration.hand_moved import KNEE
-from tests.calibration.measured import friction, idle
+from tests.calibration.joints import KNEE, friction, idle
 
 # --- identification ---------------------------------------------------------------------------------------------------
 
 EXACT = JointParameters("knee", True, Found("stribeck", KNEE))
-
-
-def test_the_error_is_relative_to_the_torque():
-    assert relative_error(EXACT, samples_of(idle(), Wishes())) < 1e-12
-    twice = replace(idle(), effort=2.0 * idle().effort)
-    assert relative_error(EXACT, samples_of(twice, Wishes())) == pytest.approx(0.5)
 
 
 def test_samples_at_rest_are_not_judged():
@@ -68,18 +61,6 @@ def test_a_known_load_is_no_friction():
         samples_of(loaded, Wishes(inertia=1.0))
 
 
-def test_smoothing_removes_noise_without_lag():
-    knee = idle()
-    noise = 0.01 * np.random.default_rng(0).standard_normal(len(knee))
-    noisy = replace(knee, velocity=knee.velocity + noise, position=None)
-    smooth = smoothed(noisy, 4.0)
-    inner = slice(100, -100)
-    assert np.std((smooth.velocity - knee.velocity)[inner]) < 0.004
-    assert smooth.acceleration is not None and knee.acceleration is not None
-    assert np.corrcoef(smooth.acceleration[inner], knee.acceleration[inner])[0, 1] > 0.95
-    assert smoothed(noisy, None) is noisy
-
-
 @pytest.mark.parametrize("cutoff", [4.0, "auto"])
 def test_smoothed_velocities_state_their_noise(cutoff):
     knee = idle()
@@ -101,12 +82,10 @@ def test_parameters_state_how_they_were_found():
     np.testing.assert_allclose(found.friction_at(np.array([0.3])), friction(np.array([0.3])), rtol=0.01)
 
 
-def test_a_constant_velocity_or_unknown_model_is_named():
+def test_a_recording_with_a_constant_velocity_is_named():
     still = replace(idle(), velocity=np.full(6000, 0.2), position=None)
     with pytest.raises(ConfigurationError, match=r"knee\.csv, joint knee: the velocity is constant"):
         identify([still], Wishes())
-    with pytest.raises(ConfigurationError, match="Did you mean 'stribeck'"):
-        identify([idle()], Wishes("stribek"))
 
 
 # --- parameter files --------------------------------------------------------------------------------------------------
@@ -202,9 +181,7 @@ HANDLE = "[handle]\nmass_kg = 0.5\nresting_wrench_n_nm = [0, 0, 0, 0, 0, 0]\n"
         (GOOD + "\n[coupling]\njoints = ['a']\n", "coupling: must have joints, motors"),
         (GOOD + "\n[joint]\nhip = 3\n", "is no TOML|must be a table"),
         ("coupling = 3\n" + GOOD, "coupling = 3: must be a table"),
-        (GOOD.replace("coulomb_torque_nm = 0.85", "coulomb_torque_nm = 1" + "0" * 5000), "too many digits"),
         (GOOD.replace("coulomb_torque_nm = 0.85", "coulomb_torque_nm = 1" + "0" * 400), "beyond 64 bits"),
-        ("x = " + "[" * 2000 + "]" * 2000, "nested too deeply"),
         (WARNED, r"joint\.knee\.friction\.warnings = 1: must be a list of texts"),
         (HANDLE + "unknown = 1\n", r"handle\.unknown = 1: must be a list of texts"),
         (HANDLE + "warnings = 1\n", r"handle\.warnings = 1: must be a list of texts"),

@@ -14,8 +14,7 @@ from devices.virtual.hands.csv_table import read_table
 from haptics.errors import ConfigurationError
 from haptics.recording.recorder import Recorder
 from haptics.records import ROW
-from tests.calibration.hand_moved import DEGREE
-from tests.calibration.measured import idle, swinging, write_csv, write_idle
+from tests.calibration.joints import DEGREE, swinging, write_csv
 
 TIME, POSITION, VELOCITY, ACCELERATION = swinging(duration=5.0)
 TORQUE = np.cos(TIME)
@@ -101,13 +100,6 @@ def test_other_column_names_can_be_mapped(tmp_path):
     refused(path, "unknown column of .*'speeds:2'", columns={**names, "velocity_rad_per_s": "speeds:2"})
     with pytest.raises(ConfigurationError, match="unknown column 'torque_lbft'"):
         read_joint_recordings(path, columns={"torque_lbft": "load"})
-
-
-def test_the_source_is_identified_by_the_hash_of_its_bytes(tmp_path):
-    paths = [write_idle(tmp_path / name, seed=seed) for name, seed in (("a.csv", 1), ("b.csv", 1), ("c.csv", 2))]
-    hashes = [read_joint_recordings(path)[0].source.sha256 for path in paths]
-    assert hashes[0] == hashes[1] != hashes[2]
-    assert idle().where == "knee.csv, joint knee"
 
 
 @pytest.mark.parametrize("quantity", UNITS)

@@ -20,7 +20,7 @@ from calibration.motions import Mover, drive
 from devices import create_device
 from haptics import Coulomb, MasslessImpedance, RigidAdmittance
 from haptics.clock import Clock
-from haptics.design import advise
+from haptics.design import FIRM_GRIP, advise
 from haptics.design.advice import plain
 from haptics.device import Causality
 from haptics.recording.recording import Recording
@@ -109,24 +109,20 @@ WINDOW = 10
 # Where a data sheet states none [kg].
 USUAL_MASS = 0.2
 
-CIRCLE = tuple(f"hand.{name}" for name in ("name=recorded", "stiffness={:g}", "damping={:g}", "file={}"))
-
 
 # --- advice -----------------------------------------------------------------------------------------------------------
 
 
-def _limit(element, spec, bound):
-    return next((one.limit for one in advise(element, spec) if one.bound == bound), None)
-
-
 def advised_stiffness(spec, damping):
-    """Return the stiffness above which advice warns of a contact with this `damping` [N/m]; None where it is mute."""
-    return _limit(MasslessImpedance(Coulomb(1.0), TOO_MUCH, damping), spec, "stiffness")
+    """Return the stiffness above which advice warns of a contact with this `damping` [N/m]; None without advice."""
+    advice = advise(MasslessImpedance(Coulomb(1.0), TOO_MUCH, damping), spec)
+    return next((one.limit for one in advice if one.bound == "stiffness"), None)
 
 
 def advised_mass(spec):
-    """Return the virtual mass below which advice warns [kg]; None where it is mute."""
-    return _limit(RigidAdmittance(Coulomb(FRICTION), 1.0 / TOO_MUCH), spec, "mass")
+    """Return the virtual mass below which advice warns [kg]; None without advice."""
+    advice = advise(RigidAdmittance(Coulomb(FRICTION), 1.0 / TOO_MUCH), spec)
+    return next((one.limit for one in advice if one.bound == "mass"), None)
 
 
 # --- an arm that shakes ----------------------------------------------------------------------------------------------
@@ -134,16 +130,13 @@ def advised_mass(spec):
 
 def circle(folder, spec):
     """Return the settings of a hand that leads an arm round a circle once in a second, as firmly as advice expects."""
-    from haptics.design import FIRM_GRIP
-
-    grip = spec.grip_stiffness or FIRM_GRIP[0], spec.grip_damping or FIRM_GRIP[1]
+    stiffness, damping = spec.grip_stiffness or FIRM_GRIP[0], spec.grip_damping or FIRM_GRIP[1]
     time = np.arange(0.0, ROUND + 1.0, 2e-3)
     turn = 2.0 * math.pi * np.where(time < 0.5, time**2, time - 0.25)
     file = folder / "circle.csv"
     rows = np.column_stack((time, RADIUS * np.cos(turn), RADIUS * np.sin(turn)))
     np.savetxt(file, rows, delimiter=",", header="time,x,y", comments="")
-    name, stiffness, damping, path = CIRCLE
-    return name, stiffness.format(grip[0]), damping.format(grip[1]), path.format(file)
+    return "hand.name=recorded", f"hand.stiffness={stiffness:g}", f"hand.damping={damping:g}", f"hand.file={file}"
 
 
 def hum(rows):
@@ -221,9 +214,6 @@ ATTEMPTS = 3
 # Names of the lines that have advice in place of the data sheet.
 STIFFEST, LEAST_MASS = "largest stiffness, by advice", "least virtual mass, by advice"
 
-# A number with its unit, or None.
-Cell = str | None
-
 # The hand of a handle that is let alone.
 NOBODY = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
 
@@ -244,17 +234,9 @@ class Subject:
     @property
     def table(self):
         """Its settings."""
-        from apps.settings.config import parse_assignment
+        from apps.settings.config import gather
 
-        table = {}
-        for text in self.settings:
-            _, name, value = parse_assignment(text)
-            *tables, last = name.split(".")
-            place = table
-            for part in tables:
-                place = place.setdefault(part, {})
-            place[last] = value
-        return table
+        return gather(None, self.settings).get("device", {})
 
     @property
     def spec(self):
@@ -286,8 +268,7 @@ def haptics(*arguments):
     )
     if done.returncode not in (0, FAULTED):
         raise SystemExit(done.stderr)
-    answer = json.loads(done.stdout)
-    return answer
+    return json.loads(done.stdout)
 
 
 def calibrated(what, subject, folder, *told):
@@ -321,11 +302,6 @@ def cell(value, unit, scale=1.0):
     return f"{scale * value:.3g} {unit}".rstrip()
 
 
-def strokes(speed):
-    """Return the settings of a steady hand."""
-    return (f"hand.speed={speed:g}", "hand.tremor=0", "hand.rest=0", "hand.pause=0")
-
-
 def push(force):
     """Return the settings of a hand that pushes along x."""
     script = f"[[0,0,0],[0.3,{force:g},0],[99,{force:g},0]]"
@@ -343,9 +319,8 @@ def stated(spec, clock):
     if spec.causality is Causality.IMPEDANCE:
         found["least friction"] = cell(spec.least_friction, "N")
         found["largest force"] = cell(spec.max_force, "N")
-        found["largest speed"] = cell(spec.max_speed, "m/s")
-    else:
-        found["largest speed"] = cell(spec.max_speed, "m/s")
+    found["largest speed"] = cell(spec.max_speed, "m/s")
+    if spec.causality is Causality.ADMITTANCE:
         found["servo frequency"] = cell(spec.servo_frequency, "Hz")
         found["servo damping ratio"] = cell(spec.servo_damping_ratio, "")
     return found
@@ -353,9 +328,9 @@ def stated(spec, clock):
 
 def measured(subject, folder):
     """Measure the figures of a device."""
-    spec = subject.spec
-    moving = session(subject, folder / "strokes", STROKES, *strokes(0.1))
-    slow = session(subject, folder / "slow", SLOW, *strokes(GENTLE), "law.force=1")
+    spec, steady = subject.spec, ("hand.tremor=0", "hand.rest=0", "hand.pause=0")
+    moving = session(subject, folder / "strokes", STROKES, *steady, "hand.speed=0.1")
+    slow = session(subject, folder / "slow", SLOW, *steady, f"hand.speed={GENTLE:g}", "law.force=1")
     middle, most = ages(moving)
     found = {
         "sample age, median": cell(middle, "ms", 1e3),
@@ -375,27 +350,18 @@ def measured(subject, folder):
     return found | {"largest speed": cell(fastest(hard), "m/s")}
 
 
-@dataclass(frozen=True)
-class Row:
-    """A line of the table: the figure, its value by data sheet or advice, and its measured value."""
-
-    name: str
-    sheet: Cell
-    measured: Cell
-
-
 def stiffness(subject, folder):
     """Return above which stiffness a contact swings: as advice says, and as `haptics calibrate device` measures."""
     told = "--set", "autotune.axes=x", "--set", "autotune.pushes=20"
     answer = calibrated("device", subject, folder, *told)
     if not answer:
-        return Row(STIFFEST, None, None)
+        return (STIFFEST, None, None)
     found = answer["axis"]["x"]["boundary"]
     damping, boundary = found["damping_ns_per_m"], found.get("stiffness_n_per_m")
     advised = advised_stiffness(subject.spec, damping)
     sheet = None if advised is None else f"{plain(advised)} N/m with {plain(damping)} N s/m"
     held = found.get("stable_stiffness_n_per_m", 0.0)
-    return Row(STIFFEST, sheet, f"{plain(boundary)} N/m" if boundary else f"more than {plain(held)} N/m")
+    return (STIFFEST, sheet, f"{plain(boundary)} N/m" if boundary else f"more than {plain(held)} N/m")
 
 
 def lightest(subject, known, folder):
@@ -410,11 +376,11 @@ def lightest(subject, known, folder):
         what = f"law.force={FRICTION:g}", f"element.mass={mass:.4g}"
         return hum(session(subject, folder / f"{mass:.4g}", ROUND, *hand, *what)) > LOUD
 
-    return Row(LEAST_MASS, cell(advised_mass(spec), "kg"), least_mass(shakes))
+    return (LEAST_MASS, cell(advised_mass(spec), "kg"), least_mass(shakes))
 
 
 def rows_of(subject, folder):
-    """Yield all lines of a device."""
+    """Yield all lines of a device: the figure, its value by data sheet or advice, and its measured value."""
     found, impedance = measured(subject, folder), subject.spec.causality is Causality.IMPEDANCE
     known = {} if impedance else calibrated("servo", subject, folder).get("settings", {})
     if known:
@@ -424,30 +390,21 @@ def rows_of(subject, folder):
             "servo damping ratio": cell(known["servo_damping_ratio"], ""),
         }
     for name, sheet in stated(subject.spec, subject.clock).items():
-        yield Row(name, sheet, found.get(name))
+        yield (name, sheet, found.get(name))
     yield stiffness(subject, folder) if impedance else lightest(subject, known, folder)
-
-
-def line(subject, row):
-    """Return a line of the table."""
-    return f"| {subject.title} | {row.name} | {row.sheet or 'not stated'} | {row.measured or 'not seen from here'} |"
-
-
-def busy():
-    """Return how busy the machine is: its load average over the last minute."""
-    return f"{os.getloadavg()[0]:.2f}"
 
 
 def main(names, write=sys.stdout.write):
     """Print the table of those devices."""
-    before = busy()
+    before = os.getloadavg()[0]
     write("| device | figure | data sheet | measured |\n|---|---|---|---|\n")
     for subject in SUBJECTS:
         if not names or subject.backend in names:
             with tempfile.TemporaryDirectory() as folder:
-                for row in rows_of(subject, Path(folder)):
-                    write(f"{line(subject, row)}\n")
-    write(f"\n{os.cpu_count()} processors; load average {before} when it began, {busy()} when it ended.\n")
+                for name, sheet, found in rows_of(subject, Path(folder)):
+                    write(f"| {subject.title} | {name} | {sheet or 'not stated'} | {found or 'not seen from here'} |\n")
+    after = os.getloadavg()[0]
+    write(f"\n{os.cpu_count()} processors; load average {before:.2f} when it began, {after:.2f} when it ended.\n")
     return 0
 
 

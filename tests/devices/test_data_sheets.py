@@ -7,26 +7,8 @@ import numpy as np
 import pytest
 
 from haptics.device import Causality
-from tests.devices.data_sheets import (
-    HUM,
-    LEAST_MASS,
-    LOUD,
-    PERIOD,
-    ROUND,
-    STIFFEST,
-    SUBJECTS,
-    advised_mass,
-    advised_stiffness,
-    ages,
-    fastest,
-    hand_over,
-    hum,
-    least_mass,
-    residual,
-    stated,
-    step,
-    strongest,
-)
+from tests.devices import data_sheets as sheets
+from tests.devices.data_sheets import HUM, LEAST_MASS, LOUD, PERIOD, ROUND, STIFFEST, SUBJECTS, stated
 from tests.processes import ROOT
 
 COUNT = 7e-6
@@ -54,12 +36,12 @@ def rows():
 
 
 def test_figures_of_known_rows(rows):
-    assert step(rows) == pytest.approx(COUNT)
-    assert residual(rows, 1.0) == pytest.approx(0.25)
-    assert fastest(rows) == pytest.approx(0.2)
-    assert strongest(rows) == pytest.approx(0.2, rel=2e-3)
-    assert ages(rows) == pytest.approx((0.5e-3, 0.99e-3), rel=1e-2)
-    assert hand_over(rows) == pytest.approx(0.7e-3, rel=1e-2)
+    assert sheets.step(rows) == pytest.approx(COUNT)
+    assert sheets.residual(rows, 1.0) == pytest.approx(0.25)
+    assert sheets.fastest(rows) == pytest.approx(0.2)
+    assert sheets.strongest(rows) == pytest.approx(0.2, rel=2e-3)
+    assert sheets.ages(rows) == pytest.approx((0.5e-3, 0.99e-3), rel=1e-2)
+    assert sheets.hand_over(rows) == pytest.approx(0.7e-3, rel=1e-2)
 
 
 # --- where a device swings, shakes, or is driven no faster -----------------------------------------------------------
@@ -70,13 +52,13 @@ def test_hum_counts_high_frequencies_only(frequency, heard):
     rows = np.zeros(round(ROUND / PERIOD), [("force", "f8", (2,))])
     rows["force"][:, 1] = 6.0 + 2.0 * LOUD * np.sin(2.0 * math.pi * frequency * PERIOD * np.arange(len(rows)))
     expected = math.sqrt(2.0) * LOUD if heard else 0.0
-    assert hum(rows) == pytest.approx(expected, abs=0.02 * LOUD)
-    assert hum(rows[:2000]) == math.inf, "a limit has ended it"
+    assert sheets.hum(rows) == pytest.approx(expected, abs=0.02 * LOUD)
+    assert sheets.hum(rows[:2000]) == math.inf, "a limit has ended it"
 
 
 @pytest.mark.parametrize("true", [0.1, 0.72, 2.5])
 def test_least_mass_is_found_by_bisection(true):
-    number, unit = least_mass(lambda mass: mass < true).split()
+    number, unit = sheets.least_mass(lambda mass: mass < true).split()
     assert unit == "kg"
     assert float(number) == pytest.approx(true, rel=0.12)
 
@@ -105,11 +87,11 @@ def test_page_has_the_current_advice(page, subject):
     if spec.causality is Causality.IMPEDANCE:
         sheet, measured = page[subject.title, STIFFEST]
         limit, damping = map(float, re.findall(r"[\d.]+", sheet))
-        assert advised_stiffness(spec, damping) == pytest.approx(limit, rel=0.02), "damping has three digits"
+        assert sheets.advised_stiffness(spec, damping) == pytest.approx(limit, rel=0.02), "damping has three digits"
     else:
         sheet, measured = page[subject.title, LEAST_MASS]
         limit = float(sheet.split()[0])
         known = spec.least_mass is not None  # else it is made of the servo that was measured on that day
-        assert not known or advised_mass(spec) == pytest.approx(limit, rel=0.01)
+        assert not known or sheets.advised_mass(spec) == pytest.approx(limit, rel=0.01)
     assert limit > 0.0
     assert measured.endswith(("N/m", "kg"))

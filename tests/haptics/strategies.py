@@ -1,8 +1,6 @@
-"""Reference solutions, constraints and hypothesis strategies for the tests of laws and elements.
+"""Constraints and hypothesis strategies for the tests of laws and elements.
 
-The reference does not use the recursions of the paper. It writes the discrete equations of each model as one linear
-system, derives the dependence of the sliding velocity on the friction force, and solves the friction law with
-`references`. Symbols follow Kikuuwe et al. 2006, sections III-A to III-D.
+Symbols follow Kikuuwe et al. 2006, sections III-A to III-D.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from numpy.typing import NDArray
 from haptics import Asymmetric, Elliptic, Law, Simulation
 from haptics.elements.models import CompliantAdmittance, InertialImpedance, MasslessImpedance, RigidAdmittance
 from haptics.friction.laws import Coulomb, CoulombViscous, DeadZoneViscous, GaussianStribeck, Stribeck
-from tests.haptics.references import EPS, Array, fullness, norms, reference_implicit, rubber, steepest
+from tests.haptics.references import EPS, Array, fullness, norms, rubber, steepest
 
 Element = RigidAdmittance | InertialImpedance | MasslessImpedance | CompliantAdmittance
 KINDS = ("A", "B", "C", "D")
@@ -64,61 +62,6 @@ def stepped(element, inputs):
         (element.step(value), element.friction_force, element.displacement, element.velocity, element.sticking)
         for value in inputs
     ]
-    return Simulation(*map(np.array, zip(*rows, strict=True)))
-
-
-def _system(kind, g):
-    """Return the matrix of the unknowns (v, e, w) and the column of f; w is h for B and u for D, idle otherwise."""
-    rate = 1.0 / g.period
-    spring = g.stiffness + g.damping * rate
-    idle = [0.0, 0.0, 1.0]
-    if kind == "A":  # (12)
-        return np.array([[g.mass * rate, 0, 0], [0, 1, 0], idle]), np.array([-1.0, 0, 0])
-    if kind == "B":  # (31) with (30) inserted, (30), (29)
-        return np.array([[g.mass * rate, 0, -1], [1, rate, 0], [0, -spring, 1]]), np.array([-1.0, 0, 0])
-    if kind == "C":  # (40), definition of v in (39)
-        return np.array([[0, spring, 0], [1, rate, 0], idle]), np.array([1.0, 0, 0])
-    return np.array([[0, spring, 0], [1, rate, -1], [0, 0, g.mass * rate]]), np.array([1.0, 0, -1])  # (40) (39) (41)
-
-
-def _known(kind, g, state, value):
-    """Return the right-hand side (3, 2) of `_system` for the last (v, e, w) and this input."""
-    rate = 1.0 / g.period
-    v, e, w = state
-    memory = g.damping * rate * e
-    zero = np.zeros(2)
-    if kind == "A":
-        return np.array([value + g.mass * rate * v, zero, zero])
-    if kind == "B":
-        return np.array([g.mass * rate * v, value + rate * e, -memory])
-    if kind == "C":
-        return np.array([memory, value + rate * e, zero])
-    return np.array([memory, rate * e, value + g.mass * rate * w])
-
-
-def reference_mobility(kind, grip):
-    """How far the sliding velocity falls per newton of friction, Z [m/(N s)], from the linear equations alone."""
-    matrix, column = _system(kind, grip)
-    return -float(np.linalg.solve(matrix, column)[0])
-
-
-def reference_run(kind, law, grip, inputs, velocity=(0.0, 0.0)):
-    """Trajectory of model `kind` from rest length and the given initial velocity of its mass."""
-    matrix, column = _system(kind, grip)
-    inverse = np.linalg.inv(matrix)
-    per_force = inverse @ column
-    initial = np.asarray(velocity, dtype=float)
-    state = np.array([initial, np.zeros(2), initial])
-    rows = []
-    for value in inputs:
-        free = inverse @ _known(kind, grip, state, value)
-        force = reference_implicit(law, free[0], -per_force[0])
-        state = free + per_force[:, None] * force
-        sticking = fullness(law, free[0] / -per_force[0]) <= 1.0
-        if sticking:
-            state[0] = 0.0
-        output = {"A": state[0], "B": state[2], "C": force, "D": state[2]}[kind]
-        rows.append((output, force, state[1], state[0], sticking))
     return Simulation(*map(np.array, zip(*rows, strict=True)))
 
 
@@ -227,15 +170,6 @@ ALL_FAMILIES = FAMILIES | PLANAR_FAMILIES
 every_family = pytest.mark.parametrize("family", ALL_FAMILIES)
 isotropic_family = pytest.mark.parametrize("family", FAMILIES)
 planar_family = pytest.mark.parametrize("family", PLANAR_FAMILIES)
-
-
-@dataclass(frozen=True)
-class Contact:
-    """Friction forces (m, 2), sliding velocities (m, 2) and whether they stick (m,)."""
-
-    force: Array
-    velocity: Array
-    sticking: NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

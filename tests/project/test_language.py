@@ -53,7 +53,9 @@ def test_prose_has_few_idioms(name):
     else:
         texts = {path: prose_of_page(path) for path in ([place] if place.is_file() else place.rglob("*.md"))}
     found = [
-        f"{path.relative_to(ROOT)}: {match.group(0)!r}" for path, text in texts.items() for match in IDIOMS.finditer(text)
+        f"{path.relative_to(ROOT)}: {match.group(0)!r}"
+        for path, text in texts.items()
+        for match in IDIOMS.finditer(text)
     ]
     words = sum(len(text.split()) for text in texts.values())
     assert len(found) <= MAX_PER_1000_WORDS * words / 1000, "\n".join(found)

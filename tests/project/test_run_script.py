@@ -143,17 +143,13 @@ def test_a_user_can_forbid_system_packages(run, monkeypatch):
     assert logged.commands == []
 
 
-def test_missing_window_libraries_are_a_warning(run, monkeypatch, capsys):
+def test_missing_window_libraries_are_a_warning_and_missing_ensurepip_an_error(run, monkeypatch, capsys):
     monkeypatch.setattr(run, "install_packages", lambda packages: False)
     run.provide_packages(run.COMMANDS["demo"], ["libegl1"], [])
     out, err = capsys.readouterr()
     assert out == ""
     assert "there is no window" in err and err.rstrip().endswith("libegl1")
-
-
-def test_missing_ensurepip_is_an_error_with_the_package(run, monkeypatch):
     monkeypatch.setattr(run.importlib.util, "find_spec", lambda name: None)
-    monkeypatch.setattr(run, "install_packages", lambda packages: False)
     assert run.venv_package() == [THIS_VENV_PACKAGE]
     with pytest.raises(run.SetupError, match=THIS_VENV_PACKAGE) as caught:
         run.provide_packages(run.COMMANDS["demo"], ["libegl1"], [THIS_VENV_PACKAGE])
@@ -197,15 +193,10 @@ def test_only_a_broken_environment_is_emptied_but_for_lock_and_log(run, venv):
     run.LOG.touch()
     run.empty_venv()
     assert {entry.name for entry in venv.iterdir()} == {run.STAMP.name, run.LOCK.name, run.LOG.name}
-
-
-def test_a_folder_that_is_no_environment_is_not_emptied(run):
-    run.VENV.mkdir()
-    document = run.VENV / "thesis.tex"
-    document.touch()
+    (venv / "thesis.tex").touch()  # now a folder that is no environment
     with pytest.raises(run.SetupError, match="not an environment"):
         run.empty_venv()
-    assert document.exists()
+    assert (venv / "thesis.tex").exists()
 
 
 def test_pip_gets_the_constraints_and_leaves_a_stamp(run, venv, monkeypatch):

@@ -18,8 +18,7 @@ from calibration.parameters.files import read_parameter_file
 from devices import create_device
 from haptics.errors import ConfigurationError, DeviceFault
 from tests.apps.calibrate.commands import calibrate, refusal, refuses_to_move
-from tests.calibration.hand_moved import KNEE
-from tests.calibration.measured import driven, friction, idle, through_stuck_gear, write_csv, write_idle
+from tests.calibration.joints import KNEE, driven, friction, idle, through_stuck_gear, write_csv, write_idle
 from tests.calibration.test_coupled import LAWS, recorded
 
 Capture = pytest.CaptureFixture[str]
@@ -54,12 +53,11 @@ def folder(tmp_path_factory):
     write_csv(place / "driven.csv", time_s=motor.time, **columns)
     knee = idle(duration=10.0)
     time, ones = knee.time, np.ones(len(knee))
-    some = np.where(np.arange(len(knee)) == 1, np.nan, 1.0)
-    write_csv(place / "constant.csv", time_s=time, velocity_rad_per_s=ones, torque_nm=knee.effort)
     write_csv(place / "one_way.csv", time_s=time, velocity_rad_per_s=1 + np.abs(knee.velocity), torque_nm=ones)
     write_csv(place / "slide.csv", time_s=time, velocity_m_per_s=knee.velocity, force_n=knee.effort)
-    write_csv(place / "nan.csv", time_s=time, velocity_rad_per_s=knee.velocity, torque_nm=some)
     write_csv(place / "hip.csv", time_s=time, hip__velocity_rad_per_s=knee.velocity, hip__torque_nm=knee.effort)
+    write_coupled(place / "torso.csv", COUPLINGS["icub-torso"])
+    (place / "number.toml").write_text("coupling = 3\n", encoding="utf-8")
     return place
 
 
@@ -218,13 +216,11 @@ REFUSED = [
     ("friction --data knee.csv --inertia -1", "--inertia = -1.0: must be a finite number"),
     ("friction --data knee.csv --inertia 1", "acceleration"),
     ("friction --data knee.csv --column torque_nm", "must be OURS=THEIRS"),
-    ("friction --data constant.csv", "constant.csv: the velocity is constant"),
     ("friction --data one_way.csv", "one_way.csv"),
     ("friction --data knee.csv --data slide.csv", "slide.csv: slides in one file and turns in another"),
     ("friction --data knee.csv --report nowhere/R.html", "--report = 'nowhere/R.html': cannot be written"),
     ("friction --data refused.toml", "--out = 'refused.toml': is already used for another file"),
     ("friction --data knee.csv --report refused.toml", "--report = 'refused.toml': is already used"),
-    ("friction --data nan.csv", "nan.csv, line 3, column 'torque_nm'"),
     ("motor --data idle.csv", "no column for what drives the motor"),
     ("motor --data driven.csv --data idle.csv", "identified from one recording; give one"),
     ("motor --data driven.csv --open-windings idle.csv", "--open-windings: needs --friction"),
@@ -232,28 +228,17 @@ REFUSED = [
     ("motor --data driven.csv --inertia 2", "has no accelerations"),
     ("coupled --data torso.csv --coupling icub-tors", "Did you mean 'icub-torso'"),
     ("coupled --data torso.csv --coupling none.toml", "--coupling = 'none.toml': cannot be read"),
-    ("coupled --data torso.csv --coupling bad.toml", "bad.toml: coupling: must have joints"),
     ("coupled --data torso.csv --coupling number.toml", "number.toml: coupling = 3: must be a table"),
-    ("coupled --data torso.csv --coupling deep.toml", "--coupling = 'deep.toml': is nested too deeply"),
     ("coupled --data torso.csv --coupling icub-left-shoulder", "has no joint l_shoulder_pitch"),
 ]
 
 
-@pytest.fixture(scope="module")
-def couplings(folder):
-    (folder / "bad.toml").write_text("joints = ['a']\n", encoding="utf-8")
-    (folder / "number.toml").write_text("coupling = 3\n", encoding="utf-8")
-    (folder / "deep.toml").write_text("x = " + "[" * 2000 + "]" * 2000, encoding="utf-8")
-    write_coupled(folder / "torso.csv", COUPLINGS["icub-torso"])
-    return folder
-
-
 @pytest.mark.parametrize(("request_", "words"), REFUSED, ids=[request for request, _ in REFUSED])
-def test_invalid_request_is_refused_in_one_line(request_, words, couplings, capsys, monkeypatch):
-    monkeypatch.chdir(couplings)
+def test_invalid_request_is_refused_in_one_line(request_, words, folder, capsys, monkeypatch):
+    monkeypatch.chdir(folder)
     kind, *arguments = request_.split()
     assert words in refusal(capsys, kind, "--out", "refused.toml", *arguments)
-    assert not (couplings / "refused.toml").exists()
+    assert not (folder / "refused.toml").exists()
 
 
 @pytest.mark.parametrize(
@@ -339,11 +324,16 @@ def test_answers_are_read_line_by_line(pipe):
     assert answers.next(0.0) == "three"
 
 
-def test_position_is_confirmed_with_enter(pipe, capsys):
-    terminal(pipe, "\n").bring(GATES["square"][0], look)
+def test_position_and_weight_are_confirmed_with_enter(pipe, capsys):
+    person = terminal(pipe, "\n\n\n")
+    person.bring(GATES["square"][0], look)
     output = capsys.readouterr()
     assert "the far right corner" in output.err and "Enter" in output.err
     assert output.out == ""
+    person.hang(0.25, look)
+    person.take_off(0.25, look)
+    output = capsys.readouterr()
+    assert "0.25 kg" in output.err and "straight towards you" in output.err and "Take the weight off" in output.err
 
 
 def test_device_fault_interrupts_a_question(pipe):
@@ -360,14 +350,6 @@ def test_motion_is_confirmed_with_yes_or_no(pipe, capsys):
     assert not terminal(pipe, "no\n").saw((0.0, -0.004))
     assert terminal(pipe, "", yes=True).saw((0.0, -0.004))
     assert "4 mm towards you" in capsys.readouterr().err
-
-
-def test_weight_is_requested_and_removed(pipe, capsys):
-    person = terminal(pipe, "\n\n")
-    person.hang(0.25, look)
-    person.take_off(0.25, look)
-    output = capsys.readouterr().err
-    assert "0.25 kg" in output and "straight towards you" in output and "Take the weight off" in output
 
 
 def test_closed_terminal_is_refused(pipe):

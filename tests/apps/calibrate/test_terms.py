@@ -18,8 +18,7 @@ from calibration.identification import PredictionError, Wishes, identify
 from calibration.parameters.parameters import ParameterFile
 from calibration.terms.files import read_term_file
 from haptics.errors import ConfigurationError
-from tests.calibration.measured import idle, write_csv
-from tests.calibration.simulated_joints import joint
+from tests.calibration.joints import idle, joint, write_csv
 
 
 def write(path, seed):
@@ -33,21 +32,15 @@ def run(*arguments, command=terms):
     return command.run(parser.parse_args(arguments))
 
 
-def test_model_is_fitted_and_checked(tmp_path):
-    data, other = write(tmp_path / "a.csv", 1), write(tmp_path / "b.csv", 2)
-    answer = run("--data", data, "--check", other, "--out", str(tmp_path / "m.toml"))
+def test_model_is_fitted_and_checked_now_and_later(tmp_path):
+    data, other, model = write(tmp_path / "a.csv", 1), write(tmp_path / "b.csv", 2), tmp_path / "m.toml"
+    answer = run("--data", data, "--check", other, "--out", str(model))
     (found,) = answer.result["joints"]
     assert found["checks"][other]["value"] < 0.1
     assert found["cross_validated"]["low"] < found["cross_validated"]["value"] < 0.1
     assert "b.csv: the error is" in answer.text
-    model = read_term_file(tmp_path / "m.toml")["joint"]
-    assert model.of("inertia").values[0] == pytest.approx(-8.0, rel=0.1)
-    assert f'data_files = ["{Path(data).name}"]' in (tmp_path / "m.toml").read_text()
-
-
-def test_later_check_agrees_with_the_fit(tmp_path):
-    data, other, model = write(tmp_path / "a.csv", 1), write(tmp_path / "b.csv", 2), tmp_path / "m.toml"
-    (found,) = run("--data", data, "--check", other, "--out", str(model)).result["joints"]
+    assert read_term_file(model)["joint"].of("inertia").values[0] == pytest.approx(-8.0, rel=0.1)
+    assert f'data_files = ["{Path(data).name}"]' in model.read_text()
     later = run("--parameters", str(model), "--data", other, command=check)
     assert later.result["relative_errors"] == {"b.csv": {"joint": pytest.approx(found["checks"][other]["value"])}}
     assert "b.csv, joint: residual" in later.text
@@ -104,27 +97,22 @@ def test_unusable_file_is_refused(tmp_path, data, out, words):
     assert not (tmp_path / out).exists()
 
 
-def test_motion_in_one_direction_is_reported(tmp_path):
+def test_motion_in_one_direction_is_reported_unless_another_recording_has_both(tmp_path):
     time = np.arange(0.0, 10.0, 0.01)
     wave = 0.1 * np.sin(3.0 * time)
     path = write_csv(tmp_path / "a.csv", time_s=time, velocity_rad_per_s=0.2 + wave, torque_nm=-1.0 - wave)
     answer = run("--data", str(path), "--out", str(tmp_path / "m.toml"))
     assert "Record both" in answer.text and answer.result["joints"][0]["warnings"]
     both = run("--data", str(path), "--data", write(tmp_path / "b.csv", 1), "--out", str(tmp_path / "m.toml"))
-    assert "warning" not in both.text and not both.result["joints"][0]["warnings"]
+    (joint,) = both.result["joints"]
+    assert "warning" not in both.text and not joint["warnings"]
+    assert '"a.csv", "b.csv"' in (tmp_path / "m.toml").read_text()
 
 
 def test_only_requested_kinds_are_used(tmp_path):
     run("--data", write(tmp_path / "a.csv", 1), "--kind", "friction", "--out", str(tmp_path / "m.toml"))
     model = read_term_file(tmp_path / "m.toml")["joint"]
     assert {term.kind for term in model.terms} == {"friction"}
-
-
-def test_several_recordings_are_fitted_together(tmp_path):
-    files = [write(tmp_path / f"{seed}.csv", seed) for seed in (1, 2)]
-    answer = run("--data", files[0], "--data", files[1], "--out", str(tmp_path / "m.toml"))
-    assert len(answer.result["joints"]) == 1
-    assert '"1.csv", "2.csv"' in (tmp_path / "m.toml").read_text()
 
 
 @pytest.fixture(scope="module")
@@ -155,7 +143,7 @@ def figures(text):
     return [ET.fromstring(base64.b64decode(image)) for image in images]
 
 
-def test_report_has_a_page_per_joint_with_its_numbers(knee, page, tmp_path):
+def test_report_has_a_page_per_joint_with_its_numbers_and_needs_no_other_file(knee, page, tmp_path):
     text = written(tmp_path / "R.html", file_of(knee), [page, page])
     assert text.count("<section>") == text.count("<h1>knee: friction, stribeck</h1>") == 2
     found = page.found
@@ -167,9 +155,7 @@ def test_report_has_a_page_per_joint_with_its_numbers(knee, page, tmp_path):
     assert "right knee" in text and "0" * 64 in text
     assert len(figures(text)) == 2
 
-
-def test_report_is_self_contained(knee, page, tmp_path):
-    text = written(tmp_path / "R.html", file_of(knee), [page])
+    # The report is self-contained.
     assert re.findall(r'(?:src|href)="(?!data:)', text) == []
     assert "@import" not in text and "url(" not in text
     assert not page.found.warnings and '<ul class="warnings">' not in text

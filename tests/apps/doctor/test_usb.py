@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -27,15 +28,11 @@ TAGGED = 'ATTRS{idVendor}=="1209", TAG+="uaccess"'
 BUS = {f"{usb.DEVICES}/usb1/idVendor": "1d6b\n"}
 """The root hub of a machine with USB and no device."""
 
-
+HIDRAW = "1-2:1.2/0003:1209:FFB0.0001/hidraw/hidraw3/dev"
+STICK = {"idVendor": "1209\n", "idProduct": "ffb0\n", "busnum": "1\n", "devnum": "7\n", HIDRAW: "247:3\n"}
 JOYSTICK = {
-    f"{usb.DEVICES}/1-2/idVendor": "1209\n",
-    f"{usb.DEVICES}/1-2/idProduct": "ffb0\n",
-    f"{usb.DEVICES}/1-2/busnum": "1\n",
-    f"{usb.DEVICES}/1-2/devnum": "7\n",
-    f"{usb.DEVICES}/1-2/1-2:1.2/0003:1209:FFB0.0001/hidraw/hidraw3/dev": "247:3\n",
-    "/dev/bus/usb/001/007": "",
-    "/dev/hidraw3": "",
+    **{f"{usb.DEVICES}/1-2/{name}": text for name, text in STICK.items()},
+    **{"/dev/bus/usb/001/007": "", "/dev/hidraw3": ""},
 }
 SENSOR = usb_serial("1-3", "04d8:000a", "ttyACM0")
 
@@ -72,18 +69,11 @@ def test_missing_rules_are_noted(tmp_path):
     expect(usb.udev(machine(tmp_path / "e", loud)), "note", "openffboard", "capital letters")
 
 
-@pytest.mark.parametrize(
-    ("file", "source"),
-    [("/usr/lib/libusb-1.0.so.0", "the system"), ("/venv/libusb_package/libusb-1.0.so", "libusb-package"), ("", None)],
-)
-def test_libusb_of_the_drivers_is_named(monkeypatch, file, source):
-    def libusb():
-        if not file:
-            raise DeviceOpenError("no libusb was found: install it.")
-        return SimpleNamespace(lib=SimpleNamespace(_name=file))
-
-    monkeypatch.setattr(usb_listing, "libusb", libusb)
-    assert usb.load_libusb() == {"source": source}
+def test_libusb_of_the_drivers_is_named(monkeypatch):
+    files = ("/usr/lib/libusb-1.0.so.0", "/venv/libusb_package/libusb-1.0.so")
+    found = [SimpleNamespace(lib=SimpleNamespace(_name=file)) for file in files]
+    monkeypatch.setattr(usb_listing, "libusb", Mock(side_effect=[*found, DeviceOpenError("no libusb was found")]))
+    assert [usb.load_libusb()["source"] for _ in range(3)] == ["the system", "libusb-package", None]
 
 
 def test_missing_libusb_is_a_problem(tmp_path):
@@ -174,11 +164,6 @@ def test_own_rules_open_exactly_the_device_files_of_their_family(family):
     assert 'ATTR{power/control}="on"' in text
 
 
-def test_own_rules_are_read_before_the_seat_rules():
-    assert Path(RULES_FILE).name < SEAT
-    assert RULES_FILE in rules()
-
-
 def test_identities_are_well_formed_and_unambiguous():
     identities = [identity for family in FAMILIES for identity in family.identities]
     assert all(re.fullmatch(r"[0-9a-f]{4}:[0-9a-f]{4}", identity) for identity in identities)
@@ -225,6 +210,8 @@ def test_foreign_rules_are_interpreted(text, opened):
 def test_tag_set_after_the_seat_rules_has_no_effect():
     assert opens(TAGGED, name="72-mine.rules")
     assert not opens(TAGGED, name="99-mine.rules")
+    assert Path(RULES_FILE).name < SEAT
+    assert RULES_FILE in rules()
 
 
 @given(text=st.text(alphabet=st.sampled_from('ATRS{}idVendor"=+!:,\\\n #GOTO'), max_size=80))

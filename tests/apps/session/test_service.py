@@ -123,23 +123,16 @@ def test_stop_in_any_front_end_stops_the_run_for_all(who):
     assert session.done == ["stop"], "the run has ended"
 
 
-def test_keys_keep_the_time_of_the_front_end():
-    session = Running("key")
-    service, _ = served(session, Person(msg.HoldKey(True, at=12.5), msg.HoldKey(False), msg.Key("f", True, at=13.0)))
-    service.run_periodic_tasks()
-    assert session.done == [12.5, None, ("f", True, 13.0)]
-
-
-def test_key_belongs_to_the_front_end_that_pressed_it_last():
+def test_keys_keep_their_time_and_the_held_one_belongs_to_the_front_end_that_pressed_it_last():
     session, one, other = Running("key"), Person(msg.HoldKey(True, at=1.0)), Person(msg.HoldKey(True, at=2.0))
     service, _ = served(session, one, other)
     service.run_periodic_tasks()
     one.says = [msg.HoldKey(False)]
     service.run_periodic_tasks()
     assert session.done == [1.0, 2.0], "the other front end holds it"
-    other.says = [msg.HoldKey(False)]
+    other.says = [msg.HoldKey(False), msg.Key("f", True, at=13.0)]
     service.run_periodic_tasks()
-    assert session.done == [1.0, 2.0, None]
+    assert session.done == [1.0, 2.0, None, ("f", True, 13.0)]
 
 
 @pytest.mark.parametrize("goes", ["dies", "closes"])
@@ -216,14 +209,8 @@ def test_mouse_buttons_of_two_front_ends_add_up_and_end_with_their_owner(monkeyp
         assert shown() == ([0.01, 0.02], 1, 0b10)
         one.says = [msg.HandButtons(0)]
         assert shown() == ([0.01, 0.02], 1, 0)
-
-
-def test_pen_pressure_sets_the_grip():
-    service, _ = served(Running(), person := Person())
-    with Mouse() as service.mouse:
-        lane = Mailbox(Path(service.mouse.path), HAND_TARGET)
-        for grip in (0.3, 1.0):
-            person.says = [msg.HandTarget(0.01, 0.02, grip)]
+        for grip in (0.3, 1.0):  # the pressure of a pen
+            one.says = [msg.HandTarget(0.01, 0.02, grip)]
             service.run_periodic_tasks()
             assert lane.record["ease"][0] == 1.0 - grip
 

@@ -1,7 +1,6 @@
 """Counts, feeds and history of the live view."""
 
 import contextlib
-import math
 import multiprocessing
 import time
 
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 from apps.front_ends.stretches import means, runs
 from apps.view.counts import FLAGS, Counts, Durations, RateMeter
 from apps.view.feed import SPAN, LiveFeed, ReplayFeed
-from apps.view.history import Column, History, arrow, averages, envelope, every
+from apps.view.history import Column, History, averages, envelope, every
 from haptics.errors import ConfigurationError
 from haptics.records import ROW, Status
 from haptics.trace import Trace
@@ -23,7 +22,7 @@ from tests.apps.view.view_rows import numbered
 # --- counts and feeds -------------------------------------------------------------------------------------------------
 
 
-def test_counts_late_ticks_once_and_flags_each():
+def test_counts_late_ticks_once_flags_each_and_gaps_of_the_servo_only():
     rows = numbered(0, 10)
     rows["status"][3] = Status.STARTED_LATE | Status.ENDED_LATE
     rows["status"][7] = Status.LIMITED
@@ -33,6 +32,10 @@ def test_counts_late_ticks_once_and_flags_each():
     assert counts.flags[FLAGS.index(Status.ENDED_LATE)] == 1
     assert counts.last[FLAGS.index(Status.LIMITED)] == pytest.approx(0.007)
     assert counts.last[FLAGS.index(Status.SLEW)] == -np.inf
+    counts.add(numbered(13, 5))
+    assert counts.skipped == 3
+    counts.add(numbered(28, 2), unseen=8)
+    assert counts.skipped == 5, "rows that the view has not seen are no skipped deadlines"
 
 
 def test_every_flag_and_the_largest_energy_are_counted():
@@ -47,15 +50,6 @@ def test_every_flag_and_the_largest_energy_are_counted():
     assert counts.largest_energy == 2e-3
     counts.add(rows[2:3])
     assert counts.largest_energy == 2e-3
-
-
-def test_skipped_deadlines_are_gaps_of_the_servo_only():
-    counts = Counts()
-    counts.add(numbered(0, 10))
-    counts.add(numbered(13, 5))
-    assert counts.skipped == 3
-    counts.add(numbered(28, 2), unseen=8)
-    assert counts.skipped == 5
 
 
 def test_duration_histogram_holds_every_tick():
@@ -145,16 +139,6 @@ def test_history_holds_the_newest_rows_in_order(sizes):
         assert (history.first, history.count) == (max(total - 20, 0), total)
 
 
-def test_history_memory_grows_with_the_rows():
-    history = History(1000, kept=1_000_000)
-    assert list(history.column(Column.X)) == []
-    history.append(numbered(0, 3))
-    assert history._data.nbytes < 10 * len(Column) * 8
-    for first in range(3, 3000, 7):
-        history.append(numbered(first, 7))
-    assert history._data.nbytes < 3 * 3000 * len(Column) * 8
-
-
 def test_history_converts_to_the_units_of_the_display():
     row = np.zeros(1, ROW)
     row["position"], row["proxy"], row["velocity"] = (0.01, -0.02), (0.011, -0.02), (0.3, 0.4)
@@ -171,7 +155,7 @@ def test_history_converts_to_the_units_of_the_display():
 
 def test_history_shows_the_hand_force_of_an_admittance_device_and_zero_for_nan():
     row = np.zeros(1, ROW)
-    row["command"], row["force"] = (0.01, 0.02), (5.0, 12.0)
+    row["force"] = 5.0, 12.0
     history = History(10, "admittance")
     history.append(row)
     assert history.newest(Column.FORCE) == pytest.approx(13.0)
@@ -212,19 +196,6 @@ def test_runs_and_their_means():
     assert (stretches.start.tolist(), stretches.stop.tolist()) == ([0, 4, 6], [2, 5, 7])
     assert means(np.array([1.0, 3, 9, 9, 5, 9, 7]), stretches).tolist() == [2.0, 5.0, 7.0]
     assert len(runs(np.zeros(4)).start) == 0
-
-
-@given(st.floats(0.1, 100), st.floats(-math.pi, math.pi), st.floats(0.01, 5))
-def test_arrow_barbs_are_symmetric_and_point_back(length, angle, barb):
-    x, y = arrow(1.0, 2.0, length * math.cos(angle), length * math.sin(angle), barb)
-    tip = np.array([x[1], y[1]])
-    left, right = np.array([x[3], y[3]]) - tip, np.array([x[5], y[5]]) - tip
-    shaft = tip - (1.0, 2.0)
-    assert np.hypot(*left) == pytest.approx(np.hypot(*right))
-    assert np.hypot(*left) <= min(barb, 0.5 * length) * (1 + 1e-9)
-    assert left @ shaft == pytest.approx(right @ shaft)
-    assert left @ shaft < 0
-    assert [set(values) for values in arrow(1.0, 2.0, 0.0, 0.0, barb)] == [{1.0}, {2.0}]
 
 
 def test_work_does_not_depend_on_the_chunk_size():

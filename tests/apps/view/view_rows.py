@@ -1,12 +1,11 @@
-"""Simulated rows of a session: a hand moves a small mass with the friction of model C along a path.
-
-Model C is the massless impedance: a spring that is loaded up to the Coulomb force and then slides.
-"""
+"""Simulated rows of a session: a hand moves the handle along a path and feels the friction of model C."""
 
 from pathlib import Path
 
 import numpy as np
 
+import haptics
+from haptics import Coulomb, MasslessImpedance
 from haptics.records import ROW, Status
 from haptics.trace import Trace
 
@@ -14,8 +13,6 @@ PERIOD = 1e-3
 FORCE = 4.0
 STIFFNESS = 6000.0
 DAMPING = 10.0
-MASS = 0.15
-HAND_STIFFNESS, HAND_DAMPING = 1500.0, 15.0
 
 METADATA = {
     "device": {"name": "virtual-joystick", "workspace_min": [-0.06, -0.045], "workspace_max": [0.06, 0.045]},
@@ -31,60 +28,35 @@ METADATA = {
     "recording": "recordings/2026-11-20_15-04-12_virtual-joystick_C",
 }
 
-_CORNERS = [(-0.038, 0.025), (0.005, 0.03), (0.045, 0.012), (0.03, -0.03), (-0.01, -0.012), (-0.036, -0.03)]
-
+_CORNERS = np.array([(-0.038, 0.025), (0.005, 0.03), (0.045, 0.012), (0.03, -0.03), (-0.01, -0.012), (-0.036, -0.03)])
 STROKE, REST = 0.55, 0.35
 
 
-def grip(times):
-    """Return the firmness of the hand from 0 to 1, which decreases at rest; (n,)."""
-    phase = np.mod(times, STROKE + REST) - STROKE
-    return np.where(phase > 0, 1 - 0.75 * np.sin(np.pi * np.clip(phase / REST, 0, 1)) ** 2, 1.0)
-
-
 def hand_path(times):
-    """Return the target of the hand: strokes between corners with rests, the third along an arc; (n, 2) [m]."""
+    """Return the position of the hand: straight strokes between the corners, with rests; (n, 2) [m]."""
     number, phase = np.divmod(times, STROKE + REST)
-    share = np.clip(phase / STROKE, 0.0, 1.0)
-    smooth = share**3 * (10 - 15 * share + 6 * share**2)
-    corners = np.array(_CORNERS)
-    start, end = (corners[(number.astype(int) + k) % len(corners)] for k in (0, 1))
-    bow = np.where(number.astype(int) % 3 == 2, 0.012, 0.0) * np.sin(np.pi * smooth)
-    across = np.stack((-(end - start)[:, 1], (end - start)[:, 0]), axis=1)
-    across /= np.linalg.norm(across, axis=1, keepdims=True)
-    return start + smooth[:, None] * (end - start) + bow[:, None] * across
+    share = np.clip(phase / STROKE, 0.0, 1.0)[:, None]
+    start, end = (_CORNERS[(number.astype(int) + k) % len(_CORNERS)] for k in (0, 1))
+    return start + share**3 * (10 - 15 * share + 6 * share**2) * (end - start)
 
 
-def simulate(count, seed=1):
-    """Return `count` rows of an impedance device at 1 kHz."""
-    random = np.random.default_rng(seed)
+def simulate(count):
+    """Return `count` rows of an impedance device at 1 kHz, whose handle follows the hand."""
     rows = np.zeros(count, ROW)
     rows["tick"] = np.arange(count)
     rows["time"] = PERIOD * rows["tick"]
-    tremor = np.cumsum(random.normal(0, 2e-5, (count, 2)), axis=0)
-    tremor -= np.linspace(0, 1, count)[:, None] * tremor[-1]
-    target = hand_path(rows["time"]) + np.clip(tremor, -6e-4, 6e-4)
-    firm = grip(rows["time"])
-    position, velocity, spring = target[0].copy(), np.zeros(2), np.zeros(2)
-    for k in range(count):
-        reach = spring + PERIOD * velocity
-        bound = FORCE / STIFFNESS
-        stretch = np.linalg.norm(reach)
-        sticking = stretch <= bound
-        moved = reach if sticking else reach * bound / stretch
-        friction = STIFFNESS * moved + DAMPING * (moved - spring) / PERIOD
-        norm = np.linalg.norm(friction)
-        friction *= min(1.0, FORCE / norm) if norm > 0 else 1.0
-        spring = moved
-        row = rows[k]
-        row["position"], row["velocity"] = position, velocity
-        row["friction_force"], row["command"], row["command_unlimited"] = friction, -friction, -friction
-        row["proxy"], row["displacement"], row["sticking"] = position - spring, spring, sticking
-        hand = firm[k] * HAND_STIFFNESS * (target[k] - position) - HAND_DAMPING * velocity
-        velocity = velocity + PERIOD * (hand - friction) / MASS
-        position = position + PERIOD * velocity
-    rows["sliding_velocity"][1:] = np.diff(rows["proxy"], axis=0) / PERIOD
-    _add_timing(rows, random)
+    rows["position"] = hand_path(rows["time"])
+    rows["velocity"] = np.gradient(rows["position"], PERIOD, axis=0)
+    felt = haptics.simulate(MasslessImpedance(Coulomb(FORCE), STIFFNESS, DAMPING), rows["velocity"])
+    rows["friction_force"], rows["displacement"], rows["sticking"] = (
+        felt.friction_force,
+        felt.displacement,
+        felt.sticking,
+    )
+    rows["command"] = rows["command_unlimited"] = -felt.friction_force
+    rows["proxy"] = rows["position"] - felt.displacement
+    rows["sliding_velocity"] = felt.velocity
+    _add_timing(rows, np.random.default_rng(1))
     return rows
 
 

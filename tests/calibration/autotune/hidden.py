@@ -32,6 +32,21 @@ RATES = (250.0, 400.0, 500.0, 800.0, 1000.0, 1600.0, 2000.0, 2500.0, 4000.0)
 NO_HAND = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
 
 
+def stiffest(holds, low, high, precision):
+    """Return the largest stiffness between `low` and `high` that holds, to a relative precision; 0 for none."""
+    if not holds(low):
+        return 0.0
+    while high / low > 1.0 + precision:
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return math.sqrt(low * high)
+
+
+def without_parameters(spec, **changes):
+    """Return the data sheet of a device that hides its parameters."""
+    return replace(spec, mass=None, damping=None, delay=None, position_resolution=None, **changes)
+
+
 @dataclass(frozen=True)
 class Truth:
     """True parameters of a virtual device [kg, N s/m, N, s, m, Hz]."""
@@ -77,18 +92,9 @@ class Truth:
         delay = max(self.delay_steps * SUBSTEP - 0.5 * SUBSTEP, 0.0)
         return {"mass": self.mass, "damping": self.damping, "friction": self.friction, "offset": 0.0, "delay": delay}
 
-    def boundary(self, damping):
+    def boundary(self, damping, _expected=None):
         """Return the stiffness up to which a sticking contact of this `damping` holds it [N/m]; 0 for none."""
-        stiffness = 1.0
-        while stiffness < 1e8 and self._spectral_radius(stiffness * 1.05, damping) < 1.0:
-            stiffness *= 1.05
-        if self._spectral_radius(stiffness, damping) >= 1.0:
-            return 0.0
-        low, high = stiffness, 1.05 * stiffness
-        for _ in range(30):
-            middle = 0.5 * (low + high)
-            low, high = (middle, high) if self._spectral_radius(middle, damping) < 1.0 else (low, middle)
-        return low
+        return stiffest(lambda stiffness: self._spectral_radius(stiffness, damping) < 1.0, 1.0, 1e8, 1e-9)
 
     def _spectral_radius(self, stiffness, damping):
         period = 1.0 / self.rate
@@ -114,9 +120,7 @@ class Hidden(VirtualJoystick):
     @property
     def spec(self):
         """The data sheet without parameters; the acceleration limit would reveal the mass."""
-        return replace(
-            super().spec, mass=None, damping=None, delay=None, position_resolution=None, max_acceleration=1e4
-        )
+        return without_parameters(super().spec, max_acceleration=1e4)
 
 
 def mover(truth):
@@ -164,16 +168,16 @@ class Outcome:
         return inside
 
 
-def tuned(truth, **wish):
-    """Tune a device along x."""
+def tuned(truth, device=None, **wish):
+    """Tune a device along x: a virtual one, or the one that the mover `device` moves."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "run"
-        found = tune(mover(truth), Autotune(axes="x", **wish), folder)
+        found = tune(device or mover(truth), Autotune(axes="x", **wish), folder)
         rows = Recording(folder).rows
     boundary = found.axes[0].boundary
     ratio = math.nan
     if boundary is not None and boundary.stiffness is not None:
-        ratio = boundary.stiffness / truth.boundary(boundary.damping)
+        ratio = boundary.stiffness / truth.boundary(boundary.damping, boundary.expected)
     return Outcome(truth, found, float(np.abs(rows["position"]).max()), len(rows) / truth.rate, ratio)
 
 
@@ -214,12 +218,8 @@ class StickTruth:
         return {"mass": self.mass, "damping": self.damping, "friction": self.friction, "offset": 0.0}
 
     def boundary(self, damping, expected):
-        """Return the stiffness up to which a contact holds the stick [N/m], by bisection to 1 %."""
-        low, high = 0.3 * expected, 3.0 * expected
-        while high / low > 1.01:
-            middle = math.sqrt(low * high)
-            low, high = (middle, high) if self._holds(middle, damping) else (low, middle)
-        return math.sqrt(low * high)
+        """Return the stiffness up to which a contact holds the stick [N/m], to 1 %."""
+        return stiffest(lambda stiffness: self._holds(stiffness, damping), 0.3 * expected, 3.0 * expected, 0.01)
 
     def _holds(self, stiffness, damping):
         period = 1.0 / self.rate
@@ -256,7 +256,7 @@ class HiddenStick(EmulatedPidJoystick):
     @property
     def spec(self):
         """The data sheet without parameters."""
-        return replace(super().spec, mass=None, damping=None, delay=None, position_resolution=None)
+        return without_parameters(super().spec)
 
 
 @contextlib.contextmanager
@@ -283,18 +283,6 @@ def stepped(truth):
 
 def tuned_stick(truth, **wish):
     """Tune a stick along x."""
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place) / "run"
-        with stepped(truth) as (device, clock, _):
-
-            def make(more, _):
-                return device
-
-            mover = Mover(make, live=False, rate=truth.rate, device={"name": "hidden"}, clock_of=lambda moved: clock)
-            found = tune(mover, Autotune(axes="x", **wish), folder)
-        rows = Recording(folder).rows
-    boundary = found.axes[0].boundary
-    ratio = math.nan
-    if boundary is not None and boundary.stiffness is not None:
-        ratio = boundary.stiffness / truth.boundary(boundary.damping, boundary.expected)
-    return Outcome(truth, found, float(np.abs(rows["position"]).max()), len(rows) / truth.rate, ratio)
+    with stepped(truth) as (device, clock, _):
+        known = {"live": False, "rate": truth.rate, "device": {"name": "hidden"}, "clock_of": lambda moved: clock}
+        return tuned(truth, Mover(lambda more, _: device, **known), **wish)

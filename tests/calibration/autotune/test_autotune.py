@@ -27,21 +27,18 @@ FINE = 2e-5
 PERIOD = 1e-3
 
 
-def moved(plant, command, period):
-    """Return the position of a handle at each tick, integrated in small steps."""
-    steps, late = round(period / FINE), round(plant.delay / FINE)
-    force = np.concatenate((np.zeros(late), np.repeat(command, steps)))
-    x = v = 0.0
+def moved(mass, damping, friction, force, period, ticks, start=(0.0, 0.0), fine=FINE):
+    """Return the position of a mass at each tick, integrated in small steps; `force` depends on step and position."""
+    steps = round(period / fine)
+    x, v = start
     places = []
-    for k in range(len(command) * steps):
+    for k in range(ticks * steps):
         if k % steps == 0:
             places.append(x)
-        push = force[k] - plant.offset
         before = v
-        free = v + FINE / plant.mass * (push - plant.damping * v)
-        grip = FINE / plant.mass * plant.friction
-        v = math.copysign(max(abs(free) - grip, 0.0), free)
-        x += 0.5 * FINE * (before + v)
+        free = v + fine / mass * (force(k, x) - damping * v)
+        v = math.copysign(max(abs(free) - fine / mass * friction, 0.0), free)
+        x += 0.5 * fine * (before + v)
     return np.array(places)
 
 
@@ -55,7 +52,11 @@ def pushed(plant, period, step, seed, count=8):
         force = strength * rng.choice((-1.0, 1.0)) * plant.mass / 0.2 + plant.friction
         shape = np.repeat((force, -force, -force, force), ticks)
         command = np.concatenate((np.zeros(history), shape, np.zeros(round(0.05 / period))))
-        place = moved(plant, command, period) + rng.uniform(-1.0, 1.0) * step
+        steps, late = round(period / FINE), round(plant.delay / FINE)
+        late_force = np.concatenate((np.zeros(late), np.repeat(command, steps))) - plant.offset
+        numbers = plant.mass, plant.damping, plant.friction
+        place = moved(*numbers, lambda k, _, force=late_force: force[k], period, len(command))
+        place += rng.uniform(-1.0, 1.0) * step
         pushes.append(Push(command, (np.round(place / step) * step)[history:], history))
     return pushes
 
@@ -88,15 +89,9 @@ def test_the_rate_of_a_swing_is_found_with_its_sign(rate, frequency):
 
 def test_damping_by_dry_friction_is_not_counted_as_stability():
     mass, stiffness, friction, negative = 0.2, 5000.0, 0.05, -0.3  # a spring with negative damping
-    x, v, fine, places = 2e-3, 0.0, 1e-5, []
-    for k in range(60000):
-        if k % 100 == 0:
-            places.append(x)
-        free = v + fine / mass * (-stiffness * x - negative * v)
-        v = math.copysign(max(abs(free) - fine / mass * friction, 0.0), free)
-        x += fine * v
+    places = moved(mass, negative, friction, lambda k, x: -stiffness * x, 1e-3, 600, (2e-3, 0.0), 5e-6)
     frequency = math.sqrt(stiffness / mass)
-    seen = np.round(np.array(places) / 1e-6) * 1e-6
+    seen = np.round(places / 1e-6) * 1e-6
     assert ring_of(seen, 1e-3, frequency, 4.0 * friction / mass, 1e-6).rate == pytest.approx(0.75, abs=0.15)
     assert ring_of(seen, 1e-3, frequency, 0.0, 1e-6).rate < 0.5  # without known friction
 

@@ -12,7 +12,7 @@ from devices.arm.mechanics.plant import PLANT, new_plant, step_plant
 from devices.arm.mechanics.surface import Surface
 from devices.arm.servo.kernels import servo_step
 from devices.arm.servo.servo import new_servo
-from devices.common.driver import quantise
+from devices.common.driver_kernels import quantise
 from haptics.jit import kernel
 
 TICK = 1e-3

@@ -15,9 +15,9 @@ from devices.emulators.times import FreeTime
 # Those of two axes.
 PROFILES = tuple(name for name, profile in profiles.PROFILES.items() if not profile.handle.rim_radius)
 NO_HAND = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
-ENABLE, DISABLE, STOP_ALL, RESET, PAUSE, CONTINUE = range(1, 7)
-CONSTANT, RAMP, SINE, SPRING, DAMPER, FRICTION = 1, 2, 4, 8, 9, 11
-START, SOLO, STOP = 1, 2, 3
+ENABLE, DISABLE, STOP_ALL, RESET, PAUSE = range(1, 6)
+CONSTANT, SPRING, DAMPER, FRICTION = 1, 8, 9, 11
+START, STOP = 1, 3
 ENDLESS = 0xFFFF
 
 
@@ -56,11 +56,6 @@ class Host:
             for command in (RESET, STOP_ALL, ENABLE):
                 self.control(command)
             self.out(13, 0xFF)
-
-    @staticmethod
-    def fresh(profile):
-        """Return a stick that is not open."""
-        return EmulatedStick(profile, hand=NO_HAND, time=FreeTime())
 
     def open(self):
         self.device = usb.core.find(backend=self.backend)

@@ -7,15 +7,12 @@ import json
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
 
-from devices.emulators.inverse3.server import InverseServer
 from haptics.recording.recording import Recording
 from haptics.recording.replay import verify
-from tests.devices.inverse3.services import emulated
 from tests.processes import NO_PICTURE, ROOT
 
 # Of the friction law [N].
@@ -26,8 +23,6 @@ STROKES = ("--set", "hand.tremor=0", "--set", "hand.speed=0.1", "--set", "hand.r
 PUSH = ("--set", "hand.name=scripted-force", "--set", "hand.script=[[0,0,0],[0.5,1.5,0.8],[99,1.5,0.8]]")
 # Step of the emulated position [m].
 COUNT = 1e-5
-
-TRIPS = 5000
 
 
 def session(folder, seconds, *more):
@@ -65,61 +60,25 @@ def sliding(rows):
     }
 
 
-def drift(rows):
-    """Return how far a handle that friction holds goes, from the second second to the last [m]."""
-    held = rows[rows["time"] > 1.5]["position"]
-    return float(np.hypot(*(held[-200:].mean(axis=0) - held[:200].mean(axis=0))))
-
-
-def cpu_per_trip():
-    """Return the CPU time of the driver's thread for one force and one state [s]; the service's is not in it."""
-    from devices.inverse3.connection import Connection
-    from devices.inverse3.exchange import Exchange
-    from devices.inverse3.handshake import parse_address
-
-    class Awake:
-        """A guardian that never minds."""
-
-        def beat(self):
-            return True
-
-    with InverseServer([emulated()]) as server:
-        connection = Connection(parse_address(server.address), 5.0)
-        while not connection.receive(1.0):
-            pass
-        exchange = Exchange(connection, Awake(), "049D", pause=2e-3, watchdog=1.0, reply_timeout=5.0)
-        exchange.first_sample()
-        spent = 0.0
-        for _ in range(TRIPS):
-            began = time.thread_time()
-            exchange.forces.publish(0.1, 0.2, 0.3, time.perf_counter())
-            exchange.wake.call()
-            exchange._once(exchange._wait())
-            while exchange._open:
-                exchange._once(exchange._wait())
-            spent += time.thread_time() - began
-        connection.close(1.0)
-    return spent / TRIPS
-
-
 def main(arguments):
     """Print the figures as one JSON object."""
     seconds = float(arguments[0]) if arguments else 10.0
     with tempfile.TemporaryDirectory() as folder:
         answer, moving = session(Path(folder) / "sliding", seconds, *STROKES)
         _, held = session(Path(folder) / "sticking", seconds, *PUSH)
+        place = held.rows[held.rows["time"] > 1.5]["position"]
         ages = 1e3 * moving.rows["sample_age"]
         keys = ("ticks", "skipped", "lost_ticks", "overruns", "realtime", "tick_us", "period_error_us")
         figures = {
             **{key: answer[key] for key in keys},
             "sample_age_ms": dict(zip(("p50", "p99", "max"), np.percentile(ages, (50, 99, 100)).round(3), strict=True)),
             "sliding": sliding(moving.rows),
-            "drift_counts": drift(held.rows) / COUNT,
+            # From the second second to the last, of a handle that friction holds.
+            "drift_counts": float(np.hypot(*(place[-200:].mean(axis=0) - place[:200].mean(axis=0)))) / COUNT,
             "held_oldest_sample_ms": float(1e3 * held.rows["sample_age"].max()),
             "sticking_share": float((held.rows["sticking"][1500:] == 1).mean()),
             "height_mm": float(1e3 * np.median(moving.rows["channel_height"])),
             "mismatches": [verify(one).mismatches for one in (moving, held)],
-            "cpu_per_trip_us": 1e6 * cpu_per_trip(),
         }
     sys.stdout.write(json.dumps(figures, indent=2) + "\n")
     return 0

@@ -18,6 +18,7 @@ LONG = 20.0
 
 
 def holding(point=(0.0, 0.0)):
+    """Return a hand that holds on to one point."""
     return {"name": "minimum-jerk", "points": [list(point)] * 2, "rest": 60.0, "rest_force": 0.0, "rest_grip": 1.0,
             "tremor": 0.0}  # fmt: skip
 
@@ -46,11 +47,11 @@ def driven(server, clock=None, **changes):
         device.close()
 
 
-def wait_until(condition, patience=LONG):
+def wait_until(condition, patience=LONG, pause=2e-3):
     latest = time.monotonic() + patience
     while not condition():
         assert time.monotonic() < latest, "it did not come about"
-        time.sleep(2e-3)
+        time.sleep(pause)
 
 
 def exercise(device, duration=0.05, force=(0.3, 0.2), share=0.0):

@@ -10,29 +10,10 @@ from hypothesis import strategies as st
 from devices.emulators.inverse3 import wire
 from devices.emulators.inverse3.filters import Filters
 from devices.emulators.inverse3.service import IDLE_AFTER, Service
+from devices.inverse3 import frames, handshake
 from devices.inverse3.choosing import choose, require_free, require_kind
-from devices.inverse3.frames import (
-    LARGEST,
-    CloseCode,
-    FrameError,
-    FrameReader,
-    Message,
-    Opcode,
-    close_payload,
-    close_reason,
-    encode,
-    text_of,
-)
-from devices.inverse3.handshake import (
-    LARGEST_HEAD,
-    Address,
-    HandshakeError,
-    accept_of,
-    check_answer,
-    parse_address,
-    request,
-    split_head,
-)
+from devices.inverse3.frames import CloseCode, FrameError, FrameReader, Message, Opcode, encode, text_of
+from devices.inverse3.handshake import Address, HandshakeError, check_answer, parse_address, request, split_head
 from devices.inverse3.messages import MessageError, find_reading, force_template, parse_inventory, set_up_message
 from haptics.errors import DeviceNotFoundError, DeviceOpenError
 from tests.devices.inverse3.documented import COMMANDS, answer, changed, inventory, message
@@ -41,21 +22,11 @@ from tests.devices.inverse3.services import emulated, transparent
 # --- out --------------------------------------------------------------------------------------------------------------
 
 
-def test_force_message_matches_the_documentation():
-    text = force_template("049D") % (0.0, -0.25, 1.5)
-    assert json.loads(text) == {
-        "inverse3": [
-            {"device_id": "049D", "commands": {"set_cursor_force": {"vector": {"x": 0.0, "y": -0.25, "z": 1.5}}}}
-        ]
-    }
-
-
 @given(st.text(), st.tuples(*[st.floats(-10.0, 10.0)] * 3))
-def test_force_message_has_micronewton_resolution(device_id, force):
-    (device,) = json.loads(force_template(device_id) % force)["inverse3"]
-    assert device["device_id"] == device_id
-    told = device["commands"]["set_cursor_force"]["vector"]
-    assert [told[axis] for axis in "xyz"] == pytest.approx(force, abs=6e-7)
+def test_force_message_is_the_documented_one_with_micronewton_resolution(device_id, force):
+    vector = dict(zip("xyz", (pytest.approx(value, abs=6e-7) for value in force), strict=True))
+    command = {"device_id": device_id, "commands": {"set_cursor_force": {"vector": vector}}}
+    assert json.loads(force_template(device_id) % force) == {"inverse3": [command]}
 
 
 def test_set_up_message_configures_profile_and_origin():
@@ -69,15 +40,12 @@ def test_set_up_message_configures_profile_and_origin():
 # --- in ---------------------------------------------------------------------------------------------------------------
 
 
-def test_documented_inventory_is_parsed():
+def test_documented_inventory_and_state_are_parsed():
     (device,) = parse_inventory(inventory())
     assert device.device_id == "049D"
     assert device.names == ("049D", "0000A049D", "e1f0-42")
     assert (device.kind, device.scale, device.gate, device.damping) == ("inverse3", (1.0, 1.0, 1.0), 0.3, 0.0)
     assert device.status == {"calibrated": True, "in_use": False, "power_supply": True, "ready": True, "started": True}
-
-
-def test_documented_state_is_parsed():
     reading = find_reading(answer(), "049D")
     assert reading.position == (0.01, -0.12, 0.15)
     assert reading.force == (0.5, -0.25, 1.0)
@@ -85,12 +53,11 @@ def test_documented_state_is_parsed():
 
 
 def test_scaled_transform_is_a_fault():
-    for same in ({}, {"position": {"x": 0.1, "y": 0.0, "z": 0.0}}, {"scale": {"x": 1.0, "y": 1.0, "z": 1.0}}):
+    for same in (None, {}, {"position": {"x": 0.1, "y": 0.0, "z": 0.0}}, {"scale": {"x": 1.0, "y": 1.0, "z": 1.0}}):
         assert find_reading(answer(("state.transform", same)), "049D").trouble == ""
-    assert find_reading(answer(("state.transform", None)), "049D").trouble == ""
     stretched = {"scale": {"x": 2.0, "y": 2.0, "z": 2.0}}
-    assert "stretched" in find_reading(answer(("state.transform", stretched)), "049D").trouble
-    assert "stretched" in find_reading(answer(("state.transform", {"scale": 3})), "049D").trouble
+    for other in (stretched, {"scale": 3}):
+        assert "stretched" in find_reading(answer(("state.transform", other)), "049D").trouble
     (device,) = parse_inventory(
         inventory(("state.transform", stretched), ("config.mount.scale", {"x": 0.5, "y": 1, "z": 1}))
     )
@@ -181,7 +148,7 @@ def test_named_device_is_chosen(name, device_id):
     assert choose(both(), name).device_id == device_id
 
 
-def test_ambiguous_device_must_be_named():
+def test_ambiguous_or_missing_device_must_be_named():
     with pytest.raises(DeviceOpenError, match=r"choose one with device\.device_id: 049D, 04A0"):
         choose(both(), "")
     with pytest.raises(DeviceNotFoundError, match=r"no device\.device_id = '1234'; the service knows 049D, 04A0"):
@@ -189,9 +156,6 @@ def test_ambiguous_device_must_be_named():
     with pytest.raises(DeviceNotFoundError, match=r"knows of no Inverse3.*device\.emulated=true"):
         choose([], "")
     assert choose(both()[:1], "").device_id == "049D"
-
-
-def test_duplicate_device_numbers_are_rejected():
     first = json.loads(inventory())["inverse3"][0]
     twins = parse_inventory(message(first, changed(first, ("config.device_info.uuid", "e1f0-99"))))
     with pytest.raises(DeviceOpenError, match="two devices have the number 049D"):
@@ -271,7 +235,7 @@ def test_force_gate_attenuates_alternating_forces():
 # --- WebSocket frames -------------------------------------------------------------------------------------------------
 
 
-def read(data, largest=LARGEST):
+def read(data, largest=frames.LARGEST):
     return list(FrameReader(largest).feed(data))
 
 
@@ -320,26 +284,6 @@ def test_messages_may_be_split_anywhere(texts, data):
     assert sum(message.opcode == Opcode.PING for message in found) == len(texts)
 
 
-@pytest.mark.parametrize("length", [0, 1, 125, 126, 700, 65535, 65536])
-def test_frames_match_an_independent_implementation(length):
-    frames = pytest.importorskip("websockets.frames")
-    streams = pytest.importorskip("websockets.streams")
-
-    def run(generator):
-        try:
-            while True:
-                next(generator)
-        except StopIteration as end:
-            return end.value
-
-    payload = bytes(k * 7 % 251 for k in range(length))
-    stream = streams.StreamReader()
-    stream.feed_data(encode(Opcode.TEXT, payload, b"\x01\x80\xff\x10"))
-    theirs = run(frames.Frame.parse(stream.read_exact, mask=True))
-    assert (theirs.opcode, bytes(theirs.data), theirs.fin) == (frames.Opcode.TEXT, payload, True)
-    assert read(frames.Frame(frames.Opcode.TEXT, payload).serialize(mask=False)) == [Message(Opcode.TEXT, payload)]
-
-
 # --- invalid frames ---------------------------------------------------------------------------------------------------
 
 
@@ -379,10 +323,8 @@ def test_invalid_utf8_is_rejected():
 
 
 def test_close_reasons():
-    assert close_payload(CloseCode.PROTOCOL_ERROR) == b"\x03\xea"
-    assert close_reason(b"") == "without a reason"
-    assert close_reason(b"\x03\xe8") == "code 1000"
-    assert close_reason(b"\x03\xe9bye \xff") == b"code 1001, 'bye \\ufffd'".decode("unicode_escape")
+    assert frames.close_payload(CloseCode.PROTOCOL_ERROR) == b"\x03\xea"
+    assert frames.close_reason(b"\x03\xe9bye \xff") == b"code 1001, 'bye \\ufffd'".decode("unicode_escape")
 
 
 # --- handshake --------------------------------------------------------------------------------------------------------
@@ -398,7 +340,7 @@ ANSWER = (
 
 
 def test_accept_key_matches_the_rfc():
-    assert accept_of(KEY) == ACCEPT
+    assert handshake.accept_of(KEY) == ACCEPT
     check_answer(ANSWER.encode(), KEY)
     check_answer(ANSWER.replace("Upgrade:", "UPGRADE:").replace("websocket", "WebSocket").encode(), KEY)
 
@@ -426,7 +368,7 @@ def test_bytes_after_the_head_are_kept():
     assert split_head(b"one\r\ntwo\r\n") is None
     assert split_head(b"one\r\ntwo\r\n\r\nthree") == (b"one\r\ntwo", b"three")
     with pytest.raises(HandshakeError, match="no end"):
-        split_head(bytes(LARGEST_HEAD + 1))
+        split_head(bytes(handshake.LARGEST_HEAD + 1))
 
 
 @pytest.mark.parametrize(
@@ -449,13 +391,3 @@ def test_addresses_are_parsed(text, address):
 def test_invalid_addresses_are_rejected(text):
     with pytest.raises(ValueError):
         parse_address(text)
-
-
-def test_handshake_matches_an_independent_implementation():
-    server = pytest.importorskip("websockets.server")
-    protocol = server.ServerProtocol()
-    protocol.receive_data(request(parse_address("ws://localhost:10001"), KEY))
-    (asked,) = protocol.events_received()
-    answer = protocol.accept(asked)
-    head, _ = split_head(answer.serialize())
-    check_answer(head, KEY)

@@ -202,16 +202,8 @@ def drawn_fields(draw):
 
 def carried_over(made, earlier):
     """Return the field with the globals of an earlier one, which then need not be stated again."""
-    return replace(
-        made,
-        size=earlier.size,
-        logical_min=earlier.logical_min,
-        logical_max=earlier.logical_max,
-        physical_min=earlier.physical_min,
-        physical_max=earlier.physical_max,
-        unit=earlier.unit,
-        unit_exponent=earlier.unit_exponent,
-    )
+    names = ("size", "logical_min", "logical_max", "physical_min", "physical_max", "unit", "unit_exponent")
+    return replace(made, **{name: getattr(earlier, name) for name in names})
 
 
 def write_field(writer, made, runs):

@@ -2,7 +2,6 @@
 
 A tick is a frame of the bus."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -20,9 +19,6 @@ from tests.devices.felt import FRICTION
 from tests.devices.joystick.doubles import STILL
 from tests.devices.joystick.in_step import FRAME, BusClock, put_in_step
 from tests.sampling import sample
-
-pytestmark = pytest.mark.usefixtures("compiled_stick")
-
 
 # Ticks in the end in which the force is taken back, and a few more.
 FADED_OUT = 20
@@ -46,9 +42,6 @@ class Watched:
         self._device.write(command)
         stick = self._device.backend.sticks[0]
         self.rows.append((*command, *stick.force, *stick.handle))
-
-
-Loop = Callable[..., np.ndarray]
 
 
 @pytest.fixture
@@ -206,25 +199,19 @@ TURNS = {
 }
 
 
-@pytest.mark.parametrize("turn", TURNS)
-def test_trial_detects_a_wrong_direction(turn, opened):
-    def turned(known):
-        level = np.array(known.force.newton_to_level) @ TURNS[turn]
-        (a, b), (c, d) = level.tolist()
-        force = Force(newton_to_level=((a, b), (c, d)), max_force_n=0.7 * known.force.max_force_n)
-        return of_other_firmware(known, force=force)
+def with_force(known, change, share):
+    """Return parameters of another firmware with levels multiplied by a matrix, and a share of the largest force."""
+    levels = np.array(known.force.newton_to_level) @ change
+    force = Force(newton_to_level=tuple(map(tuple, levels.tolist())), max_force_n=share * known.force.max_force_n)
+    return of_other_firmware(known, force=force)
 
+
+@pytest.mark.parametrize(
+    ("profile", "turn"), [*(("openffboard", turn) for turn in TURNS), ("openffboard-wheel", "x mirrored")]
+)
+def test_trial_detects_a_wrong_direction(profile, turn, opened):
     with pytest.raises(DeviceOpenError, match=r"bcdDevice 0x0113 then, 0x0100 now.* degrees off the direction"):
-        opened("openffboard", turned)
-
-
-def test_trial_detects_a_reversed_wheel(opened):
-    def mirrored(known):
-        level = -known.force.newton_to_level[0][0]
-        return of_other_firmware(known, force=replace(known.force, newton_to_level=((level, 0.0), (0.0, 0.0))))
-
-    with pytest.raises(DeviceOpenError, match=r"180 degrees off the direction"):
-        opened("openffboard-wheel", mirrored)
+        opened(profile, lambda known: with_force(known, TURNS[turn], 0.7))
 
 
 @pytest.mark.parametrize(("factor", "right"), [(0.2, False), (0.6, True), (1.6, True), (5.0, False)])
@@ -232,10 +219,7 @@ def test_trial_detects_a_wrong_force_scale(factor, right, opened):
     """The firmware is `factor` times as strong as its parameters say."""
 
     def stronger(known):
-        rows = np.array(known.force.newton_to_level) * factor
-        (a, b), (c, d) = rows.tolist()
-        force = Force(newton_to_level=((a, b), (c, d)), max_force_n=known.force.max_force_n / max(factor, 1.0))
-        return of_other_firmware(known, force=force)
+        return with_force(known, factor * np.eye(2), 1.0 / max(factor, 1.0))
 
     if right:
         opened("openffboard", stronger)
@@ -251,7 +235,6 @@ def test_trial_detects_a_held_handle(opened):
 
 
 def test_firmware_number_is_validated():
-
     known = build_parameters(emulated_stick("openffboard", period=0.0).sticks[0].truths)
     text = format_parameters(known)
     assert "bcd_device = 0x0100" in text

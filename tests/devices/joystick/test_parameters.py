@@ -101,12 +101,6 @@ def test_existing_file_is_replaced_atomically(tmp_path, monkeypatch):
     assert sorted(tmp_path.iterdir()) == [link, path]
 
 
-def test_identifiers_are_written_in_hexadecimal():
-    text = format_parameters(GOOD)
-    assert "vendor_id = 0x1209" in text
-    assert "usage_x = 0x00010030" in text
-
-
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -150,15 +144,14 @@ def test_unreadable_and_incomplete_files_are_named(tmp_path):
         parse_parameters(format_parameters(GOOD).split("[axes]")[0], "stick.toml")
 
 
-def test_position_resolution_is_the_longest_count_step():
-    axes = Axes(
-        centre_counts=(0.0, 0.0),
-        counts_to_m=((3e-6, 0.0), (4e-6, 1e-6)),
-        workspace_min_m=(-0.05, -0.05),
-        workspace_max_m=(0.05, 0.05),
-        count_quantum=16,
-    )
+def test_resolutions_of_position_and_force():
+    """They are the longest step of a count, and a step of the level if the full scale is known."""
+    axes = replace(GOOD.axes, counts_to_m=((3e-6, 0.0), (4e-6, 1e-6)), count_quantum=16)
     assert axes.resolution == pytest.approx(16 * 5e-6)
+    assert GOOD.force.resolution is None
+    assert replace(GOOD.force, full_scale=255).resolution == pytest.approx(10.0 / 255)
+    wheel = Force(newton_to_level=((0.02, 0.0), (0.0, 0.0)), max_force_n=50.0, full_scale=1000)
+    assert wheel.resolution == pytest.approx(0.05)
 
 
 @given(st.floats(-math.pi, math.pi), st.floats(0.1, 50.0), st.floats(-0.9, 0.9), st.integers(1, 40000))
@@ -168,10 +161,3 @@ def test_force_resolution_is_the_longest_level_step(angle, largest, skew, full):
     force = Force(newton_to_level=tuple(map(tuple, matrix.tolist())), max_force_n=0.1, full_scale=full)
     steps = np.linalg.inv(matrix) / full  # a step of the first level, and one of the second
     assert force.resolution == pytest.approx(np.hypot(*steps).max(), rel=1e-6)
-
-
-def test_force_resolution_needs_the_full_scale():
-    assert GOOD.force.resolution is None
-    assert replace(GOOD.force, full_scale=255).resolution == pytest.approx(10.0 / 255)
-    wheel = Force(newton_to_level=((0.02, 0.0), (0.0, 0.0)), max_force_n=50.0, full_scale=1000)
-    assert wheel.resolution == pytest.approx(0.05)

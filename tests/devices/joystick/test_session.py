@@ -5,8 +5,9 @@ import fcntl
 import itertools
 import math
 import os
+import re
 import struct
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,7 +16,8 @@ import pytest
 from devices.emulated.joystick import EmulatedPidJoystick
 from devices.emulators.pid import emulated_stick
 from devices.emulators.pid.profiles.known import PROFILES
-from devices.joystick.families import GENERIC, Family, family_of
+from devices.joystick import session as sessions
+from devices.joystick.families import GENERIC, family_of
 from devices.joystick.forces import Forces, TurnedForces
 from devices.joystick.hid import usages as use
 from devices.joystick.hid.actuators import actuated_axes
@@ -23,7 +25,6 @@ from devices.joystick.hid.descriptor import ReportDescriptor, ReportType, parse_
 from devices.joystick.opening import playing
 from devices.joystick.parameters import build_parameters, format_parameters, parse_parameters, write_parameters
 from devices.joystick.playbook import Playbook
-from devices.joystick.session import POLLS, TRIES
 from devices.joystick.usb import reattaching
 from devices.joystick.usb.listing import number_of_motors
 from devices.joystick.usb.reattaching import prepare
@@ -32,70 +33,54 @@ from tests.devices.joystick.descriptors import descriptor_of
 from tests.devices.joystick.doubles import STICKS, STILL, FakeTransport, described, session, stall, timeout, unplugged
 from tests.devices.joystick.in_step import FRAME, BusClock, put_in_step
 
+
+@pytest.fixture(autouse=True)
+def pauses(monkeypatch):
+    """Let the session pause in virtual time only; return its pauses [s]."""
+    passed = []
+    monkeypatch.setattr(sessions, "time", SimpleNamespace(sleep=passed.append))
+    return passed
+
+
 USAGES = {"x": "0930", "y": "0931", "pointer": "0901a100", "end": "c0"}
 
 
-@dataclass(frozen=True)
-class Firmware:
-    """Firmware of a stick: number of actuated axes, and its whole descriptor or the items that declare them.
+def firmware(enable="", largest=1, bits=2, padding=5, ordinals=2, angles=2, size=8):
+    """Return the descriptor of a stick.
 
-    Attributes
-    ----------
-    motors : int
-        True number of actuated axes.
-    file : str
-        Descriptor file in the folder of the emulators; empty if the descriptor is written from the other fields.
-    enable, largest, bits, padding
-        Items, logical maximum, report count and constant bits of Axes Enable.
-    ordinals, angles, size : int
-        Ordinals, angles and bits per angle of Direction.
+    The words of `enable` are the items of Axes Enable, which has `bits` fields up to `largest` and `padding`. Direction
+    has `ordinals`, and `angles` of `size` bits.
     """
-
-    motors: int
-    file: str = ""
-    enable: str = ""
-    largest: int = 1
-    bits: int = 2
-    padding: int = 5
-    ordinals: int = 2
-    angles: int = 2
-    size: int = 8
-
-    @property
-    def descriptor(self):
-        if self.file:
-            return descriptor_of(self.file)
-        axes = "".join(USAGES[word] for word in self.enable.split())
-        enable = f"0955a102 0501 {axes} 1500 25{self.largest:02x} 7501 95{self.bits:02x} 9102"
-        enable += " c0" * (1 + self.enable.count("pointer"))
-        ordinals = "".join(f"0b{number:02x}000a00" for number in range(1, self.ordinals + 1))
-        direction = f"0957a102 {ordinals} 1500 26ff00 75{self.size:02x} 95{self.angles:02x} 9102 c0"
-        axes_in = "0501 0930 0931 0932 0933 160180 26ff7f 7510 9504 8102"
-        items = (
-            "0501 0904 a101 8501",
-            axes_in,
-            "050f 0921 a102 8501 0922 1501 2528 7508 9501 9102",
-            enable if self.enable else "",
-            f"050f 0956 1500 2501 7501 9501 9102 95{self.padding:02x} 9103",
-            direction if self.ordinals else "",
-            "c0 c0",
-        )
-        return bytes.fromhex(" ".join(items))
+    axes = "".join(USAGES[word] for word in enable.split())
+    enabled = f"0955a102 0501 {axes} 1500 25{largest:02x} 7501 95{bits:02x} 9102" + " c0" * (
+        1 + enable.count("pointer")
+    )
+    numbers = "".join(f"0b{number:02x}000a00" for number in range(1, ordinals + 1))
+    items = (
+        "0501 0904 a101 8501",
+        "0501 0930 0931 0932 0933 160180 26ff7f 7510 9504 8102",
+        "050f 0921 a102 8501 0922 1501 2528 7508 9501 9102",
+        enabled if enable else "",
+        f"050f 0956 1500 2501 7501 9501 9102 95{padding:02x} 9103",
+        f"0957a102 {numbers} 1500 26ff00 75{size:02x} 95{angles:02x} 9102 c0",
+        "c0 c0",
+    )
+    return bytes.fromhex(" ".join(items))
 
 
-# Eleven of them by name.
+# Number of actuated axes and descriptor of known sticks.
 FIRMWARE = {
-    "SideWinder Force Feedback 2": Firmware(2, file="sidewinder_ff2"),
-    "OpenFFBoard, two axes": Firmware(2, file="openffboard"),
-    "OpenFFBoard, one axis": Firmware(1, file="openffboard_wheel"),
-    "Arduino library, X and Y": Firmware(2, file="arduino"),
-    "Arduino library of 2012, one angle": Firmware(2, enable="x y", angles=1),
-    "Arduino wheel, one motor": Firmware(1, enable="x y", bits=1, padding=6, angles=1, size=16),
-    "Arduino wheel, two motors": Firmware(2, enable="x y", angles=1, size=16),
-    "adapter for gameport sticks": Firmware(2, enable="x y", angles=2),
-    "axes inside a pointer": Firmware(2, enable="pointer x y", padding=1),
-    "wheel with one ordinal": Firmware(1, enable="x", largest=0, bits=1, padding=6, ordinals=1, angles=1, size=16),
-    "wheel without axes enable": Firmware(1, ordinals=1, angles=1, size=16),
+    "SideWinder Force Feedback 2": (2, descriptor_of("sidewinder_ff2")),
+    "OpenFFBoard, two axes": (2, descriptor_of("openffboard")),
+    "OpenFFBoard, one axis": (1, descriptor_of("openffboard_wheel")),
+    "Arduino library, X and Y": (2, descriptor_of("arduino")),
+    "Arduino library of 2012, one angle": (2, firmware("x y", angles=1)),
+    "Arduino wheel, one motor": (1, firmware("x y", bits=1, padding=6, angles=1, size=16)),
+    "Arduino wheel, two motors": (2, firmware("x y", angles=1, size=16)),
+    "adapter for gameport sticks": (2, firmware("x y")),
+    "axes inside a pointer": (2, firmware("pointer x y", padding=1)),
+    "wheel with one ordinal": (1, firmware("x", largest=0, bits=1, padding=6, ordinals=1, angles=1, size=16)),
+    "wheel without axes enable": (1, firmware(ordinals=1, angles=1, size=16)),
 }
 
 
@@ -124,7 +109,6 @@ STARTS = {
         *("0a010101", "0a020101"),
     ],
 }
-DISABLE = {"sidewinder-ff2": "0c02", "openffboard": "0c02", "arduino": "0c02"}
 
 
 @pytest.mark.parametrize("stick", STICKS)
@@ -134,30 +118,27 @@ def test_start_sends_the_reports_of_the_kernel_driver(stick):
     assert transport.sent == STARTS[stick]
 
 
-@pytest.mark.parametrize("stick", STICKS)
-def test_stop_sends_zero_stop_free_and_disable(stick):
+def started(stick="openffboard"):
+    """Return a transport and its session, which has started; the reports until then are forgotten."""
     transport = FakeTransport(stick)
     playing = session(transport)
     playing.start()
     transport.sent.clear()
-    playing.stop()
-    assert transport.sent == ["05010000", "05020000", "0a010300", "0a020300", "0b01", "0b02", DISABLE[stick]]
+    return transport, playing
 
 
 @pytest.mark.parametrize("stick", STICKS)
-def test_effect_duration_is_in_milliseconds(stick):
-    effect = Playbook(described(stick), GENERIC).effect(1, 0.0, 0.2)
-    assert effect[3:5] == bytes((200, 0))
+def test_stop_sends_zero_stop_free_and_disable(stick):
+    transport, playing = started(stick)
+    playing.stop()
+    assert transport.sent == ["05010000", "05020000", "0a010300", "0a020300", "0b01", "0b02", "0c02"]
 
 
 @pytest.mark.parametrize(("stick", "full"), [("sidewinder-ff2", 255), ("openffboard", 32767), ("arduino", 10000)])
-def test_full_scale_is_the_logical_maximum(stick, full):
-    assert Playbook(described(stick), GENERIC).full_scale == full
-
-
-def test_trigger_value_depends_on_the_family():
-    effect = Playbook(described("sidewinder-ff2"), family_of(0x03EB, 0x204E)).effect(1, 0.0, 0.2)
-    assert effect[10] == 0xFF
+def test_units_of_duration_and_magnitude(stick, full):
+    book = Playbook(described(stick), GENERIC)
+    assert book.effect(1, 0.0, 0.2)[3:5] == bytes((200, 0)), "in milliseconds"
+    assert book.full_scale == full, "the logical maximum"
 
 
 def test_start_stops_the_spring_of_the_system():
@@ -185,7 +166,7 @@ def refuse_all(report):
     ("name", "value", "words"),
     [
         ("blocks", [(0, 3)], "refused a constant effect"),
-        ("blocks", [(0, 0)], f"asked {POLLS} times"),
+        ("blocks", [(0, 0)], f"asked {sessions.POLLS} times"),
         ("pool_answers", [bytes((9, 0, 1, 1))], "1 effects at once"),
         ("pool_answers", [bytes((9, 0, 4, 0))], "management of its memory"),
         ("before_write", refuse_all, "unplugged"),
@@ -200,10 +181,13 @@ def test_start_fails_if_the_stick_refuses(name, value, words):
         assert transport.sent[-1] == "0c02"
 
 
-def test_full_pool_fails_and_frees_the_first_effect():
+@pytest.mark.parametrize(
+    ("second", "words"), [((1, 2), r"no room for another effect.*unplug it"), ((250, 1), "could not be set up")]
+)
+def test_start_without_a_second_block_fails_and_frees_the_first(second, words):
     transport = FakeTransport()
-    transport.blocks = [(1, 1), (1, 2)]
-    with pytest.raises(DeviceOpenError, match=r"no room for another effect.*unplug it"):
+    transport.blocks = [(1, 1), second]
+    with pytest.raises(DeviceOpenError, match=words):
         session(transport).start()
     assert transport.sent[-4:] == ["05010000", "0a010300", "0b01", "0c02"], "the first effect was not left behind"
 
@@ -216,7 +200,7 @@ def test_start_repeats_the_pool_request():
 
 
 def test_start_waits_for_the_reset_of_the_stick():
-    transport, refusals = FakeTransport(), [TRIES - 1]
+    transport, refusals = FakeTransport(), [sessions.TRIES - 1]
 
     def refuse(report):
         if report.hex() == "0c04" and refusals[0]:
@@ -229,10 +213,7 @@ def test_start_waits_for_the_reset_of_the_stick():
 
 
 def test_stop_continues_after_a_refused_report():
-    transport = FakeTransport()
-    playing = session(transport)
-    playing.start()
-    transport.sent.clear()
+    transport, playing = started()
 
     def refuse(report):
         if report.hex() in {"05010000", "0a010300"}:
@@ -245,9 +226,7 @@ def test_stop_continues_after_a_refused_report():
 
 @pytest.mark.parametrize("error", [timeout(), unplugged()])
 def test_stop_ends_at_the_first_lost_report(error):
-    transport = FakeTransport()
-    playing = session(transport)
-    playing.start()
+    transport, playing = started()
     asked = []
 
     def refuse(report):
@@ -311,11 +290,6 @@ CONTROLS = (
 )
 
 
-def as_the_kernel(listed, command):
-    """Return device control as hid-pidff sends it: the position in the list, counted from 1."""
-    return bytes((12, next(place for place, usage in enumerate(listed, 1) if usage == command)))
-
-
 @pytest.mark.parametrize("stick", ["sidewinder-ff2", "arduino"])
 @pytest.mark.parametrize("low", [0, 1])
 @pytest.mark.parametrize("order", [CONTROLS, CONTROLS[::-1]])
@@ -324,8 +298,8 @@ def test_control_list_is_counted_from_one(stick, low, order):
         return replace(field, usages=order, logical_min=low, logical_max=low + 5)
 
     book = Playbook(changed(stick, use.DEVICE_RESET, shifted), GENERIC)
-    for command in CONTROLS:
-        assert book.control(command) == as_the_kernel(order, command)
+    for place, command in enumerate(order, 1):  # as hid-pidff sends it
+        assert book.control(command) == bytes((12, place))
 
 
 def test_control_bits_ignore_the_logical_minimum():
@@ -340,29 +314,24 @@ def test_unsigned_magnitudes_are_rejected(low, high):
         Playbook(unsigned, GENERIC)
 
 
-def test_block_number_out_of_range_fails_and_frees_the_first_effect():
-    transport = FakeTransport()
-    transport.blocks = [(1, 1), (250, 1)]
-    with pytest.raises(DeviceOpenError, match="could not be set up"):
-        session(transport).start()
-    assert transport.sent[-4:] == ["05010000", "0a010300", "0b01", "0c02"], "the first effect is ended all the same"
-
-
-def test_family_pause_follows_every_report():
+def test_family_pause_follows_every_report(pauses):
     family = replace(family_of(0x03EB, 0x2056), load_time=0.0, report_interval=0.005)
     transport = FakeTransport("sidewinder-ff2")
+    reports = []
+    transport.before_write = lambda report: reports.append((report, len(pauses)))
     playing = session(transport, family)
     playing.start()
     playing.stop()
-    reports = len(transport.stamps)
-    assert reports > 15
-    assert np.diff(transport.stamps).min() > 0.9 * family.report_interval
+    assert len(reports) > 15
+    assert [earlier for _, earlier in reports] == list(range(len(reports)))
+    assert pauses == [family.report_interval] * len(reports)
     assert family.out_interval(1e-3) == pytest.approx(6e-3)
 
 
-def test_unknown_device_belongs_to_the_generic_family():
+def test_family_follows_the_device_number_and_decides_on_the_trigger():
     assert family_of(0x1234, 0x5678) is GENERIC
-    assert isinstance(family_of(0x03EB, 0x2056), Family)
+    effect = Playbook(described("sidewinder-ff2"), family_of(0x03EB, 0x204E)).effect(1, 0.0, 0.2)
+    assert effect[10] == 0xFF
     assert family_of(0x03EB, 0x2056).load_time > 0.0
 
 
@@ -371,32 +340,28 @@ def test_unknown_device_belongs_to_the_generic_family():
 
 @pytest.mark.parametrize("name", FIRMWARE)
 def test_actuated_axes_are_counted(name):
-    firmware = FIRMWARE[name]
-    parsed = parse_descriptor(firmware.descriptor)
-    assert actuated_axes(parsed) == (use.X, use.Y)[: firmware.motors]
-    assert number_of_motors(firmware.descriptor) == firmware.motors
+    motors, descriptor = FIRMWARE[name]
+    parsed = parse_descriptor(descriptor)
+    assert actuated_axes(parsed) == (use.X, use.Y)[:motors]
+    assert number_of_motors(descriptor) == motors
     (position,) = (r for r in parsed.reports if r.type is ReportType.INPUT and r.field(use.X) is not None)
     assert position.field(use.Y) is not None, "all of them measure two axes and more"
 
 
-def test_descriptor_without_effects_has_no_actuated_axes():
-    whole = parse_descriptor(FIRMWARE["Arduino wheel, two motors"].descriptor)
-    kept = tuple(report for report in whole.reports if report.type is ReportType.INPUT)
-    assert actuated_axes(ReportDescriptor(kept, whole.numbered)) == ()
-    assert number_of_motors(b"\x05") is None
-
-
-def test_constant_fields_are_no_actuated_axes():
-    whole = parse_descriptor(FIRMWARE["adapter for gameport sticks"].descriptor)
-    reports = tuple(
+def test_descriptor_without_effects_or_with_constant_fields_has_no_actuated_axes():
+    whole = parse_descriptor(firmware("x y", angles=1, size=16))
+    inputs = tuple(report for report in whole.reports if report.type is ReportType.INPUT)
+    assert actuated_axes(ReportDescriptor(inputs, whole.numbered)) == ()
+    constant = tuple(
         replace(report, fields=tuple(replace(f, constant=True) for f in report.fields)) for report in whole.reports
     )
-    assert actuated_axes(ReportDescriptor(reports, whole.numbered)) == ()
+    assert actuated_axes(ReportDescriptor(constant, whole.numbered)) == ()
+    assert number_of_motors(b"\x05") is None
 
 
 def test_wheel_is_rejected_as_a_stick_without_sending():
     transport = FakeTransport("openffboard")
-    wheel = FIRMWARE["OpenFFBoard, one axis"].descriptor
+    _, wheel = FIRMWARE["OpenFFBoard, one axis"]
     transport.link = replace(transport.link, descriptor=wheel)
     assert wheel != PROFILES["openffboard"].report_descriptor
     with pytest.raises(DeviceOpenError, match="is a wheel: one axis with a motor"), playing(transport, 0.2, 0.05):
@@ -410,50 +375,49 @@ def test_wheel_is_rejected_as_a_stick_without_sending():
 INTERFACE = 2
 
 
-class System:
-    """Results of ioctl: None for success, else an error number; the last one repeats."""
+@pytest.fixture
+def attach(tmp_path, monkeypatch):
+    """Reattach the kernel's driver in virtual time to a system with these results of ioctl; return its calls.
 
-    def __init__(self, *answers):
-        self.answers = list(answers)
-        self.calls = []
+    A result is None for success, else an error number; the last one repeats.
+    """
 
-    def ioctl(self, file, request, data):
-        self.calls.append((request, struct.unpack("@iiP", data)))
-        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-        if answer is not None:
-            raise OSError(answer, os.strerror(answer))
-        return 0
+    def run(*answers):
+        left, calls, now = list(answers), [], [0.0]
 
+        def ioctl(file, request, data):
+            calls.append((request, struct.unpack("@iiP", data)))
+            answer = left.pop(0) if len(left) > 1 else left[0]
+            if answer is not None:
+                raise OSError(answer, os.strerror(answer))
+            return 0
 
-def act(system, node, monkeypatch):
-    node.touch()
-    monkeypatch.setattr(fcntl, "ioctl", system.ioctl)
-    return prepare([str(node), str(INTERFACE)])()
+        def sleep(pause):
+            now[0] += pause
 
+        monkeypatch.setattr(fcntl, "ioctl", ioctl)
+        monkeypatch.setattr(reattaching, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=sleep))
+        (tmp_path / "node").touch()
+        act = prepare([str(tmp_path / "node"), str(INTERFACE)])
+        if answers[-1] is None:
+            assert act() == 0
+        else:
+            with pytest.raises(OSError, match=re.escape(os.strerror(answers[-1]))):
+                act()
+        return calls, now[0]
 
-def test_reattach_uses_the_kernel_ioctl(tmp_path, monkeypatch):
-    system = System(None)
-    assert act(system, tmp_path / "node", monkeypatch) == 0
-    assert system.calls == [(0xC0105512, (INTERFACE, 0x5517, 0))]  # USBDEVFS_IOCTL on 64 bits, USBDEVFS_CONNECT
-
-
-def test_reattach_waits_for_a_busy_interface(tmp_path, monkeypatch):
-    system = System(errno.EBUSY, errno.EBUSY, None)
-    assert act(system, tmp_path / "node", monkeypatch) == 0
-    assert len(system.calls) == 3
-
-
-def test_reattach_gives_up_on_a_busy_interface(tmp_path, monkeypatch):
-    monkeypatch.setattr(reattaching, "PATIENCE", 0.02)
-    with pytest.raises(OSError, match="busy"):
-        act(System(errno.EBUSY), tmp_path / "node", monkeypatch)
+    return run
 
 
-def test_reattach_does_not_wait_for_a_missing_device(tmp_path, monkeypatch):
-    system = System(errno.ENODEV)
-    with pytest.raises(OSError, match="No such device"):
-        act(system, tmp_path / "node", monkeypatch)
-    assert len(system.calls) == 1
+def test_reattach_uses_the_kernel_ioctl(attach):
+    calls, _ = attach(None)
+    assert calls == [(0xC0105512, (INTERFACE, 0x5517, 0))]  # USBDEVFS_IOCTL on 64 bits, USBDEVFS_CONNECT
+
+
+def test_reattach_waits_for_a_busy_interface_only(attach):
+    assert len(attach(errno.EBUSY, errno.EBUSY, None)[0]) == 3
+    assert attach(errno.EBUSY)[1] == pytest.approx(reattaching.PATIENCE, abs=2.0 * reattaching.PAUSE)
+    assert len(attach(errno.ENODEV)[0]) == 1
 
 
 # --- forces of two effects --------------------------------------------------------------------------------------------
@@ -485,9 +449,9 @@ class Stick:
     def command(self, level_x, level_y):
         self.forces.levels.publish(level_x, level_y, self.now)
 
-    def sent(self):
-        """Return the sent reports."""
-        return [report.hex() for report in reports_of(self.forces)]
+    def sent(self, kind=""):
+        """Return the sent reports, those that start with `kind`."""
+        return [report.hex() for report in reports_of(self.forces) if report.hex().startswith(kind)]
 
 
 @pytest.fixture
@@ -495,16 +459,12 @@ def stick(monkeypatch):
     return Stick(monkeypatch)
 
 
-def magnitudes(sent):
-    return [text for text in sent if text.startswith("05")]
-
-
 @pytest.mark.parametrize(("old", "goes"), [(0.0, False), (0.039, False), (0.041, True), (0.1, True)])
 def test_stale_command_is_replaced_by_zero(stick, old, goes):
     stick.command(0.5, -0.25)
-    assert magnitudes(stick.sent()) == ["05010040", "050200e0"]
+    assert stick.sent("05") == ["05010040", "050200e0"]
     stick.now += old
-    assert magnitudes(stick.sent()) == (["05010000", "05020000"] if goes else [])
+    assert stick.sent("05") == (["05010000", "05020000"] if goes else [])
     assert stick.forces.on != goes
 
 
@@ -522,7 +482,7 @@ def test_effects_are_restarted_only_while_commands_arrive(stick):
         stick.now += 1e-3
         if tick < 200:
             stick.command(0.5, 0.5)
-        starts += [(tick, text[2:4]) for text in stick.sent() if text.startswith("0a")]
+        starts += [(tick, text[2:4]) for text in stick.sent("0a")]
     for block in ("01", "02"):
         ticks = [tick for tick, text in starts if text == block]
         assert max(b - a for a, b in itertools.pairwise(ticks)) <= 41
@@ -533,7 +493,6 @@ def test_effects_are_restarted_only_while_commands_arrive(stick):
 
 
 FROM_LEFT = 1.5 * math.pi
-SUMS = ("adds", "latest", "turns")
 
 
 class TurnedStick:
@@ -579,22 +538,24 @@ class TurnedStick:
             self.starts += 1
 
 
+def direction(degrees):
+    return np.array((math.cos(math.radians(degrees)), math.sin(math.radians(degrees))))
+
+
 @pytest.fixture(params=STICKS)
 def stick_turned(request, monkeypatch):
     return TurnedStick(monkeypatch, request.param)
 
 
-@pytest.mark.usefixtures("compiled_stick")
 def test_turned_force_has_size_and_direction(stick_turned):
     grain = math.tau / stick_turned.profile.scales.direction
     for size, degrees in itertools.product((0.05, 0.5, 1.0), range(0, 360, 7)):
-        wanted = size * np.array((math.cos(math.radians(degrees)), math.sin(math.radians(degrees))))
+        wanted = size * direction(degrees)
         stick_turned.command(*wanted)
         stick_turned.send()
         assert np.hypot(*(stick_turned.level - wanted)) < size * grain + 1.0 / stick_turned.forces._full_scale
 
 
-@pytest.mark.usefixtures("compiled_stick")
 def test_reversed_force_stays_on_its_line(stick_turned):
     stick_turned.send()
     way = np.array((0.6, 0.8))
@@ -607,13 +568,12 @@ def test_reversed_force_stays_on_its_line(stick_turned):
         np.testing.assert_allclose(stick_turned.level, part * way, atol=0.03)
 
 
-@pytest.mark.usefixtures("compiled_stick")
 def test_intermediate_level_is_bounded(stick_turned):
     stick_turned.command(0.5, 0.0)
     stick_turned.send()
     before = stick_turned.level
     for degrees in (30, 80, 100, 200, 330, 150, 10):
-        wanted = 0.5 * np.array((math.cos(math.radians(degrees)), math.sin(math.radians(degrees))))
+        wanted = 0.5 * direction(degrees)
         stick_turned.command(*wanted)
         between = stick_turned.send()
         allowed = np.hypot(*(wanted - before)) + 0.02
@@ -621,7 +581,6 @@ def test_intermediate_level_is_bounded(stick_turned):
         before = stick_turned.level
 
 
-@pytest.mark.usefixtures("compiled_stick")
 def test_zero_force_keeps_the_effect_alive_without_directions(stick_turned):
     stick_turned.command(0.5, 0.5)
     stick_turned.send()
@@ -635,25 +594,17 @@ def test_zero_force_keeps_the_effect_alive_without_directions(stick_turned):
     assert 4 <= stick_turned.starts <= 7
 
 
-@pytest.mark.usefixtures("compiled_stick")
-def test_stale_turned_command_is_replaced_by_zero(stick_turned):
-    stick_turned.command(0.5, 0.5)
-    stick_turned.send()
-    stick_turned.now += 0.041
-    stick_turned.send()
-    assert stick_turned.magnitude == 0.0
-
-
-@pytest.mark.usefixtures("compiled_stick")
-def test_lost_report_is_sent_again(stick_turned):
+def test_lost_report_is_sent_again_and_a_stale_command_replaced_by_zero(stick_turned):
     stick_turned.command(0.3, -0.4)
     stick_turned.send(taken=False)
     assert stick_turned.forces.on and stick_turned.forces.idle() == 0.0
     stick_turned.send()
     np.testing.assert_allclose(stick_turned.level, (0.3, -0.4), atol=0.02)
+    stick_turned.now += 0.041
+    stick_turned.send()
+    assert stick_turned.magnitude == 0.0
 
 
-@pytest.mark.usefixtures("compiled_stick")
 def test_turned_forces_use_one_effect():
     transport = FakeTransport()
     transport.pool_answers = [bytes((9, 0, 1, 1))]
@@ -664,17 +615,9 @@ def test_turned_forces_use_one_effect():
 # --- the whole driver ------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def cannot_add():
-    """Sticks with each way of making a sum, under the names of the ways."""
-    with pytest.MonkeyPatch.context() as patch:
-        for sums in SUMS:
-            patch.setitem(PROFILES, sums, replace(PROFILES["openffboard"], sums=sums))
-        yield
-
-
 def forces(sums, effects, tmp_path, monkeypatch):
-    """Return a stick, and the forces wanted and had in steps around the circle, (n, 2, 2) [N]."""
+    """Return a stick with this way of making a sum, and pairs of wanted and true force around the circle [N]."""
+    monkeypatch.setitem(PROFILES, sums, replace(PROFILES["openffboard"], sums=sums))
     backend = emulated_stick(sums, hand=STILL, period=0.0)
     (stick_turned,) = backend.sticks
     sleep = put_in_step(stick_turned.time, monkeypatch)
@@ -685,7 +628,7 @@ def forces(sums, effects, tmp_path, monkeypatch):
     seen = []
     with EmulatedPidJoystick(settings, clock=BusClock(FRAME, stick_turned.time), backend=backend) as device:
         for degrees in range(20, 380, 40):
-            wanted = 3.0 * np.array((math.cos(math.radians(degrees)), math.sin(math.radians(degrees))))
+            wanted = 3.0 * direction(degrees)
             for _ in range(8):
                 device.read()
                 device.write(wanted)
@@ -694,9 +637,7 @@ def forces(sums, effects, tmp_path, monkeypatch):
     return stick_turned, seen
 
 
-@pytest.mark.usefixtures("compiled_stick")
-@pytest.mark.usefixtures("cannot_add")
-@pytest.mark.parametrize("sums", SUMS)
+@pytest.mark.parametrize("sums", ["adds", "latest", "turns"])
 @pytest.mark.parametrize("effects", [1, 2])
 def test_firmware_without_addition_needs_one_effect(sums, effects, tmp_path, monkeypatch):
     stick_turned, seen = forces(sums, effects, tmp_path, monkeypatch)
@@ -706,7 +647,6 @@ def test_firmware_without_addition_needs_one_effect(sums, effects, tmp_path, mon
     assert not stick_turned.force.any()
 
 
-@pytest.mark.usefixtures("compiled_stick")
 def test_largest_force_of_one_effect_is_checked():
     known = build_parameters(PROFILES["openffboard"].truths())
     assert parse_parameters(format_parameters(known), "f") == known

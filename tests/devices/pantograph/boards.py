@@ -10,11 +10,9 @@ from devices.common import driver as drivers
 from devices.emulators.hapi import board
 from devices.emulators.hapi.arms import Arms
 from devices.pantograph import exchange, line
+from tests.devices.inverse3.services import LONG, holding, wait_until  # noqa: F401
 
 QUICK = {"at_home": True, "hold": 0.05, "reply_timeout": 0.2, "watchdog": 0.5}
-# Patience with a busy machine [s].
-LONG = 20.0
-
 # What lives by a stepped time (`tests.devices.stepped_time`), with `PATIENT` guardian and port, which do not.
 STEPPED = board, drivers, exchange, line
 
@@ -41,18 +39,6 @@ class Attentive(Arms):
             if self._looks == 2 * LOOKS:  # for every look there are two angles
                 super().release(now)
         return super().angles(now)
-
-
-def holding(point):
-    return {"name": "minimum-jerk", "points": [point, point], "rest": 60.0, "rest_force": 0.0, "rest_grip": 1.0,
-            "tremor": 0.0}  # fmt: skip
-
-
-def wait_until(condition, patience=LONG, pause=2e-3):
-    latest = time.monotonic() + patience
-    while not condition():
-        assert time.monotonic() < latest, "it did not come about"
-        time.sleep(pause)
 
 
 def wait_for_sample(device, now):

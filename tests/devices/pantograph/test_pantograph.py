@@ -1,6 +1,5 @@
 """The pantograph: messages of the board, ports, mechanisms and settings."""
 
-import functools
 import math
 import os
 import re
@@ -15,7 +14,7 @@ from hypothesis import strategies as st
 
 import devices
 from devices.common import bus
-from devices.common.driver import estimate_velocity
+from devices.common.driver_kernels import estimate_velocity
 from devices.common.settings import VelocitySettings
 from devices.common.velocity import fill_velocity, prepare_velocity
 from devices.emulators.hapi.arms import PROFILES, Arms
@@ -104,19 +103,13 @@ def test_driver_and_emulator_agree_on_mechanisms(name):
 # --- the emulated board behaves as the facts say ---------------------------------------------------------------------
 
 
-def test_board_keeps_its_torques_after_silence_and_reset():
+def test_board_limits_its_torques_and_keeps_them_after_silence_and_reset():
     firmware = board()
-    firmware.receive(SETUP + move_message((1, 2), (0.1, 0.1)), 0.0)
+    firmware.receive(SETUP + move_message((1, 2), (7.0, -0.1)), 0.0)
     firmware.receive(guardian.RESET, 0.2)
     firmware.receive(b"", 5.0)
-    assert firmware.torques == pytest.approx((0.1, 0.1), abs=1e-4)
+    assert firmware.torques == pytest.approx((TORQUE_LIMIT, -0.1), abs=1e-4)
     assert firmware.device is None
-
-
-def test_board_limits_the_torques():
-    firmware = board()
-    firmware.receive(SETUP + move_message((1, 2), (7.0, -7.0)), 0.0)
-    assert firmware.torques == (TORQUE_LIMIT, -TORQUE_LIMIT)
 
 
 def test_board_waits_a_second_for_a_short_message():
@@ -161,9 +154,8 @@ class Wire:
 
 
 @pytest.fixture
-def memory_wire():
-    with pytest.MonkeyPatch.context() as patch:
-        yield lambda firmware: Wire(firmware, patch)
+def memory_wire(monkeypatch):
+    return lambda firmware: Wire(firmware, monkeypatch)
 
 
 @pytest.mark.parametrize("lost", range(10))
@@ -204,11 +196,7 @@ def test_board_comes_to_rest_after_arbitrary_bytes(garbage):
 
 
 def test_unresponsive_board_is_not_confirmed_at_rest(memory_wire):
-    class Dead:
-        def receive(self, data, now):
-            return b""
-
-    memory_wire(Dead())
+    memory_wire(SimpleNamespace(receive=lambda data, now: b""))
     assert not guardian.come_to_rest(0, ZERO, SETUP)
 
 
@@ -247,6 +235,16 @@ def test_boards_are_found_among_other_terminals(system):
         ports.open_port("/dev/ttyACM99")
 
 
+@pytest.fixture
+def terminal_pair():
+    """Return the master of a pseudo terminal and the path of its slave."""
+    master, slave = os.openpty()
+    path = os.ttyname(slave)
+    os.close(slave)
+    yield master, path
+    os.close(master)
+
+
 def test_file_is_rejected_as_a_port(tmp_path):
     file = tmp_path / "file"
     file.write_text("x")
@@ -255,16 +253,13 @@ def test_file_is_rejected_as_a_port(tmp_path):
     assert file.read_text() == "x"
 
 
-def test_port_in_use_is_rejected_until_closed():
-    master, slave = os.openpty()
-    path = os.ttyname(slave)
-    os.close(slave)
+def test_port_in_use_is_rejected_until_closed(terminal_pair):
+    _, path = terminal_pair
     first = ports.open_port(path)
     with pytest.raises(DeviceOpenError, match="another"):
         ports.open_port(path)
     os.close(first)
     os.close(ports.open_port(path))
-    os.close(master)
 
 
 @pytest.mark.parametrize(
@@ -279,10 +274,8 @@ def test_open_error_names_its_remedy(number, remedy, monkeypatch):
         ports.open_port("/dev/ttyACM0")
 
 
-def test_port_is_transparent():
-    master, slave = os.openpty()
-    path = os.ttyname(slave)
-    os.close(slave)
+def test_port_is_transparent(terminal_pair):
+    master, path = terminal_pair
     port = ports.open_port(path)
     assert stat.S_ISCHR(os.fstat(port).st_mode)
     every = bytes(range(256))
@@ -291,7 +284,6 @@ def test_port_is_transparent():
     assert os.read(master, 300) == every
     assert os.read(port, 300) == every
     os.close(port)
-    os.close(master)
 
 
 # --- mechanisms -------------------------------------------------------------------------------------------------------
@@ -324,16 +316,6 @@ def new_record(mechanism):
     return record
 
 
-@functools.cache
-def data_sheet(name):
-    return devices.create_device("pantograph", {"mechanism": name}).spec
-
-
-@functools.cache
-def emulated_arms(name):
-    return Arms(PROFILES[name], {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}, mass=0.1, damping=0.5)
-
-
 def record_at(name, position):
     mechanism = MECHANISMS[name]
     record = new_record(mechanism)
@@ -344,7 +326,7 @@ def record_at(name, position):
 
 
 @every_mechanism
-def test_workspace_is_clear_of_singular_poses(name):
+def test_workspace_and_home_are_clear_of_singular_poses(name):
     mechanism = MECHANISMS[name]
     axes = (
         np.linspace(-half, half, 41) + middle
@@ -356,11 +338,6 @@ def test_workspace_is_clear_of_singular_poses(name):
     clearance = mechanism.linkage.clearance(joints)
     assert clearance[:, 0].min() > CLEARANCE
     assert clearance[:, 1].min() > 0.1
-
-
-@every_mechanism
-def test_home_pose_is_clear_of_singular_poses(name):
-    mechanism = MECHANISMS[name]
     home = np.radians([mechanism.home])
     assert np.isfinite(mechanism.linkage.positions(home)).all()
     assert mechanism.linkage.clearance(home)[0, 0] > CLEARANCE
@@ -371,7 +348,7 @@ def test_home_pose_is_clear_of_singular_poses(name):
 def test_largest_force_is_within_the_torque_limit(name, x, y, direction):
     mechanism = MECHANISMS[name]
     record = record_at(name, np.array((x, y)) * mechanism.half_size)
-    largest = data_sheet(name).max_force
+    largest = devices.create_device("pantograph", {"mechanism": name}).spec.max_force
     force = largest * np.array((math.cos(direction), math.sin(direction)))
     take_force(record, *force)
     torques = record["torques"][0]
@@ -385,7 +362,7 @@ def test_largest_force_is_within_the_torque_limit(name, x, y, direction):
 def test_emulated_arms_get_the_commanded_force(name, x, y, fx, fy):
     mechanism = MECHANISMS[name]
     position = 0.99 * np.array((x, y)) * mechanism.half_size
-    arms = emulated_arms(name)
+    arms = ARMS[name]
     arms.joystick._record["handle"] = position
     record = record_at(name, position)
     take_force(record, fx, fy)
@@ -456,7 +433,6 @@ def test_velocity_resets_with_the_clock():
             {"reply_timeout": 0.06},
             r"device\.reply_timeout = 0\.06 s: must be at most half of device\.watchdog = 0\.1 s",
         ),
-        ({"hand": {"name": "mouse"}}, r"device\.hand: only an emulated pantograph has a hand"),
         ({"emulated": True, "port": "/dev/ttyACM0"}, r"device\.port = .*brings its own"),
     ],
 )

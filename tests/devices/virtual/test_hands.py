@@ -17,7 +17,6 @@ from devices.emulators.pid.profiles.known import PROFILES
 from devices.virtual.hands.csv_table import read_table
 from devices.virtual.hands.hand import Hand, HandSample, HandSettings
 from devices.virtual.hands.presses import CLICK, MOST_BUTTONS, Press, edges_of, parse_presses
-from devices.virtual.hands.recorded import assignments
 from devices.virtual.hands.registry import HAND_TARGET, HANDS, hand_settings, make_hand, parse_hand
 from haptics.clock import Clock
 from haptics.device import DEAD_MAN_BUTTON
@@ -27,6 +26,7 @@ from tests.system.devices.virtual.test_compiled_hands import hand_table
 
 WORKSPACE = Workspace((-0.1, -0.08), (0.1, 0.08))
 ORIGIN = np.zeros(2)
+SCRIPTED = {"name": "scripted-force"}
 
 
 def make(name="minimum-jerk", seed=0, workspace=WORKSPACE, **changes):
@@ -113,6 +113,11 @@ class TestMinimumJerk:
             ({"points": [[0.0, 0.0]]}, r"one point"),
             ({"points": [[0.0, 0.0], [0.0, 0.0]], "rest": 0.0}, r"nothing to do"),
             ({"speed": 2.0}, r"hand.speed = 2\.0: .*at most 1 m/s"),
+            (SCRIPTED, r"either hand.script.* or hand.file"),
+            (SCRIPTED | {"script": [[0.0, 1.0]]}, r"hand.script\[0\] = \[0\.0, 1\.0\]: must be 3 finite numbers"),
+            (SCRIPTED | {"script": [[0, 0, 0], [0, 1, 1]]}, r"time 0 s does not come after 0 s"),
+            (SCRIPTED | {"script": [[0.0, 101.0, 0.0]]}, r"at most 100 N"),
+            (SCRIPTED | {"file": "no-such-file.csv"}, r"no-such-file\.csv: there is no such file"),
         ],
     )
     def test_wrong_setting_is_named(self, changes, message):
@@ -126,38 +131,29 @@ def tremor(amplitude, times, seed=0):
     return samples(make(points=[[0.0, 0.0], [0.0, 0.0]], tremor=amplitude, seed=seed, **rests), times)[:, 2:4]
 
 
-class TestTremor:
-    def test_has_the_amplitude_that_was_asked_for(self):
-        forces = tremor(0.2, np.arange(0.0, 100.0, 1e-2), seed=3)
-        assert math.sqrt((forces**2).sum(axis=1).mean()) == pytest.approx(0.2, rel=0.02)
-
-    def test_lies_between_8_and_12_hz(self):
-        period = 1e-2
-        forces = tremor(1.0, np.arange(0.0, 50.0, period), seed=4)
-        window = np.hanning(len(forces))[:, None]
-        power = (np.abs(np.fft.rfft(forces * window, axis=0)) ** 2).sum(axis=1)
-        frequency = np.fft.rfftfreq(len(forces), period)
-        band = (frequency > 7.9) & (frequency < 12.1)
-        assert power[band].sum() / power.sum() > 0.999
+def test_tremor_has_its_amplitude_and_lies_between_8_and_12_hz():
+    period = 1e-2
+    forces = tremor(0.2, np.arange(0.0, 100.0, period), seed=3)
+    assert math.sqrt((forces**2).sum(axis=1).mean()) == pytest.approx(0.2, rel=0.02)
+    window = np.hanning(len(forces))[:, None]
+    power = (np.abs(np.fft.rfft(forces * window, axis=0)) ** 2).sum(axis=1)
+    frequency = np.fft.rfftfreq(len(forces), period)
+    band = (frequency > 7.9) & (frequency < 12.1)
+    assert power[band].sum() / power.sum() > 0.999
 
 
 class TestChoosing:
-    @pytest.mark.parametrize("name", HANDS)
-    def test_name_is_a_name(self, name):
-        assert hand_settings(name) == {"name": name}
-
-    def test_file_is_a_recording(self, tmp_path):
+    def test_text_is_a_name_or_a_recording_and_the_default_is_the_tour(self, tmp_path):
         path = tmp_path / "path.csv"
         path.write_text("")
         assert hand_settings(str(path)) == {"name": "recorded", "file": str(path)}
+        assert [hand_settings(name) for name in HANDS] == [{"name": name} for name in HANDS]
+        assert parse_hand(None) == parse_hand({"name": "minimum-jerk"})
 
     @pytest.mark.parametrize("text", ["minimum-jerc", "no/such/file.csv", "", "x\0y", "a" * 5000])
     def test_other_names_are_rejected(self, text):
         with pytest.raises(ConfigurationError, match=r"minimum-jerk.*recorded.*there is no file"):
             hand_settings(text)
-
-    def test_default_is_the_tour(self):
-        assert parse_hand(None) == parse_hand({"name": "minimum-jerk"})
 
     @settings(max_examples=50)
     @given(
@@ -192,25 +188,13 @@ class TestChoosing:
 class TestScriptedForce:
     SCRIPT = ((1.0, 0.0, 2.0), (2.0, 4.0, 2.0), (4.0, 4.0, -2.0))
 
-    @pytest.mark.parametrize(
-        ("time", "force"),
-        [
-            (0.0, (0.0, 2.0)),
-            (1.0, (0.0, 2.0)),
-            (1.25, (1.0, 2.0)),
-            (3.0, (4.0, 0.0)),
-            (4.0, (4.0, -2.0)),
-            (99.0, (4.0, -2.0)),
-        ],
-    )
-    def test_is_linear_between_rows_and_held_outside(self, time, force):
-        sample = make("scripted-force", script=self.SCRIPT).sample(time, ORIGIN)
-        assert (sample.force_x, sample.force_y) == pytest.approx(force)
-        assert sample.grip == 0.0
-
-    def test_repeats(self):
-        hand = make("scripted-force", script=self.SCRIPT, repeat=5.0)
-        np.testing.assert_allclose(samples(hand, [11.25, 13.0]), samples(hand, [1.25, 3.0]))
+    def test_is_linear_between_rows_held_outside_and_repeats(self):
+        found = samples(make("scripted-force", script=self.SCRIPT), [0.0, 1.0, 1.25, 3.0, 4.0, 99.0])
+        forces = [(0.0, 2.0), (0.0, 2.0), (1.0, 2.0), (4.0, 0.0), (4.0, -2.0), (4.0, -2.0)]
+        np.testing.assert_allclose(found[:, 2:4], forces, rtol=1e-6, atol=1e-12)
+        assert not found[:, 4].any()
+        repeated = make("scripted-force", script=self.SCRIPT, repeat=5.0)
+        np.testing.assert_allclose(samples(repeated, [11.25, 13.0]), found[2:4])
 
     def test_can_be_read_from_a_file(self, tmp_path):
         path = tmp_path / "push.csv"
@@ -220,20 +204,6 @@ class TestScriptedForce:
         path.write_text("t,x,y\n0,0,0\n1,2,-4\n")
         with pytest.raises(ConfigurationError, match=r"push\.csv: there are no columns for the force.*'x'"):
             make("scripted-force", file=str(path))
-
-    @pytest.mark.parametrize(
-        ("changes", "message"),
-        [
-            ({}, r"either hand.script.* or hand.file"),
-            ({"script": [[0.0, 1.0]]}, r"hand.script\[0\] = \[0\.0, 1\.0\]: must be 3 finite numbers"),
-            ({"script": [[0, 0, 0], [0, 1, 1]]}, r"time 0 s does not come after 0 s"),
-            ({"script": [[0.0, 101.0, 0.0]]}, r"at most 100 N"),
-            ({"file": "no-such-file.csv"}, r"no-such-file\.csv: there is no such file"),
-        ],
-    )
-    def test_wrong_setting_is_named(self, changes, message):
-        with pytest.raises(ConfigurationError, match=message):
-            make("scripted-force", **changes)
 
 
 class TestMouse:
@@ -248,33 +218,28 @@ class TestMouse:
         value["position"], value["engaged"], value["buttons"] = (x, y), engaged, buttons
         lane.publish(value[0])
 
-    def test_without_the_live_view_it_is_refused(self):
+    @pytest.fixture
+    def hand(self, lane):
+        return make("mouse", target=str(lane.path))
+
+    def test_needs_the_live_view_and_its_file(self, tmp_path):
         with pytest.raises(ConfigurationError, match="needs the live view"):
             make("mouse")
-
-    def test_missing_file_is_refused(self, tmp_path):
         with pytest.raises(ConfigurationError, match="target"):
             make("mouse", target=str(tmp_path / "target"))
 
-    def test_follows_the_handle_before_it_is_engaged(self, lane):
-        hand = make("mouse", target=str(lane.path))
-        sample = hand.sample(0.1, np.array((0.03, -0.02)))
-        assert sample == (0.03, -0.02, 0.0, 0.0, 0.0, 0)
-
-    @pytest.mark.parametrize(("ease", "grip"), [(0.0, 1.0), (0.25, 0.75), (1.0, 0.0), (-3.0, 1.0), (np.nan, 1.0)])
-    def test_grip_follows_the_pen_pressure(self, lane, ease, grip):
-        hand = make("mouse", target=str(lane.path))
-        self.point(lane, 0.08, 0.0, ease=ease)
-        assert hand.sample(0.1, np.zeros(2)).grip == grip
-
-    def test_takes_hold_where_the_handle_is(self, lane):
-        hand = make("mouse", target=str(lane.path))
+    def test_follows_the_handle_until_it_takes_hold_there(self, lane, hand):
         handle = np.array((0.03, -0.02))
-        hand.sample(0.1, handle)
+        assert hand.sample(0.1, handle) == (0.03, -0.02, 0.0, 0.0, 0.0, 0)
         self.point(lane, 0.08, 0.0)
         sample = hand.sample(0.101, handle)
         assert sample.grip == 1.0
         assert math.dist((sample.x, sample.y), handle) < 5e-5
+
+    @pytest.mark.parametrize(("ease", "grip"), [(0.0, 1.0), (0.25, 0.75), (1.0, 0.0), (-3.0, 1.0), (np.nan, 1.0)])
+    def test_grip_follows_the_pen_pressure(self, lane, hand, ease, grip):
+        self.point(lane, 0.08, 0.0, ease=ease)
+        assert hand.sample(0.1, np.zeros(2)).grip == grip
 
     @pytest.mark.parametrize("period", [1e-3, 1e-2])
     def test_follows_as_a_critically_damped_filter(self, lane, period):
@@ -287,22 +252,19 @@ class TestMouse:
             assert sample.x == pytest.approx(0.06 * (1.0 - (1.0 + x) * math.exp(-x)), abs=1e-12)
             assert sample.y == pytest.approx(-0.04 * (1.0 - (1.0 + x) * math.exp(-x)), abs=1e-12)
 
-    def test_disengaged_mouse_has_no_grip(self, lane):
-        hand = make("mouse", target=str(lane.path))
+    def test_disengaged_mouse_has_no_grip(self, lane, hand):
         self.point(lane, 0.06, 0.0)
         assert hand.sample(0.001, ORIGIN).grip == 1.0
         self.point(lane, 0.06, 0.0, engaged=0)
         assert hand.sample(0.002, ORIGIN).grip == 0.0
 
-    def test_stays_inside_the_workspace(self, lane):
-        hand = make("mouse", target=str(lane.path))
+    def test_stays_inside_the_workspace(self, lane, hand):
         hand.sample(0.0, ORIGIN)
         self.point(lane, 5.0, -5.0)
         sample = hand.sample(10.0, ORIGIN)
         assert (sample.x, sample.y) == pytest.approx(WORKSPACE.upper[:1] + WORKSPACE.lower[1:])
 
-    def test_nan_position_has_no_grip(self, lane):
-        hand = make("mouse", target=str(lane.path))
+    def test_nan_position_has_no_grip(self, lane, hand):
         self.point(lane, math.nan, 0.0)
         assert hand.sample(0.001, ORIGIN) == (0.0, 0.0, 0.0, 0.0, 0.0, 0)
 
@@ -319,8 +281,7 @@ class TestMouse:
         hand.restart()
         assert hand.sample(0.0, ORIGIN).buttons == 0, "it looks afresh"
 
-    def test_restart_resets_the_state(self, lane):
-        hand = make("mouse", target=str(lane.path))
+    def test_restart_resets_the_state(self, lane, hand):
         self.point(lane, 0.06, 0.0)
         first = [hand.sample(k * 1e-3, ORIGIN) for k in range(10)]
         hand.restart()
@@ -528,15 +489,6 @@ def test_joint_angles_are_converted_by_the_linkage(tmp_path):
     np.testing.assert_allclose([position(hand, 0.0), position(hand, 1.0)], expected, rtol=1e-12)
 
 
-def test_comments_contain_chained_assignments():
-    given_lines = (
-        "a1=a4=0.100 a2=a3=0.165 a5=0.085 m, q1=2.5656+joint1",
-        "x=-+0.04; P1=(0,0); joint3=theta2-q1; n=-1e-3",
-    )
-    expected = {"a1": 0.1, "a4": 0.1, "a2": 0.165, "a3": 0.165, "a5": 0.085, "q1": 2.5656, "n": -1e-3}
-    assert assignments(given_lines) == expected
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -586,38 +538,27 @@ LINES = st.one_of(
 )
 
 
-def accept_or_refuse(folder, content):
+@st.composite
+def tables_of_numbers(draw):
+    rows = draw(st.lists(st.tuples(*[st.floats(allow_nan=False, allow_infinity=False)] * 3), min_size=2, max_size=5))
+    header = draw(st.sampled_from(["t,x,y", GEOMETRY + "t,joint1,joint2"]))
+    return "\n".join([header, *(",".join(map(repr, row)) for row in sorted(rows))])
+
+
+@settings(max_examples=175, deadline=None)
+@given(content=st.lists(LINES, max_size=8).map("\n".join) | tables_of_numbers() | st.binary(max_size=100))
+def test_any_content_is_accepted_or_refused(tmp_path_factory, content):
     """Either a hand that gives finite positions inside the workspace, or a ConfigurationError of one line."""
+    if isinstance(content, str):
+        content = content.encode("utf-8", "surrogatepass")
     try:
-        hand = recorded(folder, content)
+        hand = recorded(tmp_path_factory.getbasetemp(), content)
     except ConfigurationError as error:
         assert "path.csv" in str(error)
+        assert "\n" not in str(error)
         return
     for time in (0.0, 1e-3, 0.5, 1.0, 1e6):
         assert (np.abs(position(hand, time)) <= np.array(WORKSPACE.upper) * (1.0 + 1e-12)).all()
-
-
-@settings(max_examples=75, deadline=None)
-@given(lines=st.lists(LINES, max_size=8))
-def test_any_text_is_accepted_or_refused(tmp_path_factory, lines):
-    accept_or_refuse(tmp_path_factory.getbasetemp(), "\n".join(lines).encode("utf-8", "surrogatepass"))
-
-
-@settings(max_examples=25, deadline=None)
-@given(content=st.binary(max_size=100))
-def test_any_bytes_are_accepted_or_refused(tmp_path_factory, content):
-    accept_or_refuse(tmp_path_factory.getbasetemp(), content)
-
-
-@settings(max_examples=75, deadline=None)
-@given(
-    header=st.sampled_from(["t,x,y", GEOMETRY + "t,joint1,joint2"]),
-    rows=st.lists(st.tuples(*[st.floats(allow_nan=False, allow_infinity=False)] * 3), min_size=2, max_size=5),
-)
-def test_any_numbers_are_accepted_or_refused(tmp_path_factory, header, rows):
-    rows = sorted(rows)
-    text = header + "\n" + "\n".join(",".join(repr(value) for value in row) for row in rows)
-    accept_or_refuse(tmp_path_factory.getbasetemp(), text)
 
 
 @pytest.mark.skipif(not RECORDING.exists(), reason="the real recordings are not there: ../shared/data is missing")

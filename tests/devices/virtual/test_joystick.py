@@ -17,6 +17,7 @@ from haptics.friction.laws import Coulomb
 from haptics.jit import kernel
 from haptics.servo.mailbox import Mailbox
 from tests.contract import VirtualDeviceContract
+from tests.devices.inverse3.services import holding
 
 MASS, DAMPING, SUBSTEP = 0.2, 1.0, 1e-4
 NO_HAND = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
@@ -30,16 +31,6 @@ def stop_force(record, i):
 class TestVirtualJoystick(VirtualDeviceContract):
     name = "virtual-joystick"
     highest_rate = 8000.0
-
-
-def pushed(script):
-    return {"name": "scripted-force", "script": script}
-
-
-def holding(point, **grip):
-    """A hand that holds on to one point for ever."""
-    rest = {"rest": 10.0, "rest_force": 0.0, "rest_grip": 1.0, "tremor": 0.0}
-    return {"name": "minimum-jerk", "points": [point, point], **rest, **grip}
 
 
 def joystick(period=1e-3, **changes):
@@ -96,21 +87,16 @@ def test_delayed_forces_keep_their_order():
     np.testing.assert_allclose(felt, [0.0, 0.0, 0.0, 1.0, -2.0, 3.0, 0.5, 0.0], atol=1e-12)
 
 
-@pytest.mark.parametrize("resolution", [20e-6, 1e-4])
-def test_position_is_on_the_grid_of_the_encoder(resolution):
+@pytest.mark.parametrize("resolution", [20e-6, 1e-4, 0.0])
+def test_position_is_on_the_grid_of_the_encoder_or_exact(resolution):
     device, clock = joystick(resolution=resolution, hand={"name": "minimum-jerk"})
     for _ in range(600):
         wait(device, clock, 1)
         position = device.read().position
-        counts = position / resolution
-        np.testing.assert_allclose(counts, np.round(counts), atol=1e-9)
+        if resolution:
+            counts = position / resolution
+            np.testing.assert_allclose(counts, np.round(counts), atol=1e-9)
         assert np.abs(position - device.handle).max() <= resolution / 2.0 * (1.0 + 1e-9)
-
-
-def test_zero_resolution_gives_exact_positions():
-    device, clock = joystick(resolution=0.0, hand={"name": "minimum-jerk"})
-    wait(device, clock, 500)
-    np.testing.assert_array_equal(device.read().position, device.handle)
 
 
 def test_saturation_keeps_the_direction():
@@ -127,7 +113,7 @@ def test_saturation_keeps_the_direction():
 @pytest.mark.parametrize("direction", [(1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0), (0.7, 0.7)])
 def test_end_stop_holds_the_handle(direction):
     push = 50.0 * np.array(direction)
-    device, clock = joystick(hand=pushed([[0.0, *push]]))
+    device, clock = joystick(hand={"name": "scripted-force", "script": [[0.0, *push]]})
     device.write(10.0 * np.array(direction))
     worst = 0.0
     for _ in range(1500):
@@ -182,7 +168,7 @@ def test_open_resets_the_state_of_the_hand(tmp_path):
 
 
 def test_grip_pulls_the_handle_to_its_target():
-    device, clock = joystick(hand=holding([0.03, 0.02], stiffness=400.0, damping=20.0))
+    device, clock = joystick(hand=holding([0.03, 0.02]) | {"stiffness": 400.0, "damping": 20.0})
     np.testing.assert_allclose(device.read().position, (0.03, 0.02), atol=1e-5)
     device.write(np.array((4.0, -2.0)))
     wait(device, clock, 2000)

@@ -11,28 +11,38 @@ from scipy.linalg import expm
 Array = NDArray[np.float64]
 
 
-class ExactHandle:
-    """A mass with viscous friction in one dimension, by the closed solution of its equation of motion.
+class _Plant:
+    """A device between two samples: every command acts from its time plus `delay` until the next one does."""
 
-    A force that is commanded at a time acts from that time plus the delay until the next one does.
-    """
-
-    def __init__(self, handle, velocity):
-        self.mass, self.damping, self.delay = handle.mass, handle.damping, handle.total_delay
-        self.time, self.position, self.velocity, self.force = 0.0, 0.0, velocity, 0.0
+    def __init__(self, delay):
+        self.time, self.delay = 0.0, delay
         self._coming: list[tuple[float, float]] = []
 
-    def command(self, force):
-        self._coming.append((self.time + self.delay, force))
+    def command(self, value):
+        """Command a force [N] or a velocity of the reference [m/s]."""
+        self._coming.append((self.time + self.delay, value))
 
     def advance(self, duration):
         end = self.time + duration
         while self._coming and self._coming[0][0] < end - 1e-12:
-            when, force = self._coming.pop(0)
+            when, value = self._coming.pop(0)
             self._move(when - self.time)
-            self.time, self.force = when, force
+            self.time = when
+            self._apply(value)
         self._move(end - self.time)
         self.time = end
+
+
+class ExactHandle(_Plant):
+    """A mass with viscous friction in one dimension, by the closed solution of its equation of motion."""
+
+    def __init__(self, handle, velocity):
+        super().__init__(handle.total_delay)
+        self.mass, self.damping = handle.mass, handle.damping
+        self.position, self.velocity, self.force = 0.0, velocity, 0.0
+
+    def _apply(self, force):
+        self.force = force
 
     def _move(self, t):
         m, b, f, v = self.mass, self.damping, self.force, self.velocity
@@ -45,19 +55,18 @@ class ExactHandle:
         self.velocity = v * math.exp(-b * t / m) - f * reach / m
 
 
-class ExactArm:
+class ExactArm(_Plant):
     """A servo-driven arm in one dimension: the reference moves linearly between commands, and comes `delay` late."""
 
     def __init__(self, servo, velocity):
+        super().__init__(servo.delay)
         w = 2.0 * math.pi * servo.frequency
         damper = 2.0 * servo.damping_ratio * w
         self._field = np.zeros((4, 4))
         self._field[0, 1] = self._field[2, 3] = 1.0
         self._field[1] = -w * w, -damper, w * w, damper * servo.knows_velocity
         self._servo = servo
-        self.time = 0.0
         self.state = np.array([0.0, velocity, 0.0, 0.0])  # of the arm and of its reference: position and velocity
-        self._coming: list[tuple[float, float]] = []
         self._last_velocity = velocity
 
     def shown_force(self, period):
@@ -68,18 +77,8 @@ class ExactArm:
         self._last_velocity = v
         return float(grip - took)
 
-    def command(self, velocity):
-        """Move the reference at `velocity` for a period."""
-        self._coming.append((self.time + self._servo.delay, velocity))
-
-    def advance(self, duration):
-        end = self.time + duration
-        while self._coming and self._coming[0][0] < end - 1e-12:
-            when, velocity = self._coming.pop(0)
-            self._move(when - self.time)
-            self.time, self.state[3] = when, velocity
-        self._move(end - self.time)
-        self.time = end
+    def _apply(self, velocity):
+        self.state[3] = velocity
 
     def _move(self, t):
         self.state = expm(self._field * t) @ self.state

@@ -1,4 +1,4 @@
-"""Stability bounds: matrices of sampled loops against exactly integrated devices, and limits against elements."""
+"""Stability bounds: matrices of sampled loops, limits against exactly integrated devices, and measured device files."""
 
 import math
 import subprocess
@@ -38,10 +38,11 @@ from haptics.design.loops import (
     sliding_matrix,
     stuck_matrix,
 )
+from haptics.design.measured import read_measured
 from haptics.elements.models import CompliantAdmittance, InertialImpedance, MasslessImpedance, RigidAdmittance
 from tests.haptics.design.plants import ExactArm, decays, held_path
 from tests.haptics.doubles import make_spec
-from tests.haptics.strategies import log_floats
+from tests.haptics.strategies import Grip, log_floats, make
 
 T = 1e-3
 
@@ -125,15 +126,6 @@ def test_no_stiffness_is_stable_beyond_the_damping_limit(handle):
     most = damping_limit(handle)
     assert stiffness_limit(handle, 0.99 * most) > 0.0
     assert stiffness_limit(handle, 1.01 * most) == 0.0
-
-
-@pytest.mark.parametrize(
-    "handle", [Handle(0.2), Handle(0.2, 1.0, 0.5e-3), Handle(0.05, 0.2, 1.3e-3), Handle(1.0, 0.0, 2e-3)]
-)
-@pytest.mark.parametrize(("share", "stable"), [(0.98, True), (1.02, False)])
-def test_element_holds_a_handle_up_to_the_limit(handle, share, stable):
-    element = MasslessImpedance(Coulomb(1e12), share * stiffness_limit(handle, 8.0), 8.0)
-    assert decays(held_path(handle, lambda v: float(element.step((v, 0.0))[0]), element.period, 600)) == stable
 
 
 @pytest.mark.parametrize("mass", [0.02, 0.2, 2.0])
@@ -285,17 +277,24 @@ def test_smallest_stribeck_velocity_is_at_the_mobility_limit(kind, fall, viscosi
     assert kind(1.0, 1.0 + fall, speed, viscosity).mobility_limit == pytest.approx(mobility)
 
 
-def test_law_that_never_falls_needs_no_stribeck_velocity():
+def test_law_that_never_falls_needs_no_stribeck_velocity_and_a_law_without_one_is_refused():
     element = CompliantAdmittance(Stribeck(4.0, 5.0, 0.5, viscosity=10.0), 2.0, 2e4, 400.0)
     assert smallest_stribeck_velocity(element.law, element.mobility) == 0.0
-
-
-def test_law_without_a_stribeck_velocity_is_refused():
     with pytest.raises(ConfigurationError, match="must be one with a stribeck_velocity"):
         smallest_stribeck_velocity(CoulombViscous(4.0, 1.0), 0.01)
 
 
 # --- matrices of the sampled loops
+
+
+def powers(matrix, moving, ticks):
+    """Return the first entry of the state in each tick, (ticks,), whose entries `moving` begin at 0.01."""
+    state, path = np.zeros(len(matrix)), np.zeros(ticks)
+    state[list(moving)] = 0.01
+    for tick in range(ticks):
+        path[tick] = state[0]
+        state = matrix @ state
+    return path
 
 
 ALWAYS_STICKS, ALWAYS_SLIDES = Coulomb(1e12), Coulomb(0.0)
@@ -314,21 +313,11 @@ DELAYS = st.one_of(st.sampled_from([0.0, 0.5, 1.0, 2.0]), st.floats(0.0, 4.0))
 )
 def test_held_handle_moves_as_powers_of_its_matrix(model, mass, own, delay, stiffness, damping, period):
     handle, coupling = Handle(mass, own, delay * period), Coupling(stiffness, damping, period)
-    parameters = stiffness, damping, period
-    element = (
-        InertialImpedance(ALWAYS_STICKS, 0.3, *parameters)
-        if model == "B"
-        else MasslessImpedance(ALWAYS_STICKS, *parameters)
-    )
+    element = make(model, ALWAYS_STICKS, Grip(0.3, stiffness, damping, period))
     matrix = stuck_matrix(coupling, handle)
     ticks = min(40, int(18.0 / max(math.log(growth(matrix)), 0.1)))
     path = held_path(handle, lambda velocity: float(element.step((velocity, 0.0))[0]), period, ticks)
-    state = np.zeros(len(matrix))
-    state[1] = 0.01
-    predicted = []
-    for _ in range(ticks):
-        predicted.append(state[0])
-        state = matrix @ state
+    predicted = powers(matrix, (1,), ticks)
     assert element.sticking
     np.testing.assert_allclose(path, predicted, rtol=1e-6, atol=1e-9 * np.abs(predicted).max())
 
@@ -347,24 +336,12 @@ def test_sliding_mass_on_an_arm_moves_as_powers_of_its_matrix(mass, frequency, r
     servo = PositionServo(frequency, ratio, knows, delay * period, *grip)
     element = RigidAdmittance(ALWAYS_SLIDES, mass, period)
     arm = ExactArm(servo, velocity=0.01)
-    matrix = sliding_matrix(mass, servo, period)
-    state = np.zeros(len(matrix))
-    state[1] = state[-1] = 0.01
-    path, predicted = [], []
+    path, predicted = [], powers(sliding_matrix(mass, servo, period), (1, -1), 30)
     for _ in range(30):
         path.append(arm.state[0])
-        predicted.append(state[0])
         arm.command(float(element.step((arm.shown_force(period), 0.0))[0]))
         arm.advance(period)
-        state = matrix @ state
     np.testing.assert_allclose(path, predicted, rtol=1e-6, atol=1e-9 * np.abs(predicted).max())
-
-
-def test_velocity_lag_counts_as_delay():
-    coupling = Coupling(3000.0, 10.0)
-    late = stuck_matrix(coupling, Handle(0.2, 1.0, delay=1.5e-3))
-    smooth = stuck_matrix(coupling, Handle(0.2, 1.0, delay=0.5e-3, velocity_lag=1e-3))
-    np.testing.assert_array_equal(late, smooth)
 
 
 def test_very_long_delay_is_truncated():
@@ -393,7 +370,6 @@ def test_servo_comes_from_the_data_sheet():
     [
         (lambda: Handle(0.0), r"handle\.mass = 0\.0: must be .*greater than 0 kg"),
         (lambda: Handle(1.0, delay=-1e-3), r"handle\.delay = -0\.001"),
-        (lambda: Coupling(-1.0, 1.0), r"coupling\.stiffness = -1\.0"),
         (lambda: Coupling(1.0, math.nan), r"coupling\.damping = nan"),
         (lambda: PositionServo(0.0), r"servo\.frequency = 0\.0"),
         (lambda: contact_is_stable(Coupling(100.0, 1.0), math.inf), r"mass = inf: must be a finite number"),
@@ -411,3 +387,74 @@ def test_design_needs_no_numba():
         "sys.exit('numba' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0
+
+
+# --- measured device files --------------------------------------------------------------------------------------------
+
+BENCH = """
+[provenance]
+device = "bench one"
+[axis.x]
+mass_kg = 0.2
+damping_ns_per_m = 1.0
+delay_s = 0.0005
+resolution_m = 1e-5
+[axis.x.boundary]
+rate_hz = 1000.0
+damping_ns_per_m = 10.0
+velocity_lag_s = 0.0
+stiffness_n_per_m = 8000.0
+[axis.y]
+mass_kg = 0.3
+damping_ns_per_m = 2.0
+delay_s = 0.001
+resolution_m = 2e-5
+"""
+
+
+@pytest.fixture
+def path(tmp_path):
+    (tmp_path / "bench.toml").write_text(BENCH)
+    return tmp_path / "bench.toml"
+
+
+def test_measured_boundary_is_the_limit(path):
+    found = read_measured(path, "bench")
+    found.require_held(7999.0, 10.0, 1e-3)
+    with pytest.raises(ConfigurationError, match=r"begins to swing at 8000 N/m along x"):
+        found.require_held(8001.0, 10.0, 1e-3)
+
+
+def test_measured_boundary_scales_with_the_exact_limit(path):
+    handle = Handle(0.2, 1.0, 0.5e-3, 1e-5)
+    factor = 8000.0 / stiffness_limit(handle, 10.0, 1e-3)
+    assert factor == pytest.approx(0.76, abs=0.02)  # docs/choosing_parameters.md has 10.5 kN/m for this handle
+    x, y = read_measured(path, "bench").axes
+    for damping, period in ((4.0, 1e-3), (10.0, 5e-4)):
+        edge = x.limit(damping, period) / factor
+        assert growth(stuck_matrix(Coupling(0.999 * edge, damping, period), handle)) < 1.0
+        assert growth(stuck_matrix(Coupling(1.001 * edge, damping, period), handle)) > 1.0
+    assert y.limit(4.0, 1e-3) == float("inf")  # where nothing was measured nothing is refused
+
+
+def test_description_uses_the_worst_axis(path):
+    spec = read_measured(path, "bench").describe(make_spec())
+    assert (spec.mass, spec.damping, spec.delay, spec.position_resolution) == (0.2, 1.0, 0.001, 2e-5)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "complaint"),
+    [
+        ('"bench one"', '"stove one"', "is of the device 'stove one'; must be of 'bench'"),
+        ("mass_kg = 0.2", "mass_kg = -1", r"axis\.x\.mass_kg = -1"),
+        ("delay_s = 0.001", "", r"axis\.y\.delay_s = None"),
+        ("rate_hz = 1000.0", "rate_hz = 0", "no contact of these numbers is ever stable"),
+        (BENCH[BENCH.index("[axis.x]") :], "", r"no table \[axis\.x\]"),
+    ],
+)
+def test_invalid_file_is_refused_with_its_name(path, before, after, complaint):
+    path.write_text(BENCH.replace(before, after))
+    with pytest.raises(ConfigurationError, match=f"bench.toml: .*{complaint}"):
+        read_measured(path, "bench")
+    with pytest.raises(ConfigurationError, match="haptics calibrate device"):
+        read_measured(path.with_name("none.toml"), "bench")

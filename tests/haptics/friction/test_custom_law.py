@@ -9,16 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from haptics import ClosedForm, CustomLaw, Elliptic, MasslessImpedance, friction_law, simulate
 from haptics.elements.tables import make_law
 from haptics.errors import AmbiguousLawWarning, ConfigurationError
 from haptics.friction.custom_law import build_interpreted
-from haptics.friction.laws import Coulomb, CoulombViscous, DeadZoneViscous, Stribeck
+from haptics.friction.laws import Coulomb, DeadZoneViscous, Stribeck
 from tests.haptics.references import EPS, rubber, sliding_force
-from tests.haptics.strategies import KINDS, PHYSICS, Meeting, largest, log_floats, make, wandering
+from tests.haptics.strategies import Meeting, make, wandering
 
 SLOPE = "def level(speed, force=4.0):\n    return force"
 
@@ -47,22 +45,19 @@ def test_function_with_defaults_becomes_a_law():
         return force
 
     law = constant(force=3.0)
-    assert isinstance(law, CustomLaw)
     assert law.title == "constant"
-    assert constant.__name__ == "constant"
-    assert law.parameters == {"force": 3.0}
     assert constant().parameters == {"force": 4.0}
     assert law.breakaway_force == 3.0
     assert law.mobility_limit == np.inf
-    assert law(0.2) == 3.0
     np.testing.assert_array_equal(law((-0.3, 0.4)), 3.0 * np.array([-0.3, 0.4]) / 0.5)
 
 
 def test_parameters_are_given_by_name():
     law = rubber(viscosity=2.0, static=6.0)
     assert law.parameters == {"static": 6.0, "kinetic": 4.0, "width": 0.1, "viscosity": 2.0}
-    assert law == rubber(static=6, viscosity=2)
-    assert hash(law) == hash(rubber(static=6.0, viscosity=2.0))
+    for number in (np.float32(6.0), np.float64(6.0), np.int64(6), 6):
+        assert law == rubber(static=number, viscosity=2)
+    assert hash(law) == hash(rubber(static=6, viscosity=2))
     assert law != rubber(static=6.0)
     assert law != exponential(static=6.0)
     with pytest.raises(dataclasses.FrozenInstanceError):
@@ -91,23 +86,14 @@ def test_arithmetic_and_functions_of_math(expression):
 # ---- as exact as any other
 
 
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("twin", "law"),
-    [
-        (exponential(viscosity=3.0), Stribeck(4.0, 5.0, 0.1, 3.0)),
-        (gap(), DeadZoneViscous(4.0, 8.0, 0.05)),
-        (rubber(static=4.0, kinetic=4.0), Coulomb(4.0)),
-        (rubber(static=4.0, kinetic=4.0, viscosity=2.0), CoulombViscous(4.0, 2.0)),
-    ],
+    [(exponential(viscosity=3.0), Stribeck(4.0, 5.0, 0.1, 3.0)), (gap(), DeadZoneViscous(4.0, 8.0, 0.05))],
 )
-def test_custom_law_equals_the_built_in_law_in_every_element(kind, twin, law):
-    inputs = wandering(kind, 1500)
-    run, expected = simulate(make(kind, twin), inputs), simulate(make(kind, law), inputs)
-    for column in ("output", "friction_force", "displacement", "velocity"):
-        size = max(1.0, largest(getattr(expected, column)))
-        assert largest(getattr(run, column) - getattr(expected, column)) <= 1e-11 * size
-    np.testing.assert_array_equal(run.sticking, expected.sticking)
+def test_custom_law_equals_the_built_in_law(twin, law):
+    x = np.random.default_rng(1).uniform(-0.2, 0.2, (500, 2))
+    np.testing.assert_allclose(twin(x), law(x), rtol=1e-12)
+    np.testing.assert_allclose(twin.implicit(x, 5e-4), law.implicit(x, 5e-4), rtol=1e-11, atol=1e-11)
 
 
 @pytest.mark.parametrize("mobility", [1e-6, 1e-3, 1 / 16])
@@ -124,16 +110,11 @@ def test_very_steep_law_is_solved_to_the_last_digits(mobility, reach):
     assert speed + meeting.mobility * force == pytest.approx(x[0, 0], rel=1e-13)
 
 
-@PHYSICS
-@given(st.floats(0.5, 20.0), log_floats(1e-3, 1.0), log_floats(1e-3, 100.0))
-def test_law_receives_all_of_eight_parameters(force, width, speed):
-    weights = [force * 2.0**-k for k in range(8)]
+def test_law_receives_all_of_eight_parameters():
     names = ", ".join(f"a{k}=0.0" for k in range(8))
-    terms = " + ".join(f"a{k} * {k + 1}" for k in range(8))
-    law = CustomLaw.from_table(
-        f"def level(speed, {names}):\n    return {terms}", {f"a{k}": weight for k, weight in enumerate(weights)}
-    )
-    assert law(speed * width) == pytest.approx(sum((k + 1) * weight for k, weight in enumerate(weights)), rel=1e-14)
+    terms = " + ".join(f"a{k} * {10**k}" for k in range(8))
+    law = CustomLaw.from_table(f"def level(speed, {names}):\n    return {terms}", {f"a{k}": k + 1.0 for k in range(8)})
+    assert law(0.1) == 87654321.0
 
 
 def test_sign_of_zero_is_part_of_a_parameter():
@@ -170,22 +151,16 @@ REFUSED: dict[str, tuple[str, str]] = {
     "a comprehension": ("def f(speed):\n    return max([speed for _ in range(2)])", "ListComp|List|comprehension"),
     "an endless loop": ("def f(speed):\n    while True:\n        speed = 1.0\n    return speed", "While"),
     "a default that runs": ("def f(speed, a=print(1)):\n    return a", "the default of a = .*must be a finite number"),
-    "a default that is a word": (
-        "def f(speed, a='x'):\n    return 1.0",
-        "the default of a = .*must be a finite number",
-    ),
     "a missing default": ("def f(speed, a):\n    return a", "every parameter after the speed with a default"),
     "a speed with a default": ("def f(speed=1.0):\n    return 1.0", "must be written f"),
     "no speed": ("def f():\n    return 1.0", "must be written f"),
     "any number of parameters": ("def f(speed, *more):\n    return 1.0", "must be written f"),
-    "places only": ("def f(speed, /, a=1.0):\n    return a", "must be written f"),
     "nine parameters": (
         "def f(speed, " + ", ".join(f"a{k}=1.0" for k in range(9)) + "):\n    return a8",
         "has 9 parameters, 8 at most",
     ),
     "two functions": (SLOPE + "\n" + SLOPE.replace("level", "other"), "2 functions where there must be one"),
     "no function": ("speed = 3.0", "0 functions"),
-    "no text": ("", "0 functions"),
     "bad syntax": ("def f(speed:\n    return", "not valid Python"),
     "a null byte": ("def f(speed):\n    return 1.0\0", "not valid Python"),
     "many brackets": ("def f(speed):\n    return " + "(" * 300 + "speed" + ")" * 300, "not valid Python"),
@@ -200,15 +175,10 @@ REFUSED: dict[str, tuple[str, str]] = {
     "a reserved name": ("def f(speed, source=1.0):\n    return source", "cannot be called 'source'"),
     "a default too large for a float": ("def f(speed, a=1" + "0" * 400 + "):\n    return a", "the default of a = 1000"),
     "signs without end": ("def f(speed):\n    return " + "-" * 3000 + "speed", "not valid Python|nested too deeply"),
-    "a long sum": (
-        "def f(speed):\n    return speed" + " + speed" * 500,
-        "not valid Python|nested too deeply|2000 at most",
-    ),
     "the same name twice": ("def f(speed, speed=1.0):\n    return speed", "duplicate argument 'speed'"),
     "an eternal word": ("def f(speed):\n    a = 'a' * 1000000000\n    return 1.0", "'a' is not a number"),
     "another math": ("def f(speed):\n    math = speed\n    return math", "'math' cannot be given another meaning"),
     "an unknown function": ("def f(speed):\n    return math.gamma(speed)", "math.gamma is not allowed .*tanh of math"),
-    "a word": ("def f(speed):\n    return 'a'", "'a' is not a number"),
     "a complex level": ("def f(speed):\n    return 1j * speed", "'1j' is not a number"),
     "a negative level": ("def f(speed, a=4.0):\n    return a - speed", r"level at 4\.\d+ m/s is -0\.\d+ N"),
     "no number": ("def f(speed):\n    return math.log(speed - 1.0)", "level at 0 m/s is nan N"),
@@ -248,11 +218,6 @@ def test_values_must_be_finite_numbers(bad):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("number", [np.float32(5.0), np.float64(5.0), np.int64(5), 5])
-def test_values_may_be_numbers_of_any_kind(number):
-    assert rubber(static=number) == rubber(static=5.0)
-
-
 @pytest.mark.parametrize("values", [(), (("level", 4.0),), (("force", 4.0), ("more", 1.0))])
 def test_a_law_made_by_hand_needs_the_values_of_its_function(values):
     with pytest.raises(ConfigurationError, match="it has the parameters force"):
@@ -268,27 +233,21 @@ def test_values_that_give_no_friction_are_refused(values, complaint):
         rubber(**values)
 
 
-def _made_at_run_time():
-    scope: dict[str, Any] = {}
-    exec(SLOPE, scope)
-    return scope["level"]
-
-
-@pytest.mark.parametrize("function", [_made_at_run_time(), len, 3.0, lambda speed: 4.0])
-def test_function_without_source_or_name_is_refused(function):
-    with pytest.raises(ConfigurationError, match="law") as caught:
-        friction_law(function)
-    assert "\n" not in str(caught.value)
-
-
-def test_function_with_outside_names_is_refused_when_decorated():
+def test_function_without_source_or_name_or_with_outside_names_is_refused():
+    made_at_run_time: dict[str, Any] = {}
+    exec(SLOPE, made_at_run_time)
     outside = 3.0
 
-    with pytest.raises(ConfigurationError, match="'outside' comes from outside"):
+    def with_outside_names(speed, force=4.0):
+        return force + outside * speed
 
-        @friction_law
-        def level(speed, force=4.0):
-            return force + outside * speed
+    for function, complaint in (
+        *((one, "law") for one in (made_at_run_time["level"], len, 3.0, lambda speed: 4.0)),
+        (with_outside_names, "'outside' comes from outside"),
+    ):
+        with pytest.raises(ConfigurationError, match=complaint) as caught:
+            friction_law(function)
+        assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -328,9 +287,7 @@ def custom(source, **values):
     ],
 )
 def test_level_at_rest_is_the_limit_of_slow_sliding(source):
-    inputs = wandering("C")
-    own = simulate(MasslessImpedance(custom(source), 6000.0, 10.0), inputs)
-    coulomb = simulate(MasslessImpedance(Coulomb(4.0), 6000.0, 10.0), inputs)
+    own, coulomb = (simulate(make("C", law), wandering("C")) for law in (custom(source), Coulomb(4.0)))
     assert custom(source).breakaway_force == 4.0
     np.testing.assert_array_equal(own.sticking, coulomb.sticking)
     np.testing.assert_allclose(own.output, coulomb.output, rtol=0.0, atol=1e-12)

@@ -1,7 +1,6 @@
 """Experiments with a participant: keyboard and mouse on a virtual screen, from the instructions to the last trial."""
 
 import json
-import multiprocessing
 import os
 import signal
 import subprocess
@@ -22,6 +21,7 @@ from apps.opengl.plane import Plane
 from haptics.errors import ConfigurationError
 from tests.apps.experiment.design.designs import WEBER, changed
 from tests.apps.screen import WHY_NOT, virtual_screen
+from tests.apps.session.persons import Person
 from tests.conftest import MISSING_QT
 from tests.processes import ROOT, finish, program, spawned_by, until
 
@@ -50,27 +50,10 @@ def test_number_of_trials_is_expected_for_constant_stimuli(tmp_path):
     assert expected_trials(read_design(changed(tmp_path, text=text + "\n"))) == 20, "16, and a fifth of all are easy"
 
 
-class RefusingScreen:
-    """A participant's screen that cannot be shown: it sends the reason, and ends."""
-
-    open, holds_key = True, True
-
-    def __init__(self):
-        self.connection, self.end = multiprocessing.Pipe()
-
-    def send(self, message):
-        """Ignore the message."""
-
-    def messages(self):
-        found, self.open = ([Cannot("window", "no OpenGL here: install it")] if self.open else []), False
-        return found
-
-    def close(self):
-        self.open = False
-
-
-def test_screen_that_cannot_be_shown_gives_its_reason():
-    fronts, front = FrontEnds(), RefusingScreen()
+def test_screen_that_cannot_be_shown_gives_its_reason(monkeypatch):
+    monkeypatch.setattr(FrontEnds, "connections", ())
+    fronts, front = FrontEnds(), Person(Cannot("window", "no OpenGL here: install it"))
+    front.dies = True
     fronts.add(front)
     with pytest.raises(ConfigurationError, match="no OpenGL here: install it"):
         require_screen(fronts, front)
@@ -145,7 +128,7 @@ screen = { full_screen = false, width = 1000, height = 700 }
 """
 
 
-class Person:
+class Participant:
     """Moves the pointer over the participant's window, and presses keys."""
 
     def __init__(self, screen, file):
@@ -185,7 +168,7 @@ def session(screen, folder):
     pipe = subprocess.PIPE
     with program(*arguments, env=screen.environment, stdout=pipe, stderr=pipe, cwd=folder) as process:
         try:
-            yield process, Person(screen, file)
+            yield process, Participant(screen, file)
         except BaseException as error:
             process.kill()
             raise AssertionError(process.communicate()[1]) from error

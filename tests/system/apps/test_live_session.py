@@ -31,12 +31,6 @@ from tests.processes import finish, program, recordings, until, until_running
 pytestmark = pytest.mark.skipif(bool(WHY_NOT or MISSING_QT), reason=WHY_NOT or MISSING_QT)
 
 
-def smoothed_speed(rows, window=40):
-    """Return the speed of the handle [m/s], averaged over 40 ms so that single encoder steps do not count."""
-    kernel = np.ones(window) / window
-    return np.hypot(*(np.convolve(rows["velocity"][:, axis], kernel, "same") for axis in range(2)))
-
-
 @pytest.mark.wall_clock  # the window has 11 s to appear, and the hand to move
 def test_mouse_feels_four_newtons(screen, tmp_path):
     arguments = ("--device", "virtual-joystick", "--model", "C", "--hand", "mouse", "--duration", "11")
@@ -52,7 +46,9 @@ def test_mouse_feels_four_newtons(screen, tmp_path):
     assert np.ptp(rows["position"], axis=0).min() > 0.05, "the handle hardly moved"
     slipping = rows["sticking"] == 0
     assert 0.02 < slipping.mean() < 0.999
-    fast = (smoothed_speed(rows) > 0.02) & slipping & (rows["status"] & FADE == 0)
+    window = np.ones(40) / 40  # averages over 40 ms, so that single encoder steps do not count
+    speed = np.hypot(*(np.convolve(velocity, window, "same") for velocity in rows["velocity"].T))
+    fast = (speed > 0.02) & slipping & (rows["status"] & FADE == 0)
     assert fast.sum() > 1500
     force = np.hypot(*rows["command"].T)
     assert force[fast] == pytest.approx(4.0, rel=1e-3)
@@ -62,8 +58,7 @@ def test_mouse_feels_four_newtons(screen, tmp_path):
 def test_slider_acts_on_the_run_and_start_begins_another(screen, tmp_path):
     with screen.session(tmp_path, "--device", "virtual-joystick", "--model", "C", "--seed", "3") as process:
         window = screen.window("virtual-joystick")
-        until_running(process, tmp_path)
-        (first,) = recordings(tmp_path)
+        first = until_running(process, tmp_path)
         # Left on the track of the first slider, the friction force.
         screen.xdotool("mousemove", "60", "383", "click", "1")
         until(lambda: len((first / "settings.jsonl").read_text().splitlines()) > 1, "the slider did nothing")
@@ -107,9 +102,8 @@ def test_two_windows_share_one_run(screen, tmp_path):
         return screen.xdotool("search", "--onlyvisible", "--name", "virtual-joystick").split()
 
     with screen.session(tmp_path, *arguments) as process:
-        until_running(process, tmp_path)
+        folder = until_running(process, tmp_path)
         until(lambda: len(windows()) == 2, "there are no two windows")
-        (folder,) = recordings(tmp_path)
         one, other = windows()
         screen.xdotool("windowfocus", "--sync", one)
         before = time.monotonic()
@@ -148,9 +142,8 @@ def test_stage_is_operated_and_the_killed_view_is_survived(screen, tmp_path):
     arguments = ("--device", "virtual-joystick", "--model", "C", "--hand", "mouse", "--stage")
 
     with screen.session(tmp_path, *arguments, "--set", "scene=ice-wood-rubber") as process:
-        until_running(process, tmp_path)
+        folder = until_running(process, tmp_path)
         stage, view = screen.window("(stage)"), screen.window("haptics: model C on virtual-joystick$")
-        (folder,) = recordings(tmp_path)
         moves = [("mousemove", "--window", stage, str(x), "360", "sleep", "0.05") for x in range(300, 800, 20)]
         screen.xdotool(*(word for move in moves for word in move))
         until(lambda: np.ptp(np.load(folder / "ticks.npy.part", mmap_mode="r")["region"]) > 0, "it is on one material")
@@ -184,7 +177,7 @@ def test_scene_changed_during_the_run_is_displayed(screen, tmp_path, monkeypatch
             seen.set()
 
     def attend():
-        service.attend()
+        service.run_periodic_tasks()
         if session.servo.trace.count:
             running.set()
         if seen.is_set() and not changed.is_set():
@@ -208,16 +201,9 @@ def test_scene_changed_during_the_run_is_displayed(screen, tmp_path, monkeypatch
     assert abs(after[0] - after[2]) < 15.0, "rubber"
 
 
-def rows_of(folder):
-    """Return the recorded rows."""
-    parts = list(folder.glob("*/ticks.npy*"))
-    return np.load(parts[0]) if parts else np.zeros(0)
-
-
-def released(folder):
+def released(recording):
     """Return whether the dead-man is not held in the newest tick."""
-    rows = rows_of(folder)
-    return bool(len(rows) and rows["status"][-1] & Status.RELEASED)
+    return bool(Recording(recording).rows["status"][-1] & Status.RELEASED)
 
 
 @pytest.mark.wall_clock  # the window repeats the key every 50 ms, and 150 ms of silence release it
@@ -225,22 +211,22 @@ def test_force_needs_the_held_space_bar(screen, tmp_path):
     arguments = ("--device", "virtual-joystick", "--model", "C", "--set", "envelope.dead_man=key")
     with screen.session(tmp_path, *arguments) as process:
         window = screen.window("virtual-joystick")
-        until_running(process, tmp_path)
-        assert released(tmp_path)
+        folder = until_running(process, tmp_path)
+        assert released(folder)
         screen.xdotool("windowfocus", "--sync", window)
         screen.xdotool("keydown", "space")
-        until(lambda: not released(tmp_path), "the key did nothing")
+        until(lambda: not released(folder), "the key did nothing")
         time.sleep(1.5)
-        assert not released(tmp_path)
+        assert not released(folder)
         screen.xdotool("keyup", "space")
-        until(lambda: released(tmp_path), "letting go did nothing")
+        until(lambda: released(folder), "letting go did nothing")
         time.sleep(0.2)
         screen.xdotool("key", "Escape")
-        until(lambda: list(tmp_path.glob("*/ticks.npy")), "Esc did not end the run")
+        until((folder / "ticks.npy").exists, "Esc did not end the run")
         screen.xdotool("windowkill", window)
         answer = finish(process)
     assert answer["reason"] == "stopped"
-    rows = rows_of(tmp_path)
+    rows = Recording(folder).rows
     free = (rows["status"] & Status.RELEASED) != 0
     changes = np.flatnonzero(np.diff(free))
     assert len(changes) == 2, f"once down and once up, not at {rows['time'][changes]} s"

@@ -17,17 +17,13 @@ KILLED = "c_killed"
 
 
 @of_every_kept_recording
-def test_old_recording_is_verified(kept, capsys):
+def test_old_recording_is_verified_and_drawn(kept, tmp_path, capsys):
     status = cli.main(["replay", str(kept), "--verify", "--json"])
     answer = json.loads(capsys.readouterr().out)
     assert answer["mismatches"] == 0
     assert (status, answer["verdict"]) == ((1, "incomplete") if kept.name == KILLED else (0, "ok"))
     missing = {finding["rule"] for finding in answer["findings"] if finding["verdict"] != "ok"}
     assert missing == ({"state", "hash", "certificate"} if kept.name == KILLED else set())
-
-
-@of_every_kept_recording
-def test_old_recording_is_drawn(kept, tmp_path, capsys):
     shutil.copytree(kept, tmp_path / "run")
     assert cli.main(["replay", str(tmp_path / "run"), "--headless", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)

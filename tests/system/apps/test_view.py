@@ -64,7 +64,7 @@ def key(live, qtbot):
         ("button", "HOLD THE DEVICE'S BUTTON", "The device's button is held"),
     ],
 )
-def test_banner_names_the_key_or_button_to_hold_while_it_is_released(live, rows, kind, loud, quiet):
+def test_banner_names_the_key_or_button_to_hold_and_fits_the_least_window(live, rows, kind, loud, quiet):
     live.begin(dead_man=kind)
     banner = live.window.dashboard.dead_man
     assert banner.isVisible()
@@ -79,18 +79,13 @@ def test_banner_names_the_key_or_button_to_hold_while_it_is_released(live, rows,
         places.append(live.window.dashboard.plane.geometry())
     assert places[0] == places[1], "the plane must not move under the mouse when the key is pressed"
     assert live.window.theme.notice in banner.styleSheet()
-    live.receive(SessionEnded("stopped", SUMMARY))
-    assert not banner.isVisible()
-
-
-@pytest.mark.parametrize("kind", ["key", "button"])
-def test_texts_with_the_banner_fit_the_least_window(live, rows, kind):
-    live.begin(dead_man=kind)
     live.window.resize(*LEAST)
-    live.publish(rows[:500])
+    live.publish(rows[200:500])
     assert live.window.size() == QtCore.QSize(*LEAST)
     assert cut_texts(live.window) == []
     assert live.window.dashboard.places.shown[0].chart.height() > 60
+    live.receive(SessionEnded("stopped", SUMMARY))
+    assert not banner.isVisible()
 
 
 def test_held_key_is_sent_repeatedly_and_its_release_once(key, qtbot):
@@ -247,48 +242,33 @@ def test_window_reports_the_end_of_the_application_and_closes(live, qtbot, monke
     monkeypatch.setattr("apps.view.window._FAREWELL_MS", 50)
     live.begin()
     live.session.close()
+    live.window.controls.stop_asked.emit()
+    live.window.controls.stop_asked.emit()
+    assert live.window._link.gone
     live.window.frame()
     assert "application has gone" in live.window.dashboard.notice.words.text()
     assert live.window.dashboard.notice.isVisible()
     qtbot.waitUntil(lambda: not live.window.isVisible())
 
 
-def test_sending_after_the_end_of_the_application_is_harmless(live):
-    live.session.close()
-    live.window.controls.stop_asked.emit()
-    live.window.controls.stop_asked.emit()
-    assert live.window._link.gone
-
-
-def run_process(messages):
-    """Start the real view process, send messages, close nothing; return its exit code and its answers."""
+@pytest.mark.parametrize("quits", [True, False], ids=["on request", "with the application"])
+def test_view_process_shows_a_run_and_ends(started, trace, rows, quits):
     from apps.view.process import main
 
+    publish(trace, rows[:500])
     context = multiprocessing.get_context("spawn")
     near, far = context.Pipe()
     process = context.Process(target=main, args=(far, "dark"))
     process.start()
     far.close()
-    for message in messages:
-        near.send(message)
-    if not messages:
-        near.close()
+    near.send(started)
+    if quits:
+        near.send(Quit())
+        assert near.poll(60), "the window is not closed"
+        with pytest.raises(EOFError):
+            near.recv()
+    near.close()
     process.join(60)
     code = process.exitcode
-    answers = []
-    try:
-        while messages and near.poll():
-            answers.append(near.recv())
-    except EOFError:
-        pass
     process.kill()
-    return code, answers
-
-
-def test_view_process_shows_a_run_and_quits_in_order(started, trace, rows):
-    publish(trace, rows[:500])
-    assert run_process([started, Quit()]) == (0, [])
-
-
-def test_view_process_ends_with_the_application():
-    assert run_process([])[0] == 0
+    assert code == 0

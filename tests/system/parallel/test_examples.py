@@ -1,9 +1,7 @@
 """The examples run as shipped."""
 
 import json
-import os
-import subprocess
-import sys
+import re
 import tomllib
 from pathlib import Path
 
@@ -11,42 +9,41 @@ import numpy as np
 import pytest
 
 from apps.cli import main
+from tests.processes import ROOT
+from tests.system.parallel.commands import haptics, run_python
 
-ROOT = Path(__file__).parents[3]
-
-
-def run(*arguments, folder):
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, *arguments]
-    return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=True, timeout=100
-    ).stdout
+EXAMPLES = ROOT / "examples"
+SHORT = ("--duration", "3", "--headless", "--json")
 
 
-def test_the_sliding_block_stops_where_the_paper_says(tmp_path):
-    said = run(str(ROOT / "examples" / "sliding_block.py"), folder=tmp_path)
-    assert "T = 1 ms: stops at tick 78" in said
-    assert "T = 4 ms: stops at tick 20" in said
-    assert said.count("afterwards 0.0 m/s") == 2
+def example(name, *arguments, folder):
+    """Run an example and return its output."""
+    return run_python(EXAMPLES / name, *arguments, folder=folder).stdout
 
 
-def test_the_virtual_session_slides_at_four_newtons(tmp_path):
-    assert "while slipping: 4.000000 N" in run(str(ROOT / "examples" / "virtual_session.py"), folder=tmp_path)
-
-
-def test_the_network_of_blocks_slips_in_avalanches(tmp_path):
-    assert "avalanches of 1 to 40 blocks" in run(str(ROOT / "examples" / "stick_slip_network.py"), folder=tmp_path)
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("sliding_block.py", ("T = 1 ms: stops at tick 78", "T = 4 ms: stops at tick 20", "afterwards 0.0 m/s")),
+        ("virtual_session.py", ("while slipping: 4.000000 N",)),
+        ("stick_slip_network.py", ("avalanches of 1 to 40 blocks",)),
+    ],
+)
+def test_example_prints_its_result(name, words, tmp_path):
+    said = example(name, folder=tmp_path)
+    assert [part for part in words if part not in said] == []
+    assert said.count("afterwards 0.0 m/s") == (2 if name == "sliding_block.py" else 0)
 
 
 def test_the_passivity_controller_settles_what_rings_without_it(tmp_path):
-    said = run(str(ROOT / "examples" / "passivity.py"), folder=tmp_path)
+    said = example("passivity.py", folder=tmp_path)
     swings = {line.split(":")[0]: float(line.split("swings by")[1].split()[0]) for line in said.splitlines()[:2]}
     assert swings["without the controller"] > 1.0
     assert swings["with the controller"] < 0.1
 
 
 def test_walls_hold_what_the_cone_of_friction_lets_them(tmp_path):
-    said = run(str(ROOT / "examples" / "walls.py"), folder=tmp_path)
+    said = example("walls.py", folder=tmp_path)
     assert said.count("friction over normal force 0.400000 to 0.400000") == 2
     assert said.count("moves by 0.000000000 um") == 2
     assert "0 ticks ENERGY" in said
@@ -54,16 +51,15 @@ def test_walls_hold_what_the_cone_of_friction_lets_them(tmp_path):
 
 def test_friction_in_mujoco_holds_and_sticks_and_slips(tmp_path):
     pytest.importorskip("mujoco")
-    said = run(str(ROOT / "examples" / "mujoco_friction.py"), folder=tmp_path)
+    said = example("mujoco_friction.py", folder=tmp_path)
     assert "exact: creeps at 0.000000 um/s, sticks: True" in said
     assert "breaks away 6 times" in said
 
 
 def test_a_law_of_ones_own_runs_alone_and_in_a_session(tmp_path):
-    law = str(ROOT / "examples" / "own_law.py")
-    assert "slides at 3.571 N" in run(law, folder=tmp_path)
-    settings = ("--device", "virtual-joystick", "--model", "C", "--set", f"law.file={law}", "--set", "law.static=5")
-    said = run("-m", "apps", "run", *settings, "--duration", "3", "--headless", "--json", folder=tmp_path)
+    assert "slides at 3.571 N" in example("own_law.py", folder=tmp_path)
+    settings = ("--model", "C", "--set", f"law.file={EXAMPLES / 'own_law.py'}", "--set", "law.static=5")
+    said = haptics("run", "--device", "virtual-joystick", *settings, *SHORT, folder=tmp_path).stdout
     outcome = json.loads(said)
     assert outcome["reason"] == "completed"
     assert 0.0 < outcome["stick_fraction"] < 1.0
@@ -71,15 +67,14 @@ def test_a_law_of_ones_own_runs_alone_and_in_a_session(tmp_path):
 
 
 def test_a_session_from_the_example_settings_can_be_read_by_the_example(tmp_path):
-    config = str(ROOT / "examples" / "rubber.toml")
-    run("-m", "apps", "run", "--config", config, "--duration", "2", "--headless", "--json", folder=tmp_path)
+    haptics("run", "--config", EXAMPLES / "rubber.toml", *SHORT, folder=tmp_path)
     recording = next((tmp_path / "recordings").iterdir())
-    assert "model C" in run(str(ROOT / "examples" / "read_recording.py"), str(recording), folder=tmp_path)
+    assert "model C" in example("read_recording.py", recording, folder=tmp_path)
 
 
 def test_the_example_joint_is_what_its_script_makes_and_its_friction_is_found_again(tmp_path):
-    shipped, made = ROOT / "examples" / "data" / "joint.csv", tmp_path / "made.csv"
-    run(str(ROOT / "examples" / "joint_data.py"), str(made), folder=tmp_path)
+    shipped, made = EXAMPLES / "data" / "joint.csv", tmp_path / "made.csv"
+    example("joint_data.py", made, folder=tmp_path)
     values, again = (np.loadtxt(path, delimiter=",", skiprows=1) for path in (shipped, made))
     assert shipped.read_text().splitlines()[0] == "time_s,velocity_rad_per_s,torque_nm"
     assert values.shape == again.shape
@@ -102,25 +97,14 @@ def test_the_example_joint_is_what_its_script_makes_and_its_friction_is_found_ag
 
 def test_the_tables_of_the_page_on_parameters_are_those_that_are_printed(tmp_path):
     page = (ROOT / "docs" / "choosing_parameters.md").read_text(encoding="utf-8")
-    said = run(str(ROOT / "examples" / "choosing_parameters.py"), folder=tmp_path)
+    said = example("choosing_parameters.py", folder=tmp_path)
     limits = [line.rsplit("|", 3)[0] for line in said.splitlines() if line.startswith("| ")]
     assert len(limits) == 18
     assert [row for row in limits if row not in page] == []
 
 
 def test_every_example_is_run_here():
-    known = {
-        "sliding_block.py",
-        "virtual_session.py",
-        "read_recording.py",
-        "rubber.toml",
-        "own_law.py",
-        "stick_slip_network.py",
-        "passivity.py",
-        "joint_data.py",
-        "choosing_parameters.py",
-        "mujoco_friction.py",
-        "walls.py",
-        "threshold_methods.py",  # tests/apps/experiment/power/test_threshold_methods.py
-    }
-    assert {path.name for path in (ROOT / "examples").iterdir() if path.is_file()} == known
+    text = Path(__file__).read_text(encoding="utf-8")
+    elsewhere = {"threshold_methods.py"}  # tests/system/parallel/apps/test_experiment.py
+    files = {path.name for path in EXAMPLES.iterdir() if path.is_file()} - elsewhere
+    assert [file for file in sorted(files) if not re.search(f"[\"']{re.escape(file)}", text)] == []

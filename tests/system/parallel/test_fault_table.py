@@ -9,7 +9,7 @@ from haptics.device import Causality
 from haptics.records import Status
 from haptics.rendering.envelope import UNUSABLE
 from haptics.servo.kernels import FAULT_AFTER
-from tests.safety_runs import DEVICES, PERIOD, Case, Finding, Passing, find_all, run
+from tests.safety_runs import DEVICES, PERIOD, Case, Passing, find_all, run
 from tests.safety_table import (
     AFTER_ALL,
     FATAL,
@@ -19,8 +19,6 @@ from tests.safety_table import (
     documented,
     markdown,
 )
-
-Findings = dict[str, list[Finding]]
 
 
 @pytest.fixture(scope="module")

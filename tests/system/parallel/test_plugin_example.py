@@ -16,6 +16,7 @@ from haptics.clock import Clock
 from tests.contract import DeviceContract
 from tests.plugins import forget
 from tests.processes import ROOT
+from tests.system.parallel.commands import haptics
 
 
 @pytest.fixture(scope="module")
@@ -59,32 +60,21 @@ class TestPuck(DeviceContract):
         assert device.spec.max_force == 3.0
 
 
-def haptics(*arguments, folder, site, status=0):
-    """Run a command with or without the package installed; return its answer, or its error message."""
+def with_package(*arguments, site, **options):
+    """Run a command with or without the package installed; return its answer."""
     path = os.pathsep.join(map(str, filter(None, (site, ROOT))))
-    command = [sys.executable, "-m", "apps", *arguments, "--json"]
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=100,
-    )
-    assert done.returncode == status, done.stderr
-    return json.loads(done.stdout) if done.stdout else done.stderr
+    return json.loads(haptics(*arguments, "--json", path=path, **options).stdout)
 
 
 def test_a_recording_with_its_device_and_its_function_is_replayed_without_the_package(site, tmp_path):
     settings = ("--device", "puck", "--duration", "0.6", "--set", "law.name=felt", "--set", "law.static=0.4")
-    run = haptics("run", "--headless", "--record", str(tmp_path), *settings, folder=tmp_path, site=site)
+    run = with_package("run", "--headless", "--record", str(tmp_path), *settings, folder=tmp_path, site=site)
     assert (run["device"], run["reason"]) == ("puck", "completed")
     facts = json.loads((Path(run["recording"]) / "recording.json").read_text())
     assert facts["device_package"] == "haptics-puck 0.1.0"
-    with_it = haptics("replay", "--verify", run["recording"], folder=tmp_path, site=site)
+    with_it = with_package("replay", "--verify", run["recording"], folder=tmp_path, site=site)
     assert (with_it["mismatches"], with_it["verdict"]) == (0, "ok")
-    without = haptics("replay", "--verify", run["recording"], folder=tmp_path, site=None, status=1)
+    without = with_package("replay", "--verify", run["recording"], folder=tmp_path, site=None, status=1)
     assert (without["ticks"], without["mismatches"], without["verdict"]) == (run["ticks"], 0, "incomplete")
     (finding,) = without["findings"]
     assert finding["words"] == (
@@ -94,14 +84,14 @@ def test_a_recording_with_its_device_and_its_function_is_replayed_without_the_pa
 
 def test_a_recording_with_its_class_of_a_law_says_which_package_is_missing(site, tmp_path):
     settings = ("--device", "virtual-joystick", "--clock", "off", "--duration", "2", "--set", "law.name=two-levels")
-    run = haptics("run", "--headless", "--record", str(tmp_path), *settings, folder=tmp_path, site=site)
+    run = with_package("run", "--headless", "--record", str(tmp_path), *settings, folder=tmp_path, site=site)
     assert 0.0 < run["stick_fraction"] < 1.0
-    with_it = haptics("replay", "--verify", run["recording"], folder=tmp_path, site=site)
+    with_it = with_package("replay", "--verify", run["recording"], folder=tmp_path, site=site)
     assert (with_it["mismatches"], with_it["verdict"]) == (0, "ok")
-    said = haptics("replay", "--verify", run["recording"], folder=tmp_path, site=None, status=2)
+    said = with_package("replay", "--verify", run["recording"], folder=tmp_path, site=None, status=2)
     words = "its law 'two-levels' is that of the package 'haptics-puck 0.1.0', which is not installed here; install it"
-    assert words in (said if isinstance(said, str) else said["error"])
+    assert words in said["error"]
     (site / "haptics_puck-0.1.0.dist-info" / "METADATA").write_text("Name: haptics-puck\nVersion: 0.2.0\n")
-    newer = haptics("replay", "--verify", run["recording"], folder=tmp_path, site=site)
+    newer = with_package("replay", "--verify", run["recording"], folder=tmp_path, site=site)
     assert (newer["mismatches"], newer["verdict"]) == (0, "ok")
     assert any("'haptics-puck 0.1.0', here 'haptics-puck 0.2.0'" in one["words"] for one in newer["findings"])

@@ -18,19 +18,13 @@ from devices.joystick.settings import StickSettings
 from tests.processes import ROOT
 
 GENERATE = ROOT / "docs" / "generate"
-MODULES = ("chapters", "command_line", "docstrings", "hooks", "interface", "links")
 
 
-@pytest.fixture
-def generator(monkeypatch):
-    """Make the modules of ``docs/generate`` importable, as MkDocs does."""
+@pytest.fixture(scope="module", autouse=True)
+def packages():
     for package in ("mkdocs", "mkdocstrings", "griffe"):
         if not os.environ.get("CI"):
             pytest.importorskip(package, reason="the site is built where the extra 'docs' is installed: ./run setup")
-    monkeypatch.syspath_prepend(str(GENERATE))
-    yield
-    for name in MODULES:
-        sys.modules.pop(name, None)
 
 
 def build(root, into):
@@ -53,8 +47,6 @@ def build(root, into):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    if not os.environ.get("CI"):
-        pytest.importorskip("mkdocstrings", reason="the site is built where the extra 'docs' is installed: ./run setup")
     into = tmp_path_factory.mktemp("site")
     status, said = build(ROOT, into)
     assert status == 0, said
@@ -81,10 +73,7 @@ def test_reading_it_fetches_nothing(site):
     for page in site.rglob("*.html"):
         found = [tag for tag in fetched.findall(page.read_text(encoding="utf-8")) if 'rel="canonical"' not in tag]
         assert found == [], page
-
-
-def test_nothing_of_the_generator_is_on_it(site):
-    assert not (site / "generate").exists()
+    assert not (site / "generate").exists(), "nothing of the generator is on it"
 
 
 # --- errors -----------------------------------------------------------------------------------------------------------
@@ -97,16 +86,9 @@ def small_repository(root, text, module):
     """
     shutil.copytree(GENERATE, root / "docs" / "generate", ignore=shutil.ignore_patterns("__pycache__"))
     settings, _, _ = (ROOT / "mkdocs.yml").read_text().partition("nav:\n")
-    pages = [
-        "README.md",
-        "command_line.md",
-        "settings.md",
-        "overview.md",
-        "contributing.md",
-        "changelog.md",
-        "interface/",
-    ]
-    (root / "mkdocs.yml").write_text(settings + "nav:\n" + "".join(f"  - {page}: {page}\n" for page in pages))
+    pages = [f"{name}.md" for name in "README command_line settings overview contributing changelog".split()]
+    nav = "".join(f"  - {page}: {page}\n" for page in [*pages, "interface/"])
+    (root / "mkdocs.yml").write_text(f"{settings}nav:\n{nav}")
     (root / "docs" / "settings.md").write_text("# Settings\n")
     (root / "docs" / "README.md").write_text(f"# Home\n\n[commands](command_line.md)\n{text}")
     for package in ("haptics", "devices", "calibration", "apps"):
@@ -117,11 +99,25 @@ def small_repository(root, text, module):
         (root / name).write_text("# Text\n")
 
 
-GOOD = '"""The package."""\n__all__ = ["good"]\n\n\ndef good():\n    """Do it."""\n'
+GOOD = '''"""The package."""
+__all__ = ["good"]
+
+
+def good():
+    """Do it::
+
+        [table]
+
+    ======  ============
+    name    meaning
+    ======  ============
+    ``a``   :math:`a \\ge b`
+    ======  ============
+    """
+'''
 BAD = GOOD.replace('["good"]', '["good", "bad", "absent"]') + "\n\ndef bad():\n    pass\n"
 
 
-@pytest.mark.usefixtures("generator")
 def test_a_small_site_is_built(tmp_path):
     small_repository(tmp_path, "[the log](../CHANGELOG.md) and `haptics.good`\n", GOOD)
     status, said = build(tmp_path, tmp_path / "site")
@@ -129,9 +125,11 @@ def test_a_small_site_is_built(tmp_path):
     page = (tmp_path / "site" / "index.html").read_text()
     assert 'href="changelog.html"' in page
     assert 'href="interface/haptics.html#haptics.good"' in page
+    interface = (tmp_path / "site" / "interface" / "haptics.html").read_text()
+    assert "<th>meaning</th>" in interface and "<td><code>a</code></td>" in interface and "a ≥ b" in interface
+    assert "[table]" in interface and "::" not in interface, "docstrings become Markdown"
 
 
-@pytest.mark.usefixtures("generator")
 def test_broken_links_and_undocumented_names_are_errors(tmp_path):
     small_repository(tmp_path, "[a](nowhere.md) [b](command_line.md#no-such-place) [c](../nowhere.py)\n", BAD)
     (tmp_path / "docs" / "forgotten.md").write_text("# In no chapter\n")
@@ -152,78 +150,8 @@ def test_broken_links_and_undocumented_names_are_errors(tmp_path):
 # --- parts of the generator -------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def links(generator):
-    return importlib.import_module("links")
-
-
-@pytest.mark.parametrize(
-    ("link", "origin", "page", "becomes"),
-    [
-        ("safety.md#motions", "docs/README.md", "README.md", "safety.md#motions"),
-        ("docs/safety.md#motions", "README.md", "overview.md", "safety.md#motions"),
-        ("../CONTRIBUTING.md#style", "docs/README.md", "README.md", "contributing.md#style"),
-        ("../../CONTRIBUTING.md", "docs/tutorials/own_law.md", "tutorials/own_law.md", "../contributing.md"),
-        ("../run", "docs/safety.md", "safety.md", "source/run.md"),
-        ("examples", "README.md", "overview.md", "source/examples/index.md"),
-        ("docs/generate/links.py", "CONTRIBUTING.md", "contributing.md", "source/docs/generate/links.py.md"),
-        ("https://example.org/a.py", "README.md", "overview.md", "https://example.org/a.py"),
-        ("../no_such_file.py", "docs/safety.md", "safety.md", "../no_such_file.py"),
-    ],
-)
-def test_where_a_link_leads_on_the_site(links, link, origin, page, becomes):
-    assert links.rewritten(f"[a]({link})", origin, page) == f"[a]({becomes})"
-    assert links.rewritten(f"```\n[a]({link})\n```", origin, page) == f"```\n[a]({link})\n```"
-
-
-def test_names_become_links_to_where_they_are(links):
-    places = {"haptics.Law": "interface/haptics.md#haptics.Law"}
-    said = links.with_names(
-        "`haptics.Law`, `haptics.friction.laws` [`haptics.Law`](x.md)\n", places, "tutorials/own_law.md"
-    )
-    assert said == (
-        "[`haptics.Law`](../interface/haptics.md#haptics.Law), `haptics.friction.laws` [`haptics.Law`](x.md)\n"
-    )
-
-
-DOCSTRING = """What it is::
-
-    [table]
-    key = 1
-
-======  =============
-name    meaning
-======  =============
-``a``   the first of
-        two
-b       the second
-======  =============
-
-See :math:`a \\ge b` and ``c``.
-"""
-MARKDOWN = """What it is:
-
-```text
-[table]
-key = 1
-```
-
-| name | meaning |
-| --- | --- |
-| `a` | the first of two |
-| b | the second |
-
-See `a ≥ b` and `c`.
-"""
-
-
-@pytest.mark.usefixtures("generator")
-def test_docstrings_become_markdown():
-    assert importlib.import_module("docstrings").as_markdown(DOCSTRING) == MARKDOWN
-
-
-@pytest.mark.usefixtures("generator")
-def test_settings_are_documented_by_their_declarations():
+def test_settings_are_documented_by_their_declarations(monkeypatch):
+    monkeypatch.syspath_prepend(str(GENERATE))  # as MkDocs does
     griffe = importlib.import_module("griffe")
     extension = griffe.load_extensions(importlib.import_module("docstrings").Markdown)
     settings = griffe.load("devices.joystick.settings", search_paths=[ROOT], extensions=extension)["StickSettings"]

@@ -1,7 +1,6 @@
 """The installed package: content of the wheel, execution, and conflicts with other packages."""
 
 import json
-import os
 import subprocess
 import sys
 import zipfile
@@ -9,23 +8,15 @@ import zipfile
 import pytest
 
 from tests.processes import ROOT
+from tests.system.parallel.commands import run_python
 
 COMMAND = "import sys, haptics; sys.exit(haptics.main())"
 PACKAGES = ("haptics", "devices", "calibration", "apps")
 
 
-def run(*arguments, path, folder):
-    """Run the command of the packages in the folder `path`."""
-    own = {**os.environ, "PYTHONPATH": str(path)}
-    own.pop("PYTHONSAFEPATH", None)
-    return subprocess.run(
-        [sys.executable, "-P", "-c", COMMAND, *arguments],
-        cwd=folder,
-        env=own,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def run(*arguments, path, **options):
+    """Run the command of the packages in the folder `path`, with the folder of the script left out of the path."""
+    return run_python("-P", "-c", COMMAND, *arguments, path=path, **options)
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +41,6 @@ def test_the_demonstration_runs_from_the_wheel(wheel, tmp_path):
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "site")
     done = run("demo", "--headless", "--duration", "0.5", "--json", path=tmp_path / "site", folder=tmp_path)
-    assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["ticks"] > 100
     assert (tmp_path / "recordings").is_dir()
 
@@ -59,8 +49,7 @@ def test_the_demonstration_runs_from_the_wheel(wheel, tmp_path):
 def test_a_foreign_package_of_the_same_name_is_said_in_one_line(name, tmp_path):
     (tmp_path / name).mkdir()
     (tmp_path / name / "__init__.py").write_text("")
-    done = run("--version", path=tmp_path, folder=tmp_path)
-    assert done.returncode == 2
+    done = run("--version", path=tmp_path, folder=tmp_path, status=2)
     assert f"the package '{name}' comes from another project ({tmp_path / name})" in done.stderr
     assert "virtual environment of its own" in done.stderr
     assert len(done.stderr.splitlines()) == 1
@@ -69,19 +58,9 @@ def test_a_foreign_package_of_the_same_name_is_said_in_one_line(name, tmp_path):
 def test_a_package_that_is_missing_is_said_in_one_line(tmp_path):
     (tmp_path / "haptics").symlink_to(ROOT / "haptics")
     code = f"import sys; sys.path[:] = [p for p in sys.path if {str(ROOT)!r} not in p]; {COMMAND}"
-    done = subprocess.run(
-        [sys.executable, "-P", "-S", "-c", code],
-        cwd=tmp_path,
-        env={"PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2
+    done = run_python("-P", "-S", "-c", code, path=tmp_path, folder=tmp_path, status=2)
     assert "the package 'devices' is missing" in done.stderr
 
 
 def test_the_command_is_that_of_the_packages_here(tmp_path):
-    done = run("--version", path=ROOT, folder=tmp_path)
-    assert done.returncode == 0
-    assert done.stdout.startswith("haptics ")
+    assert run("--version", path=ROOT, folder=tmp_path).stdout.startswith("haptics ")

@@ -11,7 +11,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,25 +20,13 @@ from apps.settings.config import complete, gather
 from haptics.errors import ConfigurationError
 from haptics.recording.recording import Recording
 from haptics.records import Status
-from tests.processes import NO_PICTURE, ROOT, RUN, ended, program, until, until_running
+from tests.processes import NO_PICTURE, ROOT, RUN, ended, program, spawned_by, until, until_running
+from tests.system.parallel.commands import haptics, run_python
 
 KEYS = {
     *("recording", "picture", "device", "model", "rate_hz", "ticks", "skipped", "lost_ticks", "overruns"),
     *("period_error_us", "tick_us", "realtime", "force_n", "stick_fraction"),
 }
-
-
-def haptics(*arguments, folder):
-    environment = {key: value for key, value in os.environ.items() if key not in {"DISPLAY", "WAYLAND_DISPLAY"}}
-    return subprocess.run(
-        [sys.executable, "-m", "apps", *arguments],
-        cwd=folder,
-        env={**environment, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=300.0,
-        check=False,
-    )
 
 
 def answer_of(done):
@@ -51,9 +38,7 @@ def answer_of(done):
 )
 def test_session_of_each_model_is_whole_and_replays_bit_for_bit(tmp_path, model, device):
     arguments = ("run", "--device", device, "--model", model, "--duration", "3", "--headless", "--json")
-    done = haptics(*arguments, folder=tmp_path)
-    assert done.returncode == 0, done.stderr
-    answer = answer_of(done)
+    answer = answer_of(haptics(*arguments, folder=tmp_path))
     assert set(answer) >= KEYS
     assert answer["ticks"] + answer["skipped"] == 3000
     assert answer["lost_ticks"] == 0
@@ -61,24 +46,8 @@ def test_session_of_each_model_is_whole_and_replays_bit_for_bit(tmp_path, model,
     assert answer["realtime"] in {"fifo", "other"} and 0.0 < answer["stick_fraction"] < 1.0
     assert (tmp_path / answer["picture"]).read_bytes().startswith(b"\x89PNG")
     assert len(np.load(tmp_path / answer["recording"] / "ticks.npy")) == answer["ticks"]
-    verified = haptics("replay", answer["recording"], "--verify", "--json", folder=tmp_path)
-    assert verified.returncode == 0
-    assert (answer_of(verified)["mismatches"], answer_of(verified)["ticks"]) == (0, answer["ticks"])
-
-
-def test_two_runs_with_one_seed_are_equal(tmp_path):
-    recordings: list[Any] = []
-    for _ in range(8):  # on a busy machine, until two runs are long enough before their first skipped tick
-        done = haptics("run", "--duration", "1", "--seed", "11", "--headless", "--json", *NO_PICTURE, folder=tmp_path)
-        rows = np.load(tmp_path / answer_of(done)["recording"] / "ticks.npy")
-        until_a_skip = int(np.argmax(np.append(np.diff(rows["tick"]), 2) > 1)) + 1
-        recordings += [rows[:until_a_skip]] if until_a_skip > 100 else []
-        if len(recordings) == 2:
-            break
-    assert len(recordings) == 2, "too many deadlines were missed to compare anything"
-    count = min(map(len, recordings))
-    for column in ("position", "velocity", "command", "proxy"):
-        assert np.array_equal(recordings[0][column][:count], recordings[1][column][:count])
+    verified = answer_of(haptics("replay", answer["recording"], "--verify", "--json", folder=tmp_path))
+    assert (verified["mismatches"], verified["ticks"]) == (0, answer["ticks"])
 
 
 @pytest.mark.parametrize(
@@ -91,28 +60,25 @@ def test_two_runs_with_one_seed_are_equal(tmp_path):
         (["run", "--hand", "mouse", "--headless"], "live view"),
         (["run", "--rate", "fast"], "--rate"),
         (["run", "--record", "/proc/nowhere"], "/proc/nowhere"),
-        (
-            ["run", "--headless", "--clock", "off", "--device", "pid-joystick", "--duration", "1"],
-            "use a virtual device",
-        ),
+        (["run", "--headless", "--clock", "off", "--device", "pid-joystick"], "use a virtual device"),
         (["run", "--headless", "--clock", "off", "--device", "virtual-joystick"], "--duration"),
         (["fly"], "fly"),
         ([], "COMMAND"),
         (["replay", "missing"], "missing is not a readable recording"),
     ],
 )
-def test_wrong_request_is_one_line_and_status_2(tmp_path, arguments, message):
-    done = haptics(*arguments, "--json", folder=tmp_path)
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+def test_wrong_request_is_one_line_and_status_2(tmp_path, monkeypatch, capsys, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    assert main([*arguments, "--json"]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert len(error.strip().splitlines()) == 1, error
     assert not (tmp_path / "recordings").exists()
 
 
 def test_devices_are_listed_with_their_models_and_without_heavy_imports(tmp_path):
-    done = haptics("devices", "--json", folder=tmp_path)
-    assert done.returncode == 0
-    models = {row["name"]: row["models"] for row in answer_of(done)["devices"]}
+    listed = answer_of(haptics("devices", "--json", folder=tmp_path))
+    models = {row["name"]: row["models"] for row in listed["devices"]}
     assert models["virtual-joystick"][:2] == ["B", "C"]
     assert "lugre" in models["virtual-joystick"]
     assert models["virtual-arm"][:2] == ["A", "D"]
@@ -121,8 +87,7 @@ def test_devices_are_listed_with_their_models_and_without_heavy_imports(tmp_path
         "import sys; from apps.cli import main; main(['devices', '--json']); "
         "sys.exit(any(name in sys.modules for name in ('numba', 'PySide6', 'scipy', 'matplotlib')))"
     )
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    assert subprocess.run([sys.executable, "-c", code], env=environment, check=False).returncode == 0
+    run_python("-c", code)
 
 
 def test_damaged_recording_is_one_line_and_status_2(tmp_path):
@@ -169,18 +134,10 @@ def test_request_to_end_and_closed_terminal_end_the_session_in_order(tmp_path, n
     assert json.loads((recording / "events.jsonl").read_text())["event"] == "stopped"
 
 
-def servo_of(pid):
-    """Return the child that runs the servo; the other child is the resource tracker of multiprocessing."""
-    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-        if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():
-            return int(child)
-    raise AssertionError("no servo process")
-
-
 def test_suspended_session_has_no_force(tmp_path):
     with session(tmp_path) as (process, recording):
         # Ctrl-Z reaches every process of the terminal: the servo must not stop with its last force.
-        status = Path(f"/proc/{servo_of(process.pid)}/status").read_text().splitlines()
+        status = Path(f"/proc/{spawned_by(process.pid)[0]}/status").read_text().splitlines()
         ignored = int(next(line for line in status if line.startswith("SigIgn:")).split()[1], 16)
         assert ignored >> (signal.SIGTSTP - 1) & 1
         process.send_signal(signal.SIGSTOP)
@@ -192,28 +149,6 @@ def test_suspended_session_has_no_force(tmp_path):
     assert process.returncode == 4
     assert "no sign of life" in err
     assert len(np.load(recording / "ticks.npy")) == event["ticks"]
-
-
-def test_servo_terminated_by_another_program_is_status_4(tmp_path):
-    with session(tmp_path) as (process, _):
-        os.kill(servo_of(process.pid), signal.SIGTERM)
-        _, err = process.communicate(timeout=60)
-    assert process.returncode == 4
-    assert "another program" in err
-
-
-@pytest.mark.parametrize("redirection", ["2>&-", ">/dev/full", "| true"])
-def test_closed_and_full_streams_do_not_change_the_run(tmp_path, redirection):
-    command = f"{sys.executable} -m apps run --duration 0.2 --headless --json {redirection}; exit ${{PIPESTATUS[0]}}"
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        ["bash", "-c", command], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=90, check=False
-    )
-    assert done.returncode == (2 if redirection == ">/dev/full" else 0), done.stderr
-    assert len(list((tmp_path / "recordings").glob("*/ticks.npy"))) == 1
-    assert "Traceback" not in done.stderr
-    if "2>" in redirection:
-        assert json.loads(done.stdout)["ticks"] > 0
 
 
 # --- without a clock --------------------------------------------------------------------------------------------------
@@ -260,14 +195,10 @@ def test_long_run_without_a_clock_records_every_tick_and_has_its_fault_in_time(t
 # --- faults on demand -------------------------------------------------------------------------------------------------
 
 
-def run_faulty(folder, *arguments):
-    done = haptics("run", "--headless", "--json", *NO_PICTURE, "--record", str(folder), *arguments, folder=folder)
-    return done, Recording(Path(answer_of(done)["recording"]))
-
-
 def test_device_without_finite_numbers_is_status_4_with_the_recording_kept(tmp_path):
-    done, recording = run_faulty(tmp_path, "--fault", "nan@0.3", "--duration", "20")
-    assert done.returncode == 4
+    arguments = (*NO_PICTURE, "--record", tmp_path, "--fault", "nan@0.3", "--duration", "20")
+    done = haptics("run", "--headless", "--json", *arguments, folder=tmp_path, status=4)
+    recording = Recording(Path(answer_of(done)["recording"]))
     assert "faults on demand: nan from 0.3 s on" in done.stderr.splitlines()
     assert "virtual-joystick" in answer_of(done)["error"]
     assert str(recording.folder) in done.stderr
@@ -278,20 +209,6 @@ def test_device_without_finite_numbers_is_status_4_with_the_recording_kept(tmp_p
     assert (((rows["status"] & Status.NOT_FINITE) != 0) == bad).all()
     assert np.isfinite(rows["command"]).all()
     assert not rows["command"][-1].any()
-
-
-def test_dropout_is_survived(tmp_path):
-    """Without a clock: on a busy machine, a live run has more samples that are too old."""
-    faults = "--fault", "duplicate@0.1", "--fault", "dropout@0.3"
-    done, recording = run_faulty(tmp_path, *faults, "--duration", "0.8", "--clock", "off")
-    assert done.returncode == 0, done.stderr
-    assert "faults on demand: duplicate from 0.1 s on, dropout from 0.3 s for 0.05 s" in done.stderr
-    rows = recording.rows
-    stale = (rows["status"] & Status.STALE) != 0
-    too_old = 0.3005 + recording.metadata["limits"]["max_sample_age"]
-    without = (rows["time"] > too_old) & (rows["time"] < 0.3495)
-    assert stale[without].all()
-    assert not stale[~without & ((rows["time"] < 0.3) | (rows["time"] > 0.36))].any()
 
 
 def test_faults_are_read_from_file_and_command_line(tmp_path, capsys):

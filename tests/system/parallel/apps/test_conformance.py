@@ -1,28 +1,22 @@
-"""Conformance: all cells, the order of rows, the plant's energy, and the example of the documentation."""
+"""Conformance: the example of the documentation, the order of rows, an exact element, and pictures."""
 
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from apps.cli import main
-from apps.conformance import cells
 from apps.conformance.cells import CELLS, REFERENCE
-from apps.conformance.kernels import PLANT, move_mass
 from apps.conformance.limits import METRICS, passes
 from apps.conformance.picture import draw
-from apps.conformance.plant import transition
 from apps.conformance.report import by_element
 from apps.conformance.subjects import RendererSubject, choose
 from apps.conformance.suite import judge, judge_all
 from tests.processes import ROOT
+from tests.system.parallel.commands import run_python
 
 
 def test_examples_of_the_page_are_judged_by_the_command_and_from_python(tmp_path, capsys):
@@ -32,37 +26,8 @@ def test_examples_of_the_page_are_judged_by_the_command_and_from_python(tmp_path
     assert main(["conformance", "--quick", "--renderer", f"{file}:make", "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)["rows"]
     assert row["element"] == "my_module:make"
-    done = subprocess.run(
-        [sys.executable, "-c", use],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    done = run_python("-c", use, folder=tmp_path, path=f"{tmp_path}:{ROOT}")
     assert float(done.stdout.split()[0]) == pytest.approx(row["hold_drift_um_s"], abs=0.05)
-
-
-def oscillator(damping, count):
-    """Return position and velocity of the handle on 400 N/m, released at 1 cm, every 0.1 ms."""
-    record = np.zeros(1, PLANT)
-    record["transition"], record["response"] = transition(cells.HANDLE_MASS, 400.0, damping, 1e-4)
-    record["handle"] = 0.01
-    state = np.empty((count, 2))
-    plant = record.view(np.recarray)[0]
-    for row in state:
-        move_mass.py_func(plant, 0, 0.0) if hasattr(move_mass, "py_func") else move_mass(plant, 0, 0.0)
-        row[:] = plant.handle[0], plant.handle_velocity[0]
-    return state[:, 0], state[:, 1]
-
-
-def test_plant_conserves_energy_without_damping_and_loses_it_with():
-    x, v = oscillator(0.0, 20000)
-    energy = 0.5 * cells.HANDLE_MASS * v**2 + 200.0 * x**2
-    np.testing.assert_allclose(energy, energy[0], rtol=1e-11)
-    x, v = oscillator(0.5, 20000)
-    assert (np.diff(0.5 * cells.HANDLE_MASS * v**2 + 200.0 * x**2) < 0.0).all()
 
 
 def viscous(_):

@@ -116,10 +116,10 @@ def test_doctor_of_an_ordinary_user_checks_everything(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "word"), [(["pulse"], "pulse"), (["--udev", "toaster"], "toaster"), (["timer", "x"], "x")]
 )
-def test_unknown_check_is_status_2(tmp_path, arguments, word):
-    done = doctor(*arguments, folder=tmp_path)
-    assert done.returncode == 2
-    assert f"'{word}'" in done.stderr and len(done.stderr.splitlines()) == 1
+def test_unknown_check_is_status_2(capsys, arguments, word):
+    assert main(["doctor", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert f"'{word}'" in error and len(error.splitlines()) == 1
 
 
 def test_udev_rules_are_printed_for_a_pipe(capsys):
@@ -130,11 +130,6 @@ def test_udev_rules_are_printed_for_a_pipe(capsys):
     assert main(["doctor", "--udev", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert "optoforce" in answer["devices"] and "04d8" in answer["rules"]
-
-
-def test_list_names_every_check(capsys):
-    assert main(["doctor", "--list"]) == 0
-    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(CHECKS)
 
 
 def _children(process):
@@ -189,10 +184,6 @@ def die():
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def leave():
-    os._exit(0)
-
-
 def hang():
     time.sleep(60.0)
 
@@ -206,7 +197,6 @@ def test_child_answers_besides_printed_noise():
     [
         ("fail", "ValueError: this is why"),
         ("die", "SIGKILL: the first word"),
-        ("leave", "cannot be read"),
         ("nothing", "no attribute 'nothing'"),
     ],
 )
@@ -220,9 +210,3 @@ def test_hanging_child_is_stopped():
     with pytest.raises(NoAnswer, match=r"no answer within 0\.3 s"):
         ask(f"{HERE}:hang", timeout=0.3, waiting=waited.append)
     assert waited == sorted(waited) and waited
-
-
-def test_missing_interpreter_is_reported(monkeypatch):
-    monkeypatch.setattr(sys, "executable", "/nowhere/python")
-    with pytest.raises(NoAnswer, match="/nowhere/python cannot be started"):
-        ask(f"{HERE}:echo")

@@ -1,4 +1,4 @@
-"""Whole experiments: shipped examples, live blocks, scenes, observers, kills, power, and exported tables."""
+"""Whole experiments: shipped examples, live blocks, scenes, kills, and power."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import argparse
 import importlib.util
 import json
 import math
-import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +17,6 @@ import pytest
 from scipy import stats
 
 from apps.experiment.design import read_design
-from apps.experiment.engine import sitting
 from apps.experiment.engine.live.stage import Followers, LiveStage
 from apps.experiment.engine.opening import Manner, Request
 from apps.experiment.engine.running import run_session
@@ -32,17 +29,17 @@ from apps.experiment.report.analysis import analyse
 from apps.experiment.report.sessions import read_experiment
 from apps.experiment.report.settings import AnalysisSettings
 from apps.experiment.stimulus import measure
-from apps.verify.check import verify
 from haptics.recording.recording import Recording
 from haptics.recording.replay import verify as verify_by_replay
 from tests.apps.experiment.design.designs import WEBER, changed
 from tests.apps.experiment.engine.live import killed
 from tests.apps.experiment.engine.running import simulate
-from tests.apps.experiment.engine.test_scenes import LAW, TEXT, WALL
+from tests.apps.experiment.engine.test_scenes import along_a_wall, assert_exact
 from tests.apps.experiment.test_power import QUEST, WEAK, task_study
 from tests.apps.screen import WHY_NOT, virtual_screen
 from tests.processes import ROOT
 from tests.sampling import sample
+from tests.system.parallel.commands import run_python
 
 EXAMPLES = sorted([*(ROOT / "examples/experiments").glob("*.toml"), *(ROOT / "examples/replications").glob("*.toml")])
 
@@ -52,29 +49,6 @@ ENDLESS = WEBER.replace("{ most_trials = 3 }", "{}")
 SHORT = ENDLESS.replace("block = 5", "block = 4\nrest = 0.5\nlate_ticks = 1.0\nlongest_gap = 0.9").replace(
     "most_trials = 4", "most_trials = 2"
 )
-
-
-def along_a_wall(folder):
-    """Write an experiment that asks for the friction of a wall; return the file."""
-    text = TEXT
-    for old, new in (
-        (LAW, WALL),
-        ('axis = "law.force"', 'axis = "wall.friction"'),
-        ("points = [[-0.03, 0.0], [0.03, 0.0]]", "points = [[-0.03, -0.003], [0.03, -0.003]]"),
-        ('"1 N"\nreference = 1.0', '"mu 0.3"\nreference = 0.3'),
-        ('"2 N"\nreference = 2.0', '"mu 0.8"\nreference = 0.8'),
-        ("maximum = 2.0", "maximum = 1.0"),
-        ("start = 0.5\n", "start = 0.2\n"),
-    ):
-        assert old in text
-        text = text.replace(old, new)
-    return changed(folder, text=text)
-
-
-def run_live(file, out, live=True):
-    """Run a session with a simulated observer; return its result."""
-    request = Request("P01", 1, 7, out, {}, simulated=True, manner=Manner(live=live))
-    return run_session(read_design(file), request)
 
 
 @pytest.mark.parametrize("file", sample(EXAMPLES, 2), ids=lambda file: file.stem)
@@ -97,19 +71,8 @@ def test_example_runs_and_delivers_the_stimuli_of_its_design(file, tmp_path):
 
 def test_friction_of_a_wall_is_rendered_recorded_and_felt(tmp_path):
     _, place = simulate(along_a_wall(tmp_path), tmp_path / "out")
-    for folder in sorted(place.folder.glob("blocks/*")):
-        run, found = verify(folder)
-        assert (found.violations, found.missing) == ([], []) and run.count
-        recording = Recording(folder)
-        again = verify_by_replay(recording)
-        assert (again.mismatches, again.verdict) == (0, "ok")
-        assert np.nanmax(recording.rows["normal_force"]) > 1.0
-    table = trial_rows(place, measure)
-    assert table and all(row["delivered_exact"] for row in table)
-    for row in table:
-        for k in (1, 2):
-            assert row[f"delivered_{k}"] == row[f"asked_{k}"]
-            assert abs(row[f"felt_{k}"] - row[f"asked_{k}"]) < 0.02 * row[f"asked_{k}"], row["stimulus_missing"]
+    for rows in assert_exact(place):
+        assert np.nanmax(rows["normal_force"]) > 1.0
     assert trial_rows(place, None)[0]["axis_unit"] == ""
     assert "np." not in place.table.read_text(encoding="utf-8"), "numbers are written without their NumPy type"
 
@@ -147,22 +110,10 @@ def test_live_block_is_configured_only_where_the_level_changes(make, level, tmp_
     assert [level(table) for table in stage.session.tables] == [(0.7, False), (0.5, False)]
 
 
-@pytest.mark.parametrize("live", [False, True])
-def test_device_friction_is_measured_by_the_clock_of_the_blocks(live, tmp_path, monkeypatch):
-    asked: list[bool] = []
-
-    def ended(*_, live):
-        asked.append(live)
-        raise sitting.Ended
-
-    monkeypatch.setattr(sitting, "with_friction", ended)
-    result = run_live(changed(tmp_path, text=ENDLESS), tmp_path / "out", live)
-    assert result["reason"] == "ended by a person"
-    assert asked == [live]
-
-
 def test_live_block_is_recorded_and_replays(tmp_path):
-    result = run_live(changed(tmp_path, "easy = 0.2", "easy = 0.0", SHORT), tmp_path / "out")
+    file = changed(tmp_path, "easy = 0.2", "easy = 0.0", SHORT)
+    request = Request("P01", 1, 7, tmp_path / "out", {}, simulated=True, manner=Manner(live=True))
+    result = run_session(read_design(file), request)
     assert (result["trials"], result["reason"]) == (4, "completed")
     place = SessionFolder.of(Path(result["folder"]))
     recording = Recording(place.recording(1))
@@ -175,14 +126,17 @@ def test_live_block_is_recorded_and_replays(tmp_path):
             assert (rows["gate"] == 1.0).all() and len(rows) > 500
 
 
-LIVE = (
-    ENDLESS.replace("reversals = 20\nmost_trials = 4", "reversals = 20\nmost_trials = 5")
-    .replace("block = 5", "block = 20\nrest = 0.2\ninterval = 0.3\ngap = 0.15\nlate_ticks = 1.0\nlongest_gap = 0.9")
-    .replace("start = [-0.03, 0.0]\nstrokes = 2\nleast_speed = 0.025\ngreatest_speed = 0.2\n", "")
-    + "\n[screen]\nfull_screen = false\n"
-)
+REHEARSED = (
+    (
+        ENDLESS.replace("reversals = 20\nmost_trials = 4", "reversals = 20\nmost_trials = 2")
+        .replace("block = 5", "block = 20\nrest = 0.2\ninterval = 0.3\ngap = 0.15\nlate_ticks = 1.0\nlongest_gap = 0.9")
+        .replace("start = [-0.03, 0.0]\nstrokes = 2\nleast_speed = 0.025\ngreatest_speed = 0.2\n", "")
+        .replace("rest = 0.4\n", "rest = 0.4\nstiffness = 2000.0\ndamping = 20.0\n")
+    )
+    + """
+[screen]
+full_screen = false
 
-MEASURED = """
 [friction]
 measure_each_session = true
 excitation = { slowest = 0.02, speeds = 2, rounds = 2, strokes = 1, stroke_time = 0.3 }
@@ -190,13 +144,13 @@ excitation = { slowest = 0.02, speeds = 2, rounds = 2, strokes = 1, stroke_time 
 [texts]
 instructions = ["The first page.", "The second page."]
 """
+)
 
 
 @pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
 @pytest.mark.timeout(300)
 def test_rehearsal_measures_the_device_friction_before_instructions_and_blocks(tmp_path):
-    text = LIVE.replace("most_trials = 5", "most_trials = 2") + MEASURED
-    file = changed(tmp_path, "rest = 0.4\n", "rest = 0.4\nstiffness = 2000.0\ndamping = 20.0\n", text)
+    file = changed(tmp_path, text=REHEARSED)
     with virtual_screen() as screen:
         rehearsal = killed.run(screen, file, tmp_path / "out")
         words = killed.finish(rehearsal)
@@ -217,21 +171,9 @@ def test_rehearsal_measures_the_device_friction_before_instructions_and_blocks(t
 # --- kills ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
-@pytest.mark.timeout(900)
-def test_live_session_with_killed_processes_has_the_journal_of_an_undisturbed_one(tmp_path):
-    result = killed.main(changed(tmp_path, text=LIVE), tmp_path / "out", 3, 3)
-    assert result["kills"] == {"application": 1, "servo": 1, "screen": 1}
-    assert result["resumed"] == 3
-    assert killed.course(tmp_path / "out" / "whole")
-    assert result["different"] == []
-
-
 def test_session_that_is_killed_thirty_times_has_the_journal_of_an_undisturbed_one(tmp_path):
     file = changed(tmp_path, "most_trials = 4", "most_trials = 30", ENDLESS)
-    command = [sys.executable, "-m", "tests.apps.experiment.engine.killed", str(file), str(tmp_path), "30", "2"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
+    done = run_python("-m", "tests.apps.experiment.engine.killed", file, tmp_path, 30, 2)
     assert int(done.stdout) >= 20, "kills that met a running session"
     (whole,), (cut,) = sessions_below(tmp_path / "whole"), sessions_below(tmp_path / "cut")
     assert lasting_records(cut)[1:] == lasting_records(whole)[1:]
@@ -260,28 +202,6 @@ def lasting_records(place):
 
 
 # --- observers, tables, power -----------------------------------------------------------------------------------------
-
-
-def responses_of(folder, observer):
-    """Return the responses of a session with 16 trials at 0.6 N on 1 N."""
-    one_condition = ENDLESS.replace('[[conditions]]\nname = "2 N"\nreference = 2.0\nprocedure = {}\n', "")
-    head, rest = one_condition.split("[procedure]")
-    series = f'[procedure]\nkind = "series"\nlevel = 0.6\ntrials = 16\n\n[observer]\n{observer}\nspread = 0.0\n\n'
-    text = head + series + rest[rest.index("[catch]") :].replace("easy = 0.2", "easy = 0.0")
-    _, place = simulate(changed(folder, text=text), folder / "out")
-    return [dict(record) for record in read_journal(place.journal).records if record["record"] == "response"]
-
-
-def test_observer_that_feels_the_device_answers_correctly_far_above_its_threshold(tmp_path):
-    """0.6 N on 1 N is six times the increment of 75 %."""
-    responses = responses_of(tmp_path, "level = 2\nlapse = 0.0")
-    assert [response["correct"] for response in responses] == [True] * 16
-    assert {response["response"] for response in responses} == {"1", "2"}
-
-
-def test_observer_answers_after_its_reaction_time(tmp_path):
-    responses = responses_of(tmp_path, "level = 1\nreaction_time = 0.9\nreaction_spread = 0.0")
-    assert {response["reaction_time_s"] for response in responses} == {0.9}
 
 
 def test_plan_reports_people_without_a_threshold(tmp_path):

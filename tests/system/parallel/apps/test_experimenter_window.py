@@ -18,7 +18,6 @@ import pyqtgraph as pg
 from PySide6 import QtCore, QtWidgets
 
 from apps.experiment.screens import Abort, Certificate, Figure, GoOn, Note, Notice, Outcome, Pause, Plan, Progress, Redo
-from apps.experiment.screens.experimenter.head import about
 from apps.experiment.screens.experimenter.tracks import reversals
 from apps.experiment.screens.experimenter.window import ExperimenterWindow
 from apps.front_ends.link import Link
@@ -238,8 +237,3 @@ def test_reversals_are_the_turns_of_the_track(steps):
     moves = [(index, new - old) for index, (old, new) in enumerate(itertools.pairwise(levels)) if new != old]
     expected = [index for (_, one), (index, two) in itertools.pairwise(moves) if one * two < 0]
     assert reversals(levels) == expected
-
-
-def test_remaining_time_is_rounded_to_minutes():
-    texts = ["", "less than a minute left", "about 1 min left", "about 13 min left"]
-    assert [about(value) for value in (None, 20.0, 60.0, 780.0)] == texts

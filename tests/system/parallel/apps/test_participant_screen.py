@@ -178,14 +178,11 @@ def test_texts_are_neither_cut_nor_overlapping(laid_out):
             assert min(apart_x, apart_y) < 3, entry  # pixels; boxes have air above and below the letters
 
 
-def test_texts_of_a_show_are_displayed(laid_out):
+def test_texts_of_a_show_are_displayed_and_only_the_long_one_is_too_small(laid_out):
     by_name = {entry["show"]: entry for entry in laid_out}
     assert by_name["dark"]["words"] == []
     assert by_name["instructions"]["words"] == ["How it goes", INSTRUCTIONS, "2 / 4", "←", "back", "→", "go on"]
     assert by_name["response"]["words"] == ["Which one resisted more?", "1", "2", "1", "first", "2", "second"]
     assert "12.5" in by_name["number"]["words"]
     assert by_name["break"]["words"][2] != "0:00"
-
-
-def test_only_the_long_text_is_too_small(laid_out):
     assert {entry["show"] for entry in laid_out if entry["small"]} == {"too long"}

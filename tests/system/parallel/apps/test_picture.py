@@ -1,14 +1,12 @@
 """Pictures of sessions: memory, links in place of files, imports."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
 from apps.shared.picture import _Run, draw
 from haptics.device import Causality
 from tests.apps.session.test_picture import circle, record
+from tests.system.parallel.commands import run_python
 
 
 def test_session_draws_its_picture_without_pyplot(tmp_path):
@@ -20,7 +18,7 @@ def test_session_draws_its_picture_without_pyplot(tmp_path):
         "assert 'matplotlib.figure' in sys.modules\n"
         "assert 'matplotlib.pyplot' not in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=300)
+    run_python("-c", program)
     (picture,) = tmp_path.glob("*/picture.png")
     assert picture.read_bytes().startswith(b"\x89PNG")
 

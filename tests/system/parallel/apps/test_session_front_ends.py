@@ -15,7 +15,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import example, given
@@ -36,10 +35,7 @@ from apps.settings.about import hands_to_choose
 from apps.settings.config import complete, gather
 from apps.stage import launch as stage_launch
 from apps.view import launch
-from haptics import kernel_cache
 from haptics.errors import ConfigurationError, DeviceFault
-from haptics.jit import kernel
-from haptics.kernel_cache import Compilation, KernelCache
 from haptics.recording.recorder import Recorder
 from haptics.recording.recording import ORIGIN, Recording
 from haptics.records import ROW, Status
@@ -50,7 +46,8 @@ from haptics.shared import SharedFile
 from haptics.trace import Trace
 from tests.apps.session.persons import Person, listen, repeat
 from tests.conftest import MISSING_QT
-from tests.processes import RUN, program, until_running
+from tests.processes import RUN, program, spawned_by, until_running
+from tests.system.parallel.commands import run_python
 
 
 def config_of(*assignments):
@@ -251,8 +248,7 @@ def test_front_end_killed_with_the_held_key_releases_it_and_the_run_continues(tm
     session.keys.listen(heard.append)
     said = (Key("f", True), Key("f", False), SetParameter("law.force", 2.5))
     holds = ProcessFrontEnd(repeat, said, name="holds the key")
-    looks, also = (ProcessFrontEnd(listen, (str(tmp_path / name),), name=name) for name in ("looks", "also"))
-    for front in (holds, looks, also):
+    for front in (holds, ProcessFrontEnd(listen, (str(tmp_path / "looks"),), name="looks")):
         service.fronts.add(front)
     service.begin(session)
     trace, killed = session.servo.trace, []  # type: Any, list[float]
@@ -271,7 +267,7 @@ def test_front_end_killed_with_the_held_key_releases_it_and_the_run_continues(tm
     steps: list[tuple[Any, Any]] = [(felt, kill), (later, session.stop)]
 
     def attend():
-        service.attend()
+        service.run_periodic_tasks()
         if steps and steps[0][0]():
             steps.pop(0)[1]()
 
@@ -286,9 +282,7 @@ def test_front_end_killed_with_the_held_key_releases_it_and_the_run_continues(tm
     last = np.flatnonzero(~free)[-1]  # possibly before the kill, on a busy machine that delays the repeated key
     assert rows["time"][last] - rows["time"][death] < KEY_TIMEOUT + 0.01
     assert rows["time"][-1] - rows["time"][last] > 0.2, "the run went on without it"
-    first, second = ((tmp_path / name).read_text() for name in ("looks", "also"))
-    assert first == second
-    assert re.findall(r"ValuesInForce.*law.force': 2.5", first)
+    assert re.findall(r"ValuesInForce.*law.force': 2.5", (tmp_path / "looks").read_text())
     keys = [{**event} for event in recording.events if event["event"] == "key"]
     assert [(key["name"], key["down"], key["tick"]) for key in keys] == [("f", True, BEFORE), ("f", False, BEFORE)]
     assert [event.monotonic_ns for event in heard] == [key["monotonic_ns"] for key in keys]
@@ -377,35 +371,13 @@ def test_message_has_the_time_of_its_creation():
     assert received == HoldKey(True)
 
 
-def children_of(pid):
-    """Return the processes of a session, in the order in which they were started."""
-    tasks = Path(f"/proc/{pid}/task").iterdir()
-    children = {int(child) for task in tasks for child in (task / "children").read_text().split()}
-    return sorted(pid for pid in children if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes())
-
-
-@with_qt
-def test_held_key_without_a_window_is_refused_before_anything_is_recorded(tmp_path):
-    dead = {**os.environ, "WAYLAND_DISPLAY": "", "DISPLAY": ":4242", "QT_QPA_PLATFORM": "xcb"}
-    pipe = subprocess.PIPE
-    with program(*RUN, *KEY, "--duration", "1", env=dead, cwd=tmp_path, stdout=pipe, stderr=pipe) as process:
-        out, err = process.communicate(timeout=90)
-    assert process.returncode == 2, err
-    (line,) = (line for line in err.splitlines() if line.startswith("haptics: "))
-    assert "the space bar of the live view must be held, but there is none" in line
-    assert ":4242" in line
-    assert json.loads(out)["error"] in line
-    assert "Traceback" not in err
-    assert list(tmp_path.iterdir()) == []
-
-
 @with_qt
 def test_run_whose_window_dies_with_its_key_is_status_4(tmp_path):
     unseen = {**os.environ, "WAYLAND_DISPLAY": "", "DISPLAY": ":0", "QT_QPA_PLATFORM": "offscreen"}
     pipe = subprocess.PIPE
     with program(*RUN, *KEY, "--record", str(tmp_path), env=unseen, stdout=pipe, stderr=pipe) as process:
         recording = until_running(process, tmp_path)
-        _servo, view = children_of(process.pid)
+        _servo, view = spawned_by(process.pid)
         os.kill(view, signal.SIGKILL)
         out, err = process.communicate(timeout=60)
     assert process.returncode == 4, err
@@ -417,69 +389,26 @@ def test_run_whose_window_dies_with_its_key_is_status_4(tmp_path):
     assert metadata["state"] == "complete"
 
 
-@kernel
-def _inner(x):
-    return 2.0 * x
-
-
-@kernel
-def _outer(x):
-    return _inner(x) + 1.0
-
-
-def test_kernels_are_counted_with_an_estimated_total():
-    counted: list[tuple[int, int]] = []
-    compilation = Compilation()
-    compilation.begin(_outer.py_func)
-    compilation.watcher = lambda number, about: counted.append((number, about))
-    compilation.begin(_outer.py_func)
-    compilation.begin(_inner.py_func)
-    assert counted == [(1, 2), (2, 2)]
-
-
-def test_kernel_that_is_not_in_the_cache_is_announced(monkeypatch, tmp_path):
-    counted: list[int] = []
-    monkeypatch.setattr(kernel_cache, "COMPILATION", Compilation())
-    monkeypatch.setattr(kernel_cache.COMPILATION, "watcher", lambda number, about: counted.append(number))
-    cache = KernelCache(tmp_path, _inner.py_func)
-    for _ in range(2):
-        assert cache.load_overload((numba.float64,), _inner.targetctx) is None
-    assert counted == [1, 2]
-
-
 def test_count_and_seconds_are_shown_until_the_device_is_open(monkeypatch):
     now, lines, shown = [100.0], [], []  # type: list[float], list[str], list[str]
     monkeypatch.setattr(preparation.time, "monotonic", lambda: now[0])
     progress = Preparation("pantograph", Quiet(), lines.append, shown.append)
     progress.refresh()
     assert shown == []
-    progress.take("compiling", (1, 40))
-    now[0] += 7.0
-    progress.refresh()
-    progress.take("compiling", (2, 40))
-    assert not progress.opening
-    progress.take("opening", None)
-    assert progress.opening
-    progress.take("ready", None)
-    now[0] += 7.0
-    progress.refresh()
-    texts = [
-        "kernel 1 of about 40 (0 s;",
-        "kernel 1 of about 40 (7 s;",
-        "kernel 2 of about 40 (7 s;",
-        "pantograph (7 s)",
-    ]
-    assert all(text in line for text, line in zip([*texts, ""], shown, strict=True)) and shown[-1] == ""
+    for message in (("compiling", (1, 40)), ("compiling", (2, 40)), ("opening", None), ("ready", None)):
+        progress.take(*message)
+        now[0] += 7.0
+        progress.refresh()
+    texts = [f"kernel {number} of about 40 ({seconds} s;" for number, seconds in ((1, 0), (1, 7), (2, 7), (2, 14))]
+    assert [text in line for text, line in zip(texts, shown, strict=False)] == [True] * 4
+    assert "pantograph (14 s)" in shown[4] and shown[-1] == ""
     assert len(lines) == 1
 
 
 def test_failed_opening_leaves_no_recording(tmp_path):
-    pipe = subprocess.PIPE
     arguments = ("--device", "pantograph", "--set", "device.port=/dev/null", "--set", "device.at_home=true")
-    with program(*RUN, *arguments, "--headless", cwd=tmp_path, stdout=pipe, stderr=pipe) as process:
-        out, err = process.communicate(timeout=100)
-    assert process.returncode == 3, err
-    assert json.loads(out)["error"]
+    done = run_python(*RUN, *arguments, "--headless", folder=tmp_path, status=3)
+    assert json.loads(done.stdout)["error"]
     assert list((tmp_path / "recordings").iterdir()) == []
 
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import os
 import signal
-import subprocess
-import time
-from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,7 +26,7 @@ from apps.verification import examine
 from apps.verify.check import verify as verified
 from devices import is_virtual
 from haptics.elements.models import MasslessImpedance
-from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError, ServoLost
+from haptics.errors import ConfigurationError, DeviceFault, ServoLost
 from haptics.friction.laws import Coulomb
 from haptics.recording.checks import OK
 from haptics.recording.recorder import Recorder, RunCloser
@@ -38,11 +34,11 @@ from haptics.recording.recording import EVENTS, METADATA, PART, SETTINGS, TICKS,
 from haptics.recording.replay import verify
 from haptics.records import ROW, Permission
 from haptics.scenes import read_scene, scene_table
-from haptics.servo.kernels import HEARTBEAT_TIMEOUT
 from haptics.trace import Reader, Trace
 from tests.apps.session.test_service import tables
 from tests.haptics.doubles import make_spec
-from tests.processes import device_log, program, recordings
+from tests.processes import program, recordings
+from tests.system.parallel.commands import haptics
 
 
 def make_session(folder, **tables):
@@ -218,20 +214,6 @@ def test_run_that_can_no_longer_be_recorded_is_stopped(tmp_path):
     session.recorder._ticks.close()
 
 
-def test_frozen_session_ends_with_a_fault(tmp_path):
-    session = make_session(tmp_path)
-    outcome = session.run(Script(session, [(300, lambda: time.sleep(2 * HEARTBEAT_TIMEOUT))]))
-    assert isinstance(outcome.fault, DeviceFault)
-    assert "no sign of life" in str(outcome.fault)
-    assert outcome.summary["lost_ticks"] == 0
-
-
-def test_device_that_cannot_be_opened_raises_its_error(tmp_path):
-    session = make_session(tmp_path, device={"log": str(tmp_path / "missing" / "log.npy")})
-    with pytest.raises(DeviceOpenError, match=r"log\.npy"):
-        session.run()
-
-
 def test_description_of_a_run_is_complete(tmp_path):
     session = make_session(tmp_path, session={"duration": 0.3, "seed": 9}, hand={"name": "minimum-jerk"})
     outcome = session.run()
@@ -379,15 +361,6 @@ def test_recording_without_its_first_parameters_is_not_begun(tmp_path, monkeypat
     assert list(tmp_path.iterdir()) == []
 
 
-def test_exception_during_the_run_leaves_a_closed_recording(tmp_path):
-    session = make_session(tmp_path)
-    with pytest.raises(ZeroDivisionError):
-        session.run(Script(session, [(300, lambda: 1 / 0)]))
-    recording = Recording(session.folder)
-    assert recording.metadata["state"] == "interrupted"
-    assert len(recording.rows) == session.servo.trace.count >= 300
-
-
 @pytest.fixture
 def ending(tmp_path):
     """The end of a run of 40 ticks whose recording is still open, without the run."""
@@ -408,7 +381,7 @@ def test_run_with_a_lost_servo_is_interrupted(ending, later):
     end, recorder = ending
     for fault in (ServoLost("the servo process died.", recorder.rows()), *later):
         end.fail(fault)
-    end.settle("stopped", complete=True)
+    end.close("stopped", complete=True)
     assert len(Recording(recorder.folder)) == 40
     recording = Recording(recorder.folder)
     assert recording.metadata["state"] == "interrupted"
@@ -421,7 +394,7 @@ def test_run_with_a_lost_servo_is_interrupted(ending, later):
 def test_other_fault_leaves_a_complete_recording(ending):
     end, recorder = ending
     end.fail(DeviceFault("the view is gone."))
-    end.settle("stopped", complete=True)
+    end.close("stopped", complete=True)
     assert Recording(recorder.folder).metadata["state"] == "complete"
     assert not (recorder.folder / EVENTS).exists()
 
@@ -433,7 +406,7 @@ def test_recording_whose_ticks_cannot_be_synchronised_is_interrupted(ending, mon
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(os, "fsync", broken)
-    end.settle("stopped", complete=True)
+    end.close("stopped", complete=True)
     assert len(Recording(recorder.folder)) == 40
     assert "Input/output error" in str(end.fault)
     metadata = Recording(recorder.folder).metadata
@@ -443,13 +416,13 @@ def test_recording_whose_ticks_cannot_be_synchronised_is_interrupted(ending, mon
 KILLED = """
 import os, signal, sys
 from apps.cli import main
-from haptics.recording import recorder as ending
-ending.Ending.certify = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
+from haptics.recording.recorder import RunCloser
+RunCloser.certify = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
 main(["run", "--duration", "0.5", "--headless", "--record", sys.argv[1]])
 """
 
 
-def test_session_killed_during_its_certificate_leaves_a_closed_recording(tmp_path):
+def test_session_killed_during_its_certificate_leaves_a_closed_recording(tmp_path, capsys):
     with program("-c", KILLED, str(tmp_path)) as process:
         assert process.wait(90) == -signal.SIGKILL
     (folder,) = recordings(tmp_path)
@@ -460,22 +433,8 @@ def test_session_killed_during_its_certificate_leaves_a_closed_recording(tmp_pat
     assert (folder / TICKS).exists()
     assert verify(recording).mismatches == 0
     assert verify(recording).ticks > 400
-    said = io.StringIO()
-    with redirect_stdout(said):
-        assert main(["replay", str(folder), "--headless", "--json"]) == 0
-    assert Path(json.loads(said.getvalue())["picture"]).exists()
-
-
-def test_arm_without_a_command_records_none(tmp_path):
-    session = make_session(tmp_path, device={"name": "virtual-arm"}, session={"model": "A", "faults": ["nan@0"]})
-    outcome = session.run()
-    assert isinstance(outcome.fault, DeviceFault)
-    recording = Recording(Path(outcome.summary["recording"]))
-    assert recording.rows["tick"][-1] > 50
-    assert np.isnan(recording.rows["command"]).all()
-    told = device_log(recording.folder)
-    assert len(told) <= 1, "only the safe output at the end is sent"
-    assert (told["time"] >= recording.rows["time"][-1]).all()
+    assert main(["replay", str(folder), "--headless", "--json"]) == 0
+    assert Path(json.loads(capsys.readouterr().out)["picture"]).exists()
 
 
 JOYSTICK = make_spec(mass=0.2, damping=1.0, delay=0.5e-3, position_resolution=10e-6)
@@ -483,16 +442,6 @@ JOYSTICK = make_spec(mass=0.2, damping=1.0, delay=0.5e-3, position_resolution=10
 
 def model_c(stiffness, force=4.0):
     return MasslessImpedance(Coulomb(force), stiffness, 10.0)
-
-
-def run_changing(session, key, first, second):
-    """Run a session in which a parameter is changed twice."""
-    steps: list[tuple[int, Any]] = [
-        (100, lambda: session.change(key, first)),
-        (150, lambda: session.change(key, second)),
-        (200, session.stop),
-    ]
-    return session.run(Script(session, steps))
 
 
 @pytest.mark.parametrize(
@@ -513,7 +462,10 @@ def test_arm_without_a_sufficient_mass_can_be_recorded():
     assert json.loads(json.dumps(_facts(config), allow_nan=False))["device"]["least_mass"] is None
 
 
-def test_crossing_a_bound_warns_once_and_again_after_a_return():
+def test_crossing_a_bound_warns_once_and_again_after_a_return_and_a_note_does_not_warn():
+    counsel = Counsel(JOYSTICK)
+    assert counsel.consider(model_c(7e3), 0) == ""
+    assert [entry.pop("severity") for entry in counsel.record] == ["note"]
     counsel = Counsel(JOYSTICK)
     said = [counsel.consider(model_c(K), version) for version, K in enumerate((4.5e3, 2e4, 3e4, 5e4, 4.5e3, 2e4))]
     assert [bool(line) for line in said] == [False, True, False, False, False, True]
@@ -528,49 +480,43 @@ def test_second_bound_warns_without_repeating_the_first():
     assert "encoder" in second and "element.stiffness = 20000" not in second
 
 
-def test_notes_are_recorded_without_a_warning():
-    counsel = Counsel(JOYSTICK)
-    assert counsel.consider(model_c(7e3), 0) == ""
-    assert [entry["severity"] for entry in counsel.record] == ["note"]
-    assert counsel.warnings == []
-
-
-def test_parameter_beyond_a_bound_warns_once_and_is_recorded(tmp_path):
+@pytest.mark.parametrize(
+    ("law", "key", "first", "bound", "words"),
+    [
+        ({}, "element.stiffness", 20_000.0, "stiffness", "element.stiffness = 20000 N/m"),
+        (
+            {"name": "coulomb-viscous-closed-form", "viscosity": 1.0},
+            *("law.viscosity", 30.0, "approximation", "choose the exact law, coulomb-viscous,"),
+        ),
+    ],
+    ids=["stiffness", "closed form"],
+)
+def test_parameter_beyond_a_bound_warns_once_and_is_recorded(tmp_path, law, key, first, bound, words):
+    """The closed form of a law that is too steep is a poor approximation: condition (48)."""
     lines: list[str] = []
     warned: list[str] = []
-    config = complete({"session": {"model": "C", "record": str(tmp_path)}})
+    config = complete({"session": {"model": "C", "record": str(tmp_path)}, "law": law})
     session = Session(config, lines.append, warned.append)
-    outcome = run_changing(session, "element.stiffness", 20_000.0, 30_000.0)
-    assert [line for line in lines if "buzzes" in line] == []
-    assert len(warned) == 1 and warned[0].startswith("element.stiffness = 20000 N/m")
+    steps: list[tuple[int, Any]] = [
+        (100, lambda: session.change(key, first)),
+        (150, lambda: session.change(key, 1.5 * first)),
+        (200, session.stop),
+    ]
+    outcome = session.run(Script(session, steps))
+    assert len(warned) == 1 and words in warned[0]
+    assert warned[0] not in lines
     assert outcome.summary["advice"] == warned
     advice = Recording(Path(outcome.summary["recording"])).metadata["advice"]
-    warnings = [entry for entry in advice if entry["severity"] == "warning"]
-    found = [(entry["settings_version"], entry["bound"], entry["value"]) for entry in warnings]
-    assert found == [(1, "stiffness", 2e4)]
-
-
-def test_poor_approximation_warns_once(tmp_path):
-    """Condition (48): the closed form of a steep law is a poor approximation."""
-    told: list[str] = []
-    law = {"name": "coulomb-viscous-closed-form", "viscosity": 1.0}
-    config = complete({"session": {"model": "C", "record": str(tmp_path)}, "law": law})
-    session = Session(config, told.append, told.append)
-    outcome = run_changing(session, "law.viscosity", 30.0, 40.0)
-    said = [line for line in told if "condition 48" in line]
-    assert len(said) == 1 and "choose the exact law, coulomb-viscous," in said[0]
-    assert outcome.summary["advice"] == said
+    found = [(entry["settings_version"], entry["bound"]) for entry in advice if entry["severity"] == "warning"]
+    assert found == [(1, bound)]
 
 
 def test_command_warns_in_one_line_and_runs(tmp_path):
     wish = "run --device virtual-joystick --model C --set element.stiffness=60000 --duration 0.3 --headless --json"
-    pipe = subprocess.PIPE
-    with program("-m", "apps", *wish.split(), cwd=tmp_path, stdout=pipe, stderr=pipe) as process:
-        out, err = process.communicate(timeout=100)
-    assert process.returncode == 0, err
-    (line,) = [line for line in err.splitlines() if line.startswith("advice: ")]
+    done = haptics(*wish.split(), folder=tmp_path)
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("advice: ")]
     assert "element.stiffness = 60000 N/m" in line and "buzzes above 10500 N/m" in line
-    answer = json.loads(out)
+    answer = json.loads(done.stdout)
     assert line == f"advice: {answer['advice'][0]}"
     metadata = json.loads((tmp_path / answer["recording"] / "recording.json").read_text())
     assert [entry["bound"] for entry in metadata["advice"]] == ["stiffness"]

@@ -6,12 +6,7 @@ from apps.experiment.engine.running import resume_session
 from apps.experiment.journal import read_journal
 from haptics.errors import RecordingError
 from tests.apps.experiment.engine.running import simulate
-from tests.apps.experiment.test_stimulus import (
-    EARLIER,
-    design_in,
-    event,
-    session,  # noqa: F401
-)
+from tests.apps.experiment.test_stimulus import EARLIER, design_in, event, session  # noqa: F401
 
 
 def test_friction_change_beyond_its_interval_is_reported(session):

@@ -30,6 +30,7 @@ from haptics.errors import ConfigurationError
 from haptics.servo.offline import run_offline
 from tests.apps.sweep.sweeps import SMALL, written
 from tests.processes import ROOT
+from tests.system.parallel.commands import haptics
 
 HERE = "tests.apps.sweep.sweeps"
 
@@ -174,15 +175,6 @@ def test_creep_of_an_element_is_measured(tmp_path):
     assert creeps["dahl"] > 1e-4
 
 
-def test_stiff_coupling_is_unstable(tmp_path):
-    text = SMALL.replace("duration = 0.4", "duration = 2.0").replace(
-        "start = 1000.0\nstop = 4000.0", "start = 2000.0\nstop = 80000.0"
-    )
-    table = ran(written(tmp_path, "values = [1.0, 2.0, 4.0]", "values = [4.0]", text), tmp_path / "out")
-    assert table["stable"].tolist() == [1, table["stable"][1], 0]
-    assert table["buzz"][2] > 3.0 * table["buzz"][0]
-
-
 def test_custom_function_receives_the_rows(tmp_path):
     path = written(
         tmp_path, "duration = 0.4", f'duration = 0.4\noutcomes = ["stable"]\nfunction = "{HERE}:largest_force"'
@@ -203,10 +195,8 @@ def test_threads_and_processes_give_equal_results(tmp_path):
 def test_dask_cluster_gives_equal_results(tmp_path):
     pytest.importorskip("distributed")
     path = written(tmp_path)
-    command = [sys.executable, "-m", "apps", "sweep", str(path), "--out", str(tmp_path / "dask"), "--json"]
-    command += ["--cluster", "local", "--workers", "2"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=110, check=False)
-    assert done.returncode == 0, done.stderr
+    options = ("--json", "--cluster", "local", "--workers", "2")
+    done = haptics("sweep", path, "--out", tmp_path / "dask", *options)
     found = np.load(json.loads(done.stdout)["results"])
     require_equal(ran(path, tmp_path / "one"), {name: found[name] for name in found.files})
 
@@ -314,6 +304,8 @@ def test_sessions_and_bound_agree_except_at_the_border(tmp_path):
     assert (found["cells"], found["inside"], found["loud"]) == (162, 0, 0)
     assert found["agree"] >= 155
     assert 40 < np.count_nonzero(table["stable"]) < 120
+    stable = table["stable"] == 1
+    assert np.median(table["buzz"][~stable]) > 3.0 * np.median(table["buzz"][stable])
     table["stable"][:] = 1 - table["stable"]
     turned = agreement(sweep, table)
     assert turned is not None

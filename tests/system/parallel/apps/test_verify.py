@@ -12,10 +12,7 @@ from apps.verify.recorded import Recorded
 from tests.apps.verify.forging import assert_honest, copy_of, wrongs
 from tests.apps.verify.runs import CLASSICS, classic_plan, make, plan_of
 from tests.apps.verify.test_elements import iwan
-from tests.apps.verify.test_verify import (
-    falsify,
-    honest,  # noqa: F401
-)
+from tests.apps.verify.test_verify import falsify, honest  # noqa: F401
 
 
 @pytest.mark.timeout(900)
@@ -38,19 +35,14 @@ def everything(folder):
     }
 
 
-@pytest.mark.parametrize("size", [13, 120])
-def test_residuals_do_not_depend_on_the_window(honest, monkeypatch, size):
-    whole = [everything(folder) for folder in honest]
-    monkeypatch.setattr(recorded, "WINDOW", size)
-    assert [everything(folder) for folder in honest] == whole
-    assert max(one["ticks"] for one in whole) > 3 * size
-
-
-def test_residuals_of_classic_models_do_not_depend_on_the_window(tmp_path, monkeypatch):
-    folders = [make(tmp_path / str(number), classic_plan(number)) for number in range(len(CLASSICS))]
+def test_residuals_do_not_depend_on_the_window(honest, tmp_path, monkeypatch):
+    classic = [make(tmp_path / str(number), classic_plan(number)) for number in range(len(CLASSICS))]
+    folders = [*honest, *classic]
     whole = [everything(folder) for folder in folders]
-    monkeypatch.setattr(recorded, "WINDOW", 29)
-    assert [everything(folder) for folder in folders] == whole
+    for size in (13, 120):
+        monkeypatch.setattr(recorded, "WINDOW", size)
+        assert [everything(folder) for folder in folders] == whole
+    assert max(one["ticks"] for one in whole) > 3 * 120
 
 
 def test_findings_do_not_depend_on_the_window(honest, tmp_path, monkeypatch):

@@ -11,7 +11,6 @@ from scipy.stats import binom
 from calibration.autotune import Autotune, tune
 from calibration.autotune.answers import NAMES, Plant, Push
 from calibration.autotune.plant import fit_plant
-from haptics.design import Handle, stiffness_limit
 from haptics.recording.recording import Recording
 from haptics.recording.replay import verify
 from tests.calibration.autotune.device_figures import HALF_WIDTH, NEAR, outcome_of
@@ -60,13 +59,6 @@ def test_first_pushes_are_evaluated_with_missing_samples(spoil):
         motion = found.send(answered(motion, spoil))
     assert labels[0] == "rest x" and labels[1] == "first x 1" and labels[-1] == "centre"
     assert np.abs(motion.table).max() < 100.0
-
-
-def test_the_true_boundary_agrees_with_the_stability_limit():
-    for seed in range(20):
-        truth = Truth.of(seed)
-        handle = Handle(truth.mass, truth.damping, truth.numbers["delay"])
-        assert truth.boundary(3.0) == pytest.approx(stiffness_limit(handle, 3.0, 1.0 / truth.rate), rel=0.01)
 
 
 def test_a_coarse_encoder_gives_no_boundary_but_a_reason():

@@ -6,9 +6,8 @@ import pytest
 from calibration.data.signals import smooth
 from calibration.friction import MODELS, FitSettings, Samples, choose_model, fit_friction
 from calibration.friction.trials import SCENARIOS, coverage
-from tests.calibration.hand_moved import DEGREE, KNEE, encoded, hand
-from tests.calibration.test_friction import measured, truth_of
-from tests.calibration.test_friction_intervals import NOISE, codes, shaken, white
+from tests.calibration.joints import DEGREE, KNEE, encoded, hand, measured
+from tests.calibration.test_friction import NOISE, codes, shaken, truth_of, white
 from tests.sampling import sample
 
 

@@ -1,7 +1,6 @@
 """Choice of the friction model of a joint, from simulated and recorded motion."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,8 +9,9 @@ from calibration.data.files import Source
 from calibration.data.joint_recording import JointRecording
 from calibration.friction import choose_model
 from calibration.identification import Wishes, identify
-from tests.calibration.hand_moved import KNEE, hand, measured
+from tests.calibration.joints import KNEE, hand, measured
 from tests.calibration.test_friction import recording, truth_of
+from tests.processes import ROOT
 
 CANDIDATES = ("coulomb-viscous", "stribeck", "stribeck-offset", "stribeck-gaussian")
 
@@ -27,7 +27,7 @@ def test_the_model_that_made_the_data_is_chosen(truth, recordings):
     assert choice.scores[truth] < 1.01 * min(choice.scores.values())
 
 
-FRANKA = Path(__file__).parents[3] / "shared" / "data" / "franka_joint7" / "slow.csv"
+FRANKA = ROOT.parent / "shared" / "data" / "franka_joint7" / "slow.csv"
 
 
 def test_presliding_is_chosen_where_friction_builds_up_after_reversals():

@@ -1,4 +1,4 @@
-"""Identification of mass, centre and bias of a handle on vertical virtual arms."""
+"""Identification of mass, centre and bias of a handle on arms."""
 
 import math
 
@@ -14,6 +14,8 @@ from haptics.errors import DeviceFault
 from haptics.recording.recording import Recording
 from haptics.recording.replay import verify
 from tests.calibration.test_handle import BIAS, ERRORS, arm, deviations, mounted, mover, shown, truth, vertical
+from tests.devices.arm.arm_rig import ArmHere
+from tests.devices.arm.arm_rig import settings as arm_settings
 
 
 @pytest.mark.parametrize("walk", [0.0, 0.005, 0.02])
@@ -72,3 +74,24 @@ def test_a_sensor_without_valid_samples_is_a_fault(tmp_path):
     with pytest.raises(DeviceFault, match=r"only 0 of 5\d measurements"):
         measure_wrenches(Mover(blind, live=False), Poses(2, 2, 1, 0.0, 0.05), tmp_path / "poses")
     assert (tmp_path / "poses").exists()
+
+
+def test_a_horizontal_virtual_arm_gives_the_resting_wrench(tmp_path):
+    poses, _ = measure_wrenches(mover(), Poses(rounds=1), tmp_path / "poses")
+    found = identify_handle(poses)
+    assert {MASS, *CENTRES} <= set(found.unknown)
+    assert found.resting[2] == pytest.approx(BIAS[2] - 0.3 * STANDARD_GRAVITY, abs=0.05)
+    assert found.values["bias_force_x_n"] == pytest.approx(BIAS[0], abs=0.05)
+
+
+def test_the_driver_of_an_arm_gives_the_handle(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    centre = (0.0, 0.01, 0.05)
+    own = vertical(centre) | {"half_width": 0.04, "half_height": 0.04}
+    poses = Poses(columns=2, rows=2, rounds=1, hold=0.05, settle=0.05, speed=0.25)
+    here = Mover(lambda more, clock: ArmHere(arm_settings(**own)), live=False, clock_of=lambda device: device.clock)
+    found = identify_handle(measure_wrenches(here, poses, tmp_path / "poses")[0])
+    assert not found.unknown
+    off = deviations(found, truth(0.3, centre))
+    assert max(abs(off[name]) for name in (MASS, *CENTRES)) < 6.0
+    assert found.values[MASS] == pytest.approx(0.3, abs=0.1)

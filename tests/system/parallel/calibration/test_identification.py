@@ -1,5 +1,6 @@
-"""Motors, servos, terms of friction and force sensors, over many simulated or long recordings."""
+"""Motors, servos and terms of friction, over many simulated or long recordings."""
 
+import tomllib
 from dataclasses import replace
 
 import numpy as np
@@ -7,20 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calibration.handle import CENTRES, MASS, identify_handle
+from apps.cli import main
 from calibration.motions import Mover
-from calibration.motions.poses import Poses, measure_wrenches
 from calibration.motor.gain import identify_motor
 from calibration.servo.motion import measure_servo, servo_of
 from calibration.terms.selection import select_terms
-from devices.arm.sensors.mounting import STANDARD_GRAVITY
 from haptics.recording.recording import Recording
-from tests.calibration.measured import driven, friction
-from tests.calibration.simulated_joints import joint, recorded
-from tests.calibration.test_handle import BIAS, deviations, mover, truth, vertical
-from tests.calibration.test_servo import PERIOD, SHORT, followed, found
-from tests.devices.arm.arm_rig import ArmHere
-from tests.devices.arm.arm_rig import settings as arm_settings
+from tests.calibration.joints import driven, friction, joint, recorded
+from tests.calibration.test_servo import PERIOD, SHORT, followed, found, reference
 
 # --- motor ------------------------------------------------------------------------------------------------------------
 
@@ -56,9 +51,6 @@ def test_standard_errors_of_a_servo_agree_with_repeated_measurements():
 STILL = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
 
 
-SMOOTH = {"kinetic_friction": 0.0, "static_friction": 0.0, "viscosity": 0.0}
-
-
 def measured_servo(folder, **arm):
     """Measure the servo of a virtual arm without a hand."""
     return measure_servo(Mover.of("virtual-arm", {"seed": 1, "hand": STILL, "arm": arm}), SHORT, folder)
@@ -66,7 +58,8 @@ def measured_servo(folder, **arm):
 
 def test_dry_friction_does_not_change_the_servo(tmp_path):
     rough = measured_servo(tmp_path / "rough", coupling="rigid")  # 11 N m in each joint
-    smooth = measured_servo(tmp_path / "smooth", coupling="rigid", **SMOOTH)
+    frictionless = {"kinetic_friction": 0.0, "static_friction": 0.0, "viscosity": 0.0}
+    smooth = measured_servo(tmp_path / "smooth", coupling="rigid", **frictionless)
     assert rough.fit.frequency == pytest.approx(smooth.fit.frequency, rel=0.03)
     assert rough.fit.damping_ratio == pytest.approx(smooth.fit.damping_ratio, rel=0.06)
     assert rough.fit.lag == pytest.approx(smooth.fit.lag, abs=1e-4)
@@ -88,6 +81,26 @@ def test_the_age_of_samples_is_part_of_the_servo_delay(tmp_path):
     assert old.delay == pytest.approx(3e-3 + fresh.fit.lag, abs=2e-5)
 
 
+def test_an_arm_that_is_no_second_order_servo_is_doubted():
+    time = PERIOD * np.arange(8000)
+    fit = found(time, 0.5 * reference(time), time, knows=True)
+    assert fit.residual > 0.15
+    assert "no servo of second order" in fit.warnings[0]
+
+
+def test_the_measured_servo_is_written_as_settings(tmp_path, capsys):
+    out = tmp_path / "servo.toml"
+    arguments = ["calibrate", "servo", "--device=virtual-arm", "--set=servo.lowest=4", "--set=servo.strokes=2"]
+    assert main([*arguments, f"--out={out}", f"--record={tmp_path}"]) == 0
+    assert "data sheet: 50 Hz" in capsys.readouterr().out
+    device = tomllib.loads(out.read_text())["device"]
+    assert set(device) == {"delay", "servo_frequency", "servo_damping_ratio"}
+    spec = Mover.of("arm", {"emulated": True, **device}).spec
+    assert (spec.delay or 2e-3, spec.servo_frequency) == (device["delay"] or 2e-3, device["servo_frequency"])
+    unmeasured = Mover.of("arm", {"emulated": True}).spec
+    assert (unmeasured.delay, unmeasured.servo_frequency) == (2e-3, None)
+
+
 # --- terms ------------------------------------------------------------------------------------------------------------
 
 
@@ -107,27 +120,3 @@ def test_units_do_not_change_the_chosen_terms(length, force):
     first, second = select_terms(plain), select_terms(scaled)
     assert [term.name for term in second.model.terms] == [term.name for term in first.model.terms]
     assert second.score.value == pytest.approx(first.score.value, rel=1e-6)
-
-
-# --- force sensor -----------------------------------------------------------------------------------------------------
-
-
-def test_a_horizontal_virtual_arm_gives_the_resting_wrench(tmp_path):
-    poses, _ = measure_wrenches(mover(), Poses(rounds=1), tmp_path / "poses")
-    found = identify_handle(poses)
-    assert {MASS, *CENTRES} <= set(found.unknown)
-    assert found.resting[2] == pytest.approx(BIAS[2] - 0.3 * STANDARD_GRAVITY, abs=0.05)
-    assert found.values["bias_force_x_n"] == pytest.approx(BIAS[0], abs=0.05)
-
-
-def test_the_driver_of_an_arm_gives_the_handle(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    centre = (0.0, 0.01, 0.05)
-    own = vertical(centre) | {"half_width": 0.04, "half_height": 0.04}
-    poses = Poses(columns=2, rows=2, rounds=1, hold=0.05, settle=0.05, speed=0.25)
-    here = Mover(lambda more, clock: ArmHere(arm_settings(**own)), live=False, clock_of=lambda device: device.clock)
-    found = identify_handle(measure_wrenches(here, poses, tmp_path / "poses")[0])
-    assert not found.unknown
-    off = deviations(found, truth(0.3, centre))
-    assert max(abs(off[name]) for name in (MASS, *CENTRES)) < 6.0
-    assert found.values[MASS] == pytest.approx(0.3, abs=0.1)

@@ -42,10 +42,10 @@ def test_a_wheel_with_the_descriptor_of_a_stick_is_calibrated(tmp_path, monkeypa
         attempt(bench("disguised"), tmp_path / "stick", rim_radius=None, travel_x=0.2, travel_y=0.16)
 
 
-@pytest.mark.parametrize("turn", [90.0, 360.0])
-def test_the_parameters_of_a_wheel_are_found(turn, tmp_path):
-    table = bench(WHEEL, turn=turn)
-    found = attempt(table, tmp_path / "run", turn=turn)
+def test_the_parameters_of_a_wheel_are_found(tmp_path):
+    """The other wheel is turned by the default of 90 degrees."""
+    table = bench(WHEEL, turn=360.0)
+    found = attempt(table, tmp_path / "run", turn=360.0)
     own, truth = found.parameters, truth_of(table.stick)
     near(own.axes.counts_to_m, truth.axes.counts_to_m, METRES)
     near(own.force.newton_to_level, truth.force.newton_to_level, NEWTONS)

@@ -19,13 +19,11 @@ from calibration.parameters.files import write_parameter_file
 from calibration.parameters.parameters import ParameterFile, Provenance
 from devices.arm.body import ArmBody
 from haptics import Clock, Coulomb, MasslessImpedance, RigidAdmittance, Servo, Trace
-from haptics.device import Causality
-from haptics.errors import ConfigurationError, DeviceFault
+from haptics.errors import DeviceFault
 from haptics.recording.recording import TICKS, Recording
 from haptics.recording.replay import verify
 from tests.calibration.test_motions import NOBODY, PERIOD, compensated, folder, own_file  # noqa: F401 - fixtures
 from tests.devices.felt import ToAndFro, feel
-from tests.haptics.doubles import BenchDevice
 
 # --- a joystick -------------------------------------------------------------------------------------------------------
 
@@ -156,13 +154,6 @@ def test_a_blocked_arm_ends_the_motion_and_keeps_its_recording(tmp_path):
     with pytest.raises(DeviceFault, match=r"mm from where it should be|beyond the range of its sensor"):
         excite_arm(stopped, SHORT, tmp_path / "run")
     assert len(Recording(tmp_path / "run").rows) > 100
-
-
-def test_a_device_without_joint_angles_is_refused(tmp_path):
-    bench = Mover(lambda more, clock: BenchDevice(clock, Causality.ADMITTANCE), live=False)
-    with pytest.raises(ConfigurationError, match="does not report joint angles"):
-        excite_arm(bench, SHORT, tmp_path / "run")
-    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize("axis", [0, 1])

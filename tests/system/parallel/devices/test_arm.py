@@ -13,7 +13,7 @@ from devices.arm.servo.gains import TwoMasses, stiffness
 from devices.arm.servo.servo import link_inertias
 from devices.arm.servo.settings import ServoSettings
 from devices.emulators.odrive.axis import IDLE
-from haptics import CompliantAdmittance, Coulomb, RigidAdmittance, Servo, Stribeck
+from haptics import CompliantAdmittance, Coulomb, RigidAdmittance, Servo
 from haptics.errors import DeviceFault
 from haptics.records import Status
 from haptics.rendering.envelope import UNUSABLE
@@ -21,6 +21,7 @@ from haptics.trace import Trace
 from tests.devices.arm.arm_rig import let_go_by, opened
 from tests.devices.arm.odrive_rig import states
 from tests.devices.arm.servo_rig import GEAR, JOINT, LINKS, RATIO, START, TICK, ServoRig, strokes
+from tests.devices.arm.test_servo_laws import DRY, STEPS
 
 # --- sliding-mode control --------------------------------------------------------------------------------------------
 
@@ -39,7 +40,7 @@ def test_sliding_mode_within_its_bound_is_pid_control(encoders):
     """Along strokes, at rest, and under a hand, with the integrator."""
     rows = []
     for servo in (ServoSettings(period=PERIOD), sliding(torque_bound=ENOUGH)):
-        rig = ServoRig(servo, encoders=encoders, motor_step=7.7e-6, joint_step=6e-6)
+        rig = ServoRig(servo, encoders=encoders, **STEPS)
         rows.append(np.concatenate((rig.run(strokes(2.0)), rig.hold(0.5), rig.hold(0.5, (0.0, 40.0)))))
     for name in ("torque", "angle", "rotor"):
         np.testing.assert_allclose(rows[1][name], rows[0][name], rtol=1e-6, atol=1e-9)
@@ -94,14 +95,10 @@ def test_sliding_mode_follows_like_pid_after_catching_up():
 
 # --- servo laws ------------------------------------------------------------------------------------------------------
 
-# Set-valued friction as in a harmonic drive; the servo assumes a smooth one.
-DRY = Stribeck(10.0, 11.0, 0.03, 3.0)
-
 
 def following(law, reality="matched", **settings):
     """Return the rms error of the joints to the reference, and to the command [rad]."""
-    steps = {"motor_step": 7.7e-6, "joint_step": 6e-6}
-    others = {"friction": DRY, "torque_limit": 1.9, **steps} if reality == "dry" else {}
+    others = {"friction": DRY, "torque_limit": 1.9, **STEPS} if reality == "dry" else {}
     encoders = "both" if law == "linearising" else "motor"
     rows = ServoRig(ServoSettings(law=law, **settings), encoders=encoders, **others).run(strokes(4.0))
     wanted, commanded = rows["reference"] - rows["angle"], rows["command"] - rows["angle"]
@@ -207,16 +204,6 @@ def test_blocked_arm_ends_the_run_and_does_not_jump(model, tmp_path, own_cache):
         hold(arm, held=False)
         let_go_by(arm, 0.5)
         assert np.hypot(*(arm.plant.handle - before)) < 1e-3
-
-
-def test_blocked_arm_without_the_limit_gets_a_distant_command(tmp_path, own_cache):
-    with opened(hand=PUSHED, max_following_error=1000.0) as arm:
-        run, trace = servo(arm, "A", tmp_path)
-        hold(arm)
-        run.run(1.2)
-        rows = trace.since(0)
-        assert not (rows["status"] & Status.FOLLOWING_ERROR).any()
-        assert rows["command"][-1, 0] - rows["position"][-1, 0] > 0.15
 
 
 def test_free_arm_is_no_following_error(tmp_path, own_cache):

@@ -1,16 +1,12 @@
 """Motors of the arm over USB and CAN in stepped time: faults end runs with idle motors, short faults are survived."""
 
 import contextlib
-import errno
 import math
-import re
 import time
 
 import numpy as np
 import pytest
 
-from devices.arm.motors import OdriveStage
-from devices.arm.motors.can.port import failure, in_words
 from devices.emulators.odrive.axis import CLOSED_LOOP, IDLE
 from devices.emulators.odrive.board import ENDPOINT_IN, ENDPOINT_OUT, TEXT_IN, TEXT_OUT
 from haptics.errors import DeviceFault, DeviceNotFoundError, DeviceOpenError
@@ -75,22 +71,6 @@ def test_motors_follow_position_and_speed_over_usb():
                 errors.append(angles - reference(stage.sampled - start)[0])
             go_on(stage)
         assert np.abs(errors).max() < 0.05  # without the speed the lag is 0.13 rad
-
-
-def test_motors_follow_position_over_can():
-    def reference(now):
-        return HOME + 0.4 * (1.0 - np.cos(6.0 * now))
-
-    errors = []
-    with armed_on("can", reduction_1=2.0, reduction_2=-2.0) as (stage, _):
-        start = time.perf_counter()
-
-        def command(now):
-            errors.append(stage.look() - reference(stage.sampled - start))
-            return reference(now)
-
-        run(stage, 0.6, command)
-    assert np.abs(errors[100:]).max() < 0.05
 
 
 # --- faults in a run -------------------------------------------------------------------------------------------------
@@ -200,16 +180,6 @@ def test_lost_can_frames_make_samples_old_only():
 
 
 @on_wires(*USB)
-def test_late_answers_do_not_answer_later_requests(wire):
-    with armed(reply_timeout=0.002) as (stage, board):
-        board.faults.set("lost-answer")
-        run(stage, 0.003)
-        board.faults.clear()
-        run(stage, 0.1)
-        assert not stage._streaming.failure
-
-
-@on_wires(*USB)
 def test_error_of_the_thread_ends_the_run(wire, monkeypatch):
     with armed() as (stage, board):
         run(stage, 0.02)
@@ -217,18 +187,6 @@ def test_error_of_the_thread_ends_the_run(wire, monkeypatch):
         with pytest.raises(DeviceFault, match="division by zero"):
             run(stage, PATIENCE)
         until(board, IDLE)
-
-
-@on_wires(*USB)
-def test_timed_fault_ends_the_run(wire):
-    stage, board = make("motor-fault@0.15")
-    assert isinstance(stage, OdriveStage)
-    with stage:
-        stage.home(HOME)
-        stage.arm()
-        with pytest.raises(DeviceFault, match="fault of the gate driver"):
-            run(stage, PATIENCE)
-        assert board.now >= 0.15
 
 
 # --- opening ---------------------------------------------------------------------------------------------------------
@@ -319,21 +277,3 @@ def test_missing_endpoint_is_named_with_the_versions(wire):
         for ask in (stage.drive.get, stage.drive.call):
             with pytest.raises(DeviceOpenError, match=r"the drive has no axis2\.error.*0\.5\.2 to 0\.5\.6"):
                 ask("axis2.error")
-
-
-# --- errors of the CAN interface -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("number", "words"), [
-    (errno.ENETDOWN, "is down: sudo ip link set can7 up"), (errno.ENODEV, "is down"),
-    (errno.ENOBUFS, "does not get its frames out"), (errno.EIO, "a frame was lost at can7"),
-])  # fmt: skip
-def test_can_error_has_a_message(number, words):
-    assert words in str(failure(OSError(number, "text"), "can7"))
-
-
-def test_can_error_frames_have_messages_and_other_states_have_none():
-    classes = {0x40: "bus off", 0x08: "bit rate", 0x80: "bit rate", 0x20: "acknowledges", 0x04: "", 0x100: "", 0x02: ""}
-    for kind, words in classes.items():
-        message = in_words(kind, "can7")
-        assert re.search(words, message) if words else not message

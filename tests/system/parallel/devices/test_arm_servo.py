@@ -1,4 +1,4 @@
-"""Servo laws of the arm: strokes, rest, and masses at which the arm shakes."""
+"""Servo laws of the arm: masses at which the arm shakes, and rest."""
 
 import math
 
@@ -14,9 +14,7 @@ from haptics.clock import Clock
 from haptics.design import FIRM_GRIP, Severity, advise
 from haptics.elements.models import RigidAdmittance
 from haptics.friction.laws import Coulomb
-from tests.devices.arm.servo_rig import ServoRig, strokes
 from tests.devices.arm.test_hybrid import CLASSIC, FRACTIONAL, LINKS, RIGID, START, press
-from tests.devices.arm.test_servo_laws import DRY, STEPS
 from tests.devices.arm.test_servo_linear import TICK, Driven, open_arm
 
 # Rms force above 40 Hz of an unstable and of a calm loop [N]; encoders, friction and noise cause less than `CALM`.
@@ -105,21 +103,6 @@ def test_advice_warns_of_a_mass_exactly_where_the_emulated_arm_shakes(tmp_path, 
     assert shaking_driven(law, 0.85 * limit, late, hand) > LOUD
     assert shaking_driven(law, calm * limit, late, hand) < CALM
     assert [warned(part * limit, spec) for part in (0.85, calm)] == [True, False]
-
-
-def following(law, reality="matched", **settings):
-    """Return the rms error of the joints to the reference, and to the command [rad]."""
-    others = {"friction": DRY, "torque_limit": 1.9, **STEPS} if reality == "dry" else {}
-    encoders = "both" if law == "linearising" else "motor"
-    rows = ServoRig(ServoSettings(law=law, **settings), encoders=encoders, **others).run(strokes(4.0))
-    wanted, commanded = rows["reference"] - rows["angle"], rows["command"] - rows["angle"]
-    return np.sqrt(np.mean(wanted**2)), np.sqrt(np.mean(commanded**2))
-
-
-@pytest.mark.parametrize("law", ["linearising", "fractional"])
-def test_servo_laws_follow_a_stroke(law):
-    assert following(law)[1] < 1e-3
-    assert following(law, "dry")[1] < 1e-3
 
 
 @pytest.mark.parametrize("control", [FRACTIONAL, CLASSIC])

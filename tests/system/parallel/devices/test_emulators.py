@@ -1,16 +1,14 @@
-"""Emulators in other processes: scheduling, imports, and drivers that do not import emulators; data sheets."""
+"""Emulators in other processes: scheduling, imports, and drivers that do not import emulators."""
 
 import json
 import os
-import re
 import subprocess
 import sys
 
 import pytest
 
 import devices
-from tests.devices.data_sheets import STIFFEST, main
-from tests.processes import ROOT
+from tests.system.parallel.commands import run_python
 
 STARTS = """
 import json, os, socket, struct, sys
@@ -60,18 +58,14 @@ def may_have_fifo():
 def test_emulator_loop_has_a_priority_below_its_starter(priority, policy, its):
     if priority and not may_have_fifo():
         pytest.skip("FIFO scheduling is not granted here")
-    command = [sys.executable, "-c", STARTS, str(priority)]
-    said = subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, check=True).stdout
-    found, of_loop, others = json.loads(said)
+    found, of_loop, others = json.loads(run_python("-c", STARTS, priority).stdout)
     assert (found, of_loop) == (policy, its)
     assert set(others) <= {os.SCHED_OTHER}
 
 
 def shared(*processor):
     """Return the processors of an emulator, of the thread that started it, and of a new thread of that."""
-    command = [sys.executable, "-c", SHARES, *processor]
-    found = json.loads(subprocess.run(command, capture_output=True, cwd=ROOT, check=True).stdout)
-    return found
+    return json.loads(run_python("-c", SHARES, *processor).stdout)
 
 
 @pytest.mark.skipif(len(PROCESSORS) < 2, reason="there is one processor only")
@@ -84,7 +78,7 @@ def test_loop_and_emulator_get_different_processors():
 
 @pytest.mark.skipif(len(PROCESSORS) < 2, reason="there is one processor only")
 def test_pinned_loop_leaves_the_other_processors_to_its_emulator():
-    found = shared(f"{PROCESSORS[0]}")
+    found = shared(PROCESSORS[0])
     assert found["before"] == found["ours"] == found["begun"] == found["after"] == PROCESSORS[:1]
     assert set(found["emulator"]) >= set(PROCESSORS[1:])  # a container may leave out others that the machine has
     assert PROCESSORS[0] not in found["emulator"]
@@ -94,8 +88,7 @@ def test_pinned_loop_leaves_the_other_processors_to_its_emulator():
 def test_emulator_imports_no_slow_modules_at_start(module):
     """It starts with the priority of the loop that started it."""
     trial = f"import sys, {module}; print('numba' in sys.modules or 'usb' in sys.modules)"
-    said = subprocess.run([sys.executable, "-c", trial], stdout=subprocess.PIPE, text=True, cwd=ROOT, check=True).stdout
-    assert said == "False\n"
+    assert run_python("-c", trial).stdout == "False\n"
 
 
 @pytest.mark.parametrize("name", [info.name for info in devices.describe_backends() if info.emulated])
@@ -113,19 +106,6 @@ def test_driver_does_not_import_emulators(name):
         "known = [m for m in sys.modules if m.startswith(('devices.emul', 'devices.virtual', 'devices.faults'))]\n"
         "print(json.dumps([words, known]))\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100, check=True)
-    words, known = json.loads(done.stdout)
+    words, known = json.loads(run_python("-c", code).stdout)
     assert "unknown setting 'device.emulated'" in words
     assert known == []
-
-
-def test_table_of_data_sheets_is_written():
-    lines = []
-    main(["virtual-joystick"], lines.append)
-    assert lines[0].startswith("| device |")
-    assert re.fullmatch(r"\n\d+ processors; load average [\d.]+ when it began, [\d.]+ when it ended\.\n", lines.pop())
-    told = {line.split(" | ")[1]: line.rstrip(" |\n").split(" | ")[-1] for line in lines[1:]}
-    figures = "position resolution", "delay", "least friction", "largest force", "largest speed", STIFFEST
-    assert told.keys() == set(figures)
-    assert told.pop("delay") == "not seen from here"  # a run without a clock takes no time
-    assert all(value[0].isdigit() or value.startswith("-") for value in told.values())

@@ -1,8 +1,6 @@
 """The joystick in step with its bus: friction compensation, and pushes that friction holds."""
 
 import math
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -61,9 +59,6 @@ class Ticking(Stepped):
     def read(self):
         self.clock.wait(self.clock.tick + 1)
         return super().read()
-
-
-Make = Callable[..., Any]
 
 
 @pytest.fixture

@@ -1,14 +1,9 @@
 """Custom laws in other processes, behind a rendering, in recordings and on the command line."""
 
 import copy
-import functools
 import json
 import multiprocessing
-import os
 import pickle
-import subprocess
-import sys
-import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -22,18 +17,17 @@ from haptics import ClosedForm, Coulomb, MasslessImpedance, Stribeck, friction_l
 from haptics.device import State
 from haptics.errors import ConfigurationError, RecordingError
 from haptics.recording.recording import Recording
-from haptics.recording.replay import recompute, verify
+from haptics.recording.replay import verify
 from haptics.records import ROW, Status
 from haptics.rendering.programs import parameters_of
 from haptics.rendering.rendering import Rendering
-from haptics.servo.control import Job, SharedFiles
-from haptics.servo.process import ServoProcess
 from tests.haptics.changing import record_change
-from tests.haptics.doubles import BenchDevice, make_spec
+from tests.haptics.doubles import make_spec
 from tests.haptics.friction.test_custom_law import exponential
 from tests.haptics.references import norms, rubber, steepest
 from tests.haptics.strategies import KINDS, PHYSICS, Meeting, log_floats, make, wandering
-from tests.processes import NO_PICTURE, ROOT
+from tests.processes import NO_PICTURE
+from tests.system.parallel.commands import haptics
 
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
@@ -55,10 +49,9 @@ def table(law):
 
 
 def answers(element, inputs):
-    """Address of the law's function, the next steps of `element` and the same steps in one call; run elsewhere."""
-    address = int(element.copy_record()["law"]["address"][0])
+    """Return the next steps of `element` and the same steps in one call; run in another process."""
     whole = simulate(element, inputs).output
-    return address, np.array([element.step(row) for row in inputs]), whole
+    return np.array([element.step(row) for row in inputs]), whole
 
 
 @every_kind
@@ -79,7 +72,7 @@ def test_law_is_compiled_again_in_another_process():
             element.step(row)
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         far = list(pool.map(answers, elements, [inputs[100:]] * 2))
-    for element, (_, steps, whole) in zip(elements, far, strict=True):
+    for element, (steps, whole) in zip(elements, far, strict=True):
         expected = simulate(element, inputs[100:]).output
         np.testing.assert_array_equal(steps, expected)
         np.testing.assert_array_equal(whole, expected)
@@ -94,7 +87,7 @@ def tick(rendering, speed):
     return float(rendering.tick(state, 0.0, np.zeros(1, ROW), 0, (0, 0.0, 0.0, 0))[0])
 
 
-def test_settings_without_an_address_keep_the_law():
+def test_settings_have_the_address_of_a_custom_law_or_keep_the_law_of_the_element():
     rendering = Rendering(coupling(constant(level=4.0)), make_spec(max_force_rate=1e9))
     assert tick(rendering, 0.5) == -4.0
     parameters = parameters_of(coupling(constant(level=3.0)))
@@ -102,50 +95,13 @@ def test_settings_without_an_address_keep_the_law():
     rendering.configure(parameters, 1)
     assert rendering.core["version"][0] == 1
     assert tick(rendering, 0.5) == -3.0
-
-
-def test_change_to_a_custom_law_needs_an_address():
-    rendering = Rendering(coupling(Coulomb(4.0)), make_spec(max_force_rate=1e9))
     parameters = parameters_of(coupling(constant(level=2.0)))
-    rendering.configure(parameters, 1)
-    assert tick(rendering, 0.5) == -2.0
-    strange = parameters.copy()
-    strange["law"]["address"] = 0
-    other = Rendering(coupling(Coulomb(4.0)), make_spec(max_force_rate=1e9))
-    other.configure(strange, 1)
-    assert tick(other, 0.5) == 0.0
+    for address, force in ((parameters["law"]["address"].copy(), -2.0), (0, 0.0)):
+        other = Rendering(coupling(Coulomb(4.0)), make_spec(max_force_rate=1e9))
+        parameters["law"]["address"] = address
+        other.configure(parameters, 1)
+        assert tick(other, 0.5) == force
     assert other.core["status"][0] & Status.NOT_FINITE
-
-
-def make_bench(clock):
-    return BenchDevice(clock, max_force_rate=1e9)
-
-
-def await_ticks(servo, count, more=lambda: None):
-    """Wait until the servo has executed `count` ticks; raise its errors."""
-    until = time.monotonic() + 90.0
-    while servo.trace.count < count:
-        assert time.monotonic() < until
-        servo.beat()
-        servo.next_message()
-        more()
-        time.sleep(0.005)
-
-
-def test_servo_process_renders_it_and_takes_settings(tmp_path):
-    job = Job(functools.partial(make_bench), coupling(constant(level=4.0)), None, None, tmp_path, SharedFiles.unique())
-    servo = ServoProcess(job)
-    try:
-        servo.start()
-        await_ticks(servo, 60)
-        assert np.hypot(*servo.trace.since(servo.trace.count - 1)["command"][0]) == pytest.approx(4.0)
-        servo.publish(coupling(constant(level=2.5)))
-        await_ticks(servo, servo.trace.count + 60)
-        row = servo.trace.since(servo.trace.count - 1)
-        assert row["settings_version"][0] == 1
-        assert np.hypot(*row["command"][0]) == pytest.approx(2.5)
-    finally:
-        servo.close()
 
 
 # ---- in a recording
@@ -179,18 +135,6 @@ def test_source_in_a_recording_decides(tmp_path, trace):
     assert verify(Recording(folder)).mismatches > 500
 
 
-def test_recorded_change_to_a_custom_law_is_replayed_with_that_law(tmp_path, trace):
-    """The program never records such a change, but a file may contain it."""
-    folder = tmp_path / "run"
-    recording = record(folder, trace, "C", [{"name": "coulomb", "force": 4.0}, {"name": "coulomb", "force": 2.0}])
-    assert verify(Recording(folder)).mismatches == 0
-    lines = [json.loads(line) for line in (folder / "settings.jsonl").read_text().splitlines()]
-    lines[1]["law"] = table(constant(level=2.0))
-    (folder / "settings.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    computed = recompute(Recording(folder), recording.rows)
-    np.testing.assert_allclose(computed["command"], recording.rows["command"], rtol=0.0, atol=1e-12)
-
-
 @pytest.mark.parametrize(
     "evil", ["__import__('os').system('touch pwned')", "open('pwned', 'w')", "math.__loader__", "(1).__class__"]
 )
@@ -205,16 +149,6 @@ def test_source_in_a_recording_can_only_compute(tmp_path, trace, evil):
 
 
 # ---- from the command line
-
-
-def haptics(*arguments, folder):
-    """Run a command; return its exit status, its JSON and its standard error."""
-    command = [sys.executable, "-m", "apps", *arguments, "--json"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=100, check=False
-    )
-    return done.returncode, json.loads(done.stdout), done.stderr
 
 
 LAW = '''
@@ -232,15 +166,15 @@ SESSION = "--device virtual-joystick --model C --duration 0.5 --headless --recor
 
 def test_law_file_works_from_command_line_to_replay(tmp_path):
     (tmp_path / "law.py").write_text(LAW, encoding="utf-8-sig")  # as editors on Windows like it
-    status, ran, _ = haptics("run", *SESSION, "--set", "law.file=law.py", "--set", "law.static=5", folder=tmp_path)
-    assert (status, ran["reason"]) == (0, "completed")
+    settings = ("--set", "law.file=law.py", "--set", "law.static=5")
+    ran = json.loads(haptics("run", *SESSION, *settings, "--json", folder=tmp_path).stdout)
+    assert ran["reason"] == "completed"
     (tmp_path / "law.py").unlink()  # the recording stands by itself
-    settings = Recording(tmp_path / ran["recording"]).settings[0]["law"]
-    assert settings["name"] == "custom"
-    assert (settings["static"], settings["kinetic"]) == (5.0, 3.0)
-    assert settings["source"].startswith("def rubber(speed, static=4.0")
-    status, verified, _ = haptics("replay", "--verify", ran["recording"], folder=tmp_path)
-    assert (status, verified["mismatches"], verified["ticks"]) == (0, 0, ran["ticks"])
+    law = Recording(tmp_path / ran["recording"]).settings[0]["law"]
+    assert (law["name"], law["static"], law["kinetic"]) == ("custom", 5.0, 3.0)
+    assert law["source"].startswith("def rubber(speed, static=4.0")
+    verified = json.loads(haptics("replay", "--verify", ran["recording"], "--json", folder=tmp_path).stdout)
+    assert (verified["mismatches"], verified["ticks"]) == (0, ran["ticks"])
 
 
 @pytest.mark.parametrize(
@@ -250,6 +184,7 @@ def test_law_file_works_from_command_line_to_replay(tmp_path):
         (LAW, ("law.name=coulomb",), "a file holds a custom law; leave law.name out"),
         (LAW + "\n\ndef second(speed):\n    return 1.0\n", (), "2 functions where there must be one"),
         ("import os\n\n\ndef f(speed):\n    return os.getpid()\n", (), "attribute 'getpid' is not allowed|'os' comes"),
+        ("def f(speed):\n    return -1.0\n", (), "its level at 0 m/s is -1 N"),
         (None, (), "law.file = 'law.py': cannot be read"),
     ],
 )
@@ -263,15 +198,6 @@ def test_invalid_law_file_is_refused_in_one_line(tmp_path, monkeypatch, text, se
         complete(tables)
     assert any(part in str(caught.value) for part in complaint.split("|"))
     assert "\n" not in str(caught.value)
-
-
-def test_invalid_law_file_ends_the_command_with_status_2(tmp_path):
-    (tmp_path / "law.py").write_text("def f(speed):\n    return -1.0\n")
-    status, result, messages = haptics("run", *SESSION, "--set", "law.file=law.py", folder=tmp_path)
-    assert status == 2
-    assert "its level at 0 m/s is -1 N" in result["error"]
-    assert messages.count("\n") == 1
-    assert not (tmp_path / "runs").exists()
 
 
 @PHYSICS

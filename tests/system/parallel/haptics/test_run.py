@@ -1,7 +1,6 @@
 """Runs in a real servo process: after every end the servo has exited and the recording states the reason."""
 
 import functools
-import multiprocessing
 import os
 import signal
 import time
@@ -12,16 +11,7 @@ from haptics import Causality, ConfigurationError, HapticError, Recording
 from haptics.recording.recorder import Recorder
 from haptics.servo.kernels import HEARTBEAT_TIMEOUT
 from haptics.servo.run import Run, StartCancelled
-from haptics.shared import SharedFile
-from haptics.trace import Ring
 from tests.haptics.doubles import BenchDevice
-from tests.haptics.test_trace import (
-    PAIR,
-    open_descriptors,
-    publish,
-    shared,  # noqa: F401
-    system,  # noqa: F401
-)
 from tests.processes import ended
 from tests.system.haptics.test_process import make_bench, make_job, make_nothing
 
@@ -40,18 +30,6 @@ class ScriptedRun(Run):
             self._acts.pop()(self)
 
 
-def test_stopped_run_is_recorded_and_certified(tmp_path):
-    run = ScriptedRun(tmp_path / "run", Run.stop)
-    reason = run.follow()
-    assert (reason, run.ending.fault) == ("stopped", None)
-    found = run.ending.certify(Causality.IMPEDANCE, used=run.servo.used, granted=run.granted)
-    recording = Recording(tmp_path / "run")
-    assert len(recording.rows) == found["ticks"] == run.servo.trace.count > 100
-    assert (recording.metadata["state"], recording.metadata["reason"]) == ("complete", "stopped")
-    assert recording.metadata["certificate"].items() >= {**run.granted, "lost_ticks": 0}.items()
-    assert ended(run.servo.pid)
-
-
 class DeviceWithFacts(BenchDevice):
     """A device with facts that are known once it is open."""
 
@@ -64,10 +42,17 @@ def make_with_facts(clock):
     return DeviceWithFacts(clock)
 
 
-def test_facts_of_the_open_device_are_recorded(tmp_path):
-    ScriptedRun(tmp_path / "run", Run.stop, make_with_facts).follow()
-    facts = Recording(tmp_path / "run").metadata["device_facts"]
-    assert facts == {"current_limit_a": 10.0, "torque_limit_nm": None}
+def test_stopped_run_is_recorded_and_certified(tmp_path):
+    run = ScriptedRun(tmp_path / "run", Run.stop, make_with_facts)
+    reason = run.follow()
+    assert (reason, run.ending.fault) == ("stopped", None)
+    found = run.ending.certify(Causality.IMPEDANCE, used=run.servo.used, granted=run.granted)
+    recording = Recording(tmp_path / "run")
+    assert len(recording.rows) == found["ticks"] == run.servo.trace.count > 100
+    assert (recording.metadata["state"], recording.metadata["reason"]) == ("complete", "stopped")
+    assert recording.metadata["certificate"].items() >= {**run.granted, "lost_ticks": 0}.items()
+    assert recording.metadata["device_facts"] == {"current_limit_a": 10.0, "torque_limit_nm": None}
+    assert ended(run.servo.pid)
 
 
 def test_long_work_is_no_silence(tmp_path):
@@ -140,22 +125,3 @@ def test_device_that_cannot_be_created_leaves_nothing(tmp_path):
     with pytest.raises(ConfigurationError, match=r"bench\.gain"):
         run.follow()
     assert list(tmp_path.iterdir()) == []
-
-
-def test_another_process_writes_shared_memory(shared):
-    ring = Ring.create(shared.path, PAIR, 8)
-    writer = multiprocessing.get_context("spawn").Process(target=publish, args=(shared,))
-    writer.start()
-    writer.join()
-    assert ring.since(0)["twice"].tolist() == [0, 2, 4, 6, 8]
-
-
-def test_memory_is_freed_with_its_last_reference(system):
-    before = open_descriptors()
-    shared = SharedFile("test")
-    path = shared.path
-    Ring.create(path, PAIR, 8)
-    assert path.exists()
-    del shared
-    assert open_descriptors() == before
-    assert not path.exists()

@@ -17,7 +17,6 @@ from apps.front_ends.messages import (
     HandButtons,
     HandTarget,
     Key,
-    Parameter,
     Refused,
     SessionEnded,
     SetParameter,
@@ -27,10 +26,8 @@ from apps.front_ends.messages import (
 )
 from apps.shared.scale import STEPS
 from apps.view.history import Column, History
-from apps.view.panels.controls import ParameterSlider
 from apps.view.panels.dead_man import SURE_AFTER_MS
 from apps.view.panels.keys import name_of
-from apps.view.throttle import Throttle
 from haptics.records import Status
 from tests.apps.view.driving import charts_of, controls_of, drag, frames, publish, turn_wheel, use
 from tests.apps.view.summaries import SUMMARY
@@ -46,26 +43,6 @@ def test_moved_slider_and_typed_number_send_the_shown_value(live):
     linear.spin.setValue(7.5)
     assert linear.slider.value() == 750
     assert live.sent() == [SetParameter("law.force", 7.5)]
-
-
-def test_count_is_moved_and_typed_in_whole_numbers(qtbot):
-    slider = ParameterSlider(Parameter("element.count", 6.0, 1.0, 12.0, "", whole=True))
-    qtbot.addWidget(slider)
-    sent: list[float] = []
-    slider.changed.connect(lambda key, value: sent.append(value))
-    assert slider.spin.text() == "6"
-    for position in range(slider.slider.maximum() + 1):
-        slider.slider.setValue(position)
-    slider.spin.stepDown()
-    assert sent == [*range(1, 13), 11]
-    assert slider.slider.value() == 10
-
-
-def test_parameter_outside_its_range_widens_it(qtbot):
-    slider = ParameterSlider(Parameter("law.force", 12.0, 0.0, 10.0, "N"))
-    qtbot.addWidget(slider)
-    assert slider.value == 12.0
-    assert slider.slider.value() == STEPS
 
 
 @pytest.mark.parametrize("place", ["window", "spin", "combo", "start", "list"])
@@ -163,18 +140,21 @@ def test_moved_slider_does_not_jump_back_and_ends_at_the_value_in_force(live):
     assert slider.value == 2.0
 
 
-def test_another_law_is_pending_until_start_sends_it(live):
-    live.run(law="coulomb", laws=("coulomb", "stribeck"))
+def test_pending_law_is_marked_until_start_sends_it(live):
+    laws = ("coulomb", "stribeck")
+    live.run(law="coulomb", laws=laws)
     controls, panel = live.window.controls, live.window.controls.session
-    assert not panel.pending.isVisible()
-    panel.law.setCurrentText("stribeck")
-    assert panel.pending.isVisible()
-    assert "law coulomb goes on" in panel.pending.text()
+    for choice, start in (("stribeck", "Start again with these"), ("coulomb", "Start again"), ("stribeck", None)):
+        panel.law.setCurrentText(choice)
+        assert panel.pending.isVisible() == (choice != "coulomb")
+        assert start is None or controls.start.text() == start
+    assert panel.pending.text().startswith("PENDING: until then law coulomb goes on")
     assert panel._names["law"].text().endswith("●")
-    assert controls.start.text() == "Start again with these"
     assert live.sent() == [], "nothing is sent before Start"
     controls.start.click()
     assert live.sent() == [Start("virtual-joystick", "C", "mouse", "stribeck")]
+    live.begin(law="stribeck", laws=laws)
+    assert panel.pending.isHidden() and not controls.start.property("pending")
 
 
 KEYS = QtCore.Qt.Key
@@ -327,16 +307,6 @@ def test_mouse_buttons_are_device_buttons_and_none_remains_held(live):
     assert live.sent() == []
 
 
-def test_moves_are_throttled_and_the_last_one_is_sent(qtbot):
-    passed: list[tuple[float, float]] = []
-    throttle = Throttle(lambda x, y: passed.append((x, y)), 8)
-    for k in range(50):
-        throttle.offer(float(k), 0.0)
-    assert passed == [(0.0, 0.0)]
-    qtbot.waitUntil(lambda: len(passed) == 2)
-    assert passed[-1] == (49.0, 0.0)
-
-
 def test_hand_targets_are_dropped_when_the_pipe_is_full(live):
     for _ in range(20000):
         live.window._send_hand(0.01, 0.02)  # would wait for ever if it insisted
@@ -432,22 +402,6 @@ def test_stop_key_acts_while_help_is_open_and_the_picture_is_held(live, rows):
 PLAY_KEYS = [*(KEYS(KEYS.Key_F1 + k) for k in range(6)), KEYS.Key_Left, KEYS.Key_Space]
 
 
-def test_every_control_of_the_live_window_can_be_used(live, rows):
-    live.run(rows[:3000], laws=("coulomb", "stribeck"), law="coulomb")
-    used = 0
-    for control in controls_of(live.window):
-        if control.isVisible() and control.isEnabled():  # one may hide another
-            use(control)
-            frames(live, 1)
-            if isinstance(control, QtWidgets.QToolButton) and control.isChecked():
-                use(control)  # undo it: a plot alone hides the others
-            used += 1
-    assert used > 25
-    sent = live.sent()
-    for kind in (Start, Stop, SetParameter):
-        assert any(isinstance(message, kind) for message in sent), kind
-
-
 @pytest.mark.parametrize("title", ["Force, speed", "Spectrum", "Position, velocity, force, command"])
 def test_charts_zoom_and_return(live, rows, title):
     live.run(rows[:6000], mouse=False)
@@ -500,12 +454,12 @@ def play(window, chance, step):
 
 
 @pytest.mark.timeout(900)
-def test_random_use_does_not_break_a_session(live, rows):
-    """At least 100 actions; MONKEY_SECONDS=180 runs it for minutes of computing."""
+def test_every_control_can_be_used_and_random_use_does_not_break_a_session(live, rows):
+    """At least 100 random actions; MONKEY_SECONDS=180 runs it for minutes of computing."""
     seconds = float(os.environ.get("MONKEY_SECONDS", "0"))
-    chance, start, done, written = random.Random(7), time.process_time(), 0, 0
+    chance, start, done, written = random.Random(7), time.process_time(), 0, 3000
     run = {"laws": ("coulomb", "stribeck", "elliptic"), "law": "coulomb", "mouse": False}
-    live.begin(**run)
+    live.run(rows[:written], **run)
 
     def step():
         nonlocal written
@@ -514,6 +468,17 @@ def test_random_use_does_not_break_a_session(live, rows):
         live.window.frame()
         QtWidgets.QApplication.processEvents()
 
+    used, sent = 0, []
+    for control in controls_of(live.window):
+        if control.isVisible() and control.isEnabled():  # one may hide another
+            use(control)
+            step()
+            if isinstance(control, QtWidgets.QToolButton) and control.isChecked():
+                use(control)  # undo it: a plot alone hides the others
+            used += 1
+            sent += live.sent()
+    assert used > 25
+    assert {Start, Stop, SetParameter} <= {type(message) for message in sent}
     while done < 100 or time.process_time() - start < seconds:
         play(live.window, chance, step)
         done += 1

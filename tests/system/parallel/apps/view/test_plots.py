@@ -233,13 +233,6 @@ def test_drawn_law_depends_on_the_place(live, rows, x, region, levels):
     assert ("ice", "rubber")[region - 1] in plot._key.texts[0].toolTip() or not region
 
 
-def test_background_law_follows_its_parameters(live, rows):
-    on_scene(live, rows, "box", (0.0, 0.03))
-    live.window.dashboard.show_values({"law.force": 1.7})
-    frames(live)
-    assert live.window.dashboard.places.plot("Force, speed")._levels == pytest.approx((1.7,))
-
-
 def test_regions_and_walls_of_the_scene_are_shown(live, rows):
     places = live.window.dashboard.places
     places.choose(places.shown[2], "Region, normal force")

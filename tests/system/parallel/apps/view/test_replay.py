@@ -8,8 +8,6 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from tests.apps.view import view_rows
-
 pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError, reason="Qt or its system libraries are missing")
 
 from PySide6 import QtCore, QtGui, QtTest, QtWidgets
@@ -161,14 +159,17 @@ def test_run_returns_when_the_window_is_closed(qapp, rows):
 
 
 @pytest.mark.parametrize("theme", [DARK, LIGHT], ids=lambda theme: theme.name)
-def test_picture_has_path_sticking_and_vectors(qapp, rows, tmp_path, theme):
-    path = tmp_path / "picture.png"
+def test_picture_has_path_sticking_vectors_lamps_and_energy(qapp, rows, tmp_path, theme):
+    rows, path = rows[:2000].copy(), tmp_path / "picture.png"
+    rows["status"][1500:] |= np.uint32(Status.ENERGY | Status.PASSIVITY)
+    rows["injected_energy"] = 0.03
     grab(rows, view_rows.METADATA, path, theme.name)
     picture = QtGui.QImage(str(path)).convertToFormat(QtGui.QImage.Format.Format_RGB32)
     assert (picture.width(), picture.height()) == (1280, 800)
     pixels = np.frombuffer(picture.constBits(), np.uint32).reshape(800, 1280) & 0xFFFFFF
     for colour in (theme.panel, theme.ground, theme.motion, theme.force, theme.friction, theme.stop):
         assert np.count_nonzero(pixels == int(colour[1:], 16)) > 30, colour
+    assert np.count_nonzero(pixels[-120:] == int(theme.alarm[1:], 16)) > 2000
 
 
 def test_picture_is_drawn_by_the_command_or_refused(qapp, rows, capsys, tmp_path):

@@ -1,13 +1,11 @@
-"""Run information of a message or a recording, and the certificate."""
+"""Run information of a message or of the metadata of a recording."""
 
 import pytest
 
 from apps.front_ends.messages import HOLD_EVERY
 from apps.front_ends.run import from_message, from_metadata, levels
-from apps.shared.summary import certificate, durations, verdict
 from haptics.servo.kernels import KEY_TIMEOUT
 from tests.apps.view import view_rows
-from tests.apps.view.summaries import REASONS, SUMMARY, UNFIT
 
 
 def test_held_key_is_repeated_before_it_expires():
@@ -54,51 +52,3 @@ def test_causality_follows_from_the_model(rows, model, causality):
     info = from_metadata({"model": model}, rows)
     assert info.causality == causality
     assert info.force_name == ("hand force" if causality == "admittance" else "command")
-
-
-def certificate_text(summary):
-    """Return the lines of a certificate with ordinary spaces."""
-    return "\n".join(f"{name}: {value}" for name, value in certificate(summary)).replace("\u00a0", " ")
-
-
-def test_certificate_has_every_count():
-    text = certificate_text(SUMMARY)
-    for part in ("12\u2009000 at 1000 Hz", "2 skipped", "34 late", "1 lost", "7 unusable samples", "3.02 ms between"):
-        assert part in text
-    for part in ("real-time (FIFO), pinned to CPU 1", "mean 2.50 N", "max 4.00 N", "38 % of the time"):
-        assert part in text
-    assert "disturbed by: CPU steal 0.25 s, 9 preemptions" in text
-
-
-def test_certificate_leaves_out_zero_counts():
-    quiet = {**SUMMARY, "stolen_s": 0.0, "involuntary_switches": 0, "unusable_ticks": 0, "major_faults": None}
-    text = certificate_text(quiet)
-    assert "disturbed" not in text
-    assert "unusable" not in text
-    assert "sample age" not in durations(SUMMARY)
-    assert durations({**SUMMARY, "sample_age_us": {"p50": 0.0, "max": 900.0}})["sample age"] == {"p50": 0, "max": 900}
-
-
-def test_durations_have_their_quantiles():
-    found = durations(SUMMARY)
-    assert list(found) == ["start delay", "computation time", "time to command"]
-    assert found["start delay"] == {"p50": 21.0, "p99": 63.0, "p99.9": 410.0, "max": 1377.0}
-
-
-def test_certificate_reads_the_names_of_a_recording():
-    recorded = {"ticks": 10, "scheduling": "other", "processors": "0, 1"}
-    assert "scheduling: not real-time, CPUs 0, 1" in certificate_text(recorded)
-
-
-def test_verdict_has_its_reasons():
-    assert verdict({"ticks": 5}) is None
-    fit, unfit = verdict(SUMMARY), verdict(UNFIT)
-    assert fit is not None and unfit is not None
-    assert (fit.word, fit.reasons) == ("fit", ())
-    assert (unfit.word, unfit.reasons) == ("UNFIT", tuple(REASONS))
-
-
-def test_certificate_without_ticks_is_empty():
-    assert certificate({}) == []
-    assert durations({}) == {}
-    assert certificate({"force_n": {}, "stick_fraction": None}) == []
