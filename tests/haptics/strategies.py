@@ -173,6 +173,15 @@ planar_family = pytest.mark.parametrize("family", PLANAR_FAMILIES)
 
 
 @dataclass(frozen=True)
+class Contact:
+    """Friction forces (m, 2), sliding velocities (m, 2) and whether they stick (m,)."""
+
+    force: Array
+    velocity: Array
+    sticking: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
 class Meeting:
     """A law and a mass [kg] that slides on it, stepped every millisecond."""
 

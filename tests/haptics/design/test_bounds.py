@@ -146,14 +146,10 @@ def test_limit_of_sticking_holds_for_a_sliding_model_b(handle, mass):
 # --- models A and D on an arm -----------------------------------------------------------------------------------------
 
 
-def servos(**fixed):
-    given = {
-        "frequency": log_floats(5.0, 80.0),
-        "damping_ratio": st.floats(0.5, 1.5),
-        "grip_stiffness": log_floats(50.0, 2000.0),
-        "grip_damping": log_floats(2.0, 50.0),
-    }
-    return st.builds(PositionServo, **(given | {name: st.just(value) for name, value in fixed.items()}))
+def servos():
+    numbers = log_floats(5.0, 80.0), st.floats(0.5, 1.5)
+    grip = {"grip_stiffness": log_floats(50.0, 2000.0), "grip_damping": log_floats(2.0, 50.0)}
+    return st.builds(PositionServo, *numbers, **grip)
 
 
 @settings(max_examples=7)

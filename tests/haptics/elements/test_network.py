@@ -94,11 +94,6 @@ def energy(plan, result):
     return np.asarray(total)
 
 
-def both(result, other, compare):
-    for field in fields(NetworkResult):
-        compare(getattr(result, field.name), getattr(other, field.name), field.name)
-
-
 # --- conservation and dissipation -------------------------------------------------------------------------------
 
 
@@ -218,17 +213,12 @@ def test_mass_on_a_contact_is_figure_12b(law):
 # --- stability number ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_one_mass_is_stable_exactly_below_one(seed):
-    """Equation (63): a + 2 b < 4."""
-    generator = np.random.default_rng(seed)
-    a, b = generator.uniform(0.05, 4.5), generator.uniform(0.05, 2.2)
+@given(st.floats(0.05, 4.5), st.floats(0.05, 2.2))
+def test_stability_number_of_one_mass(a, b):
+    """Equation (63): stable if a + 2 b < 4."""
     network = Network()
     network.contact(network.body(1.0, (1.0, 0.0)), network.wall, Coulomb(1e300), 1e6 * a, 1e3 * b)
     assert network.stability_number == pytest.approx((a + 2.0 * b) / 4.0, rel=1e-12)
-    if abs(network.stability_number - 1.0) > 0.02:
-        speed = np.abs(network.simulate(400).body_velocity[:, 0, 0])
-        assert (speed[360:].max() < speed[20:60].max()) == (network.stability_number < 1.0)
 
 
 @FEW
@@ -245,7 +235,7 @@ def test_any_network_is_stable_exactly_below_one(plan, share, beyond):
     assert (np.max(speed[-50:]) < speed[0]) == (not beyond)
 
 
-def test_the_stability_number_of_a_long_chain():
+def test_stability_number_of_a_long_chain():
     """Equal masses on a line of equal springs: largest eigenvalue 4 k/m sin^2(n pi/(2 (n + 1))) of a known matrix."""
     network, count = Network(), 3000
     previous = network.wall
