@@ -12,7 +12,8 @@ from haptics.elements.tables import element_class, make_element
 from haptics.recording.recorder import Recorder
 from haptics.records import NEUTRAL
 from haptics.rendering.envelope import Limits
-from haptics.rendering.programs import parameters_of
+from haptics.rendering.motion import Motion
+from haptics.rendering.programs import keep_motion
 from haptics.rendering.rendering import Rendering
 from haptics.trace import Reader
 from tests.haptics.doubles import BenchDevice, make_spec
@@ -26,37 +27,43 @@ ELEMENTS: dict[str, dict[str, float]] = {
 """Model to the settings of its element."""
 
 
-def record_change(
-    folder,
-    trace,
-    model,
-    laws,
-    shake,
-    *,
-    at,
-    duration,
-    limits=None,
-    **bench,
-):
-    """Record a run of `duration` [s] in which the second law takes over in tick `at`; `shake` disturbs the samples."""
-    clock = Clock(1e-3)
-    elements = [make_element(model, law, ELEMENTS[model], 1e-3) for law in laws]
-    device = BenchDevice(clock, elements[0].causality, shake, **bench)
+def element_program(model, law, number=0):
+    """Return the element of a law from its table as a program, with its entry in the journal of settings."""
+    entry = {"program": number, "model": model, "law": law, "element": ELEMENTS[model]}
+    return make_element(model, law, ELEMENTS[model], 1e-3), entry
+
+
+def record_programs(folder, trace, programs, shake, *, every, duration, limits=None, **bench):
+    """Record a run of `duration` [s] that changes to the next program after `every` ticks.
+
+    `programs` are pairs of a program and its entry in the journal of settings; of a motion, only the number counts.
+    `shake` disturbs the samples.
+    """
+    clock, first = Clock(1e-3), programs[0][0]
+    device = BenchDevice(clock, first.causality, shake, **bench)
 
     def change(rendering):
-        if clock.tick == at:
-            rendering.configure(parameters_of(elements[1]), 1)
+        version, rest = divmod(clock.tick, every)
+        if rest == 0 and 0 < version < len(programs):
+            program, entry = programs[version]
+            rendering.switch_program(program, entry["program"], version)
 
     bounds = Limits.for_device(device.spec, limits)
-    metadata = {"device": asdict(device.spec), "limits": asdict(bounds), "rate_hz": 1000.0, "model": model}
-    recorder = Recorder(folder, metadata)
-    for version, law in enumerate(laws):
-        recorder.journal_settings(version, {"model": model, "law": law, "element": ELEMENTS[model]})
+    recorder = Recorder(folder, {"device": asdict(device.spec), "limits": asdict(bounds), "rate_hz": 1000.0})
+    for version, (program, entry) in enumerate(programs):
+        motion = isinstance(program, Motion)
+        recorder.journal_settings(version, keep_motion(folder, program, entry["program"]) if motion else entry)
     recorder.attach(Reader(trace))
-    Servo(device, elements[0], trace, clock=clock, limits=bounds, before_tick=change).run(duration)
+    Servo(device, first, trace, clock=clock, limits=bounds, before_tick=change).run(duration)
     recorder.drain()
     recorder.close({}, complete=True)
     return Recording(folder)
+
+
+def record_change(folder, trace, model, laws, shake, *, at, duration, **options):
+    """Record a run of `duration` [s] in which the second law takes over in tick `at`; `shake` disturbs the samples."""
+    programs = [element_program(model, law) for law in laws]
+    return record_programs(folder, trace, programs, shake, every=at, duration=duration, **options)
 
 
 PERIOD = 1e-3

@@ -1,4 +1,4 @@
-"""Compiled kernels: kept under a fingerprint of their sources, and called as parts with records."""
+"""Compiled kernels are kept on disk under a fingerprint of their sources."""
 
 from __future__ import annotations
 
@@ -12,15 +12,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from numba.core.dispatcher import Dispatcher
 
 from haptics import kernel_cache
 from haptics.friction import custom_law as law_source
-from haptics.jit import LEVEL_ARGUMENTS, compile_level, kernel
+from haptics.jit import LEVEL_ARGUMENTS, compile_level
 from haptics.kernel_cache import KernelCache, fingerprint
-from haptics.parts import address_of_part, call_part, float_at, integer_at, record_at, run_part
 
 ROOT = Path(__file__).resolve().parents[2]
 CALLED = """
@@ -221,14 +219,13 @@ def test_law_is_cached_by_its_source(tmp_path, monkeypatch):
 
 
 def test_oldest_files_are_removed_from_a_full_cache(tmp_path):
-
     for age in range(5):
         path = tmp_path / f"{age}.nbc"
         path.write_bytes(bytes(100))
         os.utime(path, (1000 - age, 1000 - age))
-    (tmp_path / "somebody's.txt").write_bytes(bytes(1000))
+    (tmp_path / "other.txt").write_bytes(bytes(1000))
     kernel_cache.prune(tmp_path, limit=300)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["0.nbc", "1.nbc", "2.nbc", "somebody's.txt"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["0.nbc", "1.nbc", "2.nbc", "other.txt"]
 
 
 def test_numba_may_be_imported_first(tmp_path):
@@ -244,62 +241,3 @@ def test_numba_may_be_imported_first(tmp_path):
         check=True,
     )
     assert answer.stdout.split() == ["KernelCache", str(tmp_path / "haptics" / "kernels")]
-
-
-# --- parts
-
-
-SHORT = np.dtype([("count", "<i8"), ("numbers", "<f8", (2,))])
-SIZE = SHORT.itemsize
-LONG = np.dtype([("count", "<i8"), ("numbers", "<f8", (2,)), ("more", "<f8")])
-
-
-@kernel
-def note(s, x, y):
-    s.count += 1
-    s.numbers[0], s.numbers[1] = x, y
-
-
-@kernel
-def note_with(records, address):
-    call_part(address, records[0], 1.0, 2.0)
-
-
-@kernel
-def last_of(table, row):
-    return record_at(table + row * SIZE, SHORT).numbers[1]
-
-
-@kernel
-def loaded(numbers, address):
-    numbers[0] = integer_at(address)
-    numbers[1] = float_at(address + 16)
-
-
-def contents(records):
-    return (int(records["count"][0]), *records["numbers"][0].tolist())
-
-
-def test_part_works_on_its_record():
-    records = np.zeros(1, SHORT)
-    note_with(records, address_of_part(note, SHORT))
-    assert contents(records) == (1, 1.0, 2.0)
-    records = np.zeros(3, SHORT)
-    run_part(address_of_part(note, SHORT), records[1:].ctypes.data, 3.0, 4.0)
-    assert records["count"].tolist() == [0, 1, 0]
-    assert records["numbers"].tolist() == [[0.0, 0.0], [3.0, 4.0], [0.0, 0.0]]
-
-
-def test_part_serves_longer_records_from_one_address():
-    records = np.zeros(1, LONG)
-    note_with(records, address_of_part(note, SHORT))
-    assert contents(records) == (1, 1.0, 2.0)
-    assert address_of_part(note, SHORT) == address_of_part(note, SHORT) != address_of_part(note, LONG)
-
-
-def test_numbers_are_read_at_their_addresses():
-    table, numbers = np.zeros(4, SHORT), np.zeros(2)
-    table["count"][0], table["numbers"][:, 1] = 7, (5.0, 6.0, 7.0, 8.0)
-    assert [last_of(table.ctypes.data, row) for row in range(4)] == [5.0, 6.0, 7.0, 8.0]
-    loaded(numbers, table.ctypes.data)
-    assert numbers.tolist() == [7.0, 5.0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import warnings
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from haptics import Causality, Elliptic, RigidAdmittance, State, simulate
+from haptics import Causality, Elliptic, Law, RigidAdmittance, State, simulate
 from haptics.elements.classic import (
     CLASSICS,
     ExplicitCoulombAdmittance,
@@ -24,15 +25,25 @@ from haptics.elements.classic import (
     ViscousRampImpedance,
 )
 from haptics.errors import AmbiguousLawWarning, ConfigurationError
-from haptics.friction.laws import Coulomb, Stribeck
+from haptics.friction.laws import Coulomb, CoulombViscous, DeadZoneViscous, GaussianStribeck, Stribeck
 from haptics.records import ROW
 from haptics.rendering.rendering import Rendering
 from tests.haptics.doubles import make_spec
-from tests.haptics.strategies import LAWS, PHYSICS, before, laws, log_floats, norms, vectors, wandering
+from tests.haptics.strategies import PHYSICS, before, laws, log_floats, norms, vectors, wandering
 
 CLASSES = [cls for forms in CLASSICS.values() for cls in forms.values()]
 IMPEDANCES = [cls for cls in CLASSES if cls.causality is Causality.IMPEDANCE]
 ADMITTANCES = [cls for cls in CLASSES if cls.causality is Causality.ADMITTANCE]
+LAWS: dict[str, Law] = {
+    law.name: law
+    for law in (
+        Coulomb(4.0),
+        CoulombViscous(4.0, 8.0),
+        Stribeck(3.0, 4.0, 0.1, 2.0),
+        GaussianStribeck(3.0, 4.0, 0.1, 2.0),
+        DeadZoneViscous(4.0, 20.0, 0.05),
+    )
+}
 
 
 def names(cls):
@@ -180,6 +191,23 @@ def test_steps_copies_and_simulations_agree_to_the_bit(cls):
 # ---- bad settings
 
 
+REFUSED = [
+    (cls, field.name, value)
+    for cls in CLASSES
+    for field in dataclasses.fields(cls)
+    if field.name != "law"
+    for value in (np.nan, field.metadata["above"], field.metadata["minimum"] - 1.0, field.metadata["maximum"] + 1.0)
+    if np.isnan(value) or np.isfinite(value)
+]
+"""Every parameter of every class just outside its bounds."""
+
+
+@pytest.mark.parametrize(("cls", "name", "value"), REFUSED)
+def test_bad_parameter_is_refused_by_name(cls, name, value):
+    with pytest.raises(ConfigurationError, match=re.escape(f"element.{name} = ")):
+        cls(LAWS["coulomb"], **{name: value})
+
+
 @every_class
 def test_planar_law_is_refused_where_it_cannot_be_used(cls):
     law = Elliptic(4.0, 2.0)
@@ -311,19 +339,37 @@ def quinn_force(v, h, threshold):
     return element.friction_force
 
 
-@given(vectors(st.floats(0.0, 0.05)), vectors(st.floats(0.0, 12.0)))
-def test_quinn_force_equals_the_paper(v, h):
-    """In the plane; with |q| above the threshold it opposes q, and it is continuous."""
+@PHYSICS
+@given(
+    vectors(st.floats(0.0, 0.05)),
+    vectors(st.floats(0.0, 12.0)),
+    vectors(st.floats(1e-9, 1e-4)),
+    vectors(st.floats(1e-9, 1e-2)),
+)
+def test_quinn_force_is_continuous_in_velocity_and_force(v, h, dv, dh):
     threshold = 0.01
-    q = v + threshold * h / max(F, np.linalg.norm(h))  # (4b)
-    expected = F * q / max(threshold, np.linalg.norm(q))  # (4a)
-    np.testing.assert_allclose(quinn_force(v, h, threshold), expected, rtol=1e-9, atol=1e-9)
+    jump = np.linalg.norm(quinn_force(v + dv, h + dh, threshold) - quinn_force(v, h, threshold))
+    assert jump <= 2.5 * F / threshold * np.linalg.norm(dv) + np.linalg.norm(dh) * (1 + 1e-6) + 1e-9
 
 
 @pytest.mark.parametrize("share", [0.0, 0.5, 0.99])
 def test_quinn_mass_rests_below_the_friction(share):
     v = thrown(QuinnAdmittance(LAW, 2.0, threshold=0.005), 0.1, forces((share * F, 10000)))
     assert abs(v[-1]) < 1e-15
+
+
+@given(st.floats(-0.03, 0.03), st.floats(-12.0, 12.0))
+def test_quinn_force_equals_the_paper(v, h):
+    eps = 0.01
+    q = v + eps * (np.sign(h) if abs(h) > F else h / F)  # (4b)
+    expected = F * np.sign(q) if abs(q) > eps else F * q / eps  # (4a)
+    force = quinn_force(np.array([v, 0.0]), np.array([h, 0.0]), eps)
+    np.testing.assert_allclose(force, (expected, 0.0), rtol=1e-9, atol=1e-9)
+
+
+@given(vectors(st.floats(0.0101, 1.0)), vectors(st.floats(0.0, 30.0)))
+def test_quinn_force_opposes_fast_sliding(v, h):
+    np.testing.assert_allclose(quinn_force(v, h, 0.005), LAW(v), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("cls", [ViscousRampAdmittance, QuinnAdmittance])

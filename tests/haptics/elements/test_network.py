@@ -142,21 +142,6 @@ def test_spring_relaxes_from_its_initial_stretch():
     assert_allclose(network.simulate(3000).body_position[-1], [[2.9, -1.0]], atol=1e-9)
 
 
-@FEW
-@given(plans())
-def test_friction_stays_within_its_level(plan):
-    only = Plan(
-        plan.masses,
-        4.0 * plan.velocities,
-        tuple(Link(k.first, k.second, k.stiffness, k.damping, Coulomb(2.5) if k.law else None) for k in plan.links),
-    )
-    run = only.build().simulate(500, base_velocity=[(0.7, -0.4)])
-    size = np.hypot(run.friction_force[..., 0], run.friction_force[..., 1])
-    assert size.max() <= 2.5 * (1.0 + 4e-16)
-    assert_allclose(size[~run.sticking], 2.5, rtol=4e-16)
-    assert not run.sliding_velocity[run.sticking].any()
-
-
 # --- symmetries -------------------------------------------------------------------------------------------------
 
 

@@ -117,14 +117,6 @@ def test_law_receives_all_of_eight_parameters():
     assert law(0.1) == 87654321.0
 
 
-def test_sign_of_zero_is_part_of_a_parameter():
-    @friction_law
-    def signed(speed, offset=0.0):
-        return 2.0 + math.copysign(1.0, offset)
-
-    assert [signed(offset=offset).breakaway_force for offset in (0.0, -0.0, 0.0)] == [3.0, 1.0, 3.0]
-
-
 def test_laws_in_use_at_once_stay_independent():
     speeds = np.array([[1e-3], [0.05], [1.0]])
     one, two, three = rubber(static=6.0), rubber(static=7.0), exponential(static=6.0)
@@ -152,7 +144,6 @@ REFUSED: dict[str, tuple[str, str]] = {
     "an endless loop": ("def f(speed):\n    while True:\n        speed = 1.0\n    return speed", "While"),
     "a default that runs": ("def f(speed, a=print(1)):\n    return a", "the default of a = .*must be a finite number"),
     "a missing default": ("def f(speed, a):\n    return a", "every parameter after the speed with a default"),
-    "a speed with a default": ("def f(speed=1.0):\n    return 1.0", "must be written f"),
     "no speed": ("def f():\n    return 1.0", "must be written f"),
     "any number of parameters": ("def f(speed, *more):\n    return 1.0", "must be written f"),
     "nine parameters": (

@@ -8,7 +8,7 @@ from haptics.recording import certificate as module
 from haptics.recording.certificate import BIN_EDGES_US, Distribution, Fitness, RunSummary, quantiles
 from haptics.recording.checks import Scan
 from haptics.recording.recorder import Recorder
-from haptics.recording.tick_file import TickFile, TickTable
+from haptics.recording.tick_file import TickTable
 from haptics.records import ROW, Permission, Status
 from haptics.trace import Reader, Trace
 from tests.certificates import certificate, felt, flags_seen
@@ -158,19 +158,11 @@ def test_recorder_summarises_its_own_rows(tmp_path):
     assert recorder.metadata["rows_sha256"] == table.sha256()
 
 
-def test_hash_of_a_reopened_table_covers_all_rows(tmp_path):
-    file = TickFile(tmp_path / "ticks.npy")
-    file.append(random_run(10))
-    file.close()
-    file = TickFile(tmp_path / "ticks.npy", append=True)
-    file.append(random_run(5))
-    assert file.close() == TickTable(tmp_path / "ticks.npy").sha256()
-
-
 # --- checks of each row
 
 
 COUNT = 100
+PIECES = [1, 3, 17, 41, 60, COUNT]
 
 
 def sound():
@@ -180,7 +172,7 @@ def sound():
     return rows
 
 
-def scanned(rows, size=COUNT, dead_man="none"):
+def scanned(rows, size, dead_man="none"):
     scan = Scan(1e-3, dead_man)
     for start in range(0, len(rows), size):
         scan.add(rows[start : start + size])
@@ -190,6 +182,11 @@ def scanned(rows, size=COUNT, dead_man="none"):
 def skip(rows):
     rows["tick"][41:] += 7
     rows["time"] = rows["tick"] * 1e-3
+
+
+def explained(rows):
+    skip(rows)
+    rows["status"][41] = int(Status.AFTER_SKIP)
 
 
 def go_back(rows):
@@ -213,67 +210,40 @@ def spoil_times(rows):
     rows["gate"][99] = 1.5
 
 
-def go_on_after_the_end(rows):
-    rows["permission"][40:50] = int(Permission.ENDING)
-    rows["permission"][60:] = int(Permission.RELEASED)
+SPOILT = {"time": (5, 3), "period_error": (7, 2), "ended_late": (30, 2), "gate": (99, 1)}
 
 
-def explained(rows):
-    skip(rows)
-    rows["status"][41] = int(Status.AFTER_SKIP)
-
-
-CASES = [sound, skip, go_back, start_late, older_settings, spoil_times, go_on_after_the_end, explained]
-
-
-@pytest.mark.parametrize("size", [1, 3, 41, 60, COUNT])
-@pytest.mark.parametrize("change", CASES)
-def test_scan_does_not_depend_on_the_piece_size(change, size):
-    rows = sound()
-    if change is not sound:
-        change(rows)
-    one, findings = scanned(rows)
-    other, same = scanned(rows, size)
-    assert findings == same
-    for name in ("gap", "gap_tick", "back", "older_settings"):
-        assert getattr(one, name) == getattr(other, name)
-
-
+@pytest.mark.parametrize("size", PIECES)
 @pytest.mark.parametrize(
     ("change", "gap", "back", "older", "broken"),
     [
-        (None, COUNT, None, None, {}),
+        (lambda rows: None, COUNT, None, None, {}),
         (skip, 41, None, None, {}),
         (explained, COUNT, None, None, {}),
         (go_back, 60, (59, 58), None, {"time": (58, 1)}),
         (start_late, 0, None, None, {}),
         (older_settings, COUNT, None, 70, {}),
-        (
-            spoil_times,
-            COUNT,
-            None,
-            None,
-            {"time": (5, 3), "period_error": (7, 2), "ended_late": (30, 2), "gate": (99, 1)},
-        ),
+        (spoil_times, COUNT, None, None, SPOILT),
     ],
 )
-def test_scan_finds_gaps_and_bad_values(change, gap, back, older, broken):
+def test_scan_in_pieces_of_any_size_finds_gaps_and_bad_values(change, gap, back, older, broken, size):
     rows = sound()
-    if change is not None:
-        change(rows)
-    scan, findings = scanned(rows, 17)
+    change(rows)
+    scan, findings = scanned(rows, size)
     assert (scan.gap, scan.back, scan.older_settings) == (gap, back, older)
     told = {one.rule: (one.tick, int(one.words.rpartition("(")[2].split()[0])) for one in findings}
     assert told == broken
 
 
-def test_scan_judges_permissions_by_the_dead_man():
+@pytest.mark.parametrize("size", PIECES)
+def test_scan_judges_permissions_by_the_dead_man(size):
     rows = sound()
-    go_on_after_the_end(rows)
-    _, findings = scanned(rows, 7)
+    rows["permission"][40:50] = int(Permission.ENDING)
+    rows["permission"][60:] = int(Permission.RELEASED)
+    _, findings = scanned(rows, size)
     assert [(one.words.split(",")[0], one.tick) for one in findings] == [
         ("a run that was ending went on", 50),
         ("a dead-man's switch was released", 60),
     ]
-    _, findings = scanned(rows, 7, dead_man="button")
+    _, findings = scanned(rows, size, dead_man="button")
     assert [one.rule for one in findings] == ["permission", "buttons"]

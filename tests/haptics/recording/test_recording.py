@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from haptics.recording.checks import check_recording
 from haptics.recording.json_files import MAX_JSON_BYTES
 from haptics.recording.recorder import Recorder, complete_recording
 from haptics.recording.recording import EVENTS, METADATA, PART, SETTINGS, TICKS, Recording
-from haptics.recording.tick_file import TickFile
+from haptics.recording.tick_file import TickFile, TickTable
 from haptics.records import COLUMNS, ROW
 from haptics.trace import Reader
 
@@ -43,26 +44,27 @@ def recorder(tmp_path, trace):
     recorder._ticks.close()
 
 
-def test_rows_of_a_crashed_append_are_ignored(recorder, trace):
-    append(trace, ticks(0, 100))
-    recorder.drain()
+@pytest.fixture
+def record(recorder, trace):
+    """Returns a function that moves ticks through the trace to the disk."""
+
+    def record(start, stop):
+        append(trace, ticks(start, stop))
+        recorder.drain()
+
+    return record
+
+
+def test_rows_of_a_crashed_append_are_ignored(recorder, record):
+    record(0, 100)
     with open(recorder.folder / PART, "ab") as file:  # rows were written, the header was not yet
         file.write(b"\0" * (3 * COLUMNS.itemsize + 17))
     assert np.load(recorder.folder / PART)["tick"].tolist() == list(range(100))
 
 
-def test_whole_rows_of_a_truncated_file_are_read(recorder, trace):
-    append(trace, ticks(0, 100))
-    recorder.drain()
-    part = recorder.folder / PART
-    os.truncate(part, part.stat().st_size - 2 * COLUMNS.itemsize - 17)
-    assert Recording(recorder.folder).rows["tick"].tolist() == list(range(97))
-
-
 @pytest.mark.parametrize(("complete", "state", "name"), [(True, "complete", TICKS), (False, "interrupted", PART)])
-def test_closing_renames_only_a_complete_recording(recorder, trace, complete, state, name):
-    append(trace, ticks(0, 10))
-    recorder.drain()
+def test_closing_renames_only_a_complete_recording(recorder, record, complete, state, name):
+    record(0, 10)
     recorder.close({"reason": "any"}, complete=complete)
     recording = Recording(recorder.folder)
     assert recording.rows["tick"].tolist() == list(range(10))
@@ -70,38 +72,47 @@ def test_closing_renames_only_a_complete_recording(recorder, trace, complete, st
     assert [name for name in (TICKS, PART) if (recorder.folder / name).exists()] == [name]
 
 
-def test_salvage_adds_the_missing_rows(recorder, trace):
-    append(trace, ticks(0, 60))
-    recorder.drain()
+def cut_short(path):
+    """Cut two rows and a part of a third one off a table of ticks."""
+    os.truncate(path, path.stat().st_size - 2 * COLUMNS.itemsize - 17)
+
+
+def test_whole_rows_of_a_truncated_file_are_read(recorder, record):
+    record(0, 100)
+    cut_short(recorder.folder / PART)
+    assert Recording(recorder.folder).rows["tick"].tolist() == list(range(97))
+
+
+@pytest.mark.parametrize("truncated", [False, True])
+def test_salvage_adds_the_missing_rows(recorder, record, trace, truncated):
+    record(0, 60)
     append(trace, ticks(60, 100))
+    if truncated:
+        cut_short(recorder.folder / PART)
     complete_recording(recorder.folder, Reader(trace))
     recording = Recording(recorder.folder)
     assert recording.rows["tick"].tolist() == list(range(100))
     assert recording.metadata["state"] == "interrupted"
 
 
-def test_first_rows_record_the_time_of_tick_0(recorder, trace):
-    append(trace, ticks(0, 3))
-    recorder.drain()
+def test_first_rows_record_the_time_of_tick_0(recorder, record, trace):
+    record(0, 3)
     assert not {"origin_monotonic_ns", "origin_utc"} & recorder.metadata.keys()
     trace.origin[:] = 13_000_000_000_007, 1_700_000_000_123_456_789
-    append(trace, ticks(3, 6))
-    recorder.drain()
+    record(3, 6)
     for metadata in (recorder.metadata, Recording(recorder.folder).metadata):
         assert metadata["origin_monotonic_ns"] == 13_000_000_000_007
         assert metadata["origin_utc"] == "2023-11-14T22:13:20.123456+00:00"
     trace.origin[:] = 5, 6
-    append(trace, ticks(6, 9))
-    recorder.drain()
+    record(6, 9)
     assert recorder.metadata["origin_monotonic_ns"] == 13_000_000_000_007
 
 
-def test_rows_are_written_when_the_description_cannot_be(recorder, trace):
+def test_rows_are_written_when_the_description_cannot_be(recorder, record, trace):
     trace.origin[:] = 5, 6_000
     (recorder.folder / "recording.tmp").mkdir()  # the description cannot be replaced
     for start in (0, 10):
-        append(trace, ticks(start, start + 10))
-        recorder.drain()
+        record(start, start + 10)
     (recorder.folder / "recording.tmp").rmdir()
     recorder.close({}, complete=True)
     recording = Recording(recorder.folder)
@@ -153,11 +164,8 @@ def test_notes_of_two_threads_are_all_kept(recorder):
         for number in range(first, 100, 2):
             recorder.update_metadata(**{f"fact_{number}": number})
 
-    threads = [threading.Thread(target=note, args=(first,)) for first in (0, 1)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(note, (0, 1)))
     metadata = json.loads((recorder.folder / METADATA).read_text())
     assert [metadata[f"fact_{number}"] for number in range(100)] == list(range(100))
 
@@ -170,9 +178,8 @@ def test_salvage_before_the_first_tick(recorder):
 
 
 @pytest.mark.parametrize("died_before", ["the description", "the name"])
-def test_salvage_of_an_interrupted_close(recorder, trace, monkeypatch, died_before):
-    append(trace, ticks(0, 10))
-    recorder.drain()
+def test_salvage_of_an_interrupted_close(recorder, record, trace, monkeypatch, died_before):
+    record(0, 10)
     with monkeypatch.context() as dying:
         wanted = METADATA if died_before == "the description" else TICKS
         replace = os.replace
@@ -194,23 +201,12 @@ def test_salvage_of_an_interrupted_close(recorder, trace, monkeypatch, died_befo
     assert not list(recorder.folder.glob("*.tmp"))
 
 
-def test_salvage_of_a_closed_recording_changes_nothing(recorder, trace):
-    append(trace, ticks(0, 10))
-    recorder.drain()
+def test_salvage_of_a_closed_recording_changes_nothing(recorder, record, trace):
+    record(0, 10)
     recorder.close({"reason": "completed"}, complete=True)
     before = {path.name: path.read_bytes() for path in recorder.folder.iterdir()}
     complete_recording(recorder.folder, Reader(trace))
     assert {path.name: path.read_bytes() for path in recorder.folder.iterdir()} == before
-
-
-def test_salvage_fills_the_gap_of_a_truncated_file(recorder, trace):
-    append(trace, ticks(0, 60))
-    recorder.drain()
-    append(trace, ticks(60, 100))
-    part = recorder.folder / PART
-    os.truncate(part, part.stat().st_size - 2 * COLUMNS.itemsize - 17)
-    complete_recording(recorder.folder, Reader(trace))
-    assert Recording(recorder.folder).rows["tick"].tolist() == list(range(100))
 
 
 def append_forever(path):
@@ -287,29 +283,23 @@ def test_folder_is_readable_when_it_is_renamed(tmp_path, monkeypatch):
 
 def test_one_of_many_recorders_gets_the_name(tmp_path, monkeypatch):
     together = threading.Barrier(8)
-    got: list[Recorder] = []
-    refused: list[FileExistsError] = []
     rename = os.rename
 
     def all_at_once(unborn, folder):  # each has seen that the name is free
         together.wait()
         rename(unborn, folder)
 
-    def begin():
+    def begin(_):
         try:
-            got.append(Recorder(tmp_path / "run", {}))
-        except FileExistsError as error:
-            refused.append(error)
+            return Recorder(tmp_path / "run", {})
+        except FileExistsError:
+            return None
 
     monkeypatch.setattr(os, "rename", all_at_once)
-    threads = [threading.Thread(target=begin) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert (len(got), len(refused)) == (1, 7)
+    with ThreadPoolExecutor(8) as pool:
+        (recorder,) = filter(None, pool.map(begin, range(8)))
     assert list(tmp_path.iterdir()) == [tmp_path / "run"]
-    got[0].close({}, complete=True)
+    recorder.close({}, complete=True)
     assert Recording(tmp_path / "run").metadata["state"] == "complete"
 
 
@@ -357,7 +347,7 @@ def test_reopening_keeps_every_row(tmp_path_factory, sizes):
     for size in sizes:
         file = TickFile(path, append=True)
         file.append(ticks(total, total + size))
-        file.close()
+        assert file.close() == TickTable(path).sha256()
         total += size
     assert np.load(path)["tick"].tolist() == list(range(total))
 
@@ -413,10 +403,6 @@ def test_damaged_events_are_refused_without_other_findings(tmp_path, damage):
     with pytest.raises(RecordingError, match=r"events\.jsonl"):
         _ = recording.events
     assert [finding.rule for finding in check_recording(recording)] == [finding.rule for finding in sound]
-
-
-def test_too_large_file_of_events_is_refused(tmp_path):
-    recorder = recorded(tmp_path / "run")
     with open(recorder.folder / EVENTS, "r+b") as file:
         file.truncate(MAX_JSON_BYTES + 1)
     with pytest.raises(RecordingError, match="too large"):

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from haptics import Causality, Clock, Recording, RecordingError, Servo, Status
-from haptics.elements.tables import make_element
+from haptics import Causality, Recording, RecordingError, Status
 from haptics.recording import replay
 from haptics.recording.columns import with_missing_columns
-from haptics.recording.recorder import Recorder
 from haptics.recording.replay import COMPUTED, recompute, verify
-from haptics.rendering.envelope import Limits
 from haptics.rendering.motion import Motion, constant_reference, reference
-from haptics.rendering.programs import keep_motion, table_name
-from haptics.trace import Reader
-from tests.haptics.changing import ELEMENTS, record_change
-from tests.haptics.doubles import BenchDevice
+from haptics.rendering.programs import table_name
+from tests.haptics.changing import ELEMENTS, element_program, record_change, record_programs
 from tests.recordings import of_every_kept_recording
 
 LAWS: list[dict[str, Any]] = [
@@ -42,6 +37,14 @@ def record(folder, trace, model):
     return record_change(folder, trace, model, LAWS, shake, at=700, duration=2.0, limits=limits, max_force_rate=2000.0)
 
 
+@pytest.fixture
+def recording(tmp_path, trace):
+    """Return a recording of model C whose rows can be changed."""
+    recording = record(tmp_path / "run", trace, "C")
+    recording.rows = np.array(recording.rows)
+    return recording
+
+
 @pytest.mark.parametrize("model", ELEMENTS)
 def test_run_replays_with_the_same_bits(tmp_path, trace, model):
     recording = record(tmp_path / "run", trace, model)
@@ -51,62 +54,49 @@ def test_run_replays_with_the_same_bits(tmp_path, trace, model):
 
 
 @pytest.mark.parametrize("column", [*COMPUTED, "position"])
-def test_single_changed_bit_is_found(tmp_path, trace, column):
-    recording = record(tmp_path / "run", trace, "C")
-    rows = np.array(recording.rows)
-    cell = rows[column][1234:1235]
+def test_single_changed_bit_is_found(recording, column):
+    cell = recording.rows[column][1234:1235]
     cell.view(np.uint8).reshape(-1)[0] ^= 1
-    recording.rows = rows
     found = verify(recording)
     assert found.mismatches >= 1
     assert found.first_mismatch == 1234
 
 
 @pytest.mark.parametrize(("flag", "found"), [(Status.SLEW, 1), (Status.STALE, 1), (Status.STARTED_LATE, 0)])
-def test_changed_flag_of_the_envelope_is_found(tmp_path, trace, flag, found):
+def test_changed_flag_of_the_envelope_is_found(recording, flag, found):
     """Lateness is measured and not computed."""
-    recording = record(tmp_path / "run", trace, "C")
-    rows = np.array(recording.rows)
-    rows["status"][1234] ^= int(flag)
-    recording.rows = rows
+    recording.rows["status"][1234] ^= int(flag)
     assert (verify(recording).mismatches, verify(recording).first_mismatch) == (found, 1234 if found else None)
 
 
 @pytest.mark.parametrize(("flagged", "explained"), [(500, True), (499, False), (501, False), (None, False)])
-def test_gap_needs_the_flag_of_the_next_tick(tmp_path, trace, flagged, explained):
-    recording = record(tmp_path / "run", trace, "C")
-    rows = np.array(recording.rows)
-    rows["tick"][500:] += 3
+def test_gap_needs_the_flag_of_the_next_tick(recording, flagged, explained):
+    recording.rows["tick"][500:] += 3
     if flagged is not None:
-        rows["status"][flagged] |= int(Status.AFTER_SKIP)
-    recording.rows = rows
+        recording.rows["status"][flagged] |= int(Status.AFTER_SKIP)
     found = verify(recording)
     missing = [finding.tick for finding in found.findings if finding.rule == "tick"]
     assert (found.ticks, missing) == ((2000, []) if explained else (500, [503]))
 
 
-def test_changed_parameters_are_found(tmp_path, trace):
-    recording = record(tmp_path / "run", trace, "C")
+def test_changed_parameters_are_found(recording):
     recording.settings[0]["element"] = {"stiffness": 6000.0 * (1 + 1e-12), "damping": 10.0}
     assert verify(recording).mismatches > 0
 
 
-def test_lost_ticks_make_a_recording_incomplete(tmp_path, trace):
-    recording = record(tmp_path / "run", trace, "C")
+def test_lost_ticks_make_a_recording_incomplete(recording):
     assert verify(recording).verdict == "ok"
     recording.metadata["certificate"] = {"lost_ticks": 3}
     assert verify(recording).verdict == "incomplete"
 
 
-def test_recording_without_settings_is_refused(tmp_path, trace):
-    recording = record(tmp_path / "run", trace, "C")
+def test_recording_without_settings_is_refused(recording):
     del recording.settings[1]
     with pytest.raises(RecordingError, match="does not hold what a replay needs"):
         verify(recording)
 
 
-def test_truncated_complete_recording_is_not_verified(tmp_path, trace):
-    recording = record(tmp_path / "run", trace, "C")
+def test_truncated_complete_recording_is_not_verified(recording):
     description = recording.folder / "recording.json"
     metadata = json.loads(description.read_text())
     description.write_text(json.dumps({**metadata, "certificate": {"ticks": len(recording.rows)}}))
@@ -173,14 +163,14 @@ def motions(causality):
     return [first, replace(first, table=constant_reference(0.2), relative=True, max_speed=0.5)]
 
 
-def record_programs(folder, trace, model, order, every=300):
+def record_order(folder, trace, model, order, every=300):
     """Record a run through the programs that `order` has a letter of.
 
     ``m``, ``h`` and ``x`` are motions, of which the last one is not followed; ``e`` is an element, ``c`` another law.
     """
     causality, rng = OF[model], np.random.default_rng(5)
     circle, hold = motions(causality)
-    clock = Clock(1e-3)
+    followed = {"m": circle, "h": hold, "x": replace(hold, max_error=1e-3)}
 
     def shake(state, number):
         state.position += rng.normal(0, 1e-4, 2)
@@ -189,39 +179,22 @@ def record_programs(folder, trace, model, order, every=300):
         if number % 97 < 3:
             state.velocity[1] = np.nan
 
-    device = BenchDevice(clock, causality, shake, max_force_rate=2000.0, fade_in=0.05)
-    limits = Limits.for_device(device.spec)
-    recorder = Recorder(folder, {"device": asdict(device.spec), "limits": asdict(limits), "rate_hz": 1000.0})
-    programs: list[tuple[Any, int]] = []
-    for version, letter in enumerate(order):
-        number = version if letter != "c" else programs[-1][1]
-        law = {**LAW, "force": 2.0} if letter == "c" else LAW
-        if letter in "mhx":
-            program: Any = {"m": circle, "h": hold, "x": replace(hold, max_error=1e-3)}[letter]
-            entry = keep_motion(folder, program, number)
+    programs: list[tuple[Any, dict[str, Any]]] = []
+    for number, letter in enumerate(order):
+        if letter in followed:
+            programs.append((followed[letter], {"program": number}))
+        elif letter == "e":
+            programs.append(element_program(model, LAW, number))
         else:
-            program = make_element(model, law, ELEMENTS[model], 1e-3)
-            entry = {"program": number, "model": model, "law": law, "element": ELEMENTS[model]}
-        programs.append((program, number))
-        recorder.journal_settings(version, entry)
-
-    def change(rendering):
-        version, rest = divmod(clock.tick, every)
-        if rest == 0 and 0 < version < len(programs):
-            rendering.switch_program(*programs[version], version)
-
-    recorder.attach(Reader(trace))
-    servo = Servo(device, programs[0][0], trace, clock=clock, limits=limits, before_tick=change)
-    servo.run(every * len(order) * 1e-3)
-    recorder.drain()
-    recorder.close({}, complete=True)
-    return Recording(folder)
+            programs.append(element_program(model, {**LAW, "force": 2.0}, number - 1))
+    duration, bench = every * len(order) * 1e-3, {"max_force_rate": 2000.0, "fade_in": 0.05}
+    return record_programs(folder, trace, programs, shake, every=every, duration=duration, **bench)
 
 
 @pytest.mark.parametrize("model", OF)
 @pytest.mark.parametrize("order", ["m", "mh", "em", "mehce"])
 def test_programs_replay_with_the_same_bits(tmp_path, trace, model, order):
-    recording = record_programs(tmp_path / "run", trace, model, order)
+    recording = record_order(tmp_path / "run", trace, model, order)
     assert set(recording.rows["settings_version"]) == set(range(len(order)))
     found = verify(recording)
     assert (found.ticks, found.mismatches, found.verdict) == (300 * len(order), 0, "ok")
@@ -229,13 +202,13 @@ def test_programs_replay_with_the_same_bits(tmp_path, trace, model, order):
 
 @pytest.mark.parametrize("model", OF)
 def test_motion_that_is_not_followed_replays(tmp_path, trace, model):
-    recording = record_programs(tmp_path / "run", trace, model, "mx", every=90)
+    recording = record_order(tmp_path / "run", trace, model, "mx", every=90)
     assert (recording.rows["status"][-1] & Status.ASTRAY) != 0
     assert verify(recording).mismatches == 0
 
 
 def test_invalid_motion_table_is_refused(tmp_path, trace):
-    recording = record_programs(tmp_path / "run", trace, "C", "em")
+    recording = record_order(tmp_path / "run", trace, "C", "em")
     path = recording.folder / table_name(1)
     table = np.load(path)
     table[100, 0] += 1e-9

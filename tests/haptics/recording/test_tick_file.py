@@ -51,7 +51,6 @@ def whole(path, count=5):
     return path
 
 
-ENTRIES: dict[str, Any] = {entry[0]: entry for entry in COLUMNS}
 OTHER_TABLES: dict[str, Any] = {
     "objects alone": "|O",
     "no bytes at all": [],
@@ -86,9 +85,10 @@ def test_header_with_other_columns_is_refused(tmp_path, descr):
     ],
     ids=str,
 )
-def test_unsafe_column_is_refused(tmp_path, entry) :
+def test_unsafe_column_is_refused(tmp_path, entry):
     assert safe_column(entry) is None
-    others = [column for column in COLUMNS if not entry or column[0] not in (entry[0], entry[0][-1])]
+    name = entry[0] if entry else ""
+    others = [column for column in COLUMNS if column[0] != name]
     with pytest.raises(RecordingError, match="columns"):
         read_ticks(table(tmp_path / "ticks.npy", [*others, entry]))
 
@@ -184,22 +184,39 @@ def loose(tmp_path):
     return TickTable(tmp_path / "ticks.npy")
 
 
-@pytest.mark.parametrize("rows", [1, 7, 250, COUNT, 10 * COUNT])
-@pytest.mark.parametrize(("start", "stop"), [(0, None), (13, 14), (100, 900), (-5, None), (900, 100), (5, 5000)])
-def test_chunks_are_the_rows_in_order(path, rows, start, stop):
-    table = TickTable(path)
-    pieces = [piece.copy() for piece in table.chunks(rows=rows, start=start, stop=stop)]
-    assert all(1 <= len(piece) <= rows for piece in pieces)
+@pytest.fixture
+def blocks(monkeypatch):
+    monkeypatch.setattr(tick_file, "BLOCK_ROWS", 400)
+
+
+@pytest.fixture
+def packed_table(loose, tmp_path, blocks):
+    write_packed(loose, tmp_path / "ticks.npz")
+    return PackedTable(tmp_path / "ticks.npz")
+
+
+PARTS = [(0, None), (13, 14), (399, 401), (800, 1200), (-5, None), (900, 100), (5, 5000)]
+
+
+@pytest.mark.parametrize("size", [1, 7, 250, 400, COUNT, 10 * COUNT])
+@pytest.mark.parametrize(("start", "stop"), PARTS)
+@pytest.mark.parametrize("kind", ["loose", "packed_table"])
+def test_chunks_are_the_rows_in_order(request, loose, kind, size, start, stop):
+    table, rows = request.getfixturevalue(kind), read_ticks(loose.path)
+    pieces = [piece.copy() for piece in table.chunks(rows=size, start=start, stop=stop)]
+    assert all(len(piece) == size for piece in pieces[:-1])
+    assert all(1 <= len(piece) <= size for piece in pieces)
     found = np.concatenate(pieces) if pieces else np.zeros(0, table.dtype)
-    np.testing.assert_array_equal(found, read_ticks(path)[start:stop])
-    np.testing.assert_array_equal(table.read(start, stop), read_ticks(path)[start:stop])
+    np.testing.assert_array_equal(found, rows[start:stop])
+    np.testing.assert_array_equal(table.read(start, stop), rows[start:stop])
+    np.testing.assert_array_equal(table.read(start, stop, ("gate", "position")), rows[["gate", "position"]][start:stop])
 
 
-def test_chunks_with_selected_columns_hold_only_these(path):
-    (piece,) = TickTable(path).chunks(["position", "tick"])
+def test_chunks_with_selected_columns_hold_only_these(loose):
+    (piece,) = loose.chunks(["position", "tick"])
     assert piece.dtype.names == ("position", "tick")
     assert piece.dtype.itemsize == 24
-    np.testing.assert_array_equal(piece["position"], read_ticks(path)["position"])
+    np.testing.assert_array_equal(piece["position"], read_ticks(loose.path)["position"])
     np.testing.assert_array_equal(piece["tick"], np.arange(COUNT))
 
 
@@ -214,28 +231,26 @@ def test_column_of_a_later_format_has_its_neutral_value(tmp_path):
     assert piece["hand_force"].shape == (3, 2)
 
 
-def test_unknown_column_is_refused(path):
+def test_unknown_column_is_refused(loose):
     with pytest.raises(RecordingError, match="has no column temperature"):
-        list(TickTable(path).chunks(["tick", "temperature"]))
+        list(loose.chunks(["tick", "temperature"]))
 
 
-def test_file_cut_short_while_it_is_read_is_an_error(path):
-    table = TickTable(path)
-    pieces = table.chunks(rows=100)
+def test_file_cut_short_while_it_is_read_is_an_error(loose):
+    pieces = loose.chunks(rows=100)
     next(pieces)
-    with open(path, "rb+") as file:
-        file.truncate(path.stat().st_size // 2)
+    with open(loose.path, "rb+") as file:
+        file.truncate(loose.path.stat().st_size // 2)
     with pytest.raises(RecordingError, match="cut short"):
         list(pieces)
 
 
-def test_missing_file_is_an_error_at_each_read(path):
-    table = TickTable(path)
-    path.unlink()
+def test_missing_file_is_an_error_at_each_read(loose):
+    loose.path.unlink()
     with pytest.raises(RecordingError, match="No such file"):
-        table.read(0, 1)
+        loose.read(0, 1)
     with pytest.raises(RecordingError, match="No such file"):
-        table.sha256()
+        loose.sha256()
 
 
 def test_buffer_of_wide_rows_is_bounded(tmp_path, monkeypatch):
@@ -258,20 +273,27 @@ def test_bytes_of_a_failed_write_are_removed(tmp_path):
 # --- columns of formats
 
 
-ENTRIES: dict[str, Any] = {entry[0]: entry for entry in npy.dtype_to_descr(COLUMN_TYPES)}
+@given(st.sets(st.sampled_from(sorted(FORMATS))))
+def test_missing_columns_are_neutral_and_others_unchanged(absent):
+    rows = np.zeros(3, np.dtype([entry for entry in COLUMNS if entry[0] not in absent]))
+    for name in rows.dtype.names or ():
+        rows[name] = 7
+    whole = with_missing_columns(rows)
+    assert whole.dtype == ROW
+    for name in COLUMN_TYPES.names or ():
+        expected = np.broadcast_to(NEUTRAL[name], whole[name].shape) if name in absent else rows[name]
+        np.testing.assert_array_equal(column(rows, name), expected)
+        np.testing.assert_array_equal(whole[name], expected)
+    assert np.isnan(whole["channels"]).all()
+    whole["tick"] = 0
+    assert rows["tick"].tolist() == [7, 7, 7]
 
 
 @pytest.mark.parametrize(("version", "lacking"), [(1, []), (2, []), (3, sorted(FORMATS))])
 def test_missing_columns_depend_on_the_format(version, lacking):
-    names = [name for name in ENTRIES if name not in FORMATS]
+    names = [name for name in COLUMN_TYPES.names or () if name not in FORMATS]
     assert sorted(missing_columns(names, version)) == lacking
     assert missing_columns(names[1:], version)[0] == "tick"
-
-
-# fmt: off
-
-
-# fmt: on
 
 
 # --- channels ---------------------------------------------------------------------------------------------------------
@@ -303,17 +325,6 @@ def test_channel_columns_are_safe_and_have_units(declared):
 
 
 # --- packed files
-
-
-@pytest.fixture
-def blocks(monkeypatch):
-    monkeypatch.setattr(tick_file, "BLOCK_ROWS", 400)
-
-
-@pytest.fixture
-def packed_table(loose, tmp_path, blocks):
-    write_packed(loose, tmp_path / "ticks.npz")
-    return PackedTable(tmp_path / "ticks.npz")
 
 
 def test_packed_rows_are_those_of_the_file(loose, packed_table):

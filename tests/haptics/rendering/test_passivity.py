@@ -232,32 +232,6 @@ def test_springs_of_iwan_are_stores():
     assert see(core, 0.0, displacement=5.0) == pytest.approx(0.5 * 2.0 * (2000.0 * 1e-8 + 8000.0 * 9e-8))
 
 
-@pytest.mark.parametrize(
-    ("ways", "steps"), [((0, 1), 1), ((1, 1), 0), ((1, 3), 1), ((0, 3), 1), ((2, 2.5), 0.5), ((3, 0), 0)]
-)
-def test_single_encoder_step_is_excused(ways, steps):
-    """Only a step after a rest is excused, by at most one count."""
-    core = core_of(stiffness=1000.0, position_resolution=Q)
-    see(core, 0.0)
-    see(core, ways[0] * Q)
-    before = float(core["injected"][0])
-    grown = 0.5 * 1000.0 * (1e-3) ** 2
-    found = see(core, (ways[0] + ways[1]) * Q, displacement=1e-3) - before
-    assert found == pytest.approx(grown - 0.5 * 1000.0 * (steps * Q) ** 2, abs=1e-15)
-
-
-def test_flicker_of_one_count_is_no_motion():
-    core = core_of(position_resolution=Q)
-    moving = []
-    for counts in (0, 1, 0, 1, 2, 1, 2, 1, 0, -1, 0):
-        see(core, counts * Q)
-        moving.append(int(core["moving"][0]))
-    assert moving == [0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0]
-    plain = core_of()
-    see(plain, 0.0)
-    assert plain["moving"][0] == 1
-
-
 def test_energy_of_an_arm_uses_the_mean_force():
     core = Rendering(RigidAdmittance(Coulomb(4.0), 2.0), make_spec(Causality.ADMITTANCE)).core
     core["force"] = (-6.0, 0.0)
@@ -306,16 +280,6 @@ def test_force_is_delayed_like_the_velocity():
         assert core["excess"][0] == pytest.approx(expected, abs=1e-15)
 
 
-@pytest.mark.parametrize(("stiffness", "damping"), [(6000.0, 0.0), (0.0, 10.0), (6000.0, 10.0)])
-def test_late_coupling_lends_the_energy_of_a_mass(stiffness, damping):
-    core = core_of(stiffness, damping if damping else 1e-12, delay=2.0 * T)
-    core["sliding_velocity"] = (0.2, 0.0)
-    see(core, 0.0, velocity=0.5)
-    late = 2.5 * T
-    mass = damping * (late + 0.5 * T) - 0.5 * stiffness * late**2
-    assert core["lent"][0] == pytest.approx(0.5 * mass * 0.3**2, rel=1e-9)
-
-
 # --- the damper --------------------------------------------------------------------------------------------------
 
 
@@ -349,43 +313,19 @@ def test_damping_is_bounded_by_spring_and_device(stiffness, mass):
     assert damping_at(core, 1.0) == pytest.approx(max(min(2.0 * stiffness * 1.5 * T, bears), 0.0))
 
 
-def test_damping_outlasts_the_excess_while_sticking():
-    core = core_of(6000.0, 10.0, delay=T)
-    core["moving"] = core["sticking"] = 1
-    found = [damping_at(core, 1.0), *(damping_at(core, -1.0) for _ in range(20))]
-    np.testing.assert_allclose([b / a for a, b in itertools.pairwise(found)], math.exp(-T / DECAY_TIME))
-    core["sticking"] = 0
-    assert damping_at(core, -1.0) == 0.0
-
-
-def fastest_late_speed(damping, delay, mass=0.2):
-    """Return the largest of the last 100 speeds of a mass with 1 m/s that a sampled and delayed damper brakes."""
-    steps, substep = 20, T / 20
-    x, v, positions = 0.0, 1.0, [-T, 0.0]
-    line = [0.0] * round(delay / substep)
-    speeds = []
-    for _ in range(1000):
-        force = -damping * (positions[-1] - positions[-2]) / T
-        for _ in range(steps):
-            line.append(force)
-            v += substep * line.pop(0) / mass
-            x += substep * v
-        positions.append(x)
-        speeds.append(abs(v))
-    return max(speeds[-100:])
-
-
+@pytest.mark.parametrize("lag", [0.0, 1e-3])
 @pytest.mark.parametrize("delay", [0.0, 0.4e-3, 1e-3, 2e-3, 3.5e-3])
-def test_damping_bound_has_a_margin_of_two(delay):
-    bound = largest_added_damping(data_sheet(delay=delay), T)
-    assert fastest_late_speed(1.9 * bound, delay) < 0.1
-    assert fastest_late_speed(3.0 * bound, delay) > 10.0
+def test_damping_bound_has_a_margin_of_two(delay, lag):
+    """A damper of this size beside a spring that hardly holds the handle."""
+    bound = largest_added_damping(data_sheet(delay=delay, velocity_lag=lag), T)
+    for share, stable in ((1.9, True), (3.0, False)):
+        matrix = stuck_matrix(Coupling(1.0, share * bound, T), Handle(0.2, 0.0, delay, velocity_lag=lag))
+        assert (growth(matrix) < 1.0) is stable
 
 
-def test_velocity_lag_lowers_the_damping_bound():
-    for lag in (0.0, 1e-3):
-        expected = 0.25 * math.pi * 0.2 / (2e-3 + lag + T)
-        assert largest_added_damping(data_sheet(delay=2e-3, velocity_lag=lag), T) == pytest.approx(expected)
+def test_unknown_mass_or_admittance_gets_no_damping():
+    assert largest_added_damping(data_sheet(mass=None), T) == 0.0
+    assert largest_added_damping(replace(data_sheet(), causality=Causality.ADMITTANCE), T) == 0.0
 
 
 RINGING: dict[str, Element] = {
@@ -505,8 +445,3 @@ def test_damper_only_brakes(force, velocity, excess, added, sticking):
     assert (flag != 0) or not change.any()
     if excess == 0.0 and (not sticking or added == 0.0):
         assert not change.any()
-
-
-def test_unknown_mass_or_admittance_gets_no_damping():
-    assert largest_added_damping(data_sheet(mass=None), T) == 0.0
-    assert largest_added_damping(replace(data_sheet(), causality=Causality.ADMITTANCE), T) == 0.0
