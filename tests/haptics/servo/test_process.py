@@ -22,6 +22,7 @@ from haptics.servo.mailbox import Mailbox
 from haptics.servo.process import _RecorderWait
 from haptics.servo.realtime import NICENESS, TIME_SLICE
 from haptics.servo.servo import MAX_TICKS_PER_CALL
+from haptics.servo.standby import Standby
 
 PAIR = np.dtype([("first", "<i8"), ("second", "<i8"), ("filler", "<f8", (64,))])
 
@@ -151,3 +152,9 @@ def test_offline_run_ends_without_a_recorder(silent, alive):
     thread.join(10.0)
     assert not thread.is_alive()
     assert servo.stopped
+
+
+def test_standby_without_a_job_ends_with_its_context():
+    with Standby() as standby:
+        assert standby.process.is_alive()
+    assert not standby.process.is_alive()

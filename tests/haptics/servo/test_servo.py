@@ -518,3 +518,11 @@ def test_run_that_ends_while_opening_has_no_tick(trace, reason):
     stopped.stop()
     assert stopped.run(1.0) is EndReason.STOPPED
     assert device.opened == 1, "a run that is stopped before it begins opens nothing"
+
+
+def test_servo_marks_its_rows(trace):
+    device = BenchDevice()
+    servo = Servo(device, element(), trace, clock=device.clock)
+    servo.mark(7)
+    servo.run(0.01)
+    assert trace.since(0)["marker"].tolist() == [7] * 10
