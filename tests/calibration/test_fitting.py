@@ -70,11 +70,6 @@ def test_two_decays_in_noise_agree_with_a_general_solver():
     np.testing.assert_allclose(fit.jacobian, other.jac, atol=1e-4)
 
 
-def test_the_search_stays_between_its_starts():
-    fit = separable_least_squares(exponential(TIME), np.exp(-TIME), np.array(((2.0,), (20.0,))))
-    assert fit.nonlinear[0] == pytest.approx(2.0, rel=1e-9) and fit.converged
-
-
 # --- covariances and intervals ----------------------------------------------------------------------------------------
 
 

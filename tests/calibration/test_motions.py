@@ -147,18 +147,14 @@ def test_a_run_is_replayed_bit_by_bit(folder):
     assert [label for label, _ in rows_of(Recording(folder))] == ["hold", "x 1", "x 2", "y 1", "y 2"]
 
 
-def interrupt_after(moment):
-    def progress(seconds):
-        if seconds > moment:
+def test_an_interrupt_leaves_no_force_and_a_complete_recording(tmp_path):
+    def interrupt(seconds):
+        if seconds > 4.0:
             raise KeyboardInterrupt
 
-    return progress
-
-
-def test_an_interrupt_leaves_no_force_and_a_complete_recording(tmp_path):
     moved, made = mover()
     with pytest.raises(KeyboardInterrupt):
-        excite(moved, SHORT, tmp_path / "run", progress=interrupt_after(4.0))
+        excite(moved, SHORT, tmp_path / "run", progress=interrupt)
     assert not made[-1]._record["acting"].any()
     recording = Recording(tmp_path / "run")
     assert (recording.metadata["state"], recording.metadata["reason"]) == ("complete", "interrupted")

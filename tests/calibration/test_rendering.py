@@ -79,7 +79,6 @@ def test_torques_become_forces_at_the_lever_arm():
         ((True, None), r"the joint turns.*give --lever-arm M"),
         ((False, 0.1), r"--lever-arm = 0\.1: the joint slides"),
         ((True, 0.0), r"--lever-arm = 0\.0: must be a number greater than 0"),
-        ((True, 0.1, -1.0), r"--scale = -1\.0: must be a number greater than 0"),
         ((True, 0.1, float("nan")), r"--scale = nan"),
     ],
 )
@@ -134,7 +133,6 @@ def test_asymmetric_levels_with_a_fall_are_rendered_by_the_closer_law(fall, name
     "values",
     [
         {**SIDED, "coulomb_backward": 0.0},
-        {"coulomb": 0.0, "viscosity": 0.0},
         {"coulomb": 0.0, "viscosity": 0.0, "presliding": 0.0, "presliding_distance": 1e-3},
         {"coulomb_forward": 0.0, "coulomb_backward": 0.0, "viscosity": 0.0},
     ],
@@ -246,8 +244,6 @@ def test_the_file_configures_a_session_for_every_device(device):
     ):
         assert f"- {words}" in text.replace("\n#   ", " ")
     assert f"# SHA-256 of 'joint.csv': {SOURCE.sha256}" in text
-    assert "#   static backward 6 N m" in text
-    assert max(map(len, text.splitlines())) < 200
 
 
 def test_the_file_keeps_the_provenance_for_a_comparison():

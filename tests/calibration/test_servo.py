@@ -20,18 +20,16 @@ LINES = 0.5 * np.array((1, 2, 3, 5, 7, 10, 14, 19, 26, 34, 44, 56, 70), dtype=np
 PERIOD = 1e-3
 
 
-def reference(time, lines=LINES):
-    """Return a sum of sines of equal speeds."""
-    phases = -np.pi * np.arange(len(lines)) * (np.arange(len(lines)) + 1) / len(lines)
-    return np.asarray(5e-3 * np.sin(2.0 * np.pi * np.outer(time, lines) + phases) @ (1.0 / lines))
+def reference(time, gain=1.0):
+    """Return a sum of sines of equal speeds, each times its complex gain."""
+    phases = -np.pi * np.arange(len(LINES)) * (np.arange(len(LINES)) + 1) / len(LINES)
+    waves = np.exp(1j * (2.0 * np.pi * np.outer(time, LINES) + phases)) * gain
+    return np.asarray(5e-3 * waves.imag @ (1.0 / LINES))
 
 
 def followed(time, natural, ratio, delay, *, knows):
-    """Return the steady response of a servo to the reference: each sine times its gain."""
-    phases = -np.pi * np.arange(len(LINES)) * (np.arange(len(LINES)) + 1) / len(LINES)
-    gain = servo_response(LINES, natural, ratio, delay, knows_velocity=knows)
-    waves = np.exp(1j * (2.0 * np.pi * np.outer(time, LINES) + phases)) * gain
-    return np.asarray(5e-3 * waves.imag @ (1.0 / LINES))
+    """Return the steady response of a servo to the reference."""
+    return reference(time, servo_response(LINES, natural, ratio, delay, knows_velocity=knows))
 
 
 def found(time, position, sampled, *, knows):

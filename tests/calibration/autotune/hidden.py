@@ -32,6 +32,12 @@ RATES = (250.0, 400.0, 500.0, 800.0, 1000.0, 1600.0, 2000.0, 2500.0, 4000.0)
 NO_HAND = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
 
 
+def dry(level):
+    """Return the settings of dry friction of this level [N] along both axes; None without."""
+    along = {"coulomb_forward": level, "coulomb_backward": level}
+    return {"x": along, "y": along} if level else None
+
+
 def stiffest(holds, low, high, precision):
     """Return the largest stiffness between `low` and `high` that holds, to a relative precision; 0 for none."""
     if not holds(low):
@@ -74,7 +80,6 @@ class Truth:
     @property
     def settings(self):
         """Settings of the virtual joystick."""
-        level = {"coulomb_forward": self.friction, "coulomb_backward": self.friction}
         return {
             "mass": self.mass,
             "damping": self.damping,
@@ -83,7 +88,7 @@ class Truth:
             "substep": SUBSTEP,
             "velocity_estimator": "difference",
             "hand": NO_HAND,
-            **({"friction": {"x": level, "y": level}} if self.friction else {}),
+            "friction": dry(self.friction),
         }
 
     @property
@@ -272,9 +277,7 @@ def stepped(truth):
             gear=((10.0, 0.0), (0.0, -10.0)),
         )
         patch.setitem(PROFILES, NAME, replace(PROFILES[NAME], handle=handle))
-        level = {"coulomb_forward": truth.friction, "coulomb_backward": truth.friction}
-        friction = {"x": level, "y": level} if truth.friction else None
-        backend = emulated_stick(NAME, hand=NO_HAND, period=0.0, friction=friction)
+        backend = emulated_stick(NAME, hand=NO_HAND, period=0.0, friction=dry(truth.friction))
         bus: Any = backend.sticks[0].time
         clock = StepClock(1.0 / truth.rate, bus, put_in_step(bus, patch))
         settings = {"emulated": True, "emulator": NAME, "velocity_estimator": "difference"}

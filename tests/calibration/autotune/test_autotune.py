@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
 
 from calibration.autotune import Autotune
 from calibration.autotune.answers import Answers, Plant, Push
-from calibration.autotune.boundary import _Search, find_boundary
+from calibration.autotune.boundary import find_boundary
 from calibration.autotune.plant import fit_plant, whole
-from calibration.autotune.pushing import Gains, Pusher, cut, span, step_of
+from calibration.autotune.pushing import Pusher, cut, span, step_of
 from calibration.autotune.ringing import ring_of
 from calibration.motions.course import known_rows
 from devices import create_device
@@ -159,33 +157,21 @@ def test_one_push_alone_can_be_fitted():
     assert fit.plant.mass == pytest.approx(0.2, rel=0.1)
 
 
-def test_an_axis_that_is_unstable_at_any_stiffness_has_no_boundary():
-    pushing, plant = pusher(), Plant(0.05, 0.0, 0.0, 0.0, 0.02)
-    handle = Handle(plant.mass, plant.damping, plant.delay)
-    rows = np.repeat(NEUTRAL, 10)
-    search = find_boundary(pushing, plant, handle, "x", 50.0, rows)
+@pytest.mark.parametrize(
+    ("plant", "resolution", "damping", "words"),
+    [
+        (Plant(0.05, 0.0, 0.0, 0.0, 0.02), 0.0, 50.0, "no stiffness should hold this axis at 50 N s/m"),
+        (Plant(0.2, 1.0, 0.0, 0.0, 5e-4), 5e-3, 3.0, "counts of the encoder: too few"),
+        (Plant(0.2, 1.0, 50.0, 0.0, 5e-4), 1e-6, 3.0, "too weak against 50 N of dry"),
+    ],
+    ids=["unstable at any stiffness", "coarse encoder", "dry friction"],
+)
+def test_contacts_that_would_not_be_measurable_are_not_tried(plant, resolution, damping, words):
+    handle, rows = Handle(plant.mass, plant.damping, plant.delay, resolution), np.repeat(NEUTRAL, 10)
+    search = find_boundary(pusher(), plant, handle, "x", damping, rows)
     motion = next(search)
     assert motion.label == "centre"
     with pytest.raises(StopIteration) as ended:
         search.send(rows)
     assert ended.value.value.stiffness is None
-    assert "no stiffness should hold this axis at 50 N s/m" in ended.value.value.doubt
-
-
-# --- boundary ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("resolution", "friction", "words"),
-    [(1e-6, 0.0, ""), (5e-3, 0.0, "counts of the encoder: too few"), (1e-6, 50.0, "too weak against 50 N of dry")],
-)
-def test_contacts_that_would_not_be_measurable_are_not_tried(resolution, friction, words):
-    spec = create_device("virtual-joystick", {}).spec
-    plant = Plant(0.2, damping=1.0, delay=5e-4, friction=friction)
-    pushing: Any = SimpleNamespace(period=PERIOD, spec=spec, wish=Autotune(axes="x"))
-    gains = Gains.of(plant, resolution, spec, PERIOD)
-    search = _Search(pushing, plant, Handle(0.2, 1.0, 5e-4, resolution), "x", 3.0, gains)
-    assert (search.next() is None) is bool(words)
-    assert words in search.result().doubt
-    without_step = Gains.of(Plant(0.2), 0.0, spec, PERIOD)
-    assert math.isfinite(without_step.stiffness) and math.isfinite(without_step.brake)
+    assert words in ended.value.value.doubt

@@ -150,19 +150,10 @@ def test_every_interval_is_finite_and_contains_its_estimate(rows, kind, guess, s
             assert found.low <= found.value <= found.high
     assert fit.slope.low <= fit.slope.value <= fit.slope.high
     assert math.isfinite(fit.deviance) and 0.0 < fit.deviance_p <= 1.0
-    assert np.isfinite(fit.curve().high).all()
-
-
-def test_the_band_holds_the_curve_and_narrows_with_trials():
-    few, many = (
-        fit_psychometric(LEVELS, np.array([16, 20, 22, 23, 27, 30]) * k, [30 * k] * 6, guess=0.5, scale="log")
-        for k in (1, 10)
-    )
-    for curve in (few.curve(), many.curve()):
-        assert (curve.low <= curve.middle).all()
-        assert (curve.middle <= curve.high).all()
-        assert (np.diff(curve.middle) > 0.0).all()
-    assert np.mean(many.curve().high - many.curve().low) < 0.5 * np.mean(few.curve().high - few.curve().low)
+    curve = fit.curve()
+    assert np.isfinite(curve.high).all()
+    assert (curve.low <= curve.middle).all() and (curve.middle <= curve.high).all()
+    assert (np.diff(curve.middle) >= 0.0).all()
 
 
 def test_a_threshold_beyond_the_levels_is_a_bound_and_noted():
@@ -318,15 +309,6 @@ def test_the_magnitude_exponent_does_not_depend_on_the_modulus():
     assert spread == pytest.approx(0.0, abs=1e-12)
 
 
-def test_the_exponent_of_one_participant_has_the_interval_of_its_regression():
-    rng, held = np.random.default_rng(9), 0
-    stimuli = np.repeat([0.5, 1.0, 2.0, 4.0], 5)
-    for _ in range(300):
-        found = magnitude_exponent(stimuli, 10.0 * stimuli**0.8 * np.exp(rng.normal(0.0, 0.2, 20))).exponent
-        held += found.low <= 0.8 <= found.high
-    assert 0.92 <= held / 300 <= 0.98
-
-
 def test_a_group_is_the_mean_of_logs_with_the_interval_of_t():
     values = np.array([0.08, 0.1, 0.13, 0.09])
     found = group_estimate([Estimate(v, v * 0.8, v * 1.25) for v in values])
@@ -343,11 +325,13 @@ def test_a_group_is_the_mean_of_logs_with_the_interval_of_t():
     assert (alone.mean.low, alone.mean.high) == (0.0, math.inf)
 
 
-def test_adjustments_have_a_mean_and_a_spread_whose_intervals_hold():
-    rng, held = np.random.default_rng(4), np.zeros(2)
+def test_intervals_of_adjustments_and_of_the_exponent_of_one_participant_hold():
+    rng, held, stimuli = np.random.default_rng(4), np.zeros(3), np.repeat([0.5, 1.0, 2.0, 4.0], 5)
     for _ in range(400):
         mean, spread = mean_and_spread(list(rng.normal(2.0, 0.3, 9)))
-        held += (mean.low <= 2.0 <= mean.high, spread.low <= 0.3 <= spread.high)
+        exponent = magnitude_exponent(stimuli, 10.0 * stimuli**0.8 * np.exp(rng.normal(0.0, 0.2, 20))).exponent
+        found = ((mean, 2.0), (spread, 0.3), (exponent, 0.8))
+        held += [estimate.low <= truth <= estimate.high for estimate, truth in found]
     assert (held / 400 >= 0.92).all()
     assert (held / 400 <= 0.98).all()
 
@@ -437,12 +421,9 @@ GOOD = ([0.1, 0.2], [5, 9], [10, 10])
 @pytest.mark.parametrize(
     ("columns", "words"),
     [
-        (([], [], []), "no trials to fit"),
         (([0.1, 0.2], [0, 0], [0, 0]), "no trials to fit"),
         (([0.1, math.nan], [1, 1], [2, 2]), "levels = nan in row 2"),
-        (([0.1, 0.2], [1, math.inf], [2, 2]), "correct = inf in row 2"),
         (([0.1, 0.2], [1, 3], [2, 2]), r"correct = 3 in row 2 \(of 2\)"),
-        (([0.1, 0.2], [1, -1], [2, 2]), "correct = -1 in row 2"),
         (([0.1, 0.2], [1, 1], [2, 2.5]), "total = 2.5 in row 2"),
         (([0.1, 0.2], [1, 1], [2]), "2, 2, 1 rows"),
         ((["a"], [1], [1]), "levels: holds something that is no number"),
