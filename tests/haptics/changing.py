@@ -104,18 +104,13 @@ def pulled(program, start, target, gain=400.0):
     return rows
 
 
-def velocity_of_reference(rows):
-    """Velocity of an admittance's reference in every tick but the first, (n - 1, 2) [m/s]."""
-    return np.diff(rows["proxy"], axis=0) / PERIOD
-
-
 def dissipated(element, rows):
     """Return the energy dissipated by the element in every tick but the first, (n - 1,) [J]."""
     if element.causality is Causality.IMPEDANCE:
         power = (-rows["command_unlimited"] * rows["velocity"]).sum(axis=1)[1:]
         moving = rows["sliding_velocity"]
     else:
-        speed = np.vstack((np.zeros((1, 2)), velocity_of_reference(rows)))
+        speed = np.diff(rows["proxy"], axis=0, prepend=rows["proxy"][:1]) / PERIOD
         power = (rows["force"] * speed).sum(axis=1)[1:]
         moving = speed
     stiffness, mass = getattr(element, "stiffness", 0.0), getattr(element, "mass", 0.0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -76,9 +75,6 @@ class Drive:
             assert (computed["status"] & ENVELOPE_FLAGS) == (row["status"] & ENVELOPE_FLAGS)
             for name in (*COMPUTED, "injected_energy"):
                 assert computed[name].tobytes() == row[name].tobytes(), (int(row["tick"][0]), name)
-
-
-Begin = Callable[..., Drive]
 
 
 def stiff(force=4.0, stiffness=6000.0):

@@ -72,6 +72,24 @@ class Bomb:
         return os.abort, ()
 
 
+def damaged(whole, count, end=None):
+    """Yield `count` copies of a file with seeded damage before `end`: bytes changed, removed or added, or a cut end."""
+    rng = np.random.default_rng(7)
+    for _ in range(count):
+        data = bytearray(whole)
+        for place in rng.integers(0, end or len(whole), rng.integers(1, 4)):
+            match rng.integers(4):
+                case 0 if end is None:
+                    data[place:] = b""
+                case 1:
+                    data[place : place + 8] = b""
+                case 2:
+                    data[place:place] = rng.bytes(4)
+                case _:
+                    data[place : place + 1] = rng.bytes(1)
+        yield bytes(data)
+
+
 def npy(descr, shape, data=b"", order=False, text=None):
     """Return a ``.npy`` file with any header."""
     header = text if text is not None else repr({"descr": descr, "fortran_order": order, "shape": shape})
@@ -148,23 +166,10 @@ def test_missing_pipe_or_text_is_refused(tmp_path):
 
 
 def test_damaged_archive_is_read_or_refused(tmp_path):
-    """Seeded damage of every kind: bytes changed, cut out, put in, and the end cut off."""
     file = io.BytesIO()
     np.savez_compressed(file, time=np.arange(50.0), speed=np.ones((50, 2)))
-    whole, rng, path = file.getvalue(), np.random.default_rng(7), tmp_path / "a.npz"
-    refusals = 0
-    for _ in range(150):
-        data = bytearray(whole)
-        for place in rng.integers(0, len(data), rng.integers(1, 4)):
-            match rng.integers(4):
-                case 0:
-                    data[place:] = b""
-                case 1:
-                    data[place : place + 8] = b""
-                case 2:
-                    data[place:place] = rng.bytes(4)
-                case _:
-                    data[place : place + 1] = rng.bytes(1)
+    refusals, path = 0, tmp_path / "a.npz"
+    for data in damaged(file.getvalue(), 150):
         path.write_bytes(data)
         try:
             read_npz(path)

@@ -72,8 +72,7 @@ def test_ring_survives_a_killed_writer(tmp_path):
     assert (rows["twice"] == 2 * rows["number"]).all()
 
 
-def test_saved_trace_is_a_plain_npy_file(tmp_path):
-    trace = Trace.create(tmp_path / "trace", capacity=16)
+def test_saved_trace_is_a_plain_npy_file(tmp_path, trace):
     row = np.zeros(1, ROW)
     for tick in range(10):
         row["tick"] = tick

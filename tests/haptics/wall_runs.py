@@ -43,9 +43,14 @@ def dragged(path, walls, element=None, spec=IMPEDANCE, told=1.0):
 
     The device reports `told` times the velocity of the handle.
     """
+    rendering = Rendering(among(element or bare(), walls), spec)
     velocity = told * np.diff(path, axis=0, prepend=path[:1]) / T
-    states = [State(position=x, velocity=v) for x, v in zip(path, velocity, strict=True)]
-    return _rendered(Rendering(among(element or bare(), walls), spec), states)
+    rows, stored = np.repeat(NEUTRAL, len(path)), np.zeros(len(path))
+    for k, position in enumerate(path):
+        state = State(position=position, velocity=velocity[k])
+        rendering.tick(state, 0.0, rows, k, (k, k * T, 0.0, 0))
+        stored[k] = rendering.core["wall_stored"][0]
+    return rows, stored
 
 
 def pushed(forces, walls, element=None, spec=ADMITTANCE):
@@ -55,14 +60,6 @@ def pushed(forces, walls, element=None, spec=ADMITTANCE):
     for k, force in enumerate(forces):
         state = State(position=place, velocity=np.zeros(2), force=force)
         place = rendering.tick(state, 0.0, rows, k, (k, k * T, 0.0, 0)).copy()
-        stored[k] = rendering.core["wall_stored"][0]
-    return rows, stored
-
-
-def _rendered(rendering, states):
-    rows, stored = np.repeat(NEUTRAL, len(states)), np.zeros(len(states))
-    for k, state in enumerate(states):
-        rendering.tick(state, 0.0, rows, k, (k, k * T, 0.0, 0))
         stored[k] = rendering.core["wall_stored"][0]
     return rows, stored
 

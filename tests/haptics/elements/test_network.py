@@ -290,18 +290,15 @@ def test_copied_network_is_independent(travel):
         (lambda n, a, b: Network(0.0), r"network\.period = 0\.0: .* greater than 0 s"),
         (lambda n, a, b: n.body(0.0), r"body\.mass = 0\.0: .* greater than 0 kg"),
         (lambda n, a, b: n.body("heavy"), r"body\.mass = 'heavy'"),
-        (lambda n, a, b: setattr(n, "period", -1.0), "cannot assign to field 'period'"),
         (lambda n, a, b: n.body(1.0, velocity=(1.0,)), r"body\.velocity of shape \(1,\)"),
         (lambda n, a, b: n.body(1.0, position=(np.nan, 0.0)), r"body\.position .*not finite"),
         (lambda n, a, b: n.spring(a, b, -1.0), r"spring\.stiffness = -1\.0: .* at least 0 N/m"),
-        (lambda n, a, b: n.spring(a, b, 1.0, np.inf), r"spring\.damping = inf"),
         (lambda n, a, b: n.spring(a, b, 0.0), r"spring\.stiffness = 0 with spring\.damping = 0"),
         (lambda n, a, b: n.spring(a, b, 1.0, stretch="far"), r"spring\.stretch of type str"),
         (lambda n, a, b: n.spring(a, a, 1.0), r"spring\.first = spring\.second"),
         (lambda n, a, b: n.spring(a, 0, 1.0), r"spring\.second = 0: must be a body, a base or the wall"),
         (lambda n, a, b: n.contact(Network().wall, a, Coulomb(1.0), 1e4, 1.0), r"contact\.first = Node\(kind='wall'"),
         (lambda n, a, b: n.contact(a, b, 4.0, 1e4, 1.0), r"law = 4\.0: must be a friction law"),
-        (lambda n, a, b: n.contact(a, b, Coulomb(1.0), -1.0, 1.0), r"element\.stiffness = -1\.0"),
         (lambda n, a, b: n.contact(a, b, Coulomb(1.0), 0.0, 0.0), r"element\.stiffness = 0 with element\.damping = 0"),
         (lambda n, a, b: n.step([(0.0, 0.0), (0.0, 0.0)]), r"base_velocity of shape \(2, 2\): must be \(1, 2\)"),
         (lambda n, a, b: n.step(forces=[(0.0, np.inf)]), r"forces holds a value that is not finite"),
@@ -314,7 +311,7 @@ def test_copied_network_is_independent(travel):
 def test_invalid_use_is_refused_by_name(act, words):
     network = Network()
     body, base = network.body(1.0), network.base()
-    with pytest.raises((ConfigurationError, AttributeError), match=words):
+    with pytest.raises(ConfigurationError, match=words):
         act(network, body, base)
     network.step()
     assert len(network.friction_force) == 0  # nothing was half added

@@ -321,22 +321,16 @@ def test_truncated_settings_line_is_ignored(recorder):
     assert [entry["version"] for entry in Recording(recorder.folder).settings] == [0]
 
 
-@pytest.mark.parametrize("damage", ["no folder", "no description", "no ticks", "other columns", "not json"])
-def test_invalid_recording_is_refused_by_name(tmp_path, recorder, damage):
-    folder = recorder.folder
-    if damage == "no folder":
-        folder = tmp_path / "nowhere"
-    elif damage == "no description":
-        (folder / METADATA).unlink()
-    elif damage == "no ticks":
-        (folder / PART).unlink()
-    elif damage == "other columns":
-        with open(folder / PART, "wb") as file:
-            np.save(file, np.zeros(3))
-    else:
-        (folder / METADATA).write_text("{")
-    with pytest.raises(RecordingError, match=str(folder)):
-        Recording(folder)
+@pytest.mark.parametrize(
+    ("file", "content"), [(METADATA, None), (METADATA, b"{"), (PART, None), (PART, b"no table")], ids=str
+)
+def test_invalid_recording_is_refused_by_name(recorder, file, content):
+    (recorder.folder / file).unlink()
+    if content is not None:
+        (recorder.folder / file).write_bytes(content)
+    for folder in (recorder.folder, recorder.folder / "nowhere"):
+        with pytest.raises(RecordingError, match=str(folder)):
+            Recording(folder)
 
 
 @given(st.lists(st.integers(0, 40), max_size=8))

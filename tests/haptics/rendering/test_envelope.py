@@ -113,13 +113,6 @@ def test_arm_outside_its_workspace_returns_slowly():
     assert 0.0 < np.diff(path).max() <= 1e-3
 
 
-def test_reference_respects_speed_and_acceleration():
-    drive = arm(max_speed=0.05, max_acceleration=1.0)
-    speed = np.diff([drive(sample(fx=30.0))["command"][0] for _ in range(200)]) / 1e-3
-    assert speed.max() == pytest.approx(0.05)
-    assert np.abs(np.diff(speed)).max() <= 1e-3 * (1 + 1e-6)
-
-
 components = st.floats(-50.0, -1e-6) | st.just(0.0) | st.floats(1e-6, 50.0)
 vectors = st.tuples(components, components)
 speeds = st.floats(0.01, 5.0)
@@ -220,34 +213,6 @@ def test_following_error_needs_a_limit_and_a_reference(kind):
     assert not (rows["status"] & (Status.FOLLOWING_ERROR | Status.IMPLAUSIBLE)).any()
     if kind in "AD":
         assert np.hypot(*(rows[-1]["command"] - (0.03, -0.02))) > 10.0 * FOLLOWING
-
-
-@every_kind
-@pytest.mark.parametrize(
-    "refused",
-    [
-        (sample(), 0.0, Status.IMPLAUSIBLE),
-        (sample(0.05, -0.03, 11.0, 0.0), 0.0, Status.IMPLAUSIBLE),
-        (sample(0.05, -0.03, 0.2, fy=BAD), 0.0, Status.NOT_FINITE),
-        (sample(0.05, -0.03, 0.2, 0.1, 9.0, 9.0), 6e-3, Status.STALE),
-    ],
-    ids=["zero", "too fast", "nan", "old"],
-)
-def test_refused_sample_never_reaches_the_element(begin, kind, refused):
-    drive = begin(kind)
-    state, age, flag = refused
-    for k in range(200):
-        drive(sample(0.05, -0.03, 0.1 * math.sin(0.1 * k), 0.05, 9.0 * math.sin(0.1 * k), 6.0))
-    before = drive.rows[-1]
-    memory = drive.rendering.core["memory"].copy()
-    for number in range(1, 60):
-        row = drive(state, age)
-        assert row["status"] == flag
-        let_go = kind == "D" and number > 1  # a held element has no tension
-        assert row["displacement"].tolist() == ([0.0, 0.0] if let_go else before["displacement"].tolist())
-        assert drive.rendering.core["memory"].tolist() == memory.tolist()
-        expected = before["command"] if kind in "AD" else (0.5 if number == 1 else 0.0) * before["command"]
-        assert row["command"].tolist() == expected.tolist()
 
 
 def test_jump_stays_implausible_over_time(begin):

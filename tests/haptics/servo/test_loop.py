@@ -11,14 +11,7 @@ import pytest
 
 from haptics import Clock, Coulomb, DeviceFault, Servo, Stribeck, Trace, WallClock
 from haptics.device import MAX_CHANNELS
-from haptics.elements.models import (
-    CompliantAdmittance,
-    Element,
-    InertialImpedance,
-    MasslessImpedance,
-    RigidAdmittance,
-    write_parameters,
-)
+from haptics.elements.models import MasslessImpedance, write_parameters
 from haptics.records import Rows, Status
 from haptics.rendering.envelope import Limits
 from haptics.rendering.rendering import Rendering
@@ -27,6 +20,7 @@ from haptics.servo.kernels import AVAILABLE, CONTROL, GATE_TIME, SETTINGS
 from haptics.servo.mailbox import Mailbox
 from haptics.servo.servo import MAX_TICKS_PER_CALL, EndReason
 from haptics.shared import SharedFile
+from tests.haptics.changing import element_of
 from tests.haptics.doubles import BenchDevice, PlainBench, PortedBench, ThreadedBench
 from tests.haptics.strategies import Grip
 from tests.haptics.strategies import make as make_element
@@ -210,44 +204,29 @@ def test_sample_written_by_a_thread_is_never_torn(tmp_path):
     assert device.commands >= len(rows)
 
 
-@on_linux
-def test_servo_ends_when_its_parent_is_gone(lanes, tmp_path):
-    clock = WallClock(1e-3)
-    supervision = Supervision(*lanes, application=2**22 + 1)
-    servo = Servo(PortedBench(clock), make("C"), Trace.create(tmp_path / "t"), clock=clock, supervision=supervision)
-    assert servo.run(5.0) is EndReason.APPLICATION_LOST
-
-
 # --- gate
 
 
 PERIOD = 1e-3
 CLOSE, OPEN = 200, 400
-ELEMENTS: dict[str, Element] = {
-    "A": RigidAdmittance(Coulomb(4.0), 2.0),
-    "B": InertialImpedance(Coulomb(4.0), 0.1, 600.0, 5.0),
-    "C": MasslessImpedance(Coulomb(4.0), 6000.0, 10.0),
-    "D": CompliantAdmittance(Coulomb(4.0), 2.0, 6000.0, 10.0),
-}
 
 
 def run_gate(model, folder):
-    """Close the gate at tick `CLOSE`, open it at `OPEN`."""
+    """Close the gate at tick `CLOSE`, open it at `OPEN`; return a new rendering of the same element and the rows."""
     clock, lane = Clock(PERIOD), Mailbox(folder / "control", CONTROL, create=True)
+    element = element_of(model, Coulomb(4.0))
 
     def change(rendering):
         lane.record["gate_closed"] = CLOSE <= clock.tick + 1 < OPEN  # it is looked at after the tick has begun
 
-    device = BenchDevice(clock, ELEMENTS[model].causality)
-    trace = Trace.create(folder / "trace")
-    servo = Servo(device, ELEMENTS[model], trace, clock=clock, supervision=Supervision(lane), before_tick=change)
-    servo.run(0.6)
-    return servo, trace.since(0)
+    device, trace = BenchDevice(clock, element.causality), Trace.create(folder / "trace")
+    Servo(device, element, trace, clock=clock, supervision=Supervision(lane), before_tick=change).run(0.6)
+    return Rendering(element_of(model, Coulomb(4.0)), device.spec), trace.since(0)
 
 
-@pytest.mark.parametrize("model", ELEMENTS)
+@pytest.mark.parametrize("model", "ABCD")
 def test_gate_fades_the_output_along_a_cosine_and_replays(model, tmp_path):
-    servo, rows = run_gate(model, tmp_path)
+    rendering, rows = run_gate(model, tmp_path)
     gate, ticks = rows["gate"], round(GATE_TIME / PERIOD)
     first, last = np.flatnonzero(gate < 1.0)[[0, -1]]
     assert first in {CLOSE - 1, CLOSE}
@@ -268,7 +247,7 @@ def test_gate_fades_the_output_along_a_cosine_and_replays(model, tmp_path):
         speeds = np.hypot(*np.diff(rows["command"], axis=0).T) / PERIOD
         assert speeds[OPEN + 150] > 0.0
         assert np.abs(np.diff(speeds)).max() <= 1e3 * PERIOD * (1 + 1e-6)  # the device's largest acceleration
-    again = Rendering(ELEMENTS[model], servo.device.spec).recompute(rows)
+    again = rendering.recompute(rows)
     for name in ("command", "proxy", "displacement", "friction_force", "injected_energy", "gate"):
         np.testing.assert_array_equal(again[name], rows[name], err_msg=name)
 

@@ -56,8 +56,7 @@ KNOWS_TIME_SLICES = platform.machine() == "x86_64" and tuple(map(int, platform.r
 _CODE = """
 import json, os, sys, threading
 sys.path[:] = json.loads(sys.argv[1])
-from haptics.servo.realtime import time_slice
-from haptics.servo.realtime import RealTimeSettings, request_real_time, without_requests
+from haptics.servo.realtime import RealTimeSettings, request_real_time, time_slice, without_requests
 before, found = without_requests(), {}
 def loop():
     found["granted"] = request_real_time(RealTimeSettings(scheduling=sys.argv[2], cpu=-1)).as_dict()
