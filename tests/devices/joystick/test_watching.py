@@ -1,6 +1,5 @@
 """Supervision of a stick in virtual time: silence, reported state, and a suspended computer."""
 
-
 import pytest
 
 from devices.joystick import watching

@@ -55,7 +55,7 @@ def ported(arm):
 
 def take(arm, port, instant):
     """Take a sample at an `instant` (perf_counter); return the record."""
-    run_part(port.take, port.record.ctypes.data, 1.0, instant - port.record["origin"][0])
+    run_part(port.read_part, port.record.ctypes.data, 1.0, instant - port.record["origin"][0])
     return port.record[0]
 
 
