@@ -278,20 +278,6 @@ def test_driving_force_fades_near_the_speed_limit(begin, speed, share):
     assert bool(row["status"] & Status.SPEED) == (share < 1.0)
 
 
-def test_force_left_by_the_fence_does_not_drive(begin):
-    drive = begin(MasslessImpedance(Coulomb(8.0), 100.0, 0.0), {"max_speed": 0.5}, max_energy=10.0)
-    for k in range(100):
-        row = drive(sample(-3e-4 * k, -2e-4 * k, -0.3, -0.2))
-    assert row["command"].tolist() == pytest.approx([3.0, 2.0])
-    # Outside on the right and fast: as a whole the force brakes, but its upper component alone would drive.
-    row = drive(sample(0.15, 0.0, -0.5, 0.5), skipped=50)
-    asked = row["command_unlimited"]
-    assert np.dot(asked, row["velocity"]) < 0.0 < asked[1]
-    assert np.dot(row["command"], row["velocity"]) <= 0.0
-    assert row["command"][0] <= 0.0
-    assert row["status"] & Status.WORKSPACE
-
-
 # --- rule 10: the energy limit -----------------------------------------------------------------------------------
 
 
