@@ -23,7 +23,6 @@ from haptics.rendering.envelope import (
     Limits,
     limit_approach,
     limit_driving,
-    limit_norm,
     plausibility_flag,
     sample_flag,
 )
@@ -31,21 +30,6 @@ from haptics.rendering.rendering import Rendering
 from tests.haptics.doubles import make_spec
 from tests.haptics.drives import BAD, PERIOD, Array, Drive, every_kind, sample, stiff, wound_up
 from tests.haptics.strategies import make
-
-numbers = st.floats(-1e3, 1e3)
-positive = st.floats(1e-3, 1e3)
-
-
-@given(numbers, numbers, positive)
-def test_norm_limit_keeps_the_direction(x, y, limit):
-    cx, cy, flag = limit_norm(x, y, limit)
-    assert math.hypot(cx, cy) <= limit * (1 + 1e-12)
-    if math.hypot(x, y) <= limit:
-        assert (cx, cy, flag) == (x, y, 0)
-    else:
-        assert flag == Status.LIMITED
-        assert cx * y == pytest.approx(cy * x, abs=1e-9 * limit * (abs(x) + abs(y)))
-        assert cx * x + cy * y > 0
 
 
 @given(st.floats(-3, 3), st.floats(-0.1, 0.1), st.sampled_from([1e-3, 4e-3]))
