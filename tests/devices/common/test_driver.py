@@ -1,5 +1,7 @@
 """Common parts of the drivers: log, latch, waking of threads, serial ports."""
 
+import functools
+import math
 import os
 import select
 import signal
@@ -14,9 +16,11 @@ import pytest
 
 from devices.common import latch as latches
 from devices.common.bus import open_port
+from devices.common.driver import ForceDriver
+from devices.common.driver_kernels import FORCE_DRIVER_FIELDS, LOST, NOT_FINITE
 from devices.common.latch import Latch, Wake, copy_latest, leave
 from devices.common.log import CAPACITY, CommandLog
-from haptics.errors import DeviceNotFoundError, DeviceOpenError
+from haptics.errors import DeviceFault, DeviceNotFoundError, DeviceOpenError
 from haptics.jit import kernel
 from haptics.parts import fence
 from haptics.servo.kernels import SCRATCH, raise_event
@@ -25,6 +29,7 @@ from haptics.servo.kernels import SCRATCH, raise_event
 
 
 SIZE = 5
+STILL_MOVABLE = 7
 
 
 @kernel
@@ -297,3 +302,69 @@ def test_invalid_ports_are_rejected(tmp_path, name):
     (tmp_path / "folder").mkdir()
     with pytest.raises((DeviceNotFoundError, DeviceOpenError), match=r"device\.port|cannot be opened"):
         open_port(name and str(tmp_path / name), "device.port", 0)
+
+
+# --- driver -----------------------------------------------------------------------------------------------------------
+
+
+def take_position(record, now, elapsed):
+    record["position"], record["time"] = (0.01, -0.02), now
+
+
+def give_force(record, x, y):
+    record["command"] = x, y
+    if not np.isfinite((x, y)).all():
+        record["fault"] = NOT_FINITE
+
+
+class Bench(ForceDriver):
+    """Driver with parts in Python; it loses its device when `lost` is set."""
+
+    name, of_samples = "the bench", (STILL_MOVABLE,)
+
+    def __init__(self):
+        super().__init__(np.dtype(FORCE_DRIVER_FIELDS), (take_position, give_force), None, 1e-3)
+        self.wake = Wake()
+        self._take, self._give = (functools.partial(part, self._record) for part in self._parts)
+
+    def open(self):
+        pass
+
+    def close(self):
+        pass
+
+    def lose(self, fault):
+        self._record["fault"] = fault
+
+    def _threads(self):
+        return self.wake
+
+    def _words(self, fault):
+        return DeviceFault(f"the bench was lost ({fault})")
+
+
+def test_driver_reports_a_lost_device_in_every_call():
+    with Bench() as bench:
+        assert bench.read().position.tolist() == [0.01, -0.02]
+        bench.write(np.array((1.0, 2.0)))
+        assert bench._record["command"].tolist() == [[1.0, 2.0]]
+        bench.lose(LOST)
+        for call in (bench.read, lambda: bench.write(np.zeros(2))):
+            with pytest.raises(DeviceFault, match="the bench was lost"):
+                call()
+
+
+def test_driver_refuses_a_bad_command_and_goes_on():
+    bench = Bench()
+    with pytest.raises(DeviceFault, match=r"the bench was given the command \(nan, 0\): it must be finite"):
+        bench.write(np.array((math.nan, 0.0)))
+    bench.write(np.zeros(2))
+    bench.read()
+
+
+def test_driver_without_samples_still_takes_commands_if_its_device_does():
+    bench = Bench()
+    bench.lose(STILL_MOVABLE)
+    with pytest.raises(DeviceFault):
+        bench.read()
+    bench.write(np.zeros(2))

@@ -1,7 +1,8 @@
-"""Messages, WebSocket frames and handshake of the Inverse3 service: documented examples and hostile input."""
+"""Messages, WebSocket frames, handshake and exchange of the Inverse3 service: documented examples and hostile input."""
 
 import json
 import math
+import time
 
 import pytest
 from hypothesis import given
@@ -10,13 +11,15 @@ from hypothesis import strategies as st
 from devices.emulators.inverse3 import wire
 from devices.emulators.inverse3.filters import Filters
 from devices.emulators.inverse3.service import IDLE_AFTER, Service
-from devices.inverse3 import frames, handshake
+from devices.inverse3 import exchange, frames, handshake
 from devices.inverse3.choosing import choose, require_free, require_kind
+from devices.inverse3.connection import ConnectionLost
+from devices.inverse3.exchange import Exchange
 from devices.inverse3.frames import CloseCode, FrameError, FrameReader, Message, Opcode, encode, text_of
 from devices.inverse3.handshake import Address, HandshakeError, check_answer, parse_address, request, split_head
 from devices.inverse3.messages import MessageError, find_reading, force_template, parse_inventory, set_up_message
 from haptics.errors import DeviceNotFoundError, DeviceOpenError
-from tests.devices.inverse3.documented import COMMANDS, answer, changed, inventory, message
+from tests.devices.inverse3.documented import COMMANDS, STATE, answer, changed, inventory, message
 from tests.devices.inverse3.services import emulated, transparent
 
 # --- out --------------------------------------------------------------------------------------------------------------
@@ -391,3 +394,42 @@ def test_addresses_are_parsed(text, address):
 def test_invalid_addresses_are_rejected(text):
     with pytest.raises(ValueError):
         parse_address(text)
+
+
+# --- exchange ---------------------------------------------------------------------------------------------------------
+
+
+class Line:
+    """Connection to a service that answers every force, or none."""
+
+    def __init__(self, answers):
+        self.answers, self.sent = answers, []
+
+    def send(self, text):
+        self.sent.append(json.loads(text))
+
+    def receive(self, patience):
+        if self.answers:
+            return [answer()]
+        time.sleep(patience)
+        return []
+
+
+def exchange_with(service, monkeypatch):
+    monkeypatch.setattr(exchange, "REST_PATIENCE", 0.01)
+    return Exchange(service, None, "049D", pause=1e-3, watchdog=0.05, reply_timeout=0.1)
+
+
+def test_opening_exchanges_a_zero_force_for_the_first_sample(monkeypatch):
+    service = Line(answers=True)
+    opened = exchange_with(service, monkeypatch)
+    opened.first_sample()
+    assert len(service.sent) == 1
+    _, *numbers = opened.samples.read()
+    position, force = STATE["cursor_position"], STATE["current_cursor_force"]
+    assert numbers == [*position.values(), *force.values(), 0.0, 0.0, 0.0]
+
+
+def test_opening_fails_if_the_service_does_not_answer(monkeypatch):
+    with pytest.raises(ConnectionLost, match="did not answer within"):
+        exchange_with(Line(answers=False), monkeypatch).first_sample()

@@ -475,6 +475,13 @@ def test_other_report_and_missing_elements_are_rejected(ff2):
             Value(moved, usage, index)
 
 
+@pytest.mark.parametrize("usages", ["1901 2903", "1b01000900 2903", "1901 2b03000900", "1b01000900 2b03000900"])
+def test_each_end_of_a_usage_range_may_contain_its_page(usages):
+    buttons = bytes.fromhex(f"0509 a101 {usages} 1500 2501 7501 9503 8102 9505 8103 c0")
+    (report,) = parse_descriptor(buttons).reports
+    assert decode(report, b"\x05") == {0x90001: 1, 0x90002: 0, 0x90003: 1}
+
+
 def test_empty_array_is_encoded():
     keys = bytes.fromhex("05 07 a1 02 19 00 29 02 15 00 25 02 75 08 95 02 81 00 c0")
     (report,) = parse_descriptor(keys).reports

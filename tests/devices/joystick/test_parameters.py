@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from devices.joystick.opening import require_parameters
 from devices.joystick.parameters import (
     Axes,
     DeviceIdentity,
@@ -23,6 +24,7 @@ from devices.joystick.parameters import (
     write_parameters,
 )
 from haptics.errors import ConfigurationError
+from tests.devices.joystick.doubles import FakeTransport
 
 numbers = st.floats(-1e3, 1e3, allow_nan=False).map(lambda value: value or 1.0)
 angles = st.floats(-math.pi, math.pi)
@@ -161,3 +163,29 @@ def test_force_resolution_is_the_longest_level_step(angle, largest, skew, full):
     force = Force(newton_to_level=tuple(map(tuple, matrix.tolist())), max_force_n=0.1, full_scale=full)
     steps = np.linalg.inv(matrix) / full  # a step of the first level, and one of the second
     assert force.resolution == pytest.approx(np.hypot(*steps).max(), rel=1e-6)
+
+
+# --- parameters of another stick --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("identity", "button", "words"),
+    [
+        ({"product_id": 0xFFB1}, 0, "identity is '1209:ffb1' in the file and '1209:ffb0' of the stick"),
+        ({"serial": "2"}, 0, "serial is '2' in the file and '1' of the stick"),
+        ({"report_descriptor_sha256": "0" * 64}, 0, "report descriptor is '000"),
+        ({}, 9, r"handle\.dead_man_button = 9: the stick has 8 buttons"),
+    ],
+)
+def test_parameters_that_do_not_fit_the_stick_are_refused(identity, button, words):
+    link = FakeTransport("sidewinder-ff2").link
+
+    def parameters(button, **identity):
+        own = {"serial": link.serial, "report_descriptor_sha256": link.digest, **identity}
+        return replace(GOOD, device=replace(GOOD.device, **own), handle=Handle(dead_man_button=button))
+
+    assert require_parameters(parameters(8), link, "stick.toml") == parameters(8)
+    with pytest.raises(ConfigurationError, match=words):
+        require_parameters(parameters(button, **identity), link, "stick.toml")
+    with pytest.raises(ConfigurationError, match=r"device\.parameters is missing"):
+        require_parameters(None, link, "")

@@ -6,12 +6,14 @@ import itertools
 import math
 import os
 import re
+import select
 import struct
 from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import usb.core
 
 from devices.emulated.joystick import EmulatedPidJoystick
 from devices.emulators.pid import emulated_stick
@@ -22,12 +24,15 @@ from devices.joystick.forces import Forces, TurnedForces
 from devices.joystick.hid import usages as use
 from devices.joystick.hid.actuators import actuated_axes
 from devices.joystick.hid.descriptor import ReportDescriptor, ReportType, parse_descriptor
+from devices.joystick.inputs import InputLayout
 from devices.joystick.opening import playing
 from devices.joystick.parameters import build_parameters, format_parameters, parse_parameters, write_parameters
 from devices.joystick.playbook import Playbook
-from devices.joystick.usb import reattaching
-from devices.joystick.usb.listing import number_of_motors
+from devices.joystick.streaming import Streaming
+from devices.joystick.usb import finding, reattaching, usb_transport
+from devices.joystick.usb.listing import hid_interfaces, number_of_motors
 from devices.joystick.usb.reattaching import prepare
+from devices.joystick.usb.usb_transport import UsbTransport
 from haptics.errors import ConfigurationError, DeviceOpenError
 from tests.devices.joystick.descriptors import descriptor_of
 from tests.devices.joystick.doubles import STICKS, STILL, FakeTransport, described, session, stall, timeout, unplugged
@@ -210,6 +215,21 @@ def test_start_waits_for_the_reset_of_the_stick():
     transport.before_write = refuse
     session(transport).start()
     assert transport.sent[:2] == ["0c08", "0c04"]
+
+
+@pytest.mark.parametrize(("error", "attempts"), [(timeout(), sessions.TRIES), (stall(), 1), (unplugged(), 1)])
+def test_start_repeats_a_late_report_only_and_gives_up_in_the_end(error, attempts):
+    transport, tried = FakeTransport(), []
+
+    def refuse(report):
+        if report.hex() == "0c01":
+            tried.append(report)
+            raise error
+
+    transport.before_write = refuse
+    with pytest.raises(DeviceOpenError, match="the stick could not be set up"):
+        session(transport).start()
+    assert len(tried) == attempts
 
 
 def test_stop_continues_after_a_refused_report():
@@ -658,3 +678,51 @@ def test_largest_force_of_one_effect_is_checked():
         replace(known, force=skew)
     before = format_parameters(known).replace("effects = 2\n", "")
     assert parse_parameters(before, "f") == known
+
+
+# --- connection -------------------------------------------------------------------------------------------------------
+
+
+def test_emulated_sticks_are_listed_without_looking_at_the_machine(monkeypatch):
+    monkeypatch.setattr(finding.hidraw, "hidraw_nodes", lambda root: pytest.fail(f"it looks at {root}"))
+    (stick,) = finding.find_sticks(emulated_stick("openffboard", hand=STILL))
+    assert stick.speaks_pid
+
+
+class NotedGuard:
+    """A guardian without a process."""
+
+    def __init__(self, *_):
+        self.calls = []
+
+    def dismiss(self):
+        self.calls.append("dismissed")
+
+    def hand_over(self, patience):
+        self.calls.append("reattaches the driver")
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_guardian_reattaches_the_driver_of_an_interface_that_was_taken_only(taken, monkeypatch):
+    guards = []
+    monkeypatch.setattr(usb_transport, "Guard", lambda *_: guards.append(NotedGuard()) or guards[-1])
+    monkeypatch.setattr(usb_transport.hidraw, "node_of_interface", lambda *_: None)
+    faults = () if taken else ("busy@0",)
+    backend = emulated_stick("openffboard", hand=STILL, faults=faults)
+    if not taken:
+        backend.sticks[0].drivers.clear()  # another program has the interface
+    device = usb.core.find(backend=backend)
+    interface = next(hid_interfaces(device))
+    if taken:
+        UsbTransport(device, interface, real=True).close()
+    else:
+        with pytest.raises(OSError, match="busy"):
+            UsbTransport(device, interface, real=True)
+    assert [guard.calls for guard in guards] == [["reattaches the driver" if taken else "dismissed"]]
+
+
+def test_stop_wakes_the_writer():
+    transport, playing = started()
+    stream = Streaming(transport, playing, InputLayout(described("openffboard"), use.X, use.Y), 0.05)
+    stream.stop()
+    assert select.select([stream.wake.descriptor], [], [], 0.0)[0]

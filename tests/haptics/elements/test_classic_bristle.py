@@ -1,5 +1,7 @@
 """The classic models with a bristle: closed-form results, and which of them drift."""
 
+import contextlib
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,6 +11,7 @@ from scipy.integrate import solve_ivp
 from haptics import Asymmetric, Coulomb, CoulombViscous, Elliptic, MasslessImpedance, Stribeck, simulate
 from haptics.elements.classic import Dahl, Elastoplastic, HaywardArmstrong, Iwan, LuGre, ResetIntegrator
 from haptics.elements.models import write_parameters
+from haptics.errors import AmbiguousLawWarning
 from tests.haptics.strategies import PHYSICS, laws, norms, wandering
 
 F, K, T = 4.0, 6000.0, 1e-3
@@ -209,6 +212,15 @@ def test_iwan_with_one_element_is_model_c_to_the_bit(law, k, b, spread, seed):
     one, model_c = simulate(Iwan(law, k, b, 1, spread), value), simulate(MasslessImpedance(law, k, b), value)
     for column in ("output", "friction_force", "displacement", "velocity", "sticking"):
         np.testing.assert_array_equal(getattr(one, column), getattr(model_c, column))
+
+
+@pytest.mark.parametrize("change", [{}, {"spread": 0.9}, {"stiff_share": 0.5, "stiff_stiffness": 10.0}])
+def test_iwan_warns_at_the_mobility_of_its_most_mobile_element(change):
+    mobility = Iwan(LAW, K, 10.0, **change).mobility
+    for factor in (1.01, 0.99):
+        law = Stribeck(4.0, 5.0, factor * mobility)  # condition (15) holds for Stribeck velocities above 1 N * Z
+        with pytest.warns(AmbiguousLawWarning) if factor < 1.0 else contextlib.nullcontext():
+            Iwan(law, K, 10.0, **change)
 
 
 @pytest.mark.parametrize("count", [2, 5, 12])

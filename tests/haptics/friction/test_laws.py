@@ -664,3 +664,6 @@ def test_implicit_law_warns_and_the_strict_check_refuses():
     require_solvable(law, 0.0099)
     with pytest.raises(ConfigurationError, match="condition 15"):
         require_solvable(law, 0.01)
+    for mobility in (-0.001, 0.0, np.nan):
+        with pytest.raises(ConfigurationError, match=r"mobility = .*must be a finite number greater than 0"):
+            require_solvable(law, mobility)

@@ -45,6 +45,10 @@ def run(name, first, trace, duration, then=lambda r, k: None):
     return trace.since(0)
 
 
+def test_duration_is_that_of_the_rows():
+    assert motion(way((0.03, 0.0), count=200), period=2e-3).duration == pytest.approx(0.4)
+
+
 # --- following -------------------------------------------------------------------------------------------------------
 
 

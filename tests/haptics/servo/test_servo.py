@@ -340,6 +340,20 @@ def test_stopped_run_continues_until_the_reference_rests(trace):
     assert FADE_TICKS < trace.count - 101 <= braking + FADE_TICKS, "and no longer than that"
 
 
+def test_stopped_run_with_a_resting_reference_ends_with_the_fade(trace):
+    clock = Clock(1e-3)
+
+    def rest_and_stop(state, number):
+        state.force[:] = 0.0
+        if number == 100:
+            servo.stop()
+
+    device = BenchDevice(clock, Causality.ADMITTANCE, rest_and_stop, **SLOW)
+    servo = Servo(device, RigidAdmittance(Coulomb(6.0), 2.0), trace, clock=clock)
+    assert servo.run(1.0) is EndReason.STOPPED
+    assert trace.count == 101 + FADE_TICKS
+
+
 # --- faults
 
 

@@ -1,0 +1,114 @@
+"""What the guardians do for a driver that has failed, and their end of a connection."""
+
+import os
+import socket
+import threading
+import tty
+from types import SimpleNamespace
+
+import pytest
+
+from devices.inverse3 import guardian as of_service
+from devices.pantograph import guardian as of_board
+
+ZERO, GOODBYE = b"zero.", b"goodbye"
+
+
+@pytest.fixture
+def line():
+    """Return both ends of a connection: that of the guardian, and that of the service."""
+    near, far = socket.socketpair()
+    far.settimeout(10.0)
+    with near, far:
+        yield near, far
+
+
+class Hours:
+    """Clock of the guardian that advances by `step` [s] with each reading, of which there are at most 50."""
+
+    def __init__(self, step):
+        self.now, self.step, self.readings = 0.0, step, 0
+
+    def monotonic(self):
+        self.readings += 1
+        assert self.readings <= 50, "it does not wait for the service"
+        self.now += self.step
+        return self.now
+
+
+def test_service_gets_zero_forces_and_a_close_over_the_same_connection(line, monkeypatch):
+    near, far = line
+    monkeypatch.setattr(of_service, "time", Hours(0.0))
+    heard = []
+
+    def serve():
+        while len(b"".join(heard)) < 2 * len(ZERO):
+            heard.append(far.recv(100))
+        far.sendall(b"the state")
+        while part := far.recv(100):
+            heard.append(part)
+        far.close()
+
+    far.sendall(b"an answer to the driver")
+    thread = threading.Thread(target=serve)
+    thread.start()
+    come_to_rest = of_service.come_to_rest
+
+    def come_to_rest_and_close(line, *frames):
+        with line:
+            return come_to_rest(line, *frames)
+
+    monkeypatch.setattr(of_service, "come_to_rest", come_to_rest_and_close)
+    assert of_service.prepare([str(near.detach()), ZERO.hex(), GOODBYE.hex()])() == 0
+    thread.join()
+    assert b"".join(heard) == ZERO + ZERO + GOODBYE
+
+
+def test_service_that_never_closes_does_not_keep_the_guardian(line, monkeypatch):
+    near, far = line
+    monkeypatch.setattr(of_service, "time", Hours(of_service.PATIENCE / 5))
+    monkeypatch.setattr(of_service, "_BLOCK", 1)
+    near.settimeout(10.0)
+    far.sendall(bytes(40))
+    of_service._hang_up(near)
+    assert 1 <= 40 - len(near.recv(100)) <= 10
+
+
+def test_silent_service_has_not_confirmed_the_zero_force(line, monkeypatch):
+    near, _ = line
+    monkeypatch.setattr(of_service, "PATIENCE", 0.01)
+    assert of_service.come_to_rest(near, ZERO, GOODBYE) is False
+
+
+def test_board_is_asked_without_its_earlier_answers():
+    board, port = os.openpty()
+    try:
+        tty.setraw(port)
+        os.write(board, bytes(of_board.REPLY_LENGTH))
+        of_board.forget_input(port)
+        os.write(board, b"new")
+        assert of_board.read_up_to(port, 3, 5.0) == b"new"
+    finally:
+        os.close(board)
+        os.close(port)
+
+
+def test_guardian_of_a_lost_port_reports_it():
+    port = os.open("/dev/null", os.O_RDWR)
+    try:
+        with pytest.raises(OSError, match="Inappropriate ioctl"):
+            of_board.forget_input(port)
+    finally:
+        os.close(port)
+
+
+def test_messages_of_the_board_are_arguments_of_its_guardian(monkeypatch):
+    asked = SimpleNamespace(arguments=None)
+
+    def come_to_rest(*arguments):
+        asked.arguments = arguments
+        return asked.arguments[0] == 7
+
+    monkeypatch.setattr(of_board, "come_to_rest", come_to_rest)
+    assert (of_board.prepare(["7", "0102", "03"])(), asked.arguments) == (0, (7, b"\1\2", b"\3"))
+    assert of_board.prepare(["8", "0102", "03"])() == 1
