@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from apps.experiment.design import Design
 from apps.experiment.friction.changes import Change, changes
 from calibration.identification import AUTOMATIC
 from calibration.motions import Mover
@@ -20,6 +19,7 @@ from haptics.errors import ConfigurationError, DeviceFault
 from haptics.reading import sha256_of
 
 if TYPE_CHECKING:
+    from apps.experiment.design import Design
     from calibration.data.joint_recording import JointRecording
     from calibration.identification import Wishes
 

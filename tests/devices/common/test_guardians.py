@@ -1,4 +1,4 @@
-"""What the guardians do for a driver that has failed, and their end of a connection."""
+"""Duties of the guardian processes after a failure of the driver, and their access to the connection."""
 
 import os
 import socket
@@ -16,7 +16,7 @@ ZERO, GOODBYE = b"zero.", b"goodbye"
 
 @pytest.fixture
 def line():
-    """Return both ends of a connection: that of the guardian, and that of the service."""
+    """Return two connected sockets, for the guardian and for the service."""
     near, far = socket.socketpair()
     far.settimeout(10.0)
     with near, far:

@@ -200,7 +200,7 @@ def test_run_that_its_servo_has_given_up_is_a_fault(run):
 
 @pytest.fixture
 def own_signals(monkeypatch):
-    """Restore what serving a job changes in this process."""
+    """Restore the signal handlers and the compilation watcher of this process."""
     before = {number: signal.getsignal(number) for number in {*TERMINAL_SIGNALS, signal.SIGTERM}}
     monkeypatch.setattr(COMPILATION, "watcher", COMPILATION.watcher)
     yield
@@ -217,7 +217,7 @@ def test_servo_completes_the_recording_of_a_dead_application_only(dismissed, mak
     if dismissed:
         application.send(DISMISSED)
     thread = threading.Thread(target=lambda: (application.recv(), application.close()))
-    thread.start()  # reads the error of the job, and is gone
+    thread.start()  # reads the error of the job and closes its end
     serve_job(job, servo, programs)
     thread.join()
     metadata = Recording(recorder.folder).metadata
