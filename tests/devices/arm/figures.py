@@ -35,11 +35,8 @@ _HEAD = (
 
 
 @contextlib.contextmanager
-def busy(wanted):
-    """Have another process compute without end, or not."""
-    if not wanted:
-        yield
-        return
+def busy():
+    """Have another process compute without end."""
     with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as process:
         try:
             yield
@@ -83,7 +80,7 @@ def unsteadiness(rows, mass):
 
 def line(protocol, model, scheduling, loaded, seconds):
     """Return one row of the table."""
-    with tempfile.TemporaryDirectory() as folder, busy(loaded):
+    with tempfile.TemporaryDirectory() as folder, busy() if loaded else contextlib.nullcontext():
         answer = session(Path(folder), protocol, model, scheduling, seconds)
         recording = Recording(Path(answer["recording"]))
         stolen = recording.metadata["certificate"]["stolen_s"]

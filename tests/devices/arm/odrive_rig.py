@@ -7,6 +7,7 @@ With the fixture `stepped`, drive, stage, sleeps and time limits of the test use
 import time
 from collections import deque
 from contextlib import contextmanager, suppress
+from functools import partial
 
 import numpy as np
 import pytest
@@ -26,6 +27,7 @@ from devices.emulators.odrive.serving.can_bus import CanBus
 from devices.emulators.odrive.table import rows
 from devices.emulators.odrive.usb_backend import EmulatedOdriveBackend
 from haptics.errors import DeviceFault
+from tests.devices.arm.sensor_rigs import wait_until
 from tests.devices.stepped_time import LOOK, SteppedTime, settle
 
 PERIOD = 1e-3
@@ -105,9 +107,17 @@ class BusPort:
         self._closed = True
 
 
-def make_on_can(*faults, watchdog=0.5, version=(0, 5, 6), **settings):
-    """A stage on a CAN bus, and its drive, which was set up for it: with watchdogs and rates."""
-    board = EmulatedOdrive(faults=faults, time=Place.time)
+def make(latency=0.0, demands=None, **settings):
+    """Return a stage on USB and its drive."""
+    board = EmulatedOdrive(time=Place.time)
+    Place.boards = (*Place.boards, board)
+    settings, backend = {"protocol": Place.protocol} | settings, EmulatedOdriveBackend(board, latency=latency)
+    return OdriveStage(settings, period=PERIOD, backend=backend, demands=demands), board
+
+
+def make_on_can(watchdog=0.5, version=(0, 5, 6), **settings):
+    """Return a stage on a CAN bus, and its drive, which was set up for it: with watchdogs and rates."""
+    board = EmulatedOdrive(time=Place.time)
     Place.boards = (*Place.boards, board)
     for axis in board.inside.axes:
         axis.values |= {"config.watchdog_timeout": watchdog, "config.enable_watchdog": True}
@@ -117,26 +127,22 @@ def make_on_can(*faults, watchdog=0.5, version=(0, 5, 6), **settings):
     return CanStage(told, period=PERIOD, port=lambda: BusPort(bus)), board, drive
 
 
-def make(*faults, latency=0.0, **settings):
-    settings = {"protocol": Place.protocol} | settings
-    board = EmulatedOdrive(faults=faults, time=Place.time)
-    Place.boards = (*Place.boards, board)
-    return OdriveStage(settings, period=PERIOD, backend=EmulatedOdriveBackend(board, latency=latency)), board
-
-
 @contextmanager
-def armed(*faults, watchdog=0.5, reply_timeout=0.1, **settings):
-    """Yield a stage that holds its motors at home; close it at the end, also after a fault."""
-    stage, board = make(*faults, watchdog=watchdog, reply_timeout=reply_timeout, **settings)
+def armed(make_stage=make, **settings):
+    """Yield a stage that holds its motors at home, and its drive; close it at the end, also after a fault."""
+    stage, *drive = make_stage(**{"watchdog": 0.5, "reply_timeout": 0.1} | settings)
     stage.open()
     try:
         stage.home(HOME)
         stage.arm()
-        yield stage, board
+        yield stage, *drive
     finally:
-        board.faults.clear()
+        drive[0].faults.clear()
         with suppress(DeviceFault):  # a fault of the test
             stage.close()
+
+
+armed_on_can = partial(armed, make_on_can)
 
 
 def run(stage, duration, command=lambda _: HOME):
@@ -176,31 +182,9 @@ def states(board):
         return [axis.values["current_state"] for axis in board.inside.axes]
 
 
-def states_at_looks(make_rig):
-    """Make a stage, arm it and look once; return the states of the axes at each call of the sample kernel.
-
-    The state is None while the stage is constructed.
-    """
-    seen, look_at, boards = [], streamed.look_at, []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            streamed, "look_at", lambda record: (seen.append(states(boards[0]) if boards else None), look_at(record))
-        )
-        stage, board, *_ = make_rig()
-        boards.append(board)
-        with stage:
-            stage.home(HOME)
-            stage.arm()
-            stage.look()
-    return seen
-
-
 def until(board, state):
     """Wait until both axes are in a state."""
-    latest = time.monotonic() + PATIENCE
-    while states(board) != [state, state]:
-        assert time.monotonic() < latest
-        time.sleep(2e-3)
+    wait_until(lambda: states(board) == [state, state], PATIENCE)
 
 
 def alone(**loads):

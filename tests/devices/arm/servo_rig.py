@@ -37,15 +37,14 @@ JOINT = ElasticJoint(SmoothCoulomb(10.0, 3.0, 300.0), GEAR, RATIO, ROTOR)
 # The very friction that `JOINT` believes in.
 SMOOTH = smooth_friction(10.0, 3.0, 300.0)
 
-# At the servo's last step in a tick: command, joints and rotors, torques of motors and gears, reference.
-ROW = np.dtype([(name, "<f8", (2,)) for name in ("command", "angle", "speed", "rotor", "torque", "load", "reference")])
+# At the servo's last step in a tick: command, joints, rotors, torques of the motors, reference.
+ROW = np.dtype([(name, "<f8", (2,)) for name in ("command", "angle", "speed", "rotor", "torque", "reference")])
 
 
 @kernel
-def _note(s, p, r):
-    for i in range(2):
-        r.command[i], r.angle[i], r.speed[i], r.rotor[i] = s.command[i], p.angle[i], p.speed[i], p.rotor[i]
-        r.torque[i], r.load[i], r.reference[i] = s.torque[i], p.load[i], s.axis[i].wanted.position
+def step_servo(servos):
+    """Execute one period of the first servo."""
+    servo_step(servos[0])
 
 
 @kernel
@@ -64,7 +63,10 @@ def _run(servos, plants, drives, before, commands, hands, counts, sizes, rows):
                 s.motor[i], s.link[i] = quantise(p.rotor[i], sizes[0]), quantise(p.angle[i], sizes[1])
             servo_step(s)
             if j + 1 == periods:
-                _note(s, p, rows[k])
+                r = rows[k]
+                for i in range(2):
+                    r.command[i], r.angle[i], r.speed[i], r.rotor[i] = s.command[i], p.angle[i], p.speed[i], p.rotor[i]
+                    r.torque[i], r.reference[i] = s.torque[i], s.axis[i].wanted.position
             for _ in range(substeps):
                 step_plant(p, drives, s.torque, w)
         b1, b2 = commands[k, 0], commands[k, 1]

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from devices.arm.body import ArmBody
-from devices.arm.motors import OdriveStage
-from devices.arm.motors.limits import AxisLimits, Demands, require_enough
-from devices.arm.motors.settings import OdriveSettings
+from devices.arm.motors.limits import AxisLimits, Demands
 from devices.arm.sensors.ati import AtiSettings
 from devices.arm.sensors.mounting import Mounting, turn
 from devices.arm.settings import ArmSettings
@@ -17,14 +15,14 @@ from devices.emulators.arm.board import ArmBoard
 from devices.emulators.arm.faults import MOTORS, SENSOR, known_faults, of_part
 from devices.emulators.arm.plant import ArmPlant
 from devices.emulators.odrive.axis import CLOSED_LOOP, IDLE
-from devices.emulators.odrive.board import EmulatedOdrive
-from devices.emulators.odrive.usb_backend import EmulatedOdriveBackend
 from devices.emulators.times import FreeTime
 from devices.emulators.wire_faults import WireFaults
 from haptics import parts
 from haptics.errors import DeviceOpenError
 from tests.devices.arm.arm_rig import opened
-from tests.devices.arm.odrive_rig import alone, let_go_by, states
+from tests.devices.arm.odrive_rig import make, states
+
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 ROOM = Workspace((-0.2, -0.15), (0.2, 0.15))
 PUSH = {"name": "scripted-force", "script": [[0.0, 4.0, -2.0], [100.0, 4.0, -2.0]]}
@@ -85,18 +83,6 @@ def test_hand_takes_hold_when_the_motors_are_armed():
     assert drive.plant.hand_force == pytest.approx((4.0, -2.0))
     assert drive.plant.handle == pytest.approx(before, abs=3e-4)
     assert states(drive) == [CLOSED_LOOP, CLOSED_LOOP]
-
-
-def test_motor_torque_is_limited():
-    body = ArmBody(torque_limit=0.3)
-    drive = board(body)
-    arm(drive)
-    go(drive, (0.2, 0.2))
-    strongest = 0.0
-    for _ in range(200):
-        wait(drive, 1e-3)
-        strongest = max(strongest, *(abs(axis.torque) for axis in drive.inside.axes))
-    assert strongest == pytest.approx(0.3)
 
 
 @pytest.mark.parametrize("gravity", [0.0, 5.0])
@@ -178,18 +164,8 @@ def test_fault_names_select_the_part():
 ASKED = Demands(0.4, (1.5, 2.0), "device.arm.torque_limit", "device.max_speed = 0.5 m/s")
 
 
-@pytest.fixture(autouse=True)
-def _own_cache(monkeypatch, tmp_path_factory):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
-
-
-def stage_of(demands=ASKED, **settings):
-    board = EmulatedOdrive()
-    return OdriveStage(settings, backend=EmulatedOdriveBackend(board), demands=demands), board
-
-
 def test_drive_with_sufficient_limits_reports_them():
-    stage, _ = stage_of()
+    stage, _ = make(demands=ASKED)
     with stage:
         assert stage.facts["firmware"] == "0.5.6"
         assert stage.facts["serial"] == "2065339F304B"
@@ -217,7 +193,7 @@ LOW = [
 
 @pytest.mark.parametrize(("axis", "name", "value", "message"), LOW)
 def test_drive_with_too_low_limits_is_rejected_with_a_remedy(axis, name, value, message):
-    stage, board = stage_of()
+    stage, board = make(demands=ASKED)
     board.inside.axes[axis].values[name] = value
     with pytest.raises(DeviceOpenError, match=message):
         stage.open()
@@ -226,11 +202,11 @@ def test_drive_with_too_low_limits_is_rejected_with_a_remedy(axis, name, value, 
 
 
 def test_speed_limit_setting_overrides_the_drive():
-    stage, board = stage_of(speed_limit=2.5)
+    stage, board = make(demands=ASKED, speed_limit=2.5)
     board.inside.axes[0].values["controller.config.vel_limit"] = 0.1
     with stage:
         assert stage.facts["axis0"]["speed_limit_turn_per_s"] == 2.5
-    stage, _ = stage_of(speed_limit=1.0)
+    stage, _ = make(demands=ASKED, speed_limit=1.0)
     with pytest.raises(DeviceOpenError, match=r"motors\.speed_limit is 1 turn/s, .* set device\.motors\.speed_limit"):
         stage.open()
 
@@ -242,15 +218,6 @@ def test_speed_limit_setting_overrides_the_drive():
 def test_disabled_speed_limit_does_not_count(limits_speed, minds_overspeed, speed):
     own = AxisLimits(10.0, 0.04, math.inf, 1.0, limits_speed, minds_overspeed)
     assert own.speed == pytest.approx(speed)
-    for asked in (0.99 * speed, 1.01 * speed):
-        if not math.isfinite(asked):
-            continue
-        demands = Demands(0.1, (asked, 0.0), "a", "device.max_speed = 1 m/s")
-        if asked < speed:
-            require_enough(0, own, demands, OdriveSettings())
-        else:
-            with pytest.raises(DeviceOpenError, match=f"to {asked:.3g} turn/s"):
-                require_enough(0, own, demands, OdriveSettings())
 
 
 def test_demands_are_the_largest_motor_speeds_of_the_workspace():
@@ -275,17 +242,3 @@ def test_arm_reports_the_drive_limits_and_checks_its_settings():
     with pytest.raises(DeviceOpenError, match=r"motors\.speed_limit is 5 turn/s, and device\.max_speed = 0\.5"):
         with opened(motors={"speed_limit": 5.0}):
             pass
-
-
-@pytest.mark.parametrize(("current", "torque", "strongest"), [(2.0, math.inf, 0.08), (10.0, 0.05, 0.05)])
-def test_emulated_drive_respects_its_limits(current, torque, strongest):
-    inside, plant = alone(inertia=1.0)
-    axis = inside.axes[0]
-    axis.values |= {"motor.config.current_lim": current, "motor.config.torque_lim": torque}
-    axis.request(CLOSED_LOOP)
-    axis.values["controller.input_pos"] += 0.2
-    let_go_by(inside, 0.02)
-    assert axis.torque == pytest.approx(strongest)
-    assert axis.values["motor.effective_current_lim"] == current
-    assert axis.values["motor.current_control.Iq_setpoint"] == pytest.approx(strongest / 0.04)
-    assert plant.speeds[0] * math.tau == pytest.approx(strongest * 0.02, rel=0.05)

@@ -1,4 +1,4 @@
-"""Derivatives of real order: exact weights, known derivatives, and the ring of the past."""
+"""Derivatives of real order, and hybrid control of force and position with them."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.special import gamma
 
 from devices.arm.hybrid.control import FractionalLaw, Hybrid, ProportionalDerivative, ProportionalIntegral
 from devices.arm.hybrid.simulation import simulate_hybrid
@@ -18,15 +17,6 @@ from devices.arm.servo.fractional import weighted_past, weights
 from haptics import Coulomb, Stribeck
 from haptics.errors import AmbiguousLawWarning, ConfigurationError
 
-ORDERS = st.floats(-1.5, 1.5)
-
-
-def fractional_derivative(samples, order, period, terms):
-    """Differentiate samples with the weights and the ring buffer of the servo."""
-    own = weights(order, terms) * period**-order
-    past = np.zeros_like(own)
-    return np.array([weighted_past(own, past, k % len(own), sample) for k, sample in enumerate(samples)])
-
 
 @pytest.mark.parametrize("order", [Fraction(1, 2), Fraction(-1, 5), Fraction(1, 5), Fraction(7, 3), Fraction(-2)])
 def test_weights_match_rational_arithmetic(order):
@@ -36,36 +26,12 @@ def test_weights_match_rational_arithmetic(order):
     assert weights(float(order), 300) == pytest.approx([float(c) for c in exact], rel=1e-13)
 
 
-@given(ORDERS, st.floats(1.0, 3.0))
-def test_fractional_derivative_of_a_power_converges(order, power):
-    errors = []
-    for count in (200, 400):
-        time = np.linspace(0.0, 1.0, count + 1)
-        found = fractional_derivative(time**power, order, 1.0 / count, count)
-        errors.append(abs(found[-1] - gamma(power + 1.0) / gamma(power + 1.0 - order)))
-    assert errors[1] <= 0.6 * errors[0] + 1e-9  # first order in the period
-    assert errors[1] < 2e-2
-
-
 @given(st.integers(0, 9), st.lists(st.floats(-1.0, 1.0), min_size=1, max_size=40))
 def test_ring_buffer_equals_a_truncated_convolution(terms, samples):
-    expected = np.convolve(samples, weights(0.7, terms))[: len(samples)]
-    assert fractional_derivative(samples, 0.7, 1.0, terms) == pytest.approx(expected, abs=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("order", "terms", "message"),
-    [
-        (np.nan, 5, "order = nan: must be a number from -10 to 10"),
-        (11.0, 5, "order = 11.0"),
-        ("half", 5, "order = 'half'"),
-        (0.5, -1, "terms = -1: must be a whole number from 0 to 1000000"),
-        (0.5, 2.5, "terms = 2.5"),
-    ],
-)
-def test_invalid_orders_are_rejected(order, terms, message):
-    with pytest.raises(ConfigurationError, match=message):
-        weights(order, terms)
+    own = weights(0.7, terms)
+    past = np.zeros_like(own)
+    found = [weighted_past(own, past, k % len(own), sample) for k, sample in enumerate(samples)]
+    assert found == pytest.approx(np.convolve(samples, own)[: len(samples)], abs=1e-12)
 
 
 # --- hybrid control ---------------------------------------------------------------------------------------------------
@@ -207,17 +173,22 @@ def test_invalid_runs_are_rejected(changes, message):
 
 
 @pytest.mark.parametrize(
-    ("law", "values", "message"),
+    ("make", "values", "message"),
     [
+        (weights, (np.nan, 5), "order = nan: must be a number from -10 to 10"),
+        (weights, (11.0, 5), "order = 11.0"),
+        (weights, ("half", 5), "order = 'half'"),
+        (weights, (0.5, -1), "terms = -1: must be a whole number from 0 to 1000000"),
+        (weights, (0.5, 2.5), "terms = 2.5"),
         (FractionalLaw, (-1.0, 0.5), "law.gain = -1.0"),
         (FractionalLaw, (1.0, 20.0), "law.order = 20.0"),
         (ProportionalDerivative, (1.0, np.nan), "law.proportional = nan"),
         (ProportionalIntegral, (np.inf, 1.0), "law.integral = inf"),
     ],
 )
-def test_invalid_laws_are_rejected(law, values, message):
+def test_invalid_laws_are_rejected(make, values, message):
     with pytest.raises(ConfigurationError, match=message):
-        law(*values)
+        make(*values)
 
 
 def test_too_steep_friction_law_warns():

@@ -16,7 +16,7 @@ from devices.common.settings import Workspace
 from devices.emulators.arm.plant import ArmPlant
 from devices.emulators.odrive.axis import CLOSED_LOOP, IDLE, POSITION_CONTROL, STEP, TORQUE_CONTROL, VELOCITY_CONTROL
 from devices.emulators.odrive.board import JUMP, NATIVE, TEXT, TEXT_IN, TEXT_OUT, EmulatedOdrive
-from devices.emulators.odrive.faults import ODRIVE_FAULTS, OdriveFaults
+from devices.emulators.odrive.faults import OdriveFaults
 from devices.emulators.odrive.firmware import LONGEST_LOG, Firmware
 from devices.emulators.odrive.plant import Flywheels
 from devices.emulators.odrive.text import TextProtocol
@@ -33,15 +33,22 @@ def inside():
     return alone()[0]
 
 
-def packet(inside, endpoint, payload=b"", length=8, crc=None):
-    trailer = (inside.checksum if endpoint & 0x7FFF else 1) if crc is None else crc
-    return struct.pack("<HHH", 0x81, endpoint, length) + payload + struct.pack("<H", trailer)
+def packet(inside, endpoint, payload=b""):
+    return struct.pack("<HHH", 0x81, endpoint, 8) + payload + struct.pack("<H", inside.checksum)
 
 
-def ask(inside, name, payload=b"", length=8):
-    answer = inside.handle(packet(inside, IDS[name] | ACKNOWLEDGE, payload, length))
+def ask(inside, name, payload=b""):
+    answer = inside.handle(packet(inside, IDS[name] | ACKNOWLEDGE, payload))
     assert answer is None or answer[:2] == b"\x81\x80"
     return answer and answer[2:]
+
+
+def drive_with_watchdog(axis, timeout):
+    """Close the loop of an axis with a watchdog, fed once."""
+    axis.values["config.watchdog_timeout"] = timeout
+    axis.feed()
+    axis.values["config.enable_watchdog"] = True
+    axis.request(CLOSED_LOOP)
 
 
 # --- the protocol ----------------------------------------------------------------------------------------------------
@@ -51,16 +58,6 @@ def test_write_returns_the_previous_value(inside):
     assert ask(inside, "axis1.controller.input_vel", struct.pack("<f", 1.5)) == struct.pack("<f", 0.0)
     assert ask(inside, "axis1.controller.input_vel", struct.pack("<f", 2.5)) == struct.pack("<f", 1.5)
     assert ask(inside, "axis0.controller.input_vel") == struct.pack("<f", 0.0)
-
-
-def test_wrong_trailer_is_ignored(inside):
-    before = dict(inside.axes[0].values)
-    wrong = packet(
-        inside, IDS["axis0.controller.input_vel"] | ACKNOWLEDGE, struct.pack("<f", 1.0), 0, inside.checksum ^ 1
-    )
-    assert inside.handle(wrong) is None
-    assert inside.axes[0].values == before
-    assert not inside.received
 
 
 def test_packet_log_is_bounded(inside):
@@ -77,22 +74,6 @@ def test_unknown_endpoint_returns_an_empty_answer(inside):
 def test_read_only_property_ignores_writes(inside):
     assert ask(inside, "vbus_voltage", struct.pack("<f", 5.0)) == struct.pack("<f", 24.0)
     assert ask(inside, "vbus_voltage") == struct.pack("<f", 24.0)
-
-
-def test_endpoint_table_is_sent_in_pages(inside):
-    text = b""
-    while page := (inside.handle(packet(inside, ACKNOWLEDGE, struct.pack("<I", len(text)), 512)) or b"")[2:]:
-        assert len(page) <= 61
-        text += page
-    assert text == inside.text
-
-
-def test_functions_take_arguments_and_return_results(inside):
-    for total in (3, 6):
-        inside.handle(packet(inside, 771 | ACKNOWLEDGE, struct.pack("<i", 3), 0))
-        inside.handle(packet(inside, IDS["test_function"] | ACKNOWLEDGE, b"", 0))
-        answer = inside.handle(packet(inside, 772 | ACKNOWLEDGE, b"", 4))
-        assert struct.unpack("<i", answer[2:]) == (total,)
 
 
 @given(st.lists(st.tuples(st.sampled_from(sorted(IDS.values())), st.binary(max_size=12), st.booleans()), max_size=20))
@@ -129,15 +110,6 @@ def test_nan_command_is_a_motor_error():
 # --- the control law -------------------------------------------------------------------------------------------------
 
 
-def test_closed_loop_holds_the_initial_position():
-    inside, plant = alone()
-    plant.angles = (0.3, -0.7)
-    let_go_by(inside, 0.05)
-    inside.axes[0].request(CLOSED_LOOP)
-    let_go_by(inside, 0.2)
-    assert plant.angles == pytest.approx((0.3, -0.7), abs=2e-4)
-
-
 def test_integrator_compensates_a_load():
     inside, plant = alone()
     inside.axes[0].request(CLOSED_LOOP)
@@ -147,21 +119,6 @@ def test_integrator_compensates_a_load():
     let_go_by(inside, 3.0)  # six of its time constants, speed gain / integrator gain
     assert plant.angles[0] == pytest.approx(0.0, abs=3e-4)
     assert inside.axes[0].values["controller.vel_integrator_torque"] == pytest.approx(-0.1, abs=0.01)
-
-
-def test_speed_feed_forward_removes_the_lag():
-    lags = []
-    for told in (0.0, 1.0):
-        inside, plant = alone()
-        axis = inside.axes[0]
-        axis.values["controller.config.vel_integrator_gain"] = 0.0
-        axis.request(CLOSED_LOOP)
-        for step in range(round(0.8 / STEP)):
-            axis.values["controller.input_pos"], axis.values["controller.input_vel"] = step * STEP, told
-            inside.iterate()
-        lags.append(0.8 - plant.angles[0])
-    assert lags[0] == pytest.approx(1.0 / 20.0, rel=0.1)  # speed / position gain
-    assert abs(lags[1]) < 0.05 * lags[0]
 
 
 def test_speed_and_torque_control_modes():
@@ -176,17 +133,17 @@ def test_speed_and_torque_control_modes():
     assert plant.speeds[1] == pytest.approx(0.5 * 1e-3 / 2e-4 / 6.2832, rel=0.01)
 
 
-@settings(max_examples=5)
-@given(st.floats(-5.0, 5.0), st.floats(0.5, 5.0))
-def test_commands_respect_current_and_speed_limits(position, limit):
+@settings(max_examples=8)
+@given(st.floats(-5.0, 5.0), st.floats(0.5, 5.0), st.sampled_from((0.05, math.inf)))
+def test_commands_respect_current_torque_and_speed_limits(position, limit, torque_limit):
     inside, plant = alone()
     axis = inside.axes[0]
-    axis.values["motor.config.current_lim"] = limit
+    axis.values |= {"motor.config.current_lim": limit, "motor.config.torque_lim": torque_limit}
     axis.request(CLOSED_LOOP)
     axis.values["controller.input_pos"] = position
     for _ in range(800):
         inside.iterate()
-        assert abs(axis.torque) <= 0.04 * limit + 1e-12
+        assert abs(axis.torque) <= min(0.04 * limit, torque_limit) + 1e-12
         assert abs(plant.speeds[0]) < 2.4
 
 
@@ -218,10 +175,7 @@ def test_encoder_estimates_position_and_speed(turns, speed):
 
 def test_watchdog_expires_after_its_timeout(inside):
     axis = inside.axes[0]
-    axis.values["config.watchdog_timeout"] = 0.1
-    axis.feed()
-    axis.values["config.enable_watchdog"] = True
-    axis.request(CLOSED_LOOP)
+    drive_with_watchdog(axis, 0.1)
     let_go_by(inside, 0.1 - STEP)
     assert (axis.values["current_state"], axis.values.get("error", 0)) == (CLOSED_LOOP, 0)
     axis.feed()
@@ -248,13 +202,6 @@ def test_error_prevents_closed_loop_until_cleared(inside):
     axis.request(CLOSED_LOOP)
     let_go_by(inside, 0.01)
     assert axis.values["current_state"] == CLOSED_LOOP
-
-
-def test_uncalibrated_axis_rejects_closed_loop(inside):
-    inside.axes[1].values["encoder.is_ready"] = False
-    assert ask(inside, "axis1.requested_state", b"\x08", 0) == b""
-    assert inside.axes[1].values["error"] == 0x1
-    assert ask(inside, "axis1.requested_state") == b"\0"
 
 
 # --- on the bus ------------------------------------------------------------------------------------------------------
@@ -294,7 +241,6 @@ def test_faults_can_be_set_and_cleared():
     assert not faults.at(0.0)
     with pytest.raises(ConfigurationError, match=r"nacked.*nak"):
         faults.set("nacked")
-    assert set(ODRIVE_FAULTS) >= {"nak", "stall", "unplug", "wrong-crc"}
 
 
 # --- iterations in kernels --------------------------------------------------------------------------------------------
@@ -341,8 +287,7 @@ def test_iterations_per_call_do_not_change_the_result(make):
 @pytest.mark.parametrize(("timeout", "left"), [(math.inf, True), (math.nan, False), (-1.0, False), (1e30, True)])
 def test_invalid_watchdog_timeouts_are_handled(inside, timeout, left):
     axis = inside.axes[0]
-    axis.values |= {"config.watchdog_timeout": timeout, "config.enable_watchdog": True}
-    axis.feed()
+    drive_with_watchdog(axis, timeout)
     inside.iterate(100)
     assert (axis.values["error"] == 0) == left
 
@@ -351,12 +296,10 @@ def test_values_too_large_for_the_wire_are_wrapped_or_infinite():
     inside, plant = alone()
     plant.angles = (1e6, 0.0)
     inside.iterate(8)
-    request = struct.pack("<HHH", 0x81, IDS["axis0.encoder.shadow_count"] | 0x8000, 4)
-    answer = inside.handle(request + struct.pack("<H", inside.checksum))
-    assert struct.unpack("<i", answer[2:])[0] == (round(1e6 * 8192) + 2**31) % 2**32 - 2**31
+    (count,) = struct.unpack("<i", ask(inside, "axis0.encoder.shadow_count"))
+    assert count == (round(1e6 * 8192) + 2**31) % 2**32 - 2**31
     inside.axes[0].values["controller.input_vel"] = 1e300
-    request = struct.pack("<HHH", 0x81, IDS["axis0.controller.input_vel"] | 0x8000, 4)
-    assert inside.handle(request + struct.pack("<H", inside.checksum)) == b"\x81\x80" + struct.pack("<f", math.inf)
+    assert ask(inside, "axis0.controller.input_vel") == struct.pack("<f", math.inf)
 
 
 # Time limit of a transfer that may not come [ms].
@@ -375,25 +318,29 @@ def board():
     return EmulatedOdrive()
 
 
-@pytest.fixture
-def port(board):
-    """The drive, with the kernel's driver gone from its serial port."""
+def text_port(board):
+    """Return the drive as a USB device whose serial port is claimed in place of the kernel's driver."""
     device = usb.core.find(backend=EmulatedOdriveBackend(board))
     device.detach_kernel_driver(TEXT)
     usb.util.claim_interface(device, TEXT)
+    return device
+
+
+@pytest.fixture
+def port(board):
+    device = text_port(board)
     yield device
     usb.util.dispose_resources(device)
 
 
-def read(device, size=64):
-    return bytes(device.read(TEXT_IN, size, SOON))
+def read(device):
+    return bytes(device.read(TEXT_IN, 64, SOON))
 
 
-def fails(device, number, text=None):
-    """A transfer fails: of `text` out, or in."""
+def require_no_answer(device):
     with pytest.raises(usb.core.USBError) as caught:
-        device.write(TEXT_OUT, text, SOON) if text is not None else read(device)
-    assert caught.value.errno == number
+        read(device)
+    assert caught.value.errno == errno.ETIMEDOUT
 
 
 # --- lines -----------------------------------------------------------------------------------------------------------
@@ -401,10 +348,8 @@ def fails(device, number, text=None):
 
 def test_position_line_sets_the_inputs_and_feeds_the_watchdog(inside):
     axis = inside.axes[1]
-    axis.values |= {"config.watchdog_timeout": 0.1, "controller.config.control_mode": TORQUE_CONTROL}
-    axis.feed()
-    axis.values["config.enable_watchdog"] = True
-    axis.request(CLOSED_LOOP)
+    axis.values["controller.config.control_mode"] = TORQUE_CONTROL
+    drive_with_watchdog(axis, 0.1)
     protocol = TextProtocol(inside)
     for _ in range(5):
         let_go_by(inside, 0.08)
@@ -470,8 +415,6 @@ def test_text_properties_are_read_and_written_by_name(inside):
     inside.axes[0].fail(0x40, "motor", 1 << 35)
     assert say(protocol, b"r axis0.motor.error\n") == [b"343597383\r\n"]  # at most nine characters
     assert say(protocol, b"sc\nr axis0.motor.error\n") == [b"0\r\n"]
-    with pytest.raises(KeyError):
-        del inside.axes[1].values["controller.input_vel"]
 
 
 @pytest.mark.parametrize(
@@ -547,15 +490,10 @@ def test_text_interface_is_initially_bound_to_the_kernel_driver(board):
     with pytest.raises(usb.core.USBError) as caught:
         usb.util.claim_interface(device, TEXT)
     assert caught.value.errno == errno.EBUSY
-    usb.util.claim_interface(device, NATIVE)
     device.detach_kernel_driver(TEXT)
     assert not device.is_kernel_driver_active(0)  # it gives up both
     usb.util.claim_interface(device, TEXT)
-    assert set(board.owners) == {TEXT, NATIVE}
-    usb.util.release_interface(device, TEXT)
-    assert set(board.owners) == {NATIVE}
-    device.attach_kernel_driver(TEXT)
-    assert device.is_kernel_driver_active(0)
+    assert set(board.owners) == {TEXT}
     usb.util.dispose_resources(device)
     board.unplug()
     board.plug()
@@ -568,22 +506,21 @@ def test_several_lines_in_a_transfer_get_two_packets(port):
     assert port.write(TEXT_OUT, lines, SOON) == len(lines)
     assert read(port) == b"0.000000 0.000000\r\n"  # sent as soon as it was ready
     assert read(port) == b"0.000000 0.000000\r\n5\r\n"
-    fails(port, errno.ETIMEDOUT)
+    require_no_answer(port)
 
 
 def test_full_output_buffer_blocks_until_a_power_cycle(board, port):
     port.write(TEXT_OUT, b"r vbus_voltage\n" * 8, SOON)
     assert read(port) == b"24.000000\r\n"
     for _ in range(2):
-        fails(port, errno.ETIMEDOUT)
+        require_no_answer(port)
         port.write(TEXT_OUT, b"r fw_version_minor\n", SOON)
         with contextlib.suppress(usb.core.USBError):
             port.reset()
     port.write(TEXT_OUT, b"r vbus_voltage\n" * 100, SOON)  # which is lost, and not stored
     board.unplug()
     board.plug()
-    device = usb.core.find(backend=EmulatedOdriveBackend(board))
-    device.detach_kernel_driver(TEXT)
+    device = text_port(board)
     device.write(TEXT_OUT, b"r fw_version_minor\n", SOON)
     assert read(device) == b"5\r\n"
     usb.util.dispose_resources(device)
@@ -601,57 +538,9 @@ def test_transfer_without_a_claim_fails(board):
         assert caught.value.errno == number
 
 
-# --- faults -----------------------------------------------------------------------------------------------------------
-
-OUT, IN = b"f 0\n", None
-
-
-@pytest.mark.parametrize(
-    ("fault", "way", "number"),
-    [
-        ("nak", OUT, errno.ETIMEDOUT),
-        ("nak", IN, errno.ETIMEDOUT),
-        ("write-error", OUT, errno.EIO),
-        ("read-error", IN, errno.EIO),
-        ("stall", OUT, errno.EPIPE),
-        ("stall", IN, errno.EPIPE),
-        ("unplug", OUT, errno.ENODEV),
-        ("unplug", IN, errno.ENODEV),
-        ("lost-answer", IN, errno.ETIMEDOUT),
-    ],
-)
-def test_bus_faults_affect_the_text_endpoint(board, port, fault, way, number):
-    if fault != "lost-answer":
-        port.write(TEXT_OUT, b"f 0\n", SOON)
-    board.faults.set(fault)
-    if fault == "lost-answer":
-        port.write(TEXT_OUT, b"p 0 0.5\nf 0\n", SOON)
-        assert board.inside.axes[0].values["controller.input_pos"] == 0.5
-    fails(port, number, way)
-    board.faults.clear()
-    if fault == "stall":
-        fails(port, errno.EPIPE, way)
-        port.clear_halt(TEXT_IN)
-        port.clear_halt(TEXT_OUT)
-    if fault not in {"unplug", "lost-answer"}:
-        assert read(port) == b"0.000000 0.000000\r\n"
-
-
-def test_short_answer_fault_affects_the_text_endpoint(board, port):
-    board.faults.set("short")
-    port.write(TEXT_OUT, b"f 0\n", SOON)
-    assert read(port) == b"\r\n"
-    board.faults.clear()
-    board.faults.set("wrong-crc")  # of which text has none
-    port.write(TEXT_OUT, b"r fw_version_minor\n", SOON)
-    assert read(port) == b"5\r\n"
-
-
 def test_delay_fault_delays_text_transfers():
     board = EmulatedOdrive(time=FreeTime())
-    device = usb.core.find(backend=EmulatedOdriveBackend(board))
-    device.detach_kernel_driver(TEXT)
-    usb.util.claim_interface(device, TEXT)
+    device = text_port(board)
     board.faults.set("delay-5ms")
     before = board.now
     device.write(TEXT_OUT, b"f 0\n", SOON)

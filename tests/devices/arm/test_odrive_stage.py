@@ -1,18 +1,20 @@
-"""The ODrive stage with an emulated drive: opening, arming, ticks and end, over the native and the text protocol."""
+"""Stages of an emulated ODrive: opening, arming, ticks and end, over USB (native and text protocol) and CAN."""
 
 import contextlib
 import math
 import struct
 import threading
 import time
+from collections import Counter
+from functools import partial
 
 import numpy as np
 import pytest
 
-from devices.arm.motors import OdriveSettings, OdriveStage
+from devices.arm.motors import CanStage, OdriveStage, streamed
+from devices.arm.motors.can import codec
 from devices.arm.motors.rounds import NativeRounds, TextRounds
 from devices.arm.motors.usb.pipes import Pipes
-from devices.emulators.odrive import emulated_odrive
 from devices.emulators.odrive.axis import CLOSED_LOOP, IDLE
 from devices.emulators.odrive.board import TEXT, EmulatedOdrive
 from devices.emulators.odrive.usb_backend import EmulatedOdriveBackend
@@ -20,22 +22,22 @@ from haptics.errors import ConfigurationError, DeviceFault, DeviceNotFoundError,
 from tests.devices.arm.odrive_rig import (
     HOME,
     PATIENCE,
+    Place,
     armed,
+    armed_on_can,
     go_on,
     make,
+    make_on_can,
     operations,
     run,
     states,
-    states_at_looks,
     until,
 )
 
-pytestmark = pytest.mark.usefixtures("stepped")
+# Firmware of the drives on CAN.
+OLD, PRO = (0, 5, 6), (0, 6, 10)
 
-
-@pytest.fixture(autouse=True)
-def _own_cache(monkeypatch, tmp_path_factory):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
+pytestmark = pytest.mark.usefixtures("stepped", "own_cache")
 
 
 # --- the beginning ---------------------------------------------------------------------------------------------------
@@ -48,30 +50,27 @@ def test_arm_configures_each_axis_in_order():
         board.inside.received.clear()
         stage.arm()
         told = operations(board)
-    first = {name: next(i for i, (found, _) in enumerate(told) if found == name) for name, _ in told}
-    for axis in ("axis0", "axis1"):
-        order = [
-            f"{axis}.controller.config.control_mode",
-            f"{axis}.controller.config.input_mode",
-            f"{axis}.controller.input_pos",
-            f"{axis}.config.watchdog_timeout",
-            f"{axis}.watchdog_feed",
-            f"{axis}.config.enable_watchdog",
-            f"{axis}.requested_state",
-        ]
-        places = [first[name] for name in order]
-        assert places == sorted(places)
-        values = dict(reversed(told))
-        assert values[f"{axis}.controller.config.control_mode"] == b"\x03"
-        assert values[f"{axis}.controller.config.input_mode"] == b"\x01"
-        assert values[f"{axis}.requested_state"] == b"\x08"
-        assert values[f"{axis}.controller.config.vel_limit"] == struct.pack("<f", 5.0)
-        assert values[f"{axis}.controller.config.pos_gain"] == struct.pack("<f", 30.0)
-        assert f"{axis}.controller.config.vel_gain" not in values
+    order = [
+        "controller.config.control_mode",
+        "controller.config.input_mode",
+        "controller.input_pos",
+        "config.watchdog_timeout",
+        "watchdog_feed",
+        "config.enable_watchdog",
+        "requested_state",
+    ]
+    for axis in ("axis0.", "axis1."):
+        own = {name.removeprefix(axis): payload for name, payload in told if name.startswith(axis)}
+        assert [name for name in own if name in order] == order
+        assert own["controller.config.control_mode"] == b"\x03"
+        assert own["controller.config.input_mode"] == b"\x01"
+        assert own["requested_state"] == b"\x08"
+        assert own["controller.config.vel_limit"] == struct.pack("<f", 5.0)
+        assert own["controller.config.pos_gain"] == struct.pack("<f", 30.0)
+        assert "controller.config.vel_gain" not in own
 
 
 def test_open_disables_the_motors():
-    assert not OdriveStage(backend=emulated_odrive()).homed
     stage, board = make()
     for axis in board.inside.axes:
         axis.request(CLOSED_LOOP)
@@ -81,37 +80,47 @@ def test_open_disables_the_motors():
             stage.tick(HOME)
 
 
-def test_kernels_are_compiled_before_the_watchdog_runs():
-    assert states_at_looks(make) == [None, [CLOSED_LOOP, CLOSED_LOOP]]
+@pytest.mark.parametrize("armed_stage", [armed, armed_on_can])
+def test_kernels_are_compiled_before_the_watchdog_runs(armed_stage, monkeypatch):
+    """The kernel that samples the motors is called first, and compiled, while they are idle."""
+    seen, look_at = [], streamed.look_at
+
+    def logged(record):
+        seen.append(states(Place.boards[-1]))
+        return look_at(record)
+
+    monkeypatch.setattr(streamed, "look_at", logged)
+    with armed_stage() as (stage, *_):
+        stage.look()
+    assert seen == [[IDLE, IDLE], [CLOSED_LOOP, CLOSED_LOOP]]
+
+
+UNUSABLE = [
+    (None, "vbus_voltage", 3.2, "supply has 3.2 V, it must have 10 to 56 V: switch it on"),
+    (1, "motor", (0x40, 0x8), "errors from earlier: axis 1: motor: fault of the gate driver.*clear_errors=true"),
+    (None, "fw_version_minor", 4, r"firmware is 0\.4\.6: this driver is for 0\.5"),
+    (None, "error", 2, "the drive: the supply's voltage is too low"),
+    (0, "encoder", (0x100, 0x4), r"no response .*clear_errors=true"),
+    (0, "motor.is_calibrated", False, "axis 0 .* motor is not calibrated"),
+    (1, "encoder.is_ready", False, "axis 1 .* encoder is not calibrated"),
+    (1, "config.enable_step_dir", True, r"axis1\.config\.enable_step_dir is true .* pulses"),
+    (0, "controller.config.circular_setpoints", True, r"axis0\.controller\.config\.circular_setpoints is true .* any"),
+]
 
 
 @pytest.mark.parametrize(
-    ("axis", "name", "value", "message"),
-    [
-        (None, "vbus_voltage", 3.2, "supply has 3.2 V, it must have 10 to 56 V: switch it on"),
-        (None, "fw_version_minor", 4, r"firmware is 0\.4\.6: this driver is for 0\.5"),
-        (None, "error", 2, "the drive: the supply's voltage is too low"),
-        (1, "motor", (0x40, 0x8), "errors from earlier: axis 1: motor: fault of the gate"),
-        (0, "encoder", (0x100, 0x4), r"no response .*clear_errors=true"),
-        (0, "motor.is_calibrated", False, "axis 0 .* motor is not calibrated"),
-        (1, "encoder.is_ready", False, "axis 1 .* encoder is not calibrated"),
-        (1, "config.enable_step_dir", True, r"axis1\.config\.enable_step_dir is true .* pulses"),
-        (
-            0,
-            "controller.config.circular_setpoints",
-            True,
-            r"axis0\.controller\.config\.circular_setpoints is true .* any",
-        ),
-    ],
+    ("make_stage", "axis", "name", "value", "message"),
+    [(make, *row) for row in UNUSABLE] + [(make_on_can, *row) for row in UNUSABLE[:2]],
 )
-def test_unusable_drive_is_rejected_with_a_remedy(axis, name, value, message):
-    stage, board = make()
+def test_unusable_drive_is_rejected_with_a_remedy(make_stage, axis, name, value, message):
+    stage, board, *_ = make_stage()
     if name in ("motor", "encoder"):
         board.inside.axes[axis].fail(value[0], name, value[1])
     else:
         (board.inside if axis is None else board.inside.axes[axis]).values[name] = value
     with pytest.raises(DeviceOpenError, match=message):
         stage.open()
+    assert states(board) == [IDLE, IDLE]
     assert not board.owners  # the interface is released
     stage.close()
 
@@ -126,12 +135,8 @@ def test_arm_clears_watchdog_errors_and_others_only_by_setting():
             assert states(board) == [CLOSED_LOOP, CLOSED_LOOP]
 
 
-def test_arm_requires_homing_of_incremental_encoders():
+def test_absolute_encoders_need_no_homing():
     stage, board = make()
-    with stage:
-        with pytest.raises(DeviceOpenError, match="bring it to its home pose"):
-            stage.arm()
-        assert states(board) == [IDLE, IDLE]
     for axis in board.inside.axes:
         axis.values["encoder.config.mode"] = 257
     with stage:
@@ -139,17 +144,23 @@ def test_arm_requires_homing_of_incremental_encoders():
         stage.arm()
 
 
-def test_homing_sets_the_joint_angles():
-    stage, board = make(reduction_1=10.0, reduction_2=-8.0)
+@pytest.mark.parametrize("make_stage", [make, make_on_can])
+def test_homing_sets_the_joint_angles_and_is_required_after_open(make_stage):
+    stage, board, *_ = make_stage(reduction_1=10.0, reduction_2=-8.0, watchdog=0.1)
     board.plant.angles = (3.7, -1.2)
-    board.unplug()
-    board.plug()  # the encoders count from there
     with stage:
+        with pytest.raises(DeviceOpenError, match="bring it to its home pose"):
+            stage.arm()
+        assert states(board) == [IDLE, IDLE]
+        time.sleep(0.1)  # the encoders have found the new place
         stage.home(np.array((0.4, 0.3)))
+        assert stage.look() == pytest.approx((0.4, 0.3), abs=1e-3)
         stage.arm()
         angles = run(stage, 0.05, lambda _: np.array((0.4, 0.3)))
-    np.testing.assert_allclose(angles[-1], (0.4, 0.3), atol=1e-3)
-    assert board.plant.angles == pytest.approx((3.7, -1.2), abs=2e-3)  # and nothing has moved
+        assert angles[-1] == pytest.approx((0.4, 0.3), abs=1e-3)
+        assert board.plant.angles == pytest.approx((3.7, -1.2), abs=2e-3)  # and nothing has moved
+    with stage:
+        assert not stage.homed  # the drive may have been off meanwhile
 
 
 def test_homing_rejects_a_moving_arm():
@@ -204,19 +215,29 @@ def test_stale_answer_of_an_earlier_run_is_ignored():
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    ("make_stage", "settings", "message"),
     [
-        ({"reduction_1": 0.0}, r"device\.motors\.reduction_1 = 0\.0: must not be 0"),
-        ({"watchdog": 0.001}, r"device\.motors\.watchdog = 0\.001: must be"),
-        ({"min_voltage": 30.0, "max_voltage": 20.0}, r"must be less than device\.motors\.max_voltage = 20 V"),
-        ({"speed": 1.0}, r"unknown setting 'device\.motors\.speed'"),
-        ({"serial": 5}, r"device\.motors\.serial = 5: must be text"),
+        (OdriveStage, {"reduction_1": 0.0}, r"device\.motors\.reduction_1 = 0\.0: must not be 0"),
+        (OdriveStage, {"watchdog": 0.001}, r"device\.motors\.watchdog = 0\.001: must be"),
+        (
+            OdriveStage,
+            {"min_voltage": 30.0, "max_voltage": 20.0},
+            r"less than device\.motors\.max_voltage = 20 V",
+        ),
+        (OdriveStage, {"speed": 1.0}, r"unknown setting 'device\.motors\.speed'"),
+        (OdriveStage, {"serial": 5}, r"device\.motors\.serial = 5: must be text"),
+        (CanStage, {"node_2": 0}, r"device\.motors\.node_2 = 0: must not be that of the first"),
+        (CanStage, {"node_1": 64}, r"device\.motors\.node_1 = 64"),
+        (CanStage, {"interface": ""}, r"device\.motors\.interface = '': must be the name"),
+        (CanStage, {"serial": "A1"}, r"device\.motors\.serial = 'A1': a drive on CAN is known by its nodes"),
+        (CanStage, {"speed_limit": 5.0}, r"speed_limit = 5 turn/s: CAN sets it only together .*vel_limit"),
+        (CanStage, {"speed_gain": 0.1}, "CAN sets both together"),
     ],
 )
-def test_invalid_settings_are_rejected(settings, message):
+def test_invalid_settings_are_rejected(make_stage, settings, message):
+    protocol = "can" if make_stage is CanStage else "auto"
     with pytest.raises(ConfigurationError, match=message):
-        OdriveStage(settings)
-    assert OdriveSettings().watchdog == 0.1
+        make_stage({"protocol": protocol, **settings})
 
 
 # --- the tick --------------------------------------------------------------------------------------------------------
@@ -226,33 +247,28 @@ def test_every_round_sends_position_and_speed_and_feeds_the_watchdogs():
     with armed(watchdog=0.2) as (stage, board):
         run(stage, 0.02)
         board.inside.received.clear()
-        before = stage._streaming.played
         for tick in range(100):
             stage.tick(HOME + 1e-3 * tick)
             go_on(stage)
         stage.disarm()
         told = operations(board)
+    counts = Counter(name for name, _ in told)
     for axis in ("axis0", "axis1"):
-        positions, speeds, feeds = (
-            sum(name == f"{axis}.{what}" for name, _ in told)
-            for what in ("controller.input_pos", "controller.input_vel", "watchdog_feed")
-        )
+        positions, speeds = (counts[f"{axis}.controller.input_{what}"] for what in ("pos", "vel"))
         assert min(positions, speeds) >= 3
         assert abs(positions - speeds) <= 3
-        assert feeds >= 3  # every 20 ms, and about twice at disarm
-    assert before > 0
+        assert counts[f"{axis}.watchdog_feed"] >= 3  # every 20 ms, and about twice at disarm
     sent = [struct.unpack("<f", payload)[0] for name, payload in told if name == "axis0.controller.input_vel"]
     assert np.median(sent) == pytest.approx(1e-3 / 1e-3 / math.tau, rel=1e-5)  # step of a tick over its period
 
 
-def test_torques_are_scaled_to_the_motor_and_end_with_the_commands():
-    with armed(reduction_1=50.0, reduction_2=-20.0) as (stage, board):
+@pytest.mark.parametrize("protocol", ["native", "text"])
+def test_torques_are_scaled_to_the_motor_and_end_with_the_commands(protocol):
+    with armed(protocol=protocol, reduction_1=50.0, reduction_2=-20.0) as (stage, board):
         for _ in range(60):
             stage.tick(HOME, torques=np.array((2.0, 3.0)))
             go_on(stage)
         assert [axis.values["controller.input_torque"] for axis in board.inside.axes] == pytest.approx([0.04, -0.15])
-        told = [payload for name, payload in operations(board) if name == "axis0.controller.input_torque"]
-        assert [struct.unpack("<f", payload)[0] for payload in told[-2:]] == pytest.approx([0.0, 0.04])
         time.sleep(0.1)
         assert [axis.values["controller.input_torque"] for axis in board.inside.axes] == [0.0, 0.0]
 
@@ -319,9 +335,11 @@ def test_disarm_and_close_disable_motors_and_watchdogs():
         stage.close()
 
 
-@pytest.mark.parametrize("protocol", ["native", "text"])
-def test_missing_ticks_stop_the_motors_and_the_watchdog_disables_them(protocol):
-    with armed(protocol=protocol, watchdog=0.1) as (stage, board):
+@pytest.mark.parametrize(
+    "armed_stage", [armed, partial(armed, protocol="text"), armed_on_can], ids=["native", "text", "can"]
+)
+def test_missing_ticks_stop_the_motors_and_the_watchdog_disables_them(armed_stage):
+    with armed_stage(watchdog=0.1) as (stage, board, *_):
         run(stage, 0.03, lambda now: HOME + 3.0 * now)
         until(board, IDLE)
         assert [axis.values["controller.input_vel"] for axis in board.inside.axes] == [0.0, 0.0]
@@ -330,33 +348,13 @@ def test_missing_ticks_stop_the_motors_and_the_watchdog_disables_them(protocol):
             run(stage, PATIENCE)
 
 
-def test_watchdogs_disable_the_motors_when_the_host_dies():
-    stage, board = make(watchdog=0.2)
-    stage.open()
-    stage.home(HOME)
-    stage.arm()
-    run(stage, 0.02)
-    stage._streaming.stop()  # all threads, as when the process is killed
-    assert states(board) == [CLOSED_LOOP, CLOSED_LOOP]
-    stage.drive.line.close()
-    until(board, IDLE)
-    with OdriveStage(backend=EmulatedOdriveBackend(board)) as second:
-        second.home(HOME)
-        second.arm()
-        run(second, 0.02)
-
-
 # --- text protocol ----------------------------------------------------------------------------------------------------
-
-
-def rounds_of(stage):
-    return stage._streaming._rounds
 
 
 @pytest.mark.parametrize(("protocol", "way"), [("auto", TextRounds), ("text", TextRounds), ("native", NativeRounds)])
 def test_protocol_setting_selects_the_rounds(protocol, way):
     with armed(protocol=protocol) as (stage, _):
-        assert isinstance(rounds_of(stage), way)
+        assert isinstance(stage._streaming._rounds, way)
 
 
 def silent(board, monkeypatch):
@@ -370,7 +368,7 @@ def test_silent_text_port_falls_back_to_the_native_protocol(monkeypatch):
     with stage:
         stage.home(HOME)
         stage.arm()
-        assert isinstance(rounds_of(stage), NativeRounds)
+        assert isinstance(stage._streaming._rounds, NativeRounds)
         assert TEXT in board.drivers
         run(stage, 0.05)
         assert states(board) == [CLOSED_LOOP, CLOSED_LOOP]
@@ -412,3 +410,137 @@ def test_failed_arm_disables_the_motors_or_reports_that_it_could_not(unplugged, 
         if not unplugged:
             assert states(board) == [IDLE, IDLE]
             assert TEXT in board.drivers
+
+
+# --- CAN --------------------------------------------------------------------------------------------------------------
+
+
+def overheard(drive):
+    """Return a list to which the frames are added that the drive receives from now on."""
+    taken, take = [], drive.take
+
+    def listen(raw):
+        taken.append(codec.unpack(raw))
+        return take(raw)
+
+    drive.take = listen
+    return taken
+
+
+@pytest.mark.parametrize(("version", "told"), [(OLD, "0.5"), (PRO, "0.6.10")])
+def test_both_drive_generations_are_opened_armed_and_driven(version, told):
+    with armed_on_can(version=version) as (stage, board, _):
+        assert stage.facts["firmware"] == told
+        assert stage.facts["estimates_hz"] == pytest.approx(1000.0, rel=0.05)
+        run(stage, 0.1, lambda now: HOME + 0.5 * now)
+        assert states(board) == [CLOSED_LOOP, CLOSED_LOOP]
+    assert states(board) == [IDLE, IDLE]
+
+
+@pytest.mark.parametrize(
+    ("version", "name", "value", "message"),
+    [
+        (
+            OLD,
+            "estimates",
+            10e-3,
+            r"\d{2,3} times a second, .* 1000.*odrv0\.axis1\.config\.can\.encoder_rate_ms = 1;.*save",
+        ),
+        (PRO, "estimates", 10e-3, r"odrv1\.axis0\.config\.can\.encoder_msg_rate_ms = 1;"),
+        (OLD, "heartbeats", 0.1, r"has \d\d? heartbeats: .*odrv0\.axis0\.config\.can\.heartbeat_rate_ms = 10;"),
+        (OLD, "nodes", (0, 7), r"axis 1 was not heard as node 1 of can0; there is 7\. .*node_2.* bitrate 1000000"),
+    ],
+)
+def test_unsuitable_can_settings_of_the_drive_are_rejected_with_a_remedy(version, name, value, message):
+    stage, board, drive = make_on_can(version=version)
+    setattr(drive, name, value)
+    with pytest.raises(DeviceOpenError, match=message):
+        stage.open()
+    assert states(board) == [IDLE, IDLE]
+    stage.close()
+
+
+def test_missing_can_interface_is_named():
+    with pytest.raises(DeviceNotFoundError, match=r"no CAN interface nowhere9|this system has no CAN"):
+        CanStage({"protocol": "can", "interface": "nowhere9"}).open()
+
+
+@pytest.mark.parametrize("enabled", [False, True])
+def test_arm_detects_an_ineffective_watchdog(enabled):
+    stage, board, _ = make_on_can(watchdog=0.1)
+    board.inside.axes[1].values |= {"config.watchdog_timeout": 5.0, "config.enable_watchdog": enabled}
+    with stage:
+        stage.home(HOME)
+        with pytest.raises(DeviceOpenError, match=r"still driven .*odrv0\.axis1\.config\.watchdog_timeout = 0\.1;"):
+            stage.arm()
+        assert states(board) == [IDLE, IDLE]
+
+
+def test_open_detects_another_program_that_commands_an_axis():
+    stage, _, drive = make_on_can()
+    due, rival = drive.due, codec.pack(codec.input_speed(1, 0.0, 0.0))
+    drive.due = lambda now: iter([*due(now), rival])
+    with pytest.raises(DeviceOpenError, match=r"another program commands node 1 on can0"):
+        stage.open()
+
+
+def test_each_tick_takes_two_command_frames():
+    with armed_on_can() as (stage, _, drive):
+        before, taken = time.perf_counter(), overheard(drive)
+        run(stage, 0.1, lambda now: HOME + now)
+        duration = time.perf_counter() - before
+        assert {(frame.node, frame.command) for frame in taken} == {(axis, codec.INPUT_POSITION) for axis in (0, 1)}
+        assert len(taken) == pytest.approx(2e3 * duration, rel=0.1)
+
+
+def test_large_speeds_and_torques_are_sent_in_separate_frames():
+    with armed_on_can(reduction_1=100.0, reduction_2=100.0) as (stage, board, _):
+        for axis in board.inside.axes:
+            axis.values |= {"controller.config.vel_limit": 100.0, "motor.config.current_lim": 0.0}
+        for _ in range(5):
+            stage.tick(HOME, np.array((3.0, -1.0)), np.array((200.0, 0.0)))
+            go_on(stage)
+        held = board.inside.axes
+        assert held[0].values["controller.input_vel"] == pytest.approx(300.0 / math.tau, rel=1e-6)
+        assert held[1].values["controller.input_vel"] == pytest.approx(-100.0 / math.tau, abs=1e-3)
+        assert held[0].values["controller.input_torque"] == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize(
+    ("frame", "message", "error"),
+    [
+        (codec.emergency_stop(1), "axis 1: an emergency stop was asked for", True),
+        (codec.requested_state(1, IDLE), r"not driven any more.*axis1", False),
+    ],
+)
+def test_axis_disabled_by_another_program_ends_the_run(frame, message, error):
+    with armed_on_can() as (stage, board, drive):
+        run(stage, 0.02)
+        with board.lock:
+            drive.take(codec.pack(frame))
+        assert any(axis.values["error"] for axis in board.inside.axes) == error
+        with pytest.raises(DeviceFault, match=message):
+            run(stage, PATIENCE)
+        until(board, IDLE)
+
+
+def test_disarm_sends_an_emergency_stop_to_a_motor_that_stays_enabled():
+    with armed_on_can(watchdog=0.5) as (stage, board, drive):
+        run(stage, 0.02)
+        drive._orders[0x07] = lambda axis, data: None  # the drive ignores state requests
+        stage.disarm()
+        assert states(board) == [IDLE, IDLE]
+        assert all(axis.values["error"] & 0x4000 for axis in board.inside.axes)
+
+
+def test_rearm_does_not_repeat_the_watchdog_test():
+    with armed_on_can() as (stage, board, drive):
+        run(stage, 0.02)
+        stage.disarm()
+        assert states(board) == [IDLE, IDLE]
+        time.sleep(0.2)  # the watchdogs expire
+        taken = overheard(drive)
+        stage.arm()
+        assert sum(frame.command == codec.STATE for frame in taken) == 2
+        run(stage, 0.02)
+        assert states(board) == [CLOSED_LOOP, CLOSED_LOOP]

@@ -1,4 +1,4 @@
-"""Servo of the joints: references, laws, gains, rest and limits."""
+"""Servo of the joints: references, laws, gains, rest, limits, and proxy-based sliding mode."""
 
 import dataclasses
 import math
@@ -14,30 +14,31 @@ from devices.arm.flatness.stiffness import SmoothBacklash
 from devices.arm.servo import kernels, servo
 from devices.arm.servo.chain import CHAIN_FIELDS, fill_chain
 from devices.arm.servo.gains import TwoMasses, gains, growth, require_stable
-from devices.arm.servo.kernels import refer_address, servo_step
+from devices.arm.servo.kernels import refer_address
 from devices.arm.servo.references import MotorReferences
 from devices.arm.servo.servo import new_servo
 from devices.arm.servo.settings import ServoSettings
 from haptics import Stribeck
 from haptics.errors import ConfigurationError
-from haptics.jit import kernel
 from haptics.parts import run_part
-from tests.devices.arm.servo_rig import JOINT, LINKS, RATIO, ROTOR, START, TICK, ServoRig, strokes
-from tests.sampling import sample
+from tests.devices.arm.servo_rig import JOINT, LINKS, RATIO, ROTOR, START, TICK, ServoRig, step_servo, strokes
 
 # Set-valued friction like a harmonic drive; the model of the servo is smooth.
 DRY = Stribeck(10.0, 11.0, 0.03, 3.0)
+
+# More than any torque [N m].
+ENOUGH = 1e6
 
 STEPS = {"motor_step": 7.7e-6, "joint_step": 6e-6}
 LAWS = ("pid", "flatness", "rigid", "linearising", "fractional", "sliding-mode")
 HANGING = dataclasses.replace(LINKS, gravity=9.81)
 
 
-@pytest.mark.parametrize("encoders", ["motor", "both"])
-@pytest.mark.parametrize("law", sample(LAWS, 2))
-def test_servo_does_not_hunt_at_rest(law, encoders):
+@pytest.mark.parametrize(
+    ("law", "encoders"), [(law, "both") for law in LAWS] + [("pid", "motor"), ("sliding-mode", "motor")]
+)
+def test_servo_neither_hunts_at_rest_nor_moves_under_a_tremor(law, encoders):
     """Dry friction that falls with speed, an integrator and a coarse encoder: left alone they would never rest."""
-    encoders = "both" if law == "linearising" else encoders
     rig = ServoRig(ServoSettings(law=law), friction=DRY, encoders=encoders, torque_limit=1.9, **STEPS)
     rig.run(strokes(1.5))
     rig.hold(2.0)
@@ -45,6 +46,9 @@ def test_servo_does_not_hunt_at_rest(law, encoders):
     assert np.ptp(rows["angle"], axis=0).max() == 0.0
     assert np.ptp(rows["torque"], axis=0).max() == 0.0
     assert np.ptp(rows["rotor"], axis=0).max() < 1e-6
+    tremor = 4.5 * (1.0 + 0.3 * np.sin(2.0 * np.pi * 9.0 * TICK * np.arange(2000)))  # the force of a hand [N]
+    rows = rig.run(np.tile(START, (2000, 1)), np.outer(tremor, (0.6, 0.8)))
+    assert np.ptp(rows["angle"], axis=0).max() == 0.0
 
 
 @pytest.mark.parametrize("always", [True, False])
@@ -69,22 +73,7 @@ def test_servo_holds_a_load_beyond_friction():
     assert (abs(rows["angle"][-1] - START) <= rig.servo["axis"]["rest_band"][0]).all()
 
 
-def tremor(seconds):
-    time = 1e-3 * np.arange(round(seconds / 1e-3))
-    wave = 1.0 + 0.3 * np.sin(2.0 * np.pi * 9.0 * time)
-    return 4.5 * wave[:, None] * np.array([0.6, 0.8])
-
-
 @pytest.mark.parametrize("law", LAWS)
-def test_tremor_does_not_move_an_arm_at_rest(law):
-    rig = ServoRig(ServoSettings(law=law), friction=DRY, encoders="both", torque_limit=1.9, **STEPS)
-    rig.run(strokes(1.5))
-    rig.hold(1.0)
-    rows = rig.run(np.tile(START, (2000, 1)), tremor(2.0))
-    assert np.ptp(rows["angle"], axis=0).max() == 0.0
-
-
-@pytest.mark.parametrize("law", sample(LAWS, 1))
 def test_servo_holds_the_weight_from_the_start(law):
     rig = ServoRig(ServoSettings(law=law), links=HANGING, encoders="both")
     rows = rig.hold(1.0)
@@ -120,16 +109,20 @@ def test_fractional_law_of_order_one_is_a_pd_law():
 # --- smooth reference -------------------------------------------------------------------------------------------------
 
 
-def follow(commands, period, frequency=100.0):
-    """Return the motion of both references, (n, 2, 5), for `commands`, (n, 2), from rest."""
-    settings = ServoSettings(reference="smooth", reference_frequency=frequency)
-    references = MotorReferences(settings, LINKS, (JOINT, JOINT), period)
+def told(law, commands, hand=(0.0, 0.0), joint=JOINT, links=HANGING, period=TICK, **settings):
+    """Return motion of the references (n, 2, 5), and angles, speeds, torques, each (n, 2), for `commands`, (n, 2)."""
+    references = MotorReferences(ServoSettings(law=law, **settings), links, (joint, joint), period)
     references.start(tuple(commands[0]))
-    motion = np.empty((len(commands), 2, 5))
-    for k, command in enumerate(commands):
-        references.step(command)
-        motion[k] = references.motion
-    return motion
+    motion, answers = [], []
+    for command, force in zip(commands, np.broadcast_to(hand, np.shape(commands)), strict=True):
+        answers.append([np.array(part) for part in references.step(command, force)])
+        motion.append(references.motion)
+    return np.array(motion), *np.array(answers).swapaxes(0, 1)
+
+
+def follow(commands, period, frequency=100.0):
+    """Return the motion of both smooth references, (n, 2, 5), for `commands`, (n, 2), from rest."""
+    return told("pid", commands, period=period, reference="smooth", reference_frequency=frequency)[0]
 
 
 def line(count, period, rate=(1.0, -0.5), bend=0.0):
@@ -182,15 +175,7 @@ def test_reference_is_bounded_after_a_jump_and_comes_to_rest(frequency, period, 
 # --- references of the motors -----------------------------------------------------------------------------------------
 
 
-def told(law, joint=JOINT, commands=None, hand=(0.0, 0.0), **settings):
-    """Return motion (n, 2, 5) and angles, speeds, torques, each (n, 2), for the `commands` of a stroke."""
-    references = MotorReferences(ServoSettings(law=law, **settings), HANGING, (joint, joint), TICK)
-    references.start(START)
-    motion, answers = [], []
-    for command in strokes(1.0) if commands is None else commands:
-        answers.append([np.array(part) for part in references.step(command, hand)])
-        motion.append(references.motion)
-    return np.array(motion), *np.array(answers).swapaxes(0, 1)
+STROKE = strokes(1.0)
 
 
 def needed(motion):
@@ -201,7 +186,7 @@ def needed(motion):
 
 
 def test_rigid_torques_are_the_inverse_dynamics():
-    motion, angles, speeds, torques = told("rigid")
+    motion, angles, speeds, torques = told("rigid", STROKE)
     rotor = JOINT.motor_inertia * JOINT.gear_ratio**2
     expected = needed(motion) + JOINT.friction(motion[..., 1]) + rotor * motion[..., 2]
     np.testing.assert_allclose(torques, expected, atol=1e-10)
@@ -210,7 +195,7 @@ def test_rigid_torques_are_the_inverse_dynamics():
 
 
 def test_flatness_angles_include_the_twist_of_the_gears():
-    motion, angles, _speeds, _torques = told("flatness")
+    motion, angles, _speeds, _torques = told("flatness", STROKE)
     gear = needed(motion) + JOINT.friction(motion[..., 1])
     np.testing.assert_allclose(angles - motion[..., 0], JOINT.stiffness.twist(gear), atol=1e-12)
 
@@ -218,12 +203,12 @@ def test_flatness_angles_include_the_twist_of_the_gears():
 def test_flatness_speeds_are_the_rates_of_the_angles():
     """Of friction less steep at rest, or ticks would be too far apart to tell; the weight is held for constant."""
     joint = dataclasses.replace(JOINT, friction=SmoothCoulomb(10.0, 3.0, 5.0))
-    _motion, angles, speeds, _torques = told("flatness", joint)
+    _motion, angles, speeds, _torques = told("flatness", STROKE, joint=joint)
     np.testing.assert_allclose(np.gradient(angles, TICK, axis=0)[5:-5], speeds[5:-5], atol=0.01 * abs(speeds).max())
 
 
 def test_flatness_torque_is_the_feed_forward_of_each_joint():
-    motion, _angles, _speeds, torques = told("flatness")
+    motion, _angles, _speeds, torques = told("flatness", STROKE)
     terms = HANGING.terms(motion[..., 0], motion[..., 1])
     inertia = terms["inertia"]
     for i in range(2):
@@ -235,32 +220,24 @@ def test_flatness_torque_is_the_feed_forward_of_each_joint():
 
 
 def test_pid_torque_holds_the_weight_if_enabled():
-    motion, angles, _speeds, torques = told("pid")
+    motion, angles, _speeds, torques = told("pid", STROKE)
     np.testing.assert_allclose(torques, HANGING.terms(motion[..., 0])["gravity"], rtol=1e-12)
-    np.testing.assert_allclose(angles, strokes(1.0), rtol=1e-15)
-    assert not told("pid", holds_weight=False)[3].any()
-
-
-@pytest.mark.parametrize("law", ["pid", "flatness", "rigid"])
-def test_known_hand_force_reduces_the_torque(law):
-    still, hand = np.tile(START, (2000, 1)), np.array([1.5, -2.0])
-    without, known = told(law, commands=still, hand=hand)[3], told(law, commands=still, hand=hand, knows_hand=True)[3]
-    np.testing.assert_allclose(known[-1] - without[-1], -hand, rtol=1e-9)
+    np.testing.assert_allclose(angles, STROKE, rtol=1e-15)
+    assert not told("pid", STROKE, holds_weight=False)[3].any()
 
 
 def test_unfiltered_reference_speeds_are_command_differences():
-    references = MotorReferences(ServoSettings(holds_weight=False), LINKS, (JOINT, JOINT), 1e-3)
-    references.start((0.5, 1.0))
-    for command, expected in (((0.501, 1.0), (1.0, 0.0)), ((0.503, 0.999), (2.0, -1.0)), ((0.503, 0.999), (0.0, 0.0))):
-        np.testing.assert_allclose(references.step(command)[1], expected, atol=1e-9)
+    commands = np.array(((0.5, 1.0), (0.501, 1.0), (0.503, 0.999), (0.503, 0.999)))
+    speeds = told("pid", commands)[2]
+    np.testing.assert_allclose(speeds, ((0.0, 0.0), (1.0, 0.0), (2.0, -1.0), (0.0, 0.0)), atol=1e-9)
 
 
 @pytest.mark.parametrize("filtered", [1.0, 30.0, 1000.0])
-def test_hand_filter_has_no_overshoot(filtered):
-    settings = ServoSettings(holds_weight=False, knows_hand=True, hand_filter=filtered)
-    references = MotorReferences(settings, LINKS, (JOINT, JOINT), 1e-3)
-    references.start(START)
-    known = -np.array([references.step(START, (2.0, -3.0))[2] for _ in range(3000)]) / (2.0, -3.0)
+@pytest.mark.parametrize("law", ["pid", "rigid"])
+def test_known_hand_force_reduces_the_torque_without_overshoot(law, filtered):
+    hand = np.array((2.0, -3.0))
+    torques = told(law, np.tile(START, (3000, 1)), hand, links=LINKS, knows_hand=True, hand_filter=filtered)[3]
+    known = -torques / hand
     assert (np.diff(known, axis=0) >= -1e-12).all()
     np.testing.assert_allclose(known[-1], 1.0, rtol=1e-6)
     half = np.argmax(known[:, 0] > 0.5) * 1e-3
@@ -271,11 +248,10 @@ def test_changing_hand_force_turns_the_motors_with_the_gear_twist():
     """The links are at rest and carry the hand alone: the motors turn as the gears twist."""
     stiffness, rotor = 3e4, JOINT.motor_inertia * JOINT.gear_ratio**2
     joint = dataclasses.replace(JOINT, stiffness=SmoothBacklash(stiffness, 0.0), friction=SmoothCoulomb(0.0, 0.0, 1.0))
-    references = MotorReferences(ServoSettings(law="flatness", knows_hand=True), LINKS, (joint, joint), TICK)
-    references.start(START)
     phase = 2.0 * np.pi * 5.0 * TICK * np.arange(200)
     hands = np.column_stack((2.0 * np.sin(phase), -3.0 * np.sin(2.0 * phase)))
-    angles, speeds, torques = np.array([references.step(START, hand) for hand in hands]).swapaxes(0, 1)
+    rest = np.tile(START, (200, 1))
+    _motion, angles, speeds, torques = told("flatness", rest, hands, joint=joint, links=LINKS, knows_hand=True)
     moved = np.vstack((np.zeros((2, 2)), angles - START))
     rates = np.diff(moved, axis=0) / TICK
     assert abs(speeds).max() > 1e-3
@@ -407,6 +383,8 @@ def test_linearising_law_needs_both_encoders():
         ({"position_gain": 3.0}, "servo.velocity_gain = 0.0: must be greater than 0"),
         ({"terms": 2.5}, "servo.terms = 2.5: must be a whole number at least 0 and at most 63"),
         ({"period": 0.0}, "servo.period = 0.0: must be"),
+        ({"torque_bound": 0.0}, r"device\.servo\.torque_bound = 0\.0: must be .* greater than 0 N m"),
+        ({"resume_time": 0.0}, r"device\.servo\.resume_time = 0\.0: must be .* at least 0\.001 s"),
     ],
 )
 def test_invalid_settings_are_rejected(table, message):
@@ -450,11 +428,6 @@ def test_start_resets_the_complete_servo_state(law):
 # --- model ------------------------------------------------------------------------------------------------------------
 
 
-@kernel
-def _step(servos):
-    servo_step(servos[0])
-
-
 def ramp(count, period):
     """Return commands (n, 2) [rad] that swing, one each period."""
     phase = 2.0 * np.pi * 3.0 * period * np.arange(count)
@@ -494,10 +467,10 @@ def test_modelled_twist_replaces_a_missing_encoder(feedback, monkeypatch):
         link = 0.999 * command
         for record in (one, both):
             record["command"], record["link"] = command, link
-        _step(one)
+        step_servo(one)
         wanted = one["axis"]["wanted"][0]
         both["motor"] = link + wanted["motor_angle"] / JOINT.gear_ratio - wanted["position"]
-        _step(both)
+        step_servo(both)
         torques.append((one["torque"][0].copy(), both["torque"][0].copy()))
     found, expected = np.array(torques).swapaxes(0, 1)
     assert np.ptp(expected) > 0.1
@@ -512,6 +485,69 @@ def test_fractional_law_initialises_its_past_with_the_first_error():
     record["motor"] = np.subtract(START, error)
     axis, gain = record["axis"][0], record["weights"][0].sum()
     for _ in range(5):
-        _step(record)
+        step_servo(record)
         expected = (axis["fractional_gain"] * gain + axis["proportional"]) * error / JOINT.gear_ratio
         np.testing.assert_allclose(record["torque"][0], expected, rtol=1e-9)
+
+
+# --- proxy-based sliding mode control ---------------------------------------------------------------------------------
+
+
+PERIOD = 2e-4
+
+
+def driven(servo, motors):
+    """Show the servo, whose reference rests, the motors at `motors`, (n, 2) [rad] off it.
+
+    Returns the torque on the joints [N m], how far the proxy is ahead of the reference [rad], and the load [N m].
+    """
+    record = new_servo(servo, LINKS, (JOINT, JOINT), START, torque_limit=(ENOUGH, ENOUGH))
+    record["axis"]["rest_band"] = record["axis"]["yield_band"] = -1.0  # disable the rest behaviour
+    rows = []
+    for motor in motors:
+        record["motor"] = START + motor
+        step_servo(record)
+        axis = record["axis"][0]
+        rows.append((RATIO * record["torque"][0], axis["ahead"].copy(), axis["wanted"]["load"].copy()))
+    torque, ahead, load = (np.array(each) for each in zip(*rows, strict=True))
+    return torque, ahead, load
+
+
+@given(
+    st.integers(0, 2**32 - 1),
+    st.floats(1.0, 300.0),
+    st.floats(1e-3, 10.0),
+    st.sampled_from([1e-5, 1e-3, 0.1]),
+    st.sampled_from([0.0, 0.2, 1.0]),
+)
+def test_torque_satisfies_the_inclusion_and_the_pid_law(seed, bound, resume, size, integral):
+    """Both relations are independent of the implementation: the relay at the end of the step, and the PID control."""
+    bounds = {"torque_bound": bound, "resume_time": resume}
+    servo = ServoSettings(law="sliding-mode", period=PERIOD, integral=integral, **bounds)
+    motors = size * np.cumsum(np.random.default_rng(seed).normal(0.0, 0.2, (400, 2)), axis=0)
+    torque, ahead, load = driven(servo, motors)
+    before = np.vstack((np.zeros(2), ahead[:-1]))
+    s = -ahead - resume / PERIOD * (ahead - before)
+    tiny = 1e-9 * (1.0 + resume / PERIOD) * abs(ahead).max() + 1e-15
+    assert (abs(torque) <= bound * (1.0 + 1e-12)).all()
+    np.testing.assert_allclose(torque[s > tiny], bound, rtol=1e-9)
+    np.testing.assert_allclose(torque[s < -tiny], -bound, rtol=1e-9)
+    np.testing.assert_allclose(torque, pid(servo, ahead - motors) + load, atol=1e-7 * bound + 1e-9 * ENOUGH * size)
+
+
+def pid(servo, error):
+    """Return the torque of a PID control with the same gains for `error`, (n, 2) [rad] [N m]."""
+    record = new_servo(servo, LINKS, (JOINT, JOINT), START)
+    control, share = record["axis"]["control"][0], float(record["filter"][0])
+    damping = control["velocity_gain"] * RATIO**2
+    rate = np.zeros_like(error)
+    for k in range(1, len(error)):
+        rate[k] = rate[k - 1] + share * ((error[k] - error[k - 1]) / PERIOD - rate[k - 1])
+    total = PERIOD * np.cumsum(error, axis=0)
+    result = control["position_gain"] * damping * error + damping * rate
+    return result + record["axis"]["integral_gain"][0] * total
+
+
+def test_torque_bound_is_limited_by_the_motor():
+    rig = ServoRig(ServoSettings(law="sliding-mode", torque_bound=ENOUGH), torque_limit=0.3)
+    assert abs(rig.run(np.tile(np.add(START, (0.3, -0.2)), (300, 1)))["torque"]).max() <= 0.3
