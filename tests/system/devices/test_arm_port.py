@@ -48,11 +48,6 @@ def publish_sensor(arm, wrench, measured, health=Health.OK):
     arm._sensor._take(Sample(tuple(wrench), measured, measured, health))
 
 
-def ported(arm):
-    port = port_of(arm)
-    return port
-
-
 def take(arm, port, instant):
     """Take a sample at an `instant` (perf_counter); return the record."""
     run_part(port.read_part, port.record.ctypes.data, 1.0, instant - port.record["origin"][0])
@@ -71,7 +66,7 @@ def sensed(arm, angles, force):
 
 
 def test_port_gives_the_sample_of_rigid_body_mechanics(arm):
-    port, random = ported(arm), np.random.default_rng(5)
+    port, random = port_of(arm), np.random.default_rng(5)
     arm._sensor._mounting.record["offset"] = OFFSET
     now = port.record["origin"][0] + 5.0
     for _ in range(20):
@@ -95,7 +90,7 @@ def test_port_gives_the_sample_of_rigid_body_mechanics(arm):
 
 
 def test_sample_has_the_time_of_an_older_sensor(arm):
-    port = ported(arm)
+    port = port_of(arm)
     now = port.record["origin"][0] + 5.0
     publish_motors(arm, arm._home_angles, (0.0, 0.0), now)
     publish_sensor(arm, OFFSET, now - 3e-3)
@@ -103,7 +98,7 @@ def test_sample_has_the_time_of_an_older_sensor(arm):
 
 
 def test_invalid_force_is_zero_and_keeps_its_age(arm):
-    port = ported(arm)
+    port = port_of(arm)
     now = port.record["origin"][0] + 5.0
     publish_motors(arm, arm._home_angles, (0.0, 0.0), now)
     publish_sensor(arm, OFFSET, now - 5e-3)
@@ -115,7 +110,7 @@ def test_invalid_force_is_zero_and_keeps_its_age(arm):
 
 
 def test_command_gives_angles_and_speeds_of_the_motors(arm):
-    port = ported(arm)
+    port = port_of(arm)
     stream = arm._stage._streaming
     now = port.record["origin"][0] + 5.0
     publish_motors(arm, arm._home_angles, (0.0, 0.0), now)
@@ -136,7 +131,7 @@ def test_command_gives_angles_and_speeds_of_the_motors(arm):
 
 
 def test_port_exists_for_the_wall_clock_only(arm):
-    assert ported(arm).wake == arm._open_parts()[0].wake.descriptor
+    assert port_of(arm).wake == arm._open_parts()[0].wake.descriptor
     clock = arm._clock
     assert port_of(FaultyDevice(arm, [parse_fault("dropout@1")], clock)) is None
     arm._clock = arm.clock
@@ -147,9 +142,9 @@ def test_port_exists_for_the_wall_clock_only(arm):
 
 
 def test_command_out_of_reach_is_a_fault_and_not_sent(arm):
-    port = ported(arm)
+    port = port_of(arm)
     before = arm._stage._streaming.commands.read()
-    for x in (math.nan, 5.0):
+    for x in (math.nan, math.inf, 2.0):
         run_part(port.write_part, port.record.ctypes.data, x, 0.0)
         assert port.record["fault"][0] == NOT_FINITE
         with pytest.raises(DeviceFault, match="must be finite, and within reach"):
@@ -158,7 +153,7 @@ def test_command_out_of_reach_is_a_fault_and_not_sent(arm):
 
 
 def test_command_beyond_the_range_of_the_motors_is_a_fault(arm):
-    port, stage = ported(arm), arm._open_parts()[0]
+    port, stage = port_of(arm), arm._open_parts()[0]
     before = stage._streaming.commands.read()
     stage.record["per_radian"] = 1e6
     run_part(port.write_part, port.record.ctypes.data, 0.0, 0.0)
@@ -169,7 +164,7 @@ def test_command_beyond_the_range_of_the_motors_is_a_fault(arm):
 
 
 def test_lost_motors_are_a_fault_of_read_and_write(arm):
-    port, stream = ported(arm), arm._stage._streaming
+    port, stream = port_of(arm), arm._stage._streaming
     stream.failure, stream.lost[0] = "the drive is gone.", 1.0
     assert take(arm, port, port.record["origin"][0])["fault"]
     for use in (arm.read, lambda: arm.write(np.zeros(2))):
@@ -179,7 +174,7 @@ def test_lost_motors_are_a_fault_of_read_and_write(arm):
 
 @pytest.mark.parametrize("lost", [False, True])
 def test_lost_sensor_is_a_fault_of_read_but_the_arm_holds(arm, lost):
-    port, sensor = ported(arm), arm._sensor
+    port, sensor = port_of(arm), arm._sensor
     now = port.record["origin"][0] + 5.0
     publish_motors(arm, arm._home_angles, (0.0, 0.0), now)
     publish_sensor(arm, OFFSET, now - 1e-3 - (0.0 if lost else sensor._settings.patience))

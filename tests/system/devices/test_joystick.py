@@ -25,21 +25,15 @@ from devices.joystick.usb import finding, hidraw, usb_transport
 from devices.joystick.usb import listing as usb_listing
 from devices.joystick.usb.finding import connect, find_sticks, usb_sticks
 from devices.joystick.watching import SETTLED
-from haptics import Coulomb, MasslessImpedance, Servo
-from haptics.clock import WallClock
 from haptics.errors import ConfigurationError, DeviceFault, DeviceNotFoundError, DeviceOpenError
-from haptics.trace import Trace
 from tests.contract import DeviceContract
 from tests.devices.joystick.doubles import STICKS, STILL, FakeTransport, make
-from tests.devices.joystick.test_closed_loop import FADED_OUT, FRAME, TO_A_PLACE, advised, data_sheet, drift, swing
 from tests.processes import until
 from tests.system.devices.test_joystick_transport import plug
 
 # The stick is emulated in real time by threads of this process.
 pytestmark = [pytest.mark.wall_clock, pytest.mark.usefixtures("compiled_stick")]
 
-MOVES = {"name": "minimum-jerk", "tremor": 0.0}
-HOLDS = MOVES | {"points": [[0.0, 0.0], [0.001, 0.0]], "rests": ["b"], "rest": 30.0, "rest_force": 0.0}
 MOUSE = bytes.fromhex(
     "05010902a1010901a100050919012903150025019503750181029501750581030501093009311581257f750895028106c0c0"
 )
@@ -102,23 +96,6 @@ def test_position_is_that_of_the_handle(opened):
     np.testing.assert_allclose(device.read().position, stick.handle, atol=2.0 * device.spec.position_resolution)
 
 
-def test_silent_host_leaves_no_force(opened):
-    device, stick = opened
-    command(device, (2.0, 0.0), 0.02)
-    assert np.hypot(*stick.force) > 1.0
-    time.sleep(device.settings.force_duration + device.settings.keep_alive)
-    assert np.hypot(*stick.force) == 0.0
-
-
-def test_closing_frees_the_effects_and_returns_the_interface(opened):
-    device, stick = opened
-    command(device, (2.0, 0.0), 0.02)
-    assert stick.profile.interface not in stick.drivers
-    device.close()
-    assert released(stick)
-    assert len(stick.received("free")) == 2
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -158,18 +135,6 @@ def test_data_sheet_includes_the_delay_of_bus_and_family():
 # --- faults of the bus -----------------------------------------------------------------------------------------------
 
 
-def test_unplugged_stick_is_a_fault_within_a_tenth_of_a_second(opened):
-    device, stick = opened
-    device.read()
-    stick.unplug()
-    begun = time.perf_counter()
-    assert "unplugged" in fault_of(device)
-    assert time.perf_counter() - begun < 0.1
-    begun = time.perf_counter()
-    device.close()
-    assert time.perf_counter() - begun < 1.0
-
-
 BROKEN = r"failed \(Input/output error\): check cable and hub"
 
 
@@ -194,17 +159,6 @@ def test_halted_pipe_is_cleared(opened):
         stick.halted.add(0x83)
     command(device, (0.0, 0.0), 0.05)
     assert not stick.halted
-
-
-def test_truncated_reports_make_samples_old():
-    device, stick = make()
-    with device:
-        stick.faults = type(stick.faults)([f"short@{stick.now}+9"])
-        end, ages = time.perf_counter() + 0.4, []
-        while time.perf_counter() < end:
-            ages.append(device._clock.elapsed() - device.read().time)
-            time.sleep(5e-3)
-    assert max(ages) > device.spec.max_sample_age
 
 
 @pytest.mark.parametrize("late", ["delay-1ms", "delay-5ms", "delay-20ms"])
@@ -262,23 +216,6 @@ def test_interface_that_was_just_returned_is_claimed_again(monkeypatch):
     assert stick.profile.interface in stick.drivers
 
 
-def test_dead_stick_is_a_fault_and_closing_sends_one_report(opened, monkeypatch):
-    device, stick = opened
-    device.read()
-    stick.faults.set("nak")
-    assert "did not answer an output report in time" in fault_of(device)
-    write, reports = device.backend.intr_write, []
-
-    def note(handle, endpoint, interface, data, timeout):
-        reports.append(bytes(data))
-        return int(write(handle, endpoint, interface, data, timeout))
-
-    monkeypatch.setattr(device.backend, "intr_write", note)
-    device.close()
-    assert [report[0] for report in reports] == [5], "the first report of the end is no force; that will do"
-    assert stick.profile.interface in stick.drivers
-
-
 def test_stick_that_is_plugged_in_again_can_be_opened_again():
     pulled, away = 0.5, 0.3
     device = EmulatedPidJoystick({"emulated": True, "hand": STILL, "wire_faults": [f"unplug@{pulled}+{away}"]})
@@ -298,32 +235,17 @@ def test_stick_that_is_plugged_in_again_can_be_opened_again():
 # --- a stick that falls silent or switches its motors off ------------------------------------------------------------
 
 
-def held(hand, profile, *faults):
-    backend = emulated_stick(profile, hand=hand, faults=faults)
-    return EmulatedPidJoystick({"emulated": True, "emulator": profile}, backend=backend), backend.sticks[0]
-
-
 @pytest.mark.parametrize("profile", ["sidewinder-ff2", "openffboard"])
 def test_moving_handle_without_reports_is_a_fault(profile):
-    device, stick = held(MOVES, profile)
-    with device:
+    backend = emulated_stick(profile, hand={"name": "minimum-jerk", "tremor": 0.0})
+    (stick,) = backend.sticks
+    with EmulatedPidJoystick({"emulated": True, "emulator": profile}, backend=backend) as device:
         assert fault_of(device, 0.5, 0.15) == ""
         stick.faults.set("dropout")
         begun = time.perf_counter()
         assert "has stopped reporting the position of its handle" in fault_of(device, 0.5, 2.0)
         assert time.perf_counter() - begun < 1.0
     assert not stick.force.any()
-
-
-def test_dropout_is_no_fault_while_the_handle_rests_or_no_force_is_on():
-    device, stick = held(HOLDS, "sidewinder-ff2")
-    with device:
-        assert fault_of(device, 1.0, 0.8) == ""  # until the hand has given way and holds
-        stick.faults.set("dropout")
-        assert fault_of(device, 1.0, 0.3) == ""
-    device, stick = held(MOVES, "sidewinder-ff2", "dropout@0.4")
-    with device:
-        assert fault_of(device, 0.0, 0.8) == ""
 
 
 def test_stick_suspended_by_the_bus_has_lost_its_effects_and_is_a_fault():
@@ -337,68 +259,35 @@ def test_stick_suspended_by_the_bus_has_lost_its_effects_and_is_a_fault():
 # --- claiming the interface ------------------------------------------------------------------------------------------
 
 
-def unconfigured(backend, monkeypatch, refusal=0):
-    """Leave the stick without a configuration; return the list of those that are chosen later."""
-    chosen = []
-    choose, current = backend.set_configuration, backend.get_configuration
-
-    def set_configuration(handle, value):
-        if refusal:
-            fail(refusal)
-        chosen.append(value)
-        choose(handle, value)
-
-    monkeypatch.setattr(backend, "get_configuration", lambda handle: current(handle) if chosen else 0)
-    monkeypatch.setattr(backend, "set_configuration", set_configuration)
-    return chosen
-
-
 def test_configuration_is_set_only_where_there_is_none(monkeypatch):
     device, stick = make()
-    stick.drivers.clear()  # drivers bind to a configuration
     with monkeypatch.context() as patch:
-        chosen = unconfigured(device.backend, patch)
+        patch.setattr(device.backend, "set_configuration", lambda *_: pytest.fail("that resets the stick"))
         with device:
-            assert np.isfinite(device.read().position).all()
-        assert chosen == [1]
-    monkeypatch.setattr(device.backend, "set_configuration", lambda *_: pytest.fail("that resets the stick"))
+            device.read()
+    stick.drivers.clear()  # drivers bind to a configuration
+    chosen, current = [], device.backend.get_configuration
+    monkeypatch.setattr(device.backend, "get_configuration", lambda handle: current(handle) if chosen else 0)
+    monkeypatch.setattr(device.backend, "set_configuration", lambda handle, value: chosen.append(value))
     with device:
-        device.read()
+        assert np.isfinite(device.read().position).all()
+    assert chosen == [1]
 
 
-def test_configuration_that_cannot_be_set_means_another_program(monkeypatch):
+@pytest.mark.parametrize(("step", "number", "words"), [
+    ("set_configuration", errno.EBUSY, "held by another program"),
+    ("detach_kernel_driver", errno.ENODEV, "was unplugged while it was being opened"),
+    ("claim_interface", errno.ENODEV, "was unplugged while it was being opened"),
+    ("claim_interface", errno.EIO, r"could not be opened \(Input/output error\): unplug it"),
+])  # fmt: skip
+def test_failed_step_of_opening_returns_the_interface_to_the_kernel(step, number, words, monkeypatch):
     device, stick = make()
-    unconfigured(device.backend, monkeypatch, errno.EBUSY)
-    with pytest.raises(DeviceOpenError, match="held by another program"):
+    if step == "set_configuration":
+        monkeypatch.setattr(device.backend, "get_configuration", lambda handle: 0)
+    monkeypatch.setattr(device.backend, step, lambda *_: fail(number))
+    with pytest.raises(DeviceOpenError, match=words):
         device.open()
     assert released(stick)
-
-
-def test_failed_claim_returns_the_interface_to_the_kernel(monkeypatch):
-    device, stick = make()
-
-    def claim(handle, number):
-        assert number not in stick.drivers
-        fail(errno.EIO)
-
-    monkeypatch.setattr(device.backend, "claim_interface", claim)
-    with pytest.raises(DeviceOpenError, match=r"could not be opened \(Input/output error\): unplug it"):
-        device.open()
-    assert released(stick)
-
-
-@pytest.mark.parametrize("step", ["detach_kernel_driver", "claim_interface"])
-def test_stick_unplugged_while_it_is_opened_is_reported(step, monkeypatch):
-    device, stick = make()
-    act = getattr(device.backend, step)
-
-    def pulled(handle, number):
-        stick.unplug()
-        act(handle, number)
-
-    monkeypatch.setattr(device.backend, step, pulled)
-    with pytest.raises(DeviceOpenError, match="was unplugged while it was being opened"):
-        device.open()
 
 
 def test_systems_without_kernel_drivers_are_supported(monkeypatch):
@@ -577,53 +466,3 @@ def test_interface_with_forces_is_chosen_from_two_of_the_class(monkeypatch):
     assert set(stick.owners) == {stick.profile.interface}, "the other one is released"
     transport.close()
     assert {1, stick.profile.interface} <= stick.drivers
-
-
-# --- model C in real time --------------------------------------------------------------------------------------------
-
-
-class Watched:
-    """The device and a log of commands, forces and positions of the handle."""
-
-    def __init__(self, device):
-        self._device = device
-        self.stick = device.backend.sticks[0]
-        self.rows = []
-
-    def __getattr__(self, name):
-        return getattr(self._device, name)
-
-    def write(self, command):
-        self._device.write(command)
-        self.rows.append((*command, *self.stick.force, *self.stick.handle))
-
-    def vectors_per_second(self):
-        """Return the rate [1/s] at which both magnitudes are renewed in the frames in which they change."""
-        frames = [frame for frame, kind, _ in self.stick.firmware.log if kind == "constant"]
-        steady = [later - earlier for earlier, later in zip(frames, frames[2:], strict=False) if later - earlier < 50]
-        return 1.0 / (FRAME * float(np.mean(steady)))
-
-
-@pytest.mark.parametrize(("profile", "force"), [("sidewinder-ff2", 4.0), ("openffboard", 2.0)])
-def test_model_c_slides_with_its_force_at_the_rate_of_the_bus_and_then_holds(profile, force, tmp_path):
-    """The bounds are wide: the machine schedules the threads of the driver."""
-    found, spec = advised(profile, force), data_sheet(profile)
-    clock = WallClock(FRAME)
-    backend = emulated_stick(profile, hand=TO_A_PLACE)
-    watched = Watched(EmulatedPidJoystick({"emulated": True, "emulator": profile}, clock=clock, backend=backend))
-    element = MasslessImpedance(Coulomb(force), found.stiffness, found.damping, FRAME)
-    trace = Trace.create(tmp_path / "trace", capacity=16384)
-    Servo(watched, element, trace, clock=clock).run(1.8)
-    rows = np.array(watched.rows[:-FADED_OUT])
-    full = np.abs(np.hypot(rows[:, 0], rows[:, 1]) - force) < 1e-9
-    settled = full.copy()
-    for ago in range(1, 1 + 3 * round(spec.delay / FRAME)):  # threads take their time, too
-        settled[ago:] &= full[:-ago]
-    assert settled.sum() > 50
-    assert np.hypot(rows[settled, 2], rows[settled, 3]).mean() == pytest.approx(force, rel=0.01)
-    limit = 1.0 / (spec.dimensions * float(PROFILES[profile].truths()["device"]["out_interval_s"]))
-    assert 0.5 * limit < watched.vectors_per_second() < 1.05 * limit
-    held = rows[-500:]
-    assert 0.1 * force < np.hypot(held[:, 0], held[:, 1]).max() < force
-    assert swing(held) <= 2.0 * found.count_jump
-    assert drift(held) < spec.position_resolution

@@ -27,7 +27,7 @@ from haptics.servo.kernels import AVAILABLE
 from tests.devices.felt import FRICTION, write_own_friction
 from tests.devices.joystick.doubles import STILL
 from tests.devices.joystick.in_step import FRAME, BusClock, put_in_step
-from tests.system.devices.test_ports import by_methods, by_port, run_with
+from tests.system.devices.test_ports import by_methods, by_port
 
 pytestmark = [
     pytest.mark.usefixtures("compiled_stick"),
@@ -109,19 +109,27 @@ FORCE = 1.5
 
 def run(trace, act, seconds=3.0):
     """Run model C on an emulated stick and call `act` with the device in a thread once there is a force."""
-    clock, acted = WallClock(1e-3), [0]
+    clock, acted, ended, message = WallClock(1e-3), [0], threading.Event(), ""
     backend = emulated_stick("openffboard", hand={"name": "minimum-jerk"})
     device = EmulatedPidJoystick({"emulated": True}, clock=clock, backend=backend)
-
-    def ready():
-        return trace.count > 150 and np.hypot(*trace.since(trace.count - 1)[0]["command"]) > FORCE
+    servo = Servo(device, MasslessImpedance(Coulomb(2.0), 600.0, 2.0), trace, clock=clock)
 
     def act_once():
+        while trace.count <= 150 or np.hypot(*trace.since(trace.count - 1)[0]["command"]) <= FORCE:
+            if ended.wait(1e-3):
+                return
         act(device)
         acted[0] = trace.count
 
-    servo = Servo(device, MasslessImpedance(Coulomb(2.0), 600.0, 2.0), trace, clock=clock)
-    message, rows = run_with(servo, act_once, ready, seconds), trace.since(0)
+    other = threading.Thread(target=act_once)
+    try:
+        servo.run(seconds, opened=other.start)
+    except DeviceFault as fault:
+        message = str(fault)
+    ended.set()
+    other.join()
+    rows = trace.since(0)
+    assert servo.compiled
     assert acted[0] > 0
     reacted = rows["time"][-1] - rows["time"][min(acted[0], len(rows)) - 1]
     return SimpleNamespace(device=device, stick=backend.sticks[0], message=message, rows=rows, reacted_within=reacted)

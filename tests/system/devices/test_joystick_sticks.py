@@ -2,29 +2,26 @@
 
 import contextlib
 import math
-import re
 import struct
 import time
-from dataclasses import replace
-from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 import pytest
 from hidtools.hid import ReportDescriptor
 
-import devices
 from devices.emulated.joystick import EmulatedPidJoystick
 from devices.emulators.pid import emulated_stick
 from devices.emulators.pid.profiles.known import PROFILES
 from devices.emulators.pid.stick import EmulatedStick
 from devices.emulators.pid.usb_backend import EmulatedUsbBackend
 from devices.joystick.device import PidJoystick
-from devices.joystick.parameters import build_parameters, format_parameters, parse_parameters, write_parameters
+from devices.joystick.parameters import build_parameters, format_parameters, parse_parameters
 from devices.joystick.usb.finding import choose, find_sticks, usb_sticks
 from haptics.errors import ConfigurationError, DeviceNotFoundError, DeviceOpenError
 from tests.contract import DeviceContract
 from tests.devices.joystick.doubles import STILL, FakeTransport, make, session
+from tests.system.devices.test_joystick import command, released
 
 pytestmark = pytest.mark.usefixtures("compiled_stick")
 
@@ -116,47 +113,24 @@ def stored(device, folder, old="", new=""):
     return str(path)
 
 
-def test_stick_without_parameters_is_not_opened():
-    device = PidJoystick(backend=emulated_stick("openffboard", hand=STILL))
-    assert device.spec.identity == "not calibrated"
-    with pytest.raises(ConfigurationError, match=r"device\.parameters is missing.*haptics calibrate joystick"):
-        device.open()
-
-
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        (SHA := 'report_descriptor_sha256 = "', SHA, "report descriptor"),
-        ('serial = "EMULATED0001"', 'serial = "OTHER"', "OTHER"),
-        ('serial = "EMULATED0001"', 'serial = ""', "serial is '' in the file and 'EMULATED0001' of the stick"),
-        ("product_id = 0xffb0", "product_id = 0xffb1", "1209:ffb1"),
+        ('serial = ""', 'serial = "OTHER"', "OTHER"),
+        ("dead_man_button = 0", "dead_man_button = 9", r"handle\.dead_man_button = 9: the stick has 8 buttons"),
     ],
 )
-def test_parameters_of_another_stick_are_refused(tmp_path, old, new, message):
-    device, stick = make()
-    path = Path(stored(device, tmp_path, old, new))
-    if old == SHA:
-        path.write_text(re.sub(f'{SHA}(.*)."', rf'{SHA}0\1"', path.read_text()))
+def test_stick_is_released_when_its_parameters_are_of_another_stick(tmp_path, old, new, message):
+    device, stick = make(profile="sidewinder-ff2")
     with pytest.raises((ConfigurationError, DeviceNotFoundError), match=message):
-        PidJoystick({"parameters": str(path)}, backend=device.backend).open()
-    assert not stick.owners
+        PidJoystick({"parameters": stored(device, tmp_path, old, new)}, backend=device.backend).open()
+    assert released(stick)
 
 
 def test_serial_number_other_than_that_of_the_parameters_is_refused(tmp_path):
     device, _ = make()
     with pytest.raises(ConfigurationError, match=r"device\.serial = 'X'.*EMULATED0001"):
         PidJoystick({"parameters": stored(device, tmp_path), "serial": "X"}, backend=device.backend)
-
-
-def test_dead_man_button_that_the_stick_lacks_is_refused(tmp_path):
-    device, stick = make(profile="sidewinder-ff2")
-    path = stored(device, tmp_path, "dead_man_button = 0", "dead_man_button = 9")
-    with pytest.raises(ConfigurationError, match=r"handle\.dead_man_button = 9: the stick has 8 buttons"):
-        PidJoystick({"parameters": path}, backend=device.backend).open()
-    assert stick.profile.interface in stick.drivers
-    path = stored(device, tmp_path, "dead_man_button = 0", "dead_man_button = 8")
-    with PidJoystick({"parameters": path}, backend=device.backend) as other:
-        assert other.spec.dead_man == "button"
 
 
 def test_dead_man_button_is_that_of_the_parameters(tmp_path):
@@ -231,14 +205,6 @@ def test_wheel_gets_one_effect_with_the_bytes_of_the_kernel():
 # --- the wheel as a device -------------------------------------------------------------------------------------------
 
 
-def command(device, force, seconds):
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        device.read()
-        device.write(np.array(force))
-        time.sleep(1e-3)
-
-
 @pytest.mark.parametrize("force", [(20.0, 0.0), (-30.0, 500.0), (100.0, 0.0), (0.0, 40.0)])
 def test_wheel_force_acts_along_the_rim(force):
     device, stick = make(profile=WHEEL)
@@ -262,11 +228,6 @@ def test_wheel_position_is_the_distance_along_the_rim():
         assert state.position[0] == pytest.approx(0.05, abs=30e-6)
         assert state.position[1] == 0.0 == state.velocity[1]
         assert stick.handle[1] == 0.0
-    across = {"name": "scripted-force", "script": [[0.0, 0.0, 8.0]]}
-    with EmulatedPidJoystick({"emulated": True, "emulator": WHEEL, "hand": across}) as device:
-        command(device, (0.0, 0.0), 0.05)
-        assert abs(device.backend.sticks[0].handle[1]) == 0.0
-        assert np.array_equal(device.read().position, (0.0, 0.0))
 
 
 def test_wheel_data_sheet_has_one_dimension():
@@ -306,13 +267,3 @@ def test_parameters_that_mix_wheel_and_stick_are_refused(table, changes, message
     tables[table] = {**tables[table], **changes}
     with pytest.raises(ConfigurationError, match=message):
         build_parameters(tables)
-
-
-def test_wheel_with_the_parameters_of_a_stick_is_not_driven(tmp_path):
-    device, stick = make(profile=WHEEL)
-    other = build_parameters(PROFILES["openffboard"].truths())
-    path = tmp_path / "stick.toml"
-    write_parameters(path, replace(other, device=device.parameters.device))
-    with pytest.raises(DeviceOpenError, match=r"is a wheel: one axis with a motor.*--rim-radius"):
-        devices.create_device("pid-joystick", {"parameters": str(path), "emulated": True, "emulator": WHEEL}).open()
-    assert not stick.received("create")

@@ -21,7 +21,8 @@ from devices.joystick.usb import hidraw
 from devices.joystick.usb.finding import HIDRAW, choose, hidraw_sticks
 from devices.joystick.usb.hidraw import HidrawTransport, hidraw_nodes, node_of_interface
 from haptics.errors import DeviceOpenError
-from tests.devices.joystick.doubles import FakeTransport, described, session, timeout, unplugged
+from tests.devices.joystick.doubles import FakeTransport, described, session, timeout
+from tests.devices.joystick.test_watching import position
 from tests.processes import program, until
 
 # --- hidraw: finding sticks ------------------------------------------------------------------------------------------
@@ -259,11 +260,6 @@ def test_hidraw_writes_to_a_stick_without_an_output_pipe(tmp_path):
 KEEP_ALIVE = 0.04
 
 
-def position(x, y, buttons=0):
-    head = bytes((1,)) + buttons.to_bytes(8, "little")
-    return head + x.to_bytes(2, "little", signed=True) + y.to_bytes(2, "little", signed=True) + bytes(12)
-
-
 def constants(sent, block):
     found = [bytes.fromhex(text) for text in sent if text.startswith(f"05{block:02x}")]
     return [int.from_bytes(report[2:4], "little", signed=True) for report in found]
@@ -298,22 +294,16 @@ def rig():
     made.streaming.stop()
 
 
-def test_streaming_sends_changes_only(rig):
-    rig.start()
-    rig.command(0.5, 0.0)
-    rig.transport.wait_for(lambda sent: constants(sent, 1) == [16384])
-    rig.command(0.5, 0.0)
-    rig.command(0.5, 0.25)
-    rig.transport.wait_for(lambda sent: constants(sent, 2) == [8192])
-    assert constants(rig.transport.sent, 1) == [16384]
-
-
-def test_streaming_sends_the_larger_change_first(rig):
+def test_streaming_sends_changes_only_and_the_larger_one_first(rig):
     rig.start()
     rig.command(0.1, -0.9)
     rig.transport.wait_for(lambda sent: bool(constants(sent, 1)))
     order = [text[:4] for text in rig.transport.sent if text.startswith("05")]
     assert order[:2] == ["0502", "0501"]
+    rig.command(0.1, -0.9)
+    rig.command(0.1, 0.25)
+    rig.transport.wait_for(lambda sent: constants(sent, 2)[1:] == [8192])
+    assert len(constants(rig.transport.sent, 1)) == 1
 
 
 def test_streaming_skips_superseded_values(rig):
@@ -326,16 +316,6 @@ def test_streaming_skips_superseded_values(rig):
     sent = constants(rig.transport.sent, 1)
     assert len(sent) < 50
     assert sent == sorted(sent)
-
-
-def test_streaming_takes_the_force_away_when_commands_stay_out(rig):
-    rig.start()
-    rig.command(0.5, -0.5)
-    rig.transport.wait_for(lambda sent: bool(constants(sent, 1)) and bool(constants(sent, 2)))
-    rig.transport.wait_for(lambda sent: constants(sent, 1)[-1] == constants(sent, 2)[-1] == 0)
-    rig.transport.sent.clear()
-    time.sleep(3 * KEEP_ALIVE)
-    assert rig.transport.sent == [], "nothing is kept alive without a command"
 
 
 def test_streaming_sends_nothing_after_it_was_stopped(rig):
@@ -371,29 +351,6 @@ def test_streaming_repeats_a_report_that_was_not_taken_with_the_newest_value(rig
     rig.transport.wait_for(lambda sent: constants(sent, 1)[-1:] == [8192 if newer else 0])
     assert not failures
     assert rig.streaming.fault is None
-
-
-def test_streaming_fails_when_no_report_is_taken(rig):
-    def refuse(report):
-        raise timeout()
-
-    rig.transport.before_write = refuse
-    rig.start()
-    rig.command(0.5, 0.0)
-    until(lambda: rig.streaming.fault is not None, "no fault", 5.0, 1e-3)
-
-
-def test_streaming_fails_when_its_writer_hangs(rig):
-    released = threading.Event()
-    rig.transport.before_write = lambda report: released.wait(10.0) and None
-    rig.start()
-    assert rig.streaming.fault is None
-    rig.command(0.5, 0.0)
-    until(lambda: rig.streaming.fault is not None, "no fault", 5.0, 1e-3)
-    assert "did not answer an output report in time" in str(rig.streaming.fault)
-    rig.streaming.stop()
-    assert rig.transport.sent == [], "stopping does not wait for the writer"
-    released.set()
 
 
 @pytest.mark.parametrize(("under_way", "failed"), [(0.079, False), (0.081, True)])
@@ -460,13 +417,6 @@ def test_streaming_does_not_start_without_a_position(rig, answers):
     rig.transport.answers = answers
     with pytest.raises(DeviceOpenError, match="sends no positions"):
         rig.streaming.start(0.05)
-
-
-def test_streaming_keeps_the_error_that_ended_its_reader(rig):
-    rig.start()
-    rig.transport.reports.put(unplugged())
-    until(lambda: rig.streaming.fault is not None, "no fault", 5.0, 1e-3)
-    assert "unplugged" in str(rig.streaming.fault)
 
 
 def test_input_layout_names_missing_axes():

@@ -3,12 +3,7 @@
 import contextlib
 import errno
 import os
-import re
-import signal
-import subprocess
-import sys
 import time
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -22,13 +17,10 @@ from devices.pantograph.line import Line
 from devices.pantograph.mechanisms import MECHANISMS
 from devices.pantograph.ports import open_port
 from devices.pantograph.wire import WireError
-from haptics import Coulomb, MasslessImpedance, Servo
-from haptics.clock import cancelled_by
-from haptics.errors import ConfigurationError, DeviceFault, DeviceNotFoundError, DeviceOpenError, OpeningCancelled
-from haptics.trace import Trace
+from haptics import Coulomb, MasslessImpedance
+from haptics.errors import DeviceFault, DeviceNotFoundError, DeviceOpenError
 from tests.contract import DeviceContract
 from tests.devices.pantograph.boards import (
-    LONG,
     PATIENT,
     QUICK,
     STEPPED,
@@ -40,7 +32,6 @@ from tests.devices.pantograph.boards import (
     wait_until,
 )
 from tests.devices.stepped_time import SteppedClock, SteppedTime
-from tests.processes import ROOT
 
 pytestmark = [pytest.mark.wall_clock, pytest.mark.usefixtures("quick_operator")]
 
@@ -77,30 +68,6 @@ def test_position_is_that_of_the_handle(board):
             moved = np.abs(state.velocity).max() * (device._clock.elapsed() - state.time)  # since the sample was taken
             assert np.abs(error).max() < 2.0 * device.spec.position_resolution + moved
             np.testing.assert_allclose(board.force, force, atol=0.01)
-
-
-def test_watchdog_stops_the_motors_without_commands(board):
-    with driven(board) as device:
-        device.write(np.array((0.5, 0.5)))
-        wait_until(lambda: any(board.torques))
-        wait_until(lambda: not any(board.torques))
-        device.write(np.array((0.5, 0.5)))
-        wait_until(lambda: any(board.torques))
-
-
-def test_closing_and_errors_of_the_caller_leave_no_torque_and_a_reset_board(board):
-    with driven(board) as device:
-        device.write(np.array((0.5, 0.5)))
-        wait_until(lambda: any(board.torques))
-    assert board.torques == (0.0, 0.0)
-    wait_until(lambda: board.firmware.device is None)
-    wait_until(lambda: board._away)
-    with pytest.raises(ZeroDivisionError), driver(board) as device:
-        device.write(np.array((0.5, 0.5)))
-        wait_until(lambda: any(board.torques))
-        _ = 1 / 0
-    assert board.torques == (0.0, 0.0)
-    wait_until(lambda: board.firmware.device is None)
 
 
 def render(element, duration, hand, **handle):
@@ -184,23 +151,6 @@ def test_handle_outside_the_workspace_times_out():
             driver(board, mechanism="2diy", homing_timeout=0.2).open()
 
 
-@pytest.mark.parametrize("polls", [0, 10])
-def test_cancelled_opening_ends_at_once_without_torque(board, polls):
-    asked = []
-
-    def cancelled():
-        asked.append(time.monotonic())
-        return len(asked) > polls
-
-    device = driver(board, hold=10.0)
-    with pytest.raises(OpeningCancelled), cancelled_by(cancelled):
-        device.open()
-    assert time.monotonic() - asked[polls] < 5.0
-    assert len(asked) == polls + 1  # the cleanup is not cancelled
-    assert not any(any(entry.torques) for entry in board.firmware.log)
-    wait_until(lambda: board._away)  # the guardian has released the port
-
-
 def test_silent_port_is_no_board():
     master, slave = os.openpty()
     with pytest.raises(DeviceOpenError, match=r"the board sent nothing .*is this a hAPI board"):
@@ -222,33 +172,6 @@ def test_wrong_mechanism_gives_no_torque():
         with pytest.raises((DeviceOpenError, DeviceFault)):
             driver(board, mechanism="2diy-38mm", homing_timeout=0.5).open()
         assert board.torques == (0.0, 0.0)
-
-
-# --- the emulated board in another process ---------------------------------------------------------------------------
-
-
-def test_emulated_board_runs_in_its_own_process_and_ends_with_the_device(tmp_path):
-    log = tmp_path / "log.npy"
-    hand = holding([0.01, 0.0])
-    settings = {"emulated": True, "hold": 0.05, "hand": hand, "seed": 3, "period": 1e-3, "log": str(log)}
-    with devices.create_device("pantograph", settings) as device:
-        assert device.spec.identity == "gen-1, emulated"
-
-        def is_where_the_hand_holds_it():
-            device.write(np.array((0.0, 0.1)))
-            return np.allclose(device.read().position, (0.01, 0.1 / 400.0), atol=0.1e-3)
-
-        wait_until(is_where_the_hand_holds_it)
-    rows = np.load(log)
-    rows = rows[rows["monotonic_ns"] > 0]
-    np.testing.assert_array_equal(rows["command"][0], (0.0, 0.1))
-    np.testing.assert_array_equal(rows["command"][-1], (0.0, 0.0))
-
-
-def test_invalid_hand_of_the_emulated_board_is_named():
-    hand = {"name": "minimum-jerk", "points": [[0.0, 0.0], [0.5, 0.0]]}
-    with pytest.raises(ConfigurationError, match=r"hand\.points"):
-        devices.create_device("pantograph", {"emulated": True, "hand": hand}).open()
 
 
 # --- friction compensation -------------------------------------------------------------------------------------------
@@ -326,27 +249,30 @@ def test_late_reply_is_an_old_sample(board):
 # --- the exchange thread ---------------------------------------------------------------------------------------------
 
 
-class Awake:
-    """A guardian that does nothing."""
-
-    def beat(self):
-        return True
+@contextlib.contextmanager
+def synchronised(board):
+    """Yield a port and a synchronised line."""
+    port = open_port(board.port)
+    line = Line(port, MECHANISMS["gen-1"])
+    line.resynchronise()
+    try:
+        yield port, line
+    finally:
+        os.close(port)
 
 
 @contextlib.contextmanager
 def exchanging(board):
     """Yield a port, a synchronised line, and the running exchange thread."""
-    port = open_port(board.port)
-    line = Line(port, MECHANISMS["gen-1"])
-    line.resynchronise()
-    line.patience = 0.05
-    exchange = Exchange(line, Awake(), pause=2e-3, watchdog=0.1, resyncs=3)
-    exchange.start()
-    try:
-        yield port, line, exchange
-    finally:
-        exchange.stop()
-        os.close(port)
+    with synchronised(board) as (port, line):
+        line.patience = 0.05
+        awake = SimpleNamespace(beat=lambda: True)  # a guardian that does nothing
+        exchange = Exchange(line, awake, pause=2e-3, watchdog=0.1, resyncs=3)
+        exchange.start()
+        try:
+            yield port, line, exchange
+        finally:
+            exchange.stop()
 
 
 @pytest.mark.parametrize("delay", [0.052, 0.06, 0.08, 0.12])
@@ -361,41 +287,24 @@ def test_late_reply_does_not_answer_a_later_message(board, delay):
         assert guardian.read_up_to(port, 1, 0.05) == b""  # no reply is left over
 
 
-def test_line_synchronises_after_a_late_reply(board):
-    port = open_port(board.port)
-    line = Line(port, MECHANISMS["gen-1"])
-    line.resynchronise()
-    board.delay_replies(0.3)
-    line.patience = 0.05
-    with pytest.raises(WireError, match="nothing"):
-        line.exchange((0.0, 0.0))
-    line.patience = 5.0
-    line.resynchronise()  # the first bytes are the reply to the message before
-    assert line.exchange((0.0, 0.0)) == pytest.approx((180.0, 0.0), abs=0.03)
-    os.close(port)
-
-
 def test_reply_from_before_a_failed_exchange_is_refused(board):
-    port = open_port(board.port)
-    line = Line(port, MECHANISMS["gen-1"])
-    line.resynchronise()
-    for _ in range(3):  # two failures each
-        assert line.exchange((0.0, 0.0)) == pytest.approx((180.0, 0.0), abs=0.03)
-        guardian.write_all(port, line.zero)
-        old = guardian.read_up_to(port, guardian.REPLY_LENGTH, 1.0)
-        board.shorten_reply(0)
-        line.patience = 0.05
-        with pytest.raises(WireError, match="nothing"):
-            line.exchange((0.0, 0.0))
-        line.patience = 1.0
-        line.resynchronise()
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(guardian, "write_all", lambda *_: None)
-            patch.setattr(guardian, "read_up_to", lambda *_, old=old: old)
-            with pytest.raises(WireError, match="too far"):
+    with synchronised(board) as (port, line):
+        for _ in range(3):  # two failures each
+            assert line.exchange((0.0, 0.0)) == pytest.approx((180.0, 0.0), abs=0.03)
+            guardian.write_all(port, line.zero)
+            old = guardian.read_up_to(port, guardian.REPLY_LENGTH, 1.0)
+            board.shorten_reply(0)
+            line.patience = 0.05
+            with pytest.raises(WireError, match="nothing"):
                 line.exchange((0.0, 0.0))
-        line.resynchronise()
-    os.close(port)
+            line.patience = 1.0
+            line.resynchronise()
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(guardian, "write_all", lambda *_: None)
+                patch.setattr(guardian, "read_up_to", lambda *_, old=old: old)
+                with pytest.raises(WireError, match="too far"):
+                    line.exchange((0.0, 0.0))
+            line.resynchronise()
 
 
 def test_angle_limit_counts_from_the_earliest_time_of_the_last_sample(monkeypatch):
@@ -417,29 +326,6 @@ def test_angle_limit_counts_from_the_earliest_time_of_the_last_sample(monkeypatc
         line.exchange((0.0, 0.0))  # another 100 degrees in 2 ms
 
 
-@pytest.mark.parametrize(
-    ("error", "words"),
-    [
-        (OSError(errno.EIO, os.strerror(errno.EIO)), r"the board is gone \(Input/output error\)"),
-        (ZeroDivisionError("division by zero"), "exchange with the board failed .ZeroDivisionError: division by zero"),
-    ],
-)
-def test_error_ends_the_exchange_without_torques(board, monkeypatch, error, words):
-    with exchanging(board) as (_, line, exchange):
-        exchange.torques.publish(0.05, 0.05, time.perf_counter())
-        exchange.wake.call()
-        wait_until(lambda: any(board.torques))
-
-        def fail(torques):
-            monkeypatch.undo()
-            raise error
-
-        monkeypatch.setattr(line, "exchange", fail)
-        wait_until(lambda: exchange.failure)
-        wait_until(lambda: not any(board.torques))
-        assert re.search(words, exchange.failure)
-
-
 # --- unplugged -------------------------------------------------------------------------------------------------------
 
 
@@ -455,28 +341,6 @@ def test_unplugging_is_a_fault_with_its_remedy(board):
     device.close()
     with pytest.raises(DeviceNotFoundError):
         device.open()
-
-
-def test_unplugged_run_reports_the_unconfirmed_safe_output(tmp_path):
-    own = SteppedTime()
-    clock = SteppedClock(1e-3, own, lambda: unplugged_after(200))
-    with own.seen_by(STEPPED), HapiBoard(hand=holding([0.0, 0.0])) as board:
-        device = driver(board, clock, **PATIENT)
-
-        def unplugged_after(tick):
-            wait_for_sample(device, own.now())
-            if clock.tick == tick:
-                board.unplug()
-
-        element, trace = MasslessImpedance(Coulomb(0.5), 300.0, 2.0), Trace.create(tmp_path / "trace")
-        servo = Servo(device, element, trace, clock=clock)
-        with pytest.raises(DeviceFault) as caught:
-            servo.run(LONG)
-    assert 200 <= servo.trace.since(0)["tick"][-1] < 210
-    first, _, second = str(caught.value).partition(" It could not be left safe: ")
-    assert "the board is gone" in first
-    assert second.startswith("pantograph: the torques could not be set to 0 (")
-    assert "switch their supply off" in second
 
 
 # --- timed faults ----------------------------------------------------------------------------------------------------
@@ -499,81 +363,13 @@ def test_timed_faults_repeat_for_every_host():
 
 # --- the guardian ----------------------------------------------------------------------------------------------------
 
-HOST = """
-import sys, time, numpy as np, devices
-
-device = devices.create_device("pantograph", {"port": sys.argv[1], "at_home": True, "hold": 0.05})
-device.open()
-print("open", flush=True)
-while True:
-    device.read()
-    device.write(np.array((0.5, 0.3)))
-    time.sleep(1e-3)
-"""
-
-
-@contextlib.contextmanager
-def host(board):
-    """Start a process that drives the board; yield it once there is torque."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", HOST, board.port], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    with process:
-        try:
-            assert process.stdout.readline() == b"open\n"
-            wait_until(lambda: any(board.torques))
-            yield process
-        finally:
-            process.kill()
-
 
 def test_without_a_guardian_a_dead_host_leaves_its_torques(board):
     """The board keeps its last torques: the reason for a guardian."""
-    port = open_port(board.port)
-    line = Line(port, MECHANISMS["gen-1"])
-    line.resynchronise()
-    line.exchange((0.05, 0.05))
-    os.close(port)
+    with synchronised(board) as (_, line):
+        line.exchange((0.05, 0.05))
     wait_until(lambda: board._away)
     assert all(board.torques)
-
-
-@pytest.mark.parametrize("out_of_step", [False, True], ids=["in step", "out of step"])
-def test_killed_host_leaves_no_torque(board, out_of_step):
-    with host(board) as process:
-        if out_of_step:
-            process.send_signal(signal.SIGSTOP)
-            board.lose_request_byte(7)
-            process.send_signal(signal.SIGCONT)
-            wait_until(lambda: board._lost_in is None)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        wait_until(lambda: board.torques == (0.0, 0.0))
-        wait_until(lambda: board.firmware.device is None)
-
-
-def test_stopped_host_leaves_no_torque_and_fails_afterwards(board):
-    with host(board) as process:
-        process.send_signal(signal.SIGSTOP)
-        wait_until(lambda: board.torques == (0.0, 0.0))
-        wait_until(lambda: board.firmware.device is None)
-        process.send_signal(signal.SIGCONT)
-        _, words = process.communicate(timeout=LONG)
-        assert b"DeviceFault: pantograph: the guardian process is gone" in words
-        wait_until(lambda: board.torques == (0.0, 0.0))
-
-
-def test_lost_guardian_ends_the_run(board):
-    device = driver(board)
-    device.open()
-    children = [pid for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()]
-    for pid in children:
-        if b"guardian.py" in Path(f"/proc/{pid}/cmdline").read_bytes():
-            os.kill(int(pid), signal.SIGKILL)
-    with pytest.raises(DeviceFault, match="guardian"):
-        wait_until(lambda: exercise(device, 0.02))
-    device.close()
-    assert board.torques == (0.0, 0.0)
 
 
 class TakenBetween:

@@ -1,36 +1,248 @@
-"""Inverse3 and pantograph in the compiled loop: ports give the bits of `read` and `write`, and runs end alike."""
+"""Inverse3 and pantograph: ends of runs and of the driver, and their ports in the compiled loop."""
 
+import contextlib
+import json
 import os
-import threading
+import signal
+import subprocess
 import time
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+import devices
 from devices.common import driver as drivers
 from devices.emulators.hapi.board import HapiBoard
+from devices.emulators.inverse3 import service
+from devices.inverse3 import exchange
 from devices.inverse3.kernels import APPROACH
 from devices.pantograph.mechanisms import MECHANISMS
-from haptics import Coulomb, MasslessImpedance, Servo, Trace
-from haptics.clock import Clock, WallClock
-from haptics.errors import DeviceFault
+from haptics import Coulomb, MasslessImpedance, Servo
+from haptics.clock import Clock, WallClock, cancelled_by
+from haptics.errors import DeviceFault, OpeningCancelled
 from haptics.parts import run_part
 from haptics.ports import port_of
 from haptics.recording.replay import verify
-from haptics.records import Status
 from haptics.servo.kernels import AVAILABLE
 from tests.devices.inverse3 import services
 from tests.devices.inverse3.figures import session, sliding
 from tests.devices.pantograph import boards
 from tests.devices.pantograph.boards import wait_until
+from tests.processes import program
 
-pytestmark = [
-    pytest.mark.wall_clock,
-    pytest.mark.skipif(not AVAILABLE, reason="no loop without Python here"),
-]
+pytestmark = pytest.mark.wall_clock
+needs_the_compiled_loop = pytest.mark.skipif(not AVAILABLE, reason="no loop without Python here")
 
 PERIOD = 1e-3
+
+
+@pytest.fixture(params=["inverse3", "pantograph"])
+def rig(request):
+    """A driver and its counterpart.
+
+    `force` and `forces` are the force of the counterpart now and so far; it is `left` when the driver or its guardian
+    has ended the conversation, and `free` when it can be opened again.
+    """
+    if request.param == "inverse3":
+        server = request.getfixturevalue("server")
+        (one,) = server.service.devices
+        return SimpleNamespace(
+            name=request.param,
+            settings={"address": server.address, "watchdog": 0.4, "reply_timeout": 1.0},
+            driver=partial(services.driver, server),
+            driven=partial(services.driven, server),
+            never_ready=lambda: server.faults.set("uncalibrated") or services.driver(server, patience=60.0),
+            force=lambda: one.told,
+            forces=lambda: [entry.told for entry in list(one.log)],
+            step_of_exchange=lambda device: (exchange, "find_reading"),
+            left=lambda: server.closed[-1:] == ["EOFError: closed with 03e8"],
+            free=lambda: bool(server.closed),
+        )
+    board = request.getfixturevalue("board")
+    return SimpleNamespace(
+        name=request.param,
+        settings={"port": board.port, "at_home": True, "hold": 0.05},
+        driver=partial(boards.driver, board),
+        driven=partial(boards.driven, board),
+        never_ready=lambda: boards.driver(board, hold=10.0),
+        force=lambda: board.torques,
+        forces=lambda: [entry.torques for entry in list(board.firmware.log)],
+        step_of_exchange=lambda device: (device._opened()._line, "exchange"),
+        left=lambda: board.firmware.device is None,
+        free=lambda: board._away,
+    )
+
+
+def push(rig, device):
+    """Command a force until the counterpart has one."""
+
+    def pushed():
+        device.read()
+        device.write(np.array((0.5, 0.3)))
+        return any(rig.force())
+
+    wait_until(pushed)
+
+
+# --- removal of the force --------------------------------------------------------------------------------------------
+
+
+def test_watchdog_removes_the_force_without_commands(rig):
+    with rig.driven() as device:
+        for _ in range(2):
+            push(rig, device)
+            wait_until(lambda: not any(rig.force()))
+
+
+def test_closing_and_errors_of_the_caller_remove_the_force(rig):
+    with rig.driven() as device:
+        push(rig, device)
+    assert not any(rig.force())
+    wait_until(lambda: rig.left() and rig.free())
+    with pytest.raises(ZeroDivisionError), rig.driver() as device:
+        push(rig, device)
+        _ = 1 / 0
+    assert not any(rig.force())
+    wait_until(rig.left)
+
+
+@pytest.mark.parametrize("polls", [0, 3])
+def test_cancelled_opening_ends_at_once_without_a_force(rig, polls):
+    asked = []
+
+    def cancelled():
+        asked.append(time.monotonic())
+        return len(asked) > polls
+
+    with pytest.raises(OpeningCancelled), cancelled_by(cancelled):
+        rig.never_ready().open()
+    assert time.monotonic() - asked[polls] < 5.0
+    assert len(asked) == polls + 1  # the cleanup is not cancelled
+    assert not any(any(force) for force in rig.forces())
+    wait_until(rig.free)
+
+
+def test_error_of_the_thread_ends_the_run(rig, monkeypatch):
+    device = rig.driver()
+    device.open()
+    push(rig, device)
+
+    def fail(*_):
+        monkeypatch.undo()
+        raise ZeroDivisionError("an unexpected error")
+
+    monkeypatch.setattr(*rig.step_of_exchange(device), fail)
+    with pytest.raises(DeviceFault, match=r"failed \(ZeroDivisionError: an unexpected error\); report this"):
+        wait_until(lambda: push(rig, device))
+    wait_until(lambda: not any(rig.force()))
+    device.close()
+
+
+def test_lost_guardian_ends_the_run(rig):
+    device = rig.driver()
+    device.open()
+    push(rig, device)
+    device._opened()._guard._process.kill()
+    with pytest.raises(DeviceFault, match="the guardian process is gone: this process was silent for too long"):
+        wait_until(lambda: push(rig, device))
+    if rig.name == "pantograph":
+        device.close()  # the board keeps its torques until then
+    wait_until(lambda: not any(rig.force()))
+    device.close()
+
+
+HOST = """
+import json, sys, time, numpy as np, devices
+device = devices.open_device(sys.argv[1], json.loads(sys.argv[2]))
+print("open", flush=True)
+while True:
+    device.read()
+    device.write(np.array((0.5, 0.3)))
+    time.sleep(1e-3)
+"""
+
+
+@contextlib.contextmanager
+def host(rig):
+    """Drive the counterpart in another process; yield that once there is a force."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with program("-c", HOST, rig.name, json.dumps(rig.settings), **pipes) as process:
+        assert process.stdout.readline() == "open\n"
+        wait_until(lambda: any(rig.force()))
+        yield process
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_killed_or_stopped_host_leaves_no_force(rig, number, monkeypatch):
+    monkeypatch.setattr(service, "IDLE_AFTER", 3600.0)  # the service keeps its last force, as the board does
+    with host(rig) as process:
+        process.send_signal(number)
+        wait_until(lambda: not any(rig.force()))
+        wait_until(rig.left)
+        if number == signal.SIGSTOP:
+            process.send_signal(signal.SIGCONT)
+            _, words = process.communicate(timeout=services.LONG)
+            assert f"DeviceFault: {rig.name}: the guardian process is gone" in words
+            wait_until(lambda: not any(rig.force()))
+
+
+@pytest.mark.parametrize("rig", ["pantograph"], indirect=True)
+def test_killed_host_that_is_out_of_step_leaves_no_torque(rig, board):
+    with host(rig) as process:
+        process.send_signal(signal.SIGSTOP)
+        board.lose_request_byte(7)
+        process.send_signal(signal.SIGCONT)
+        wait_until(lambda: board._lost_in is None)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        wait_until(lambda: not any(rig.force()))
+        wait_until(rig.left)
+
+
+# --- emulators in another process ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "identity"), [("inverse3", "emulated 049D"), ("pantograph", "gen-1, emulated")])
+def test_emulator_runs_in_its_own_process_and_ends_with_the_device(name, identity, tmp_path):
+    log = tmp_path / "log.npy"
+    settings = {"emulated": True, "hand": boards.holding((0.01, 0.0)), "seed": 3, "period": PERIOD, "log": str(log)}
+    with devices.create_device(name, settings, clock=WallClock(PERIOD)) as device:
+        assert device.spec.identity == identity
+
+        def is_where_the_hand_holds_it():
+            device.write(np.array((0.0, 0.1)))
+            return np.allclose(device.read().position, (0.01, 0.1 / 400.0), atol=0.1e-3)
+
+        wait_until(is_where_the_hand_holds_it)
+    rows = np.load(log)
+    rows = rows[rows["monotonic_ns"] > 0]
+    np.testing.assert_array_equal(rows["command"][0], (0.0, 0.1))
+    np.testing.assert_array_equal(rows["command"][-1], (0.0, 0.0))
+
+
+@pytest.mark.parametrize(
+    ("name", "fault", "unsafe"),
+    [
+        ("inverse3", "the device 049D is no longer there", "inverse3: the force could not be set to 0 ("),
+        ("pantograph", "the board is gone", "pantograph: the torques could not be set to 0 ("),
+    ],
+)
+def test_unplugged_run_reports_the_unconfirmed_safe_output(name, fault, unsafe, trace):
+    clock = WallClock(PERIOD)
+    settings = {"emulated": True, "wire_faults": ["unplug@0.5"], "reply_timeout": 0.5, "watchdog": 1.0}
+    device = devices.create_device(name, settings, clock=clock)
+    servo = Servo(device, MasslessImpedance(Coulomb(0.5), 600.0, 2.0), trace, clock=clock)
+    with pytest.raises(DeviceFault) as caught:
+        servo.run(20.0)
+    first, second = str(caught.value).split(" It could not be left safe: ")
+    assert fault in first
+    assert second.startswith(unsafe)
+    assert trace.since(0)["time"][-1] < 10.0
+
+
+# --- ports -----------------------------------------------------------------------------------------------------------
 
 
 class ManualClock(Clock):
@@ -53,27 +265,6 @@ def clock(monkeypatch):
     monkeypatch.setattr(drivers, "time", SimpleNamespace(perf_counter=clock.instant))
     monkeypatch.setattr(drivers, "WallClock", ManualClock)  # the clock of the compiled loop
     return clock
-
-
-def run_with(servo, act, ready, seconds):
-    """Run the servo and call `act` in a thread once it is `ready`; return the fault, or an empty text."""
-    ended, message = threading.Event(), ""
-
-    def later():
-        while not ready():
-            if ended.wait(1e-3):
-                return
-        act()
-
-    other = threading.Thread(target=later)
-    try:
-        servo.run(seconds, opened=other.start)
-    except DeviceFault as fault:
-        message = str(fault)
-    ended.set()
-    other.join()
-    assert servo.compiled
-    return message
 
 
 def by_methods(device, clock, command, share):
@@ -141,6 +332,7 @@ def pantograph_rows(serve, board, clock, own_file):
     return rows
 
 
+@needs_the_compiled_loop
 @pytest.mark.parametrize(
     ("rows_of", "fixture", "time_columns", "outputs", "least"),
     [(inverse3_rows, "server", (11, 15), slice(12, 15), 0.1), (pantograph_rows, "board", (5, 8), slice(6, 8), 0.01)],
@@ -168,6 +360,7 @@ def test_port_gives_the_bits_of_read_and_write(
 # --- Inverse3 --------------------------------------------------------------------------------------------------------
 
 
+@needs_the_compiled_loop
 def test_inverse3_channels_are_given_in_the_plane(server, clock):
     rows = inverse3_rows(by_port, server, clock, "", share=0.0)
     x, z, height, hold, given_x, given_z, taken_x, taken_z = rows[:, [0, 1, 4, 5, 6, 7, 8, 9]].T
@@ -204,31 +397,22 @@ def test_inverse3_session_slides_at_its_friction_and_replays_bit_for_bit(tmp_pat
     assert found["given_n"] == pytest.approx(3.0, rel=0.01)
 
 
-def drive_until_forced(device, clock, forces):
-    """Drive the device as a compiled loop does until there is a force; return when that has ended."""
-    clock.start()
-    port = port_of(device)
-    place = port.record.ctypes.data
-
-    def pushed():
-        run_part(port.read_part, place, clock.elapsed(), clock.elapsed())
-        run_part(port.write_part, place, 0.3, 0.2)
-        os.eventfd_write(port.wake, 1)
-        return any(forces())
-
-    wait_until(pushed)
-    wait_until(lambda: not any(forces()))
-
-
-def test_dead_loop_leaves_no_force_though_the_thread_lives(server, board):
+@needs_the_compiled_loop
+def test_dead_loop_leaves_no_force_though_the_thread_lives(rig):
     clock = WallClock(PERIOD)
-    (one,) = server.service.devices
-    with services.driven(server, clock) as device:
-        drive_until_forced(device, clock, lambda: one.told)
-        assert not device._opened().failure
-    clock = WallClock(PERIOD)
-    with boards.driven(board, clock) as device:
-        drive_until_forced(device, clock, lambda: board.torques)
+    with rig.driven(clock) as device:
+        clock.start()
+        port = port_of(device)
+        place = port.record.ctypes.data
+
+        def pushed():
+            run_part(port.read_part, place, clock.elapsed(), clock.elapsed())
+            run_part(port.write_part, place, 0.3, 0.2)
+            os.eventfd_write(port.wake, 1)
+            return any(rig.force())
+
+        wait_until(pushed)
+        wait_until(lambda: not any(rig.force()))
         assert not device._opened().failure
 
 
@@ -238,57 +422,19 @@ def test_dead_loop_leaves_no_force_though_the_thread_lives(server, board):
 UNHURRIED = 5e-3
 
 
-def run(board, tmp_path, act, seconds=3.0):
-    """Render on the board in real time and call `act` after 60 ticks; return the servo and the fault."""
+@needs_the_compiled_loop
+def test_pantograph_compiled_run_ends_without_torque(board, trace):
     clock = WallClock(UNHURRIED)
     device = boards.driver(board, clock, keep_alive=0.01)
-    trace = Trace.create(tmp_path / "trace", capacity=8192)
     servo = Servo(device, MasslessImpedance(Coulomb(0.5), 300.0, 2.0, period=UNHURRIED), trace, clock=clock)
-    return servo, run_with(servo, lambda: act(device._opened()), lambda: trace.count >= 60, seconds)
-
-
-def test_pantograph_compiled_run_ends_without_torque(board, tmp_path):
-    servo, message = run(board, tmp_path, lambda exchange: None, 1.0)
-    assert message == ""
-    assert (servo.trace.since(0)["sample_age"] < servo.device.spec.max_sample_age).mean() > 0.9
+    servo.run(1.0)
+    assert servo.compiled
+    assert (trace.since(0)["sample_age"] < device.spec.max_sample_age).mean() > 0.9
     assert len(board.firmware.log) > 150, "every command wakes the thread"
     assert board.torques == (0.0, 0.0)
 
 
-def test_pantograph_error_of_the_thread_ends_the_compiled_run(board, tmp_path):
-    def kill(exchange):
-        def die(torques):
-            exchange._line.exchange = talk
-            raise OSError(5, "Input/output error")
-
-        talk, exchange._line.exchange = exchange._line.exchange, die
-
-    servo, message = run(board, tmp_path, kill)
-    assert "the board is gone (Input/output error); its motors may still have their last torque" in message
-    assert servo.trace.since(0)["time"][-1] < 1.5
-    assert board.torques == (0.0, 0.0)
-
-
-def test_pantograph_stalled_thread_makes_old_samples_and_no_force(board, tmp_path):
-    released = threading.Event()
-
-    def stall(exchange):
-        def wait(torques):
-            released.wait(10.0)
-            return talk(torques)
-
-        talk, exchange._line.exchange = exchange._line.exchange, wait
-        threading.Timer(0.3, released.set).start()
-
-    servo, message = run(board, tmp_path, stall)
-    rows = servo.trace.since(0)
-    assert "no usable sample since tick" in message
-    assert "was too old" in message
-    assert (rows["status"][-10:] & int(Status.STALE) != 0).all()
-    assert not rows["command"][-10:].any()
-    assert board.torques == (0.0, 0.0)
-
-
+@needs_the_compiled_loop
 def test_pantograph_impossible_angles_are_a_fault():
     clock = WallClock(PERIOD)
     still = boards.holding([0.0, 0.0])

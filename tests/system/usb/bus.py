@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import struct
 import threading
 import time
@@ -43,6 +44,17 @@ class Packet(NamedTuple):
     endpoint: int
     setup: bytes
     data: bytes
+
+
+def take(connection, length):
+    """Return exactly `length` bytes of a socket. Raise `ConnectionError` if it ends before."""
+    parts = bytearray()
+    while len(parts) < length:
+        part = connection.recv(length - len(parts))
+        if not part:
+            raise ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET))
+        parts += part
+    return bytes(parts)
 
 
 def descriptors(configuration):

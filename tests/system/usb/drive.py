@@ -1,7 +1,6 @@
-"""Scenes of an emulated drive below real libusb (``python -m tests.system.usb.drive package|system|rates``).
+"""Scenes of an emulated drive below real libusb (``python -m tests.system.usb.drive package|system``).
 
-The time of the drive is frozen: the scenes test transfers, not motors. ``rates`` measures the rounds per
-second with a drive behind `fast_usbfs.c`.
+The time of the drive is frozen: the scenes test transfers, not motors.
 """
 
 from __future__ import annotations
@@ -13,7 +12,8 @@ import sys
 import threading
 import time
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -33,7 +33,7 @@ from devices.emulators.odrive.board import ENDPOINT_IN, ENDPOINT_OUT, EmulatedOd
 from devices.emulators.times import FreeTime
 from tests.system.usb.bus import FRAME, TO_HOST, Bus
 from tests.system.usb.scenes import named, packaged_libusb, play
-from tests.system.usb.umockdev import FOLDER, UsbDeviceFiles, loaded
+from tests.system.usb.umockdev import FOLDER, UsbDeviceFiles
 
 ROUNDS = 20
 # Duration of a transfer on a slow bus [s], much longer than in umockdev.
@@ -95,10 +95,11 @@ class DriveBus(Bus):
 
 @dataclass
 class Stage:
-    """A drive and its plug."""
+    """A drive, its plug, and the counts of the last connection."""
 
     stick: EmulatedOdrive
     plug: UsbDeviceFiles
+    counts: dict[str, float] = field(default_factory=dict)
 
     @property
     def bus(self):
@@ -106,9 +107,21 @@ class Stage:
 
 
 @contextmanager
-def counting():
-    """Count the transfers that libusb allocates and frees in the block."""
-    counts, make = {"allocated": 0, "freed": 0}, libusb_queue.Functions.__init__
+def one_at_a_time():
+    """Disable queues of transfers."""
+
+    def none(_):
+        raise NoQueue("not today")
+
+    with patch.object(queued, "_queues_of", none):
+        yield
+
+
+@contextmanager
+def connected(stage):
+    """Open the drive for the block; count the transfers of libusb, and time the end [s]."""
+    stage.counts = counts = {"allocated": 0, "freed": 0, "took": 0.0}
+    make = libusb_queue.Functions.__init__
 
     def count(self, library):
         make(self, library)
@@ -125,24 +138,7 @@ def counting():
         self.allocate, self.free = allocating, freeing
 
     with patch.object(libusb_queue.Functions, "__init__", count):
-        yield counts
-
-
-@contextmanager
-def one_at_a_time():
-    """Disable queues of transfers."""
-
-    def none(_):
-        raise NoQueue("not today")
-
-    with patch.object(queued, "_queues_of", none):
-        yield
-
-
-@contextmanager
-def connected(stage):
-    """Open the drive for the block."""
-    pipes = open_drive()
+        pipes = open_drive()
     line = Line(pipes)
     table = parse_table(stage.stick.inside.text)
     line.trailer = table.checksum
@@ -150,7 +146,9 @@ def connected(stage):
     try:
         yield pipes, line, NativeRounds(Drive(line, table), settings)
     finally:
+        start = time.monotonic()
         line.close()
+        counts["took"] = time.monotonic() - start
 
 
 def play_rounds(rounds, count=ROUNDS):
@@ -173,24 +171,12 @@ def failure(action):
 
 def opening(stage):
     """Open, read a value, close, with a queue and without."""
-    with counting() as counted:
-        with connected(stage) as (pipes, line, _):
-            found = pipes.transfers, pipes.serial, struct.unpack("<f", line.operate(VOLTAGE, b"", 4))[0]
-        with one_at_a_time(), connected(stage) as (pipes, line, _):
-            other = pipes.transfers, struct.unpack("<f", line.operate(VOLTAGE, b"", 4))[0]
-    return {"queued": found, "plain": other, **counted}
-
-
-def wire(stage):
-    """Play the same rounds with a queue and without; return whether the packets are the same, and their number."""
-    packets = []
-    for way in (nullcontext, one_at_a_time):
-        with way(), connected(stage) as (_, _, rounds):
-            stage.stick.inside.received.clear()
-            rounds._next_feed = float("inf")  # the only packets that depend on the time
-            play_rounds(rounds)
-            packets.append(list(stage.stick.inside.received))
-    return {"same": packets[0] == packets[1], "packets": len(packets[0])}
+    with connected(stage) as (pipes, line, _):
+        found = pipes.transfers, pipes.serial, struct.unpack("<f", line.operate(VOLTAGE, b"", 4))[0]
+    counts = stage.counts
+    with one_at_a_time(), connected(stage) as (pipes, line, _):
+        other = pipes.transfers, struct.unpack("<f", line.operate(VOLTAGE, b"", 4))[0]
+    return {"queued": found, "plain": other, **counts}
 
 
 def speed(stage):
@@ -224,14 +210,11 @@ def halted(stage):
 
 def failing(stage, fault, rounds_after):
     """Set a lasting fault; return the failures, the time of closing [s], and the counts."""
-    with counting() as counted:
-        with connected(stage) as (_, _, rounds):
-            play_rounds(rounds, 2)
-            stage.stick.faults.set(fault)
-            said = [failure(lambda: play_rounds(rounds, 1)) for _ in range(rounds_after)]
-            start = time.monotonic()
-        took = time.monotonic() - start
-    return {"said": said, "took": took, **counted}
+    with connected(stage) as (_, _, rounds):
+        play_rounds(rounds, 2)
+        stage.stick.faults.set(fault)
+        said = [failure(lambda: play_rounds(rounds, 1)) for _ in range(rounds_after)]
+    return {"said": said, **stage.counts}
 
 
 def overflow(stage):
@@ -244,19 +227,17 @@ def overflow(stage):
 
 def unplugged(stage):
     """Unplug the drive during rounds, and plug it in again."""
-    with counting() as counted:
-        with connected(stage) as (_, _, rounds):
-            stage.bus.latency = SLOW
-            puller = threading.Timer(0.1, stage.plug.unplug)
-            puller.start()
-            said = failure(lambda: play_rounds(rounds, 1000))
-            puller.join()
-            start = time.monotonic()
-        took = time.monotonic() - start
+    with connected(stage) as (_, _, rounds):
+        stage.bus.latency = SLOW
+        puller = threading.Timer(0.1, stage.plug.unplug)
+        puller.start()
+        said = failure(lambda: play_rounds(rounds, 1000))
+        puller.join()
+    counts = stage.counts
     stage.plug.plug()
     with connected(stage) as (_, _, rounds):
         again = failure(lambda: play_rounds(rounds))
-    return {"said": said, "took": took, "again": again, **counted}
+    return {"said": said, "again": again, **counts}
 
 
 def last_words(stage):
@@ -273,14 +254,11 @@ def last_words(stage):
 
 def kept(stage):
     """Close where the system cancels nothing; return the counts and the time of closing [s]."""
-    with counting() as counted:
-        with connected(stage) as (_, _, rounds):
-            play_rounds(rounds, 2)
-            stage.bus.deaf = True
-            start = time.monotonic()
-        took = time.monotonic() - start
+    with connected(stage) as (_, _, rounds):
+        play_rounds(rounds, 2)
+        stage.bus.deaf = True
     stage.bus.deaf = False
-    return {**counted, "kept": len(libusb_queue._kept), "took": took}
+    return {**stage.counts, "kept": len(libusb_queue._kept)}
 
 
 def interrupted(stage):
@@ -292,56 +270,31 @@ def interrupted(stage):
         os.kill(os.getpid(), signal.SIGINT)
 
     heard = 0.0
-    with counting() as counted:
-        with connected(stage) as (_, line, _):
-            stage.stick.faults.set("lost-answer")
-            timer = threading.Timer(0.1, press)
-            timer.start()
-            try:
-                for _ in range(30):
-                    failure(lambda: line.operate(VOLTAGE, b"", 4))
-            except KeyboardInterrupt:
-                heard = time.monotonic() - pressed[0]
-            timer.join()
-    return {"heard": heard, **counted}
+    with connected(stage) as (_, line, _):
+        stage.stick.faults.set("lost-answer")
+        timer = threading.Timer(0.1, press)
+        timer.start()
+        try:
+            for _ in range(30):
+                failure(lambda: line.operate(VOLTAGE, b"", 4))
+        except KeyboardInterrupt:
+            heard = time.monotonic() - pressed[0]
+        timer.join()
+    return {"heard": heard, **stage.counts}
 
 
-def rates(stage):
-    """Return the rounds per second with a queue and without."""
-    found = []
-    for way in (nullcontext, one_at_a_time):
-        with way(), connected(stage) as (pipes, _, rounds):
-            play_rounds(rounds, 50)
-            count, start = 0, time.perf_counter()
-            while time.perf_counter() < start + 1.0:
-                play_rounds(rounds, 10)
-                count += 10
-            found.append((pipes.transfers, count / (time.perf_counter() - start)))
-    return found
-
-
-def failing_with(name, fault, rounds_after):
-    return named(name, lambda stage: failing(stage, fault, rounds_after))
-
-
-FAULTS = (
-    failing_with("stall", "stall", 4),
-    failing_with("silent", "nak", 2),
-    failing_with("short", "short", 4),
-    failing_with("unanswered", "lost-answer", 2),
-)
-SCENES = (opening, wire, speed, halted, *FAULTS, overflow, unplugged, last_words, interrupted)
+# Faults, and the number of rounds that are played with each.
+FAULTS = {"stall": 4, "nak": 2, "short": 4, "lost-answer": 2}
+FAILING = [named(fault, partial(failing, fault=fault, rounds_after=count)) for fault, count in FAULTS.items()]
+SCENES = (opening, speed, halted, *FAILING, overflow, unplugged, last_words, interrupted)
 
 
 def main():
     come_first()  # as emulators do: the other end of a wire has another processor
     board: Any = EmulatedOdrive(time=FreeTime())
     stage: Any = Stage(board, UsbDeviceFiles(Path(os.environ[FOLDER]), board, DriveBus))
-    if sys.argv[1] == "rates":
-        play(stage, (rates,))
-        return
     with packaged_libusb() if sys.argv[1] == "package" else nullcontext():
-        play(stage, (*SCENES, loaded, kept))  # the last one leaves transfers behind
+        play(stage, (*SCENES, kept))  # the last one leaves transfers behind
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
-import select
 import struct
 import sys
 import time
@@ -24,10 +23,6 @@ from devices.joystick.opening import playing
 from tests.processes import until
 from tests.system.usb.kernel import VhciPlug
 from tests.system.usb.scenes import (
-    AXES,
-    AXES_REPORT,
-    FAR,
-    GAIN_REPORT,
     KEPT_DURATION,
     NEAR,
     PATIENCE,
@@ -38,15 +33,13 @@ from tests.system.usb.scenes import (
     mute,
     named,
     other_program,
-    outcome,
     packaged_libusb,
     play,
     staged,
     unplugged,
 )
 
-EV_ABS, EV_FF = 0x03, 0x15
-ABS_X, ABS_Y = 0x00, 0x01
+EV_FF = 0x15
 FF_CONSTANT, FF_AUTOCENTER = 0x52, 0x61
 NEW = -1
 
@@ -54,16 +47,11 @@ NEW = -1
 FROM_LEFT, FROM_AWAY = 0xC000, 0x0000
 
 _EVENT = struct.Struct("@llHHi")
-# value, minimum, maximum, fuzz, flat, resolution
-_AXIS = struct.Struct("@6i")
 # type, id, direction, trigger button and interval, length, delay [ms]; of a constant effect the level.
 _EFFECT = struct.Struct("@HhHHHHH2xh30x")
 
 _UPLOAD = 0x40304580
 _ERASE = 0x40044581
-_EFFECTS = 0x80044584
-_ABSOLUTE = 0x80184540
-_SET_ABSOLUTE = 0x401845C0
 _DESCRIPTOR_SIZE = 0x80044801
 _DESCRIPTOR = 0x90044802
 
@@ -97,35 +85,6 @@ class EventDevice:
 
     def __init__(self, descriptor):
         self._descriptor = descriptor
-
-    @property
-    def effects(self):
-        """Number of effects that it can hold."""
-        count = bytearray(4)
-        fcntl.ioctl(self._descriptor, _EFFECTS, count)
-        return int.from_bytes(count, "little")
-
-    def axis(self, code):
-        """Return the position of an axis in counts."""
-        return self._absolute(code)[0]
-
-    def sharpen(self, code):
-        """Report every count of an axis: the kernel hides changes below a share of the range (fuzz)."""
-        value, least, most, _, flat, resolution = self._absolute(code)
-        fcntl.ioctl(self._descriptor, _SET_ABSOLUTE + code, _AXIS.pack(value, least, most, 0, flat, resolution))
-
-    def _absolute(self, code):
-        data = bytearray(_AXIS.size)
-        fcntl.ioctl(self._descriptor, _ABSOLUTE + code, data)
-        return _AXIS.unpack(data)
-
-    def moves(self):
-        """Return the events of axes since the last call: code and counts."""
-        found = []
-        while select.select([self._descriptor], [], [], 0.0)[0]:
-            events = _EVENT.iter_unpack(os.read(self._descriptor, 64 * _EVENT.size))
-            found += [(code, value) for _, _, kind, code, value in events if kind == EV_ABS]
-        return found
 
     def constant(self, level, direction, length, effect=NEW):
         """Upload a constant effect of `level` (-0x8000 to 0x7FFF) and `length` [ms]; return its number."""
@@ -161,7 +120,6 @@ def opened(node):
 # Magnitudes of the effects from the left and from away in counts of the kernel: -0x8000 to 0x7FFF.
 LEVELS = (0x5000, -0x5000), (-0x6400, 0x6400), (0x4000, -0x1000), (0x7FFF, -0x8000), (-0x8000, 0x7FFF), (0, 0)
 
-AXIS_CODES = ABS_X, ABS_Y
 # Directions of the effects.
 STICK, WHEEL = (FROM_LEFT, FROM_AWAY), (FROM_LEFT,)
 
@@ -174,42 +132,13 @@ def directions(stage):
 
 
 def enumerated(stage):
-    """Return the report descriptor, effects and first reports of the kernel's driver."""
-    node = wait_for_node()
-    with opened(node) as device:
-        effects = device.effects
+    """Return the report descriptor and the first reports of the kernel's driver."""
+    wait_for_node()
     _rest(stage)
     return {
         "report_descriptor_sha256": hashlib.sha256(report_descriptor()).hexdigest(),
-        "effects": effects,
         "probe": [report.hex() for report in stage.plug.bus.sent(stage.stick.profile.out_endpoint)],
     }
-
-
-def axes(stage):
-    """Let the kernel push the handle; return the axes on the wire and in its events.
-
-    The queue of an event device holds the latest few events only, so it is read all the time.
-    """
-    profile, bus = stage.stick.profile, stage.plug.bus
-    moves: set[tuple[int, int]] = set()
-
-    def moved():
-        moves.update(device.moves())
-        seen = [sum(axis == code for axis, _ in moves) for code in AXIS_CODES]
-        return min(seen) > 1 and bool(np.linalg.norm(stage.stick.handle) > 2.0 * FAR)
-
-    with opened(wait_for_node()) as device:
-        for code in AXIS_CODES:
-            device.sharpen(code)
-        with _pushing_kernel(stage, device):
-            until(moved, "the handle never moved", 10.0, 1e-3)
-            with stage.fault("dropout"):
-                reports = [data for data in bus.sent(profile.in_endpoint) if data[0] == AXES_REPORT]
-                wire = [AXES[profile.name](report) for report in reports]
-                until(lambda: tuple(map(device.axis, AXIS_CODES)) == wire[-1], "the kernel has another position", 5.0)
-                moves.update(device.moves())
-    return {"wire": wire, "moves": sorted(moves)}
 
 
 @contextmanager
@@ -301,32 +230,11 @@ def _pipes(stage, begin):
     }
 
 
-def killed(stage):
-    """Kill another driver; the kernel must be able to push with the stick again."""
-
-    def push(stage):
-        with opened(wait_for_node()) as device, _pushing_kernel(stage, device):
-            return True
-
-    return other_program(stage, after_kill=push)
-
-
-def halted(stage):
-    """Write through a halted pipe, which cannot be cleared by hidraw."""
-
-    with stage.connected() as transport:
-        with stage.fault("stall"):
-            facts = {"first": outcome(lambda: transport.write(GAIN_REPORT), message=True)}
-        facts["then"] = outcome(lambda: transport.write(GAIN_REPORT), message=True)
-    stage.stick.halted.clear()
-    return facts
-
-
 def main():
     stage = staged(sys.argv[1], Path("/run"), VhciPlug)
-    hidraw_scenes = identity, drive, mute, halted, dead, unplugged, other_program
+    hidraw_scenes = identity, drive, mute, dead, unplugged, other_program
     by_hidraw = [named(f"{scene.__name__}_by_hidraw", scene, transport="hidraw") for scene in hidraw_scenes]
-    whole = enumerated, axes, same_bytes, *SCENES, named("other_program", killed), *by_hidraw
+    whole = enumerated, same_bytes, *SCENES, other_program, *by_hidraw
     with packaged_libusb():  # searching the system takes a second
         play(stage, whole if directions(stage) == STICK else (enumerated, same_bytes))
 

@@ -24,7 +24,7 @@ from functools import partial
 from pathlib import Path
 
 from tests.processes import ROOT, until
-from tests.system.usb.bus import TO_HOST, Bus, Transfer
+from tests.system.usb.bus import TO_HOST, Bus, Transfer, take
 
 # Environment variable with the path of a kernel, packed by xz or not.
 VARIABLE = "HAPTICS_UML_KERNEL"
@@ -183,8 +183,9 @@ class VhciPlug:
 
     def _serve(self):
         with self._socket:
-            while header := self._take(HEADER):
-                self._handle(header)
+            with suppress(ConnectionError):  # it was unplugged
+                while True:
+                    self._handle(take(self._socket, HEADER))
             self.bus.disconnect()
 
     def _handle(self, header):
@@ -196,7 +197,7 @@ class VhciPlug:
         transfer = Transfer(
             address,
             partial(self._reply, number, bool(to_host)),
-            data=b"" if to_host else self._take(length),
+            data=b"" if to_host else take(self._socket, length),
             length=length,
             setup=setup if endpoint == 0 else b"",
         )
@@ -221,18 +222,6 @@ class VhciPlug:
         except OSError as error:  # the kernel has released an unplugged device
             if error.errno not in (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN, errno.EBADF):
                 raise
-
-    def _take(self, length):
-        parts = bytearray()
-        while len(parts) < length:
-            try:
-                part = self._socket.recv(length - len(parts))
-            except ConnectionError:
-                return b""
-            if not part:
-                return b""
-            parts += part
-        return bytes(parts)
 
 
 def _attach(port, descriptor):

@@ -182,12 +182,12 @@ def results(text):
     return {found["scene"]: found for found in map(json.loads, text[: text.rfind("\n") + 1].splitlines())}
 
 
-def outcome(action, *, message=False):
-    """Return the trouble, or the message, of a failed transfer; empty if it did not fail."""
+def outcome(action):
+    """Return the trouble of a failed transfer; empty if it did not fail."""
     try:
         action()
     except TransferError as error:
-        return str(error) if message else str(error.trouble)
+        return str(error.trouble)
     return ""
 
 
@@ -244,7 +244,7 @@ def push(stage, device, wanted):
     return found
 
 
-def other_program(stage, after_kill=lambda stage: None):
+def other_program(stage):
     """Open a stick of another program, kill that program, and open the stick again.
 
     Opening is tried with the other program's transport and with libusb, which could take it from hidraw.
@@ -261,7 +261,6 @@ def other_program(stage, after_kill=lambda stage: None):
         until(lambda: not np.any(stage.stick.force), "the force stayed", 10.0, 1e-3)
         facts |= {"frames": _frame(stage) - begin, "back": stage.bound_again()}
         stage.wait_for_no_guardian()
-        facts["after_kill"] = after_kill(stage)
     return facts | {"then": _refusal(stage), "after": stage.bound_again()}
 
 

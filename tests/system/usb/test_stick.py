@@ -89,14 +89,11 @@ class StickScenes:
         shorter = {found["whole"] // 2, 0} if self.suffix else {found["whole"] // 2}  # new kernels drop half a report
         assert found["short"] in shorter
 
-    def test_stick_of_another_program_is_refused_and_left_alone(self, facts):
+    def test_stick_of_another_program_is_left_alone_until_that_is_killed(self, facts):
         found = facts("other_program")
         assert len(found["refusals"]) == (2 if self.suffix else 1)
         assert all("held by another program" in refusal for refusal in found["refusals"])
         assert np.allclose(found["unharmed"], found["theirs"], atol=NEAR)
-
-    def test_killed_program_leaves_no_force_and_no_lock(self, facts):
-        found = facts("other_program")
         assert found["frames"] <= 1e3 * (KEPT_DURATION + 0.05)
         assert found["back"]
         assert found["then"] == ""
@@ -119,13 +116,10 @@ class StickScenes:
 
 
 class LibusbScenes(StickScenes):
-    def test_deaf_stick_times_out_and_works_afterwards(self, facts):
+    def test_deaf_stick_times_out_and_a_halted_pipe_is_cleared(self, facts):
         found = facts("deaf")
         assert found["report"] == found["feature"] == "timeout"
         assert found["then"] == ""
-
-    def test_halted_pipe_is_cleared(self, facts):
-        found = facts("deaf")
         assert found["halted"] == "stall"
         assert found["cleared"] == ""
 
@@ -217,13 +211,9 @@ class BesideTheKernel:
         """Return the number of effects: one for each axis."""
         return 1 if played.profile.handle.rim_radius else 2
 
-    def test_kernel_reads_the_report_descriptor(self, played):
-        digest = played.profile.truths()["device"]["report_descriptor_sha256"]
-        assert played.facts("enumerated")["report_descriptor_sha256"] == digest
-
-    def test_kernel_driver_loads_and_sets_the_gain(self, played):
+    def test_kernel_driver_reads_the_report_descriptor_and_sets_the_gain(self, played):
         facts = played.facts("enumerated")
-        assert facts["effects"] >= 2
+        assert facts["report_descriptor_sha256"] == played.profile.truths()["device"]["report_descriptor_sha256"]
         assert "0dff" in facts["probe"]
 
     def test_effects_are_described_with_the_same_bytes(self, written, effects):
@@ -291,17 +281,6 @@ class TestKernel(BesideTheKernel, LibusbScenes):
     def played(self, request, runs):
         return played_in_kernel(runs, request.param)
 
-    def test_kernel_pushes_and_axes_arrive_as_events(self, played):
-        facts = played.facts("axes")  # the queue of an event device may overrun; its events must be correct
-        for code in range(2):
-            places = {place[code] for place in facts["wire"]}
-            moves = {place for axis, place in facts["moves"] if axis == code}
-            assert len(moves) > 1
-            assert moves <= places
-
-    def test_kernel_pushes_again_after_our_driver_was_killed(self, played):
-        assert played.facts("other_program")["after_kill"]
-
 
 @needs_kernel
 @pytest.mark.parametrize("played", STICKS, indirect=True)
@@ -312,19 +291,14 @@ class TestHidraw(StickScenes):
     def played(self, request, runs):
         return played_in_kernel(runs, request.param)
 
-    def test_halted_pipe_is_reported_as_not_clearable(self, facts):
-        found = facts("halted")
-        assert found["first"] == found["then"]
-        assert "refused an output report (stall): unplug it" in found["first"]
-
 
 @needs_kernel
 def test_tests_of_the_can_port_pass_in_the_kernel(tmp_path):
-    """The kernel has virtual CAN; the emulated drive is too slow in there and is left out."""
+    """The kernel has virtual CAN."""
     without = ("cacheprovider", "rerunfailures", "xdist")  # plug-ins that write to disk or need the internet protocols
     words = [word for plugin in without for word in ("-p", f"no:{plugin}")]
     words += ["-q", "-rs", "-c", "/dev/null", "--rootdir", str(ROOT)]
-    words += ["-k", "(interface or port_returns) and not driver_works", str(ROOT / "tests/devices/arm/can")]
+    words += ["-k", "interface or port_returns", str(ROOT / "tests/devices/arm/can")]
     try:
         out, errors = kernel.run(kernel.unpacked(tmp_path), "pytest", *words, folder=tmp_path)
     except kernel.KernelAbsent as absent:

@@ -28,7 +28,7 @@ from pathlib import Path
 
 from devices.emulators.child import come_first
 from tests.processes import program
-from tests.system.usb.bus import CLEAR_HALT, FRAME, INTERFACE, TO_HOST, Bus, Transfer, descriptors
+from tests.system.usb.bus import CLEAR_HALT, FRAME, INTERFACE, TO_HOST, Bus, Transfer, descriptors, take
 from tests.system.usb.scenes import SCENES, other_program, packaged_libusb, play, results, staged
 
 LIBRARY = "libumockdev-preload.so.0"
@@ -132,8 +132,8 @@ class _OpenFile:
 
     def serve(self):
         with self._connection, suppress(ConnectionError):  # the program was killed
-            while message := self._take(_MESSAGE.size):
-                command, request, address = _MESSAGE.unpack(message)
+            while True:
+                command, request, address = _MESSAGE.unpack(take(self._connection, _MESSAGE.size))
                 assert command == IOCTL, command
                 result, error = self._call(request, address)
                 self._connection.sendall(_MESSAGE.pack(DONE, result & 2**64 - 1, error))
@@ -265,17 +265,11 @@ class _OpenFile:
 
     def _read(self, address, length):
         self._connection.sendall(_MESSAGE.pack(READ_MEMORY, address, length))
-        return self._take(length)
+        return take(self._connection, length)
 
     def _write(self, address, data):
         self._connection.sendall(_MESSAGE.pack(WRITE_MEMORY, address, len(data)) + data)
         return 0
-
-    def _take(self, length):
-        parts = bytearray()
-        while len(parts) < length and (part := self._connection.recv(length - len(parts))):
-            parts += part
-        return bytes(parts) if len(parts) == length else b""
 
 
 def _describe(folder, firmware):
@@ -329,11 +323,10 @@ def repetition(request):
     return getattr(request.node, "execution_count", 1)
 
 
-def run(module, *arguments, also=""):
-    """Run a module with umockdev, and the library `also`, below it; return the results of its scenes and its errors."""
+def run(module, *arguments):
+    """Run a module with umockdev below it; return the results of its scenes and its errors."""
     with tempfile.TemporaryDirectory(prefix="usb") as folder:  # short: the path of a socket has at most 107 characters
-        preload = f"{also}:{LIBRARY}" if also else LIBRARY
-        variables = {**os.environ, "LD_PRELOAD": preload, FOLDER: folder, "NUMBA_DISABLE_JIT": "1"}
+        variables = {**os.environ, "LD_PRELOAD": LIBRARY, FOLDER: folder, "NUMBA_DISABLE_JIT": "1"}
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         with program("-m", module, *arguments, env=variables, **pipes) as process:
             try:

@@ -2,19 +2,18 @@
 
 import os
 import subprocess
-import sys
 import time
-from pathlib import Path
 
 import numpy as np
-import pytest
 
 from devices.common.settings import Workspace
 from devices.virtual.hands.registry import HAND_TARGET, HANDS, make_hand
 from haptics.servo.mailbox import Mailbox
+from tests.processes import program
 
 WORKSPACE = Workspace((-0.1, -0.08), (0.1, 0.08))
-ROOT = Path(__file__).parents[4]
+# Names for the code of another process.
+EVERYTHING = "from pathlib import Path\nfrom tests.system.devices.virtual.test_compiled_hands import *\n"
 
 
 def hand_table(name, folder):
@@ -42,18 +41,13 @@ def moves(name, folder):
     return np.array([hand.sample(time, handle) for time in np.arange(0.0, 4.0, 1e-2)]).tobytes()
 
 
-def in_another_process(code, **environment):
-    """Run `code` in another process and return its output."""
-    command = [sys.executable, "-c", f"from tests.system.devices.virtual.test_compiled_hands import *\n{code}"]
-    return subprocess.run(
-        command, cwd=ROOT, env={**os.environ, **environment}, stdout=subprocess.PIPE, text=True, check=True
-    ).stdout
-
-
 def test_interpreted_hands_give_the_same_numbers(tmp_path):
     here = {name: moves(name, tmp_path).hex() for name in HANDS}
     code = f"for name in HANDS: print(name, moves(name, Path({str(tmp_path)!r})).hex())"
-    there = in_another_process(code, NUMBA_DISABLE_JIT="1")
+    interpreted = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    with program("-c", EVERYTHING + code, env=interpreted, stdout=subprocess.PIPE) as process:
+        there, _ = process.communicate()
+    assert process.returncode == 0
     assert dict(line.split() for line in there.splitlines()) == here
 
 
@@ -78,36 +72,13 @@ def test_mouse_position_is_never_half_written(tmp_path):
     path = tmp_path / "target"
     Mailbox(path, HAND_TARGET, create=True)
     hand = make_hand({"name": "mouse", "target": str(path), "smoothing": 1e-3}, 0, WORKSPACE)
-    writer = subprocess.Popen(
-        [
-            sys.executable,
-            "-c",
-            f"from tests.system.devices.virtual.test_compiled_hands import *\npublish(Path({str(path)!r}))",
-        ],
-        cwd=ROOT,
-    )
     seen = set()
     now, handle = 0.0, np.zeros(2)
-    while writer.poll() is None:
-        now += 10.0  # the filter has long arrived
-        sample = hand.sample(now, handle)
-        assert sample.x == -sample.y
-        seen.add(sample.x)
+    with program("-c", f"{EVERYTHING}publish(Path({str(path)!r}))") as writer:
+        while writer.poll() is None:
+            now += 10.0  # the filter has long arrived
+            sample = hand.sample(now, handle)
+            assert sample.x == -sample.y
+            seen.add(sample.x)
     assert writer.returncode == 0
     assert len(seen) > 20
-
-
-@pytest.fixture
-def lane(tmp_path):
-    return Mailbox(tmp_path / "target", HAND_TARGET, create=True)
-
-
-def test_half_written_mouse_keeps_its_position(lane):
-    hand = make_hand({"name": "mouse", "target": str(lane.path), "smoothing": 1e-3}, 0, WORKSPACE)
-    lane.publish(np.array(((0.05, 0.02), 1, 0, 0.0), HAND_TARGET))
-    assert hand.sample(1.0, np.zeros(2))[:2] == (0.05, 0.02)
-    lane.sequence[0] += 1
-    lane.record["position"] = (-0.03, 0.02)
-    assert hand.sample(2.0, np.zeros(2))[:2] == (0.05, 0.02)
-    lane.sequence[0] += 1
-    assert hand.sample(3.0, np.zeros(2))[:2] == (-0.03, 0.02)
