@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +22,7 @@ from apps.conformance.peers import PEERS
 from apps.conformance.plant import run_python
 from apps.conformance.report import describe, ranked, reference_row, result
 from apps.conformance.subjects import ElementSubject, choose, load_renderer
-from apps.conformance.suite import judge, judge_all
+from apps.conformance.suite import judge_all, run_cell
 from apps.conformance.velocity import CANDIDATES, Figures, delay, draw, measure, run, table
 from devices.common.settings import ESTIMATORS, VelocitySettings
 from haptics import Coulomb, MasslessImpedance
@@ -39,8 +41,9 @@ def viscous(_):
 
 @dataclass(frozen=True)
 class Oracle:
-    """Knows the true velocity and answers with exactly 4 N; holds still below."""
+    """Knows the true velocity and answers with exactly 4 N; holds still below. `change` may change its rows."""
 
+    change: Callable[[Any], None] = lambda rows: None
     name: str = "oracle"
     causality: Causality = Causality.IMPEDANCE
 
@@ -57,12 +60,13 @@ class Oracle:
             rows["force"] = -shape * np.minimum(1.0, 4.0 / np.maximum(size, 1e-9))[:, None]
             rows["position"] = np.outer(np.cumsum(np.where(size > 4.0, 1e-4, 0.0)), motions.PUSH_DIRECTION)
         rows["felt"] = rows["force"]
+        self.change(rows)
         return rows
 
 
 @pytest.mark.parametrize("cell", [REFERENCE, CELLS[-1]], ids=lambda cell: cell.name)
 def test_exact_coulomb_friction_has_no_error(cell):
-    row = judge(Oracle(), cell)
+    row = run_cell(Oracle(), cell)
     for metric in METRICS:
         tolerance = 1e-3 if metric.key == "breakaway_error" else 1e-6  # the ramp continues while the mean is taken
         assert row[metric.key] == pytest.approx(0.0, abs=tolerance), metric.key
@@ -100,16 +104,12 @@ def test_nan_force_yields_a_row_without_values():
 
 
 def test_infinite_metrics_are_null():
-    @dataclass(frozen=True)
-    class Runaway(Oracle):
-        def run(self, cell, motion):
-            rows = super().run(cell, motion)
-            rows["position"] = np.outer(np.linspace(0.0, 1e308, len(rows)), (1.0, -1.0))
-            rows["felt"] = np.outer(np.arange(len(rows)) % 2, (1e200, 1e200))
-            rows["force"][-1] = np.nan
-            return rows
+    def run_away(rows):
+        rows["position"] = np.outer(np.linspace(0.0, 1e308, len(rows)), (1.0, -1.0))
+        rows["felt"] = np.outer(np.arange(len(rows)) % 2, (1e200, 1e200))
+        rows["force"][-1] = np.nan
 
-    row = judge(Runaway(), REFERENCE)
+    row = run_cell(Oracle(run_away), REFERENCE)
     assert row["buzz_n_rms"] is None
     assert row["sliding_error"] is None
     json.dumps(row, allow_nan=False)
@@ -126,10 +126,12 @@ def test_renderer_exception_names_its_location():
 @pytest.mark.parametrize("model", ["A", "B", "C", "D"])
 def test_suite_is_deterministic(model):
     (subject,) = choose([model])
-    assert judge(subject, REFERENCE) == judge(subject, REFERENCE)
+    assert run_cell(subject, REFERENCE) == run_cell(subject, REFERENCE)
 
 
 FAILURES = {
+    "peer-sign": ("hold_drift_um_s", 1000.0),
+    "peer-chai3d-stick-slip": ("sliding_error", -0.4),  # renders less than the set force
     "lugre": ("fluctuation_drift_um", 10_000.0),  # carried away by a load below the break-away force
     "dahl": ("fluctuation_drift_um", 10_000.0),
     "viscous-ramp-impedance": ("hold_drift_um_s", 1000.0),  # at rest only without a load
@@ -140,10 +142,11 @@ FAILURES = {
 
 
 @pytest.mark.parametrize("name", FAILURES)
-def test_classic_model_fails_as_known(name):
+def test_classic_or_peer_model_fails_as_known(name):
     (subject,) = choose([name])
-    key, at_least = FAILURES[name]
-    assert judge(subject, REFERENCE)[key] > at_least
+    key, limit = FAILURES[name]
+    found = run_cell(subject, REFERENCE)[key]
+    assert found > limit > 0.0 or found < limit < 0.0
 
 
 def test_every_model_is_judged():
@@ -156,13 +159,13 @@ def test_every_model_is_judged():
 
 def test_sign_renderer_equals_explicit_coulomb():
     """Two independent ways to the same formula."""
-    (peer, own) = (judge(subject, REFERENCE) for subject in choose(["peer-sign", "explicit-coulomb-impedance"]))
+    (peer, own) = (run_cell(subject, REFERENCE) for subject in choose(["peer-sign", "explicit-coulomb-impedance"]))
     assert all(peer[metric.key] == pytest.approx(own[metric.key], rel=1e-6) for metric in METRICS)
 
 
 def test_model_c_keeps_every_limit_in_the_reference_cell():
     (subject,) = choose(["C"])
-    row = judge(subject, REFERENCE)
+    row = run_cell(subject, REFERENCE)
     assert {metric.key: row[metric.key] for metric in METRICS if metric.excess(row) > 1.0} == {}
 
 
@@ -193,20 +196,16 @@ def test_peer_proxy_equals_model_c_without_damping(motion):
 def test_buzz_is_measured_while_sliding():
     """A renderer that is quiet at rest and shakes across the motion while it slides."""
 
-    @dataclass(frozen=True)
-    class Shaking(Oracle):
-        def run(self, cell, motion):
-            rows = super().run(cell, motion)
-            v = rows["velocity"]
-            sign = np.where(np.arange(len(rows)) % 2, 1.0, -1.0)[:, None]
-            rows["felt"] = rows["felt"] + 0.3 * sign * (np.hypot(*v.T) > 0.0)[:, None] * np.array((0.6, -0.8))
-            return rows
+    def shake(rows):
+        slides = np.hypot(*rows["velocity"].T) > 0.0
+        sign = np.where(np.arange(len(rows)) % 2, 1.0, -1.0)
+        rows["felt"] += np.outer(0.3 * sign * slides, (0.6, -0.8))
 
-    row = judge(Shaking(), REFERENCE)
+    row = run_cell(Oracle(shake), REFERENCE)
     assert row["buzz_n_rms"] == pytest.approx(0.0, abs=1e-6)
     assert row["buzz_sliding_n_rms"] == pytest.approx(0.3, rel=1e-3)
     assert passes(row)  # shown, not judged
-    assert worst(METRICS[-1], [row, judge(Oracle(), REFERENCE)]) == row["buzz_sliding_n_rms"]
+    assert worst(METRICS[-1], [row, run_cell(Oracle(), REFERENCE)]) == row["buzz_sliding_n_rms"]
 
 
 def test_cell_selects_the_velocity_estimator():
@@ -216,12 +215,6 @@ def test_cell_selects_the_velocity_estimator():
     again = subject.run(replace(RAW, velocity="tracker"), motions.BREAKAWAY)
     np.testing.assert_array_equal(usual, again)
     assert RAW not in CELLS
-
-
-def test_peer_renderers_fail_as_known():
-    sign, spring = choose(["peer-sign", "peer-chai3d-stick-slip"])
-    assert judge(sign, REFERENCE)["hold_drift_um_s"] > 1000.0
-    assert judge(spring, REFERENCE)["sliding_error"] < -0.4
 
 
 def test_ranking_puts_the_better_first():

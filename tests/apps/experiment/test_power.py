@@ -6,7 +6,6 @@ import argparse
 import importlib.util
 import json
 import math
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -14,18 +13,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from apps.experiment.observers import make_observer
 from apps.experiment.observers.decisions import different, yes
 from apps.experiment.observers.settings import Z75
 from apps.experiment.power import command
 from apps.experiment.power.people import Arm, Study, simulate_people
 from apps.experiment.power.planning import Row, enough
 from apps.experiment.power.planning import plan as plan_power
-from apps.experiment.power.pool import simulate_pool
 from apps.experiment.power.settings import PowerSettings
 from apps.experiment.power.tasks import noticed_at
-from apps.experiment.procedures import make_procedure
-from apps.experiment.trial import TrialView
 from haptics.errors import ConfigurationError
 from tests.processes import ROOT
 
@@ -112,8 +107,7 @@ def test_plan_of_a_precision(tmp_path):
 
 def test_threads_yield_the_same_plan(tmp_path):
     alone, threads = (
-        plan(tmp_path, "--people", "30", *more).result["power"]
-        for more in ((), ("--executor", "threads", "--workers", "2"))
+        plan(tmp_path, *more).result["power"] for more in ((), ("--executor", "threads", "--workers", "2"))
     )
     assert threads == alone
 
@@ -159,15 +153,6 @@ def test_simulated_person_does_not_depend_on_others():
     assert (simulate_people(STUDY, 4, 1)[0] == together[4]).all()
     assert not (together[3] == together[4]).all()
     assert not (simulate_people(replace(STUDY, seed=6), 4, 1)[0] == together[4]).all()
-
-
-def test_results_do_not_depend_on_the_workers():
-    alone = simulate_pool(STUDY, 50)
-    shares: list[float] = []
-    with ThreadPoolExecutor(3) as threads:
-        assert (simulate_pool(STUDY, 50, executor=threads, progress=shares.append) == alone).all()
-    assert len(shares) == 3 and shares[-1] == 1.0
-    assert (simulate_pool(STUDY, 25) == alone[:25]).all()
 
 
 def test_effect_size_is_recovered():
@@ -233,21 +218,17 @@ def closed_form(mean, sd, count, alpha):
     return float(stats.nct.sf(reach, count - 1, noncentrality) + stats.nct.cdf(-reach, count - 1, noncentrality))
 
 
-@pytest.mark.parametrize(("mean", "sd", "alpha"), [(math.log(1.3), 0.4, 0.05), (-0.2, 0.5, 0.05), (0.2, 0.2, 0.01)])
+@pytest.mark.parametrize(
+    ("mean", "sd", "alpha"), [(math.log(1.3), 0.4, 0.05), (-0.2, 0.5, 0.05), (0.2, 0.2, 0.01), (0.0, 0.4, 0.05)]
+)
 def test_power_of_a_difference_agrees_with_the_t_test(mean, sd, alpha):
     rows = plan_power(normal_results(mean, sd), PowerSettings(participants=NUMBERS, alpha=alpha))
     for row in rows:
         expected = closed_form(mean, sd, row.participants, alpha)
-        assert row.power == pytest.approx(expected, abs=0.03)
+        assert row.power == pytest.approx(expected, abs=0.03 if mean else 0.015)  # the level alpha without an effect
         assert row.low <= row.power <= row.high
         assert row.low - 0.02 <= expected <= row.high + 0.02
     assert [row.participants for row in rows] == list(NUMBERS)
-
-
-def test_false_positive_rate_is_alpha():
-    assert [
-        row.power for row in plan_power(normal_results(0.0, 0.4), PowerSettings(participants=NUMBERS))
-    ] == pytest.approx([0.05] * 4, abs=0.015)
 
 
 def test_interval_width_agrees_with_student_t():
@@ -282,35 +263,11 @@ def test_invalid_participant_numbers_are_refused(numbers):
 EXAMPLE = ROOT / "examples" / "threshold_methods.py"
 
 
-@pytest.fixture(scope="module")
-def study():
-    found = importlib.util.spec_from_file_location("threshold_methods", EXAMPLE)
-    module = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
-    return module
-
-
-def person(**table):
-    return make_observer({"spread": 0.0, **table}, seed=np.random.SeedSequence(0))
-
-
-def proportion(who, study, level):
-    values = (study.REFERENCE, study.REFERENCE + level)
-    return who.probability(TrialView("discrimination", study.AXIS, study.REFERENCE, level, values, 2))
-
-
-def test_information_of_a_trial_agrees_with_the_observer(study):
-    who = person()
-    threshold, z75 = who.truth(study.AXIS, study.REFERENCE)["increment_75"], 0.6744897501960817
-    for z in (0.3, 0.545, 0.674, 1.3, 2.5):
-        level, step = threshold * z / z75, 1e-5
-        p = proportion(who, study, level)
-        slope = (proportion(person(weber=0.1 * math.exp(step), floor=0.05 * math.exp(step)), study, level) - p) / step
-        assert study.information(z, who.settings.lapse) == pytest.approx(slope**2 / (p * (1.0 - p)), rel=1e-3)
-
-
-def test_scatter_at_the_best_level_reaches_the_bound(study):
+def test_scatter_at_the_best_level_reaches_the_bound():
     """Estimates from the proportion correct at one level are asymptotically unbiased and reach the bound."""
+    found = importlib.util.spec_from_file_location("threshold_methods", EXAMPLE)
+    study = importlib.util.module_from_spec(found)
+    found.loader.exec_module(study)
     lapse, trials = 0.02, 4000
     z, bound = study.best(lapse)
     assert all(study.information(z, lapse) >= study.information(other * z, lapse) for other in (0.5, 0.95, 1.05, 2.0))
@@ -319,15 +276,3 @@ def test_scatter_at_the_best_level_reaches_the_bound(study):
     logs = [math.log(study.NORMAL.inv_cdf((share - lapse) / (1.0 - 2.0 * lapse))) for share in shares]
     assert np.std(logs) == pytest.approx(bound / math.sqrt(trials), rel=0.05)
     assert study.best(0.0)[1] == pytest.approx(1.282, abs=1e-3)  # by hand: z = 1.575, P = 0.942, I = 0.608
-
-
-def test_two_down_one_up_converges_to_71_percent(study):
-    """P^2 = 1/2 (Levitt 1971): 70.7 % correct, from small steps and an observer who does not lapse."""
-    table = {**study.EQUAL, "steps": [0.5], "minimum": 1e-4, "maximum": 10.0, "start": 0.1}
-    procedure, who = make_procedure(table, guess=0.5, seed=np.random.SeedSequence(0)), person(lapse=0.0)
-    rng, right = np.random.default_rng(0), []
-    for _ in range(8000):
-        level = procedure.level()
-        right.append(bool(rng.random() < proportion(who, study, level)))
-        procedure.take(level, right[-1])
-    assert np.mean(right[200:]) == pytest.approx(math.sqrt(0.5), abs=0.01)

@@ -25,13 +25,11 @@ from apps.experiment.report.analysis import analyse, staircase_percent
 from apps.experiment.report.group import analyse_group
 from apps.experiment.report.sessions import read_experiment
 from apps.experiment.report.settings import AnalysisSettings
-from apps.experiment.report.words import SIMULATED, methods, timing
+from apps.experiment.report.words import SIMULATED, timing
 from apps.experiment.trial import TASKS, TrialView
 from haptics.errors import ConfigurationError, RecordingError
 from tests.apps.experiment.design.designs import WEBER
-from tests.apps.experiment.journal.records import HEADER, end, response, start
-
-Capture = pytest.CaptureFixture[str]
+from tests.apps.experiment.journal.records import HEADER, begin_block, end, run_trial
 
 SEED = 11
 
@@ -55,14 +53,7 @@ def design(task="discrimination", references=(1.0, 2.0), **tables):
 def header(tables, simulated=True):
     who = {"fields": {}, "observer": dict(tables["observer"])} if simulated else {}
     device = {"name": "virtual-joystick", "parameter_file_hash": "ab" * 32}
-    return {
-        **HEADER,
-        "experiment": tables["experiment"]["name"],
-        "design": tables,
-        "seed": SEED,
-        "device": device,
-        **who,
-    }
+    return HEADER | {"experiment": tables["experiment"]["name"], "design": tables, "seed": SEED, "device": device} | who
 
 
 def write_session(out, code="P01", tables=None, session=1, simulated=True):
@@ -77,7 +68,7 @@ def write_session(out, code="P01", tables=None, session=1, simulated=True):
     observer = make_observer(tables["observer"], seed=trial_seed(SEED, code, 0, 0, 1))
     trial = 0
 
-    def run_trial(condition, level, kind="test", track=None):
+    def present(condition, level, kind="test", track=None):
         nonlocal trial
         trial += 1
         reference, comparison = float(condition["reference"]), 1 + (trial % 4 >= 2)
@@ -87,33 +78,26 @@ def write_session(out, code="P01", tables=None, session=1, simulated=True):
             order, values = comparison, [reference, reference + level][:: 1 if comparison == 2 else -1]
         view = TrialView(task, "law.force", reference, level, tuple(values), order)
         answer = observer.answer(view, np.random.default_rng(trial_seed(SEED, code, session, 1, trial)))
-        correct = answer.correct(view)
-        name, markers = condition["name"], [100 * trial + 11 + k for k in range(len(values))]
-        stimulus = {"reference": reference, "level": level, "comparison_interval": order, "values": values}
-        fields = start(trial, kind=kind, condition=name, track=track, markers=markers, **stimulus)
-        journal.append("trial_start", **fields)
+        correct, markers = answer.correct(view), [100 * trial + 11 + k for k in range(len(values))]
         given = {"response": answer.response, "correct": correct, "reaction_time_s": answer.reaction_time, "tick": None}
-        journal.append("response", **response(trial, **given))
-        journal.append("trial_end", **end(trial))
+        stimulus = {"reference": reference, "level": level, "comparison_interval": order, "values": values}
+        labels = {"kind": kind, "condition": condition["name"], "track": track, "markers": markers}
+        run_trial(journal, trial, answer=given, **labels, **stimulus)
         return bool(correct)
 
-    names = [one["name"] for one in conditions]
-    journal.append("block_start", block=1, conditions=names, recording="blocks/block-01", attempt=1)
-    procedures, labels = [], []
-    for condition in conditions:
-        seed = trial_seed(SEED, code, session, 0, len(procedures))
-        procedures.append(make_procedure(tables["procedure"], guess=TASKS[task].guess or 0.0, seed=seed))
-        labels.append((condition, f"{condition['name']}/1"))
+    begin_block(journal)
+    seeds = [trial_seed(SEED, code, session, 0, number) for number in range(len(conditions))]
+    procedures = [make_procedure(tables["procedure"], guess=TASKS[task].guess or 0.0, seed=seed) for seed in seeds]
     tracks, done = Tracks(procedures, trial_seed(SEED, code, session, 0, 99)), 0
     while not tracks.finished:
         done += 1
         index, level = tracks.next()
-        condition, label = labels[index]
-        tracks.take(index, level, run_trial(condition, level, track=label))
+        condition = conditions[index]
+        tracks.take(index, level, present(condition, level, track=f"{condition['name']}/1"))
         if catches.get("easy") and done % round(1.0 / catches["easy"]) == 0:
-            run_trial(condition, condition["reference"] or 10.0 * level, "catch-easy")
+            present(condition, condition["reference"] or 10.0 * level, "catch-easy")
         if catches.get("null") and done % round(1.0 / catches["null"]) == 1:
-            run_trial(condition, 0.0, "catch-null")
+            present(condition, 0.0, "catch-null")
     journal.append("end", reason="completed", trials=trial, repeated=0)
     journal.close()
     return place.folder
@@ -153,7 +137,7 @@ def test_weber_function_is_recovered(weber):
         assert one.weber.mean.low <= one.weber.mean.value <= one.weber.mean.high
 
 
-def test_fit_uses_only_counted_trials(weber):
+def test_fit_uses_only_counted_trials_and_agrees_with_the_procedure(weber):
     experiment, people = found_in(weber)
     for person, result in zip(experiment.people, people, strict=True):
         assert [len(one.rows) for one in result.conditions] == [30, 30]
@@ -161,10 +145,6 @@ def test_fit_uses_only_counted_trials(weber):
         assert result.catches.null > 0
         assert result.catches.lapse is not None
         assert all(one.fit is not None and one.fit.answers.trials == 30 for one in result.conditions)
-
-
-def test_procedure_estimate_agrees_with_the_fit(weber):
-    _, people = found_in(weber)
     for condition in people[0].conditions:
         (procedure,) = condition.procedures
         assert procedure["trials"] == 30
@@ -195,6 +175,13 @@ def test_reversals_agree_with_the_trials(tmp_path):
     assert staircase_percent(experiment) == [pytest.approx(procedure["target_percent"], abs=0.01)]
 
 
+def assert_figure(folder, task, figure):
+    """Assert that the report of sessions names the task and has its figure."""
+    html, result = report_of(folder, folder / "R.html")
+    assert result["task"] == task
+    assert f'alt="{figure}"' in html and figures(html)
+
+
 def test_magnitude_estimates_yield_the_exponent(tmp_path):
     table = {"kind": "estimation", "levels": [0.5, 1.0, 2.0, 4.0], "repeats": 6}
     tables = design("estimation", (1.0,), procedure=table, catch={}, observer={"exponent": 1.4, "weber": 0.1})
@@ -205,6 +192,7 @@ def test_magnitude_estimates_yield_the_exponent(tmp_path):
     group = analyse_group(experiment, people, AnalysisSettings())
     assert len(group.magnitude.exponents) == 2
     assert group.magnitude.exponent.value == pytest.approx(1.4, abs=0.15)
+    assert_figure(tmp_path, "estimation", "Power law")
 
 
 def test_adjustments_yield_their_spread(tmp_path):
@@ -216,6 +204,7 @@ def test_adjustments_yield_their_spread(tmp_path):
     (difference,) = condition.differences
     assert difference.percent == pytest.approx(84.13)
     assert difference.holds_truth
+    assert_figure(tmp_path, "adjustment", "Values that were set")
 
 
 @pytest.mark.parametrize("task", ["detection", "same-different"])
@@ -232,6 +221,7 @@ def test_detection_tasks_have_thresholds_and_detectability(tmp_path, task):
     true = 0.9539 * 0.5 / math.hypot(0.2, 0.05)
     assert condition.detectability[0.5].d_prime.low <= true <= condition.detectability[0.5].d_prime.high
     assert condition.fit.guess.low <= 0.16 <= condition.fit.guess.high
+    assert_figure(tmp_path, task, "Psychometric functions")
 
 
 def test_participant_who_misses_easy_trials_is_excluded(tmp_path):
@@ -305,11 +295,10 @@ def test_analysis_settings_accept_a_preregistration_table():
     assert (settings.shape, settings.percent) == ("weibull", (80.0,))
 
 
-def report_of(folder, out, capsys, *options):
-    status = main(["experiment", "report", str(folder), "--out", str(out), "--json", *options])
-    captured = capsys.readouterr()
-    assert status == 0, captured.err
-    return out.read_text(encoding="utf-8"), json.loads(captured.out)
+def report_of(folder, out, *options):
+    with contextlib.redirect_stdout(io.StringIO()) as told:
+        assert main(["experiment", "report", str(folder), "--out", str(out), "--json", *options]) == 0
+    return out.read_text(encoding="utf-8"), json.loads(told.getvalue())
 
 
 def figures(html):
@@ -332,10 +321,7 @@ class TagBalance(HTMLParser):
 
 @pytest.fixture(scope="module")
 def made(weber, tmp_path_factory):
-    out, text = tmp_path_factory.mktemp("report") / "R.html", io.StringIO()
-    with contextlib.redirect_stdout(text):
-        assert main(["experiment", "report", str(weber), "--out", str(out), "--json"]) == 0
-    return out.read_text(encoding="utf-8"), json.loads(text.getvalue())
+    return report_of(weber, tmp_path_factory.mktemp("report") / "R.html")
 
 
 def test_report_is_complete_and_self_contained(made):
@@ -385,27 +371,19 @@ def test_methods_describe_stimulus_procedure_and_analysis(made):
         assert words in result["methods"], words
 
 
-@pytest.mark.parametrize(("simulated", "who"), [(True, "simulated observer"), (False, "participant")])
-def test_methods_name_who_answered(tmp_path, simulated, who):
-    tables = design(references=(1.0,), procedure={**QUEST, "trials": 8}, catch={})
-    write_session(tmp_path, tables=tables, simulated=simulated)
-    words = methods(*found_in(tmp_path), AnalysisSettings())
-    assert f"1 {who} gave 8 answers" in words
-    assert (SIMULATED in words) is simulated
-
-
-def test_report_of_a_person_has_no_simulation_notice(tmp_path, capsys):
+def test_report_of_a_person_has_no_simulation_notice(tmp_path):
     write_session(tmp_path, tables=design(references=(1.0,), catch={}), simulated=False)
-    html, result = report_of(tmp_path, tmp_path / "R.html", capsys, "--percent", "71", "--percent", "84")
+    html, result = report_of(tmp_path, tmp_path / "R.html", "--percent", "71", "--percent", "84")
     assert SIMULATED not in html
     assert result["simulated"] is False
     assert "age band 20-29; handedness right; consent id C17" in html
     assert [one["percent"] for one in result["participants"][0]["conditions"][0]["differences"]] == [71.0, 84.0]
+    assert "1 participant gave 30 answers" in result["methods"]
     assert "read off at 71 % and 84 % correct" in result["methods"]
     assert result["participants"][0]["conditions"][0]["differences"][0]["true_jnd"] is None
 
 
-def test_methods_summarise_the_timing_certificates(tmp_path, capsys):
+def test_methods_summarise_the_timing_certificates(tmp_path):
     folder = write_session(tmp_path, tables=design(references=(1.0,), catch={}))
     recording = folder / "blocks" / "block-01"
     recording.mkdir(parents=True)
@@ -418,30 +396,13 @@ def test_methods_summarise_the_timing_certificates(tmp_path, capsys):
     assert "4 µs (median) and 61 µs (99th percentile) late" in words
     assert "It is fit by its limits." in words
     (recording / "recording.json").write_text("nothing", encoding="utf-8")
-    html, _ = report_of(tmp_path, tmp_path / "R.html", capsys)
+    html, _ = report_of(tmp_path, tmp_path / "R.html")
     assert "blocks/block-01: cannot be read (Expecting value" in html  # the answers are in the journal all the same
 
 
 def test_unwritable_report_is_an_error(weber, tmp_path, capsys):
     assert main(["experiment", "report", str(weber / "sub-P01"), "--out", str(tmp_path / "no" / "R.html")]) != 0
     assert "cannot be written" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("task", "table", "figure"),
-    [
-        ("estimation", {"kind": "estimation", "levels": [0.5, 1.0, 2.0], "repeats": 3}, "Power law"),
-        ("adjustment", {"kind": "adjustment", "starts": [0.5, 1.5], "repeats": 4}, "Values that were set"),
-        ("detection", {"kind": "constant", "levels": [0.1, 0.5], "repeats": 6}, "Psychometric functions"),
-    ],
-)
-def test_report_has_the_figure_of_the_task(tmp_path, capsys, task, table, figure):
-    catches = {"null": 0.3} if task == "detection" else {}
-    write_session(tmp_path, tables=design(task, (1.0,), procedure=table, catch=catches))
-    html, result = report_of(tmp_path, tmp_path / "R.html", capsys)
-    assert f'alt="{figure}"' in html
-    assert result["task"] == task
-    assert figures(html)
 
 
 ANALYSIS = """

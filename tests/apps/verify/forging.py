@@ -144,7 +144,7 @@ def wrong(name):
     return enter
 
 
-def at_tick(name, rule, where, change):
+def at_tick(name, rule, change, where=lambda forged: forged.good):
     """Enter a change of one random row, which the rule must find at its tick."""
 
     @wrong(name)
@@ -193,12 +193,28 @@ def slides(forged, speed=0.0, force=-1.0):
     return forged.good & (forged.norm("sliding_velocity") > speed) & (forged.norm("friction_force") > force)
 
 
+def sticks(forged, force=-1.0):
+    return forged.good & (forged.rows["sticking"] != 0) & (forged.norm("friction_force") > force)
+
+
 def turned_by_a_degree(forged, k):
     c, s = np.cos(np.radians(1.0)), np.sin(np.radians(1.0))
     return np.array([[c, -s], [s, c]]) @ forged.rows["friction_force"][k]
 
 
-at_tick("friction force * 1.01", "law", lambda f: slides(f, force=1e-3), scale("friction_force", 1.01))
+at_tick("friction force * 1.01", "law", scale("friction_force", 1.01), lambda f: slides(f, force=1e-3))
+at_tick("friction force turned", "law", put("friction_force", turned_by_a_degree), lambda f: slides(f, force=1e-2))
+at_tick("friction force at rest * 1.01", "equations", scale("friction_force", 1.01), lambda f: sticks(f, 0.05))
+at_tick("sliding velocity * 1.01", "equations", scale("sliding_velocity", 1.01), lambda f: slides(f, 1e-3))
+at_tick("creep at rest", "sticking", put("sliding_velocity", lambda f, k: (1e-7, 0.0)), sticks)
+at_tick("sticking inverted", "sticking", put("sticking", lambda f, k: 1 - f.rows["sticking"][k]))
+at_tick("proxy shifted", "proxy", put("proxy", lambda f, k: f.rows["proxy"][k] + (0.0, 1e-9)))
+at_tick(
+    "output * 1.01",
+    "equations",
+    scale("command_unlimited", 1.01),
+    lambda f: f.good & (f.norm("command_unlimited") > 0.1 if f.impedance else f.norm("sliding_velocity") > 1e-3),
+)
 
 
 @wrong("all friction forces * (1 + 1e-9)")
@@ -210,43 +226,15 @@ def _scaled_forces(forged):
     return Expected("law")
 
 
-at_tick(
-    "friction force at rest * 1.01",
-    "equations",
-    lambda f: f.good & (f.rows["sticking"] != 0) & (f.norm("friction_force") > 0.05),
-    scale("friction_force", 1.01),
-)
-at_tick("friction force turned", "law", lambda f: slides(f, force=1e-2), put("friction_force", turned_by_a_degree))
-at_tick("sliding velocity * 1.01", "equations", lambda f: slides(f, 1e-3), scale("sliding_velocity", 1.01))
-at_tick(
-    "creep at rest",
-    "sticking",
-    lambda f: f.good & (f.rows["sticking"] != 0),
-    put("sliding_velocity", lambda f, k: (1e-7, 0.0)),
-)
-at_tick("sticking inverted", "sticking", lambda f: f.good, put("sticking", lambda f, k: 1 - f.rows["sticking"][k]))
-
-
-def shift_displacement(forged, whole):
+@wrong("displacements shifted from a tick on")
+def _shifted_displacements(forged):
     if forged.settings[0]["model"] == "A":
         raise NotApplicable
     k = forged.pick(forged.good & (forged.rows["gate"] == 1.0) & ((forged.rows["permission"] & 3) == 0))
-    where = slice(k, None if whole else k + 1)
-    forged.rows["displacement"][where, 0] += 1e-6
+    forged.rows["displacement"][k:, 0] += 1e-6
     if forged.impedance:
-        forged.rows["proxy"][where] = forged.rows["position"][where] - forged.rows["displacement"][where]
+        forged.rows["proxy"][k:] = forged.rows["position"][k:] - forged.rows["displacement"][k:]
     return Expected("equations", int(forged.rows["tick"][k]))
-
-
-WRONGS["displacement shifted by a micrometre"] = lambda forged: shift_displacement(forged, whole=False)
-WRONGS["displacements shifted from a tick on"] = lambda forged: shift_displacement(forged, whole=True)
-at_tick("proxy shifted", "proxy", lambda f: f.good, put("proxy", lambda f, k: f.rows["proxy"][k] + (0.0, 1e-9)))
-at_tick(
-    "output * 1.01",
-    "equations",
-    lambda f: f.good & (f.norm("command_unlimited") > 0.1 if f.impedance else f.norm("sliding_velocity") > 1e-3),
-    scale("command_unlimited", 1.01),
-)
 
 
 @wrong("input of the element increased")
@@ -329,15 +317,6 @@ def _scaled_command(forged):
     return Expected("command", int(forged.rows["tick"][k]))
 
 
-@wrong("all commands * 1.01")
-def _scaled_commands(forged):
-    forged.pick(forged.good & (forged.norm("command") > 1e-2))
-    forged.rows["command"] *= 1.01
-    if not forged.impedance:
-        forged.rows["proxy"] = forged.rows["command"]
-    return Expected("command")
-
-
 @wrong("flag cleared")
 def _cleared_flag(forged):
     flags = forged.rows["status"] & (ENVELOPE_FLAGS & ~UNUSABLE)
@@ -358,34 +337,28 @@ def _set_flag(forged):
 at_tick(
     "flag of an unusable sample cleared",
     "sample",
-    lambda f: (f.rows["status"] & UNUSABLE) != 0,
     put("status", lambda f, k: f.rows["status"][k] & ~np.uint32(UNUSABLE)),
+    lambda f: (f.rows["status"] & UNUSABLE) != 0,
 )
 at_tick(
     "usable sample flagged as unusable",
     "sample",
-    lambda f: f.good,
     put("status", lambda f, k: f.rows["status"][k] | np.uint32(f.choose.choice([1 << 1, 1 << 11, 1 << 14]))),
 )
-at_tick(
-    "sample too old",
-    "sample",
-    lambda f: f.good,
-    put("sample_age", lambda f, k: 1.01 * f.metadata["limits"]["max_sample_age"]),
-)
+at_tick("sample too old", "sample", put("sample_age", lambda f, k: 1.01 * f.metadata["limits"]["max_sample_age"]))
 at_tick(
     "energy removed from the ledger",
     "energy",
-    lambda f: f.good & (f.rows["injected_energy"] > 1e-9),
     scale("injected_energy", 0.9),
+    lambda f: f.good & (f.rows["injected_energy"] > 1e-9),
 )
 
 
-@wrong("energy added to the ledger from a tick on")
-def _more_energy(forged):
-    k = forged.pick(forged.good)
+def add_energy(forged, k):
     forged.rows["injected_energy"][k:] += 1e-9
-    return Expected("energy", int(forged.rows["tick"][k]))
+
+
+at_tick("energy added to the ledger from a tick on", "energy", add_energy)
 
 
 @wrong("position shifted together with the proxy")
@@ -398,12 +371,7 @@ def _shifted_position(forged):
     return Expected("energy", int(forged.rows["tick"][k]))
 
 
-at_tick(
-    "gate edited",
-    "gate",
-    lambda f: f.good,
-    put("gate", lambda f, k: 0.5 if f.rows["gate"][k] == 1.0 else f.rows["gate"][k] + 1e-3),
-)
+at_tick("gate edited", "gate", put("gate", lambda f, k: 0.5 if f.rows["gate"][k] == 1.0 else f.rows["gate"][k] + 1e-3))
 
 
 @wrong("release invented")
@@ -459,7 +427,7 @@ edited(
 
 # Clock, and the description of the rows
 
-at_tick("time edited", "time", lambda f: f.good, put("time", lambda f, k: np.nextafter(f.rows["time"][k], 1.0)))
+at_tick("time edited", "time", put("time", lambda f, k: np.nextafter(f.rows["time"][k], 1.0)))
 
 
 @wrong("two ticks swapped")
@@ -506,14 +474,14 @@ def _cut_and_certified(forged):
 at_tick(
     "lateness edited",
     "timing",
-    lambda f: (f.rows["status"] & (1 << 8)) == 0,
     put("period_error", lambda f, k: 0.7 / f.metadata["rate_hz"]),
+    lambda f: (f.rows["status"] & (1 << 8)) == 0,
 )
 at_tick(
     "duration edited",
     "timing",
-    lambda f: (f.rows["status"] & (1 << 9)) == 0,
     put("tick_time", lambda f, k: 1.2 / f.metadata["rate_hz"]),
+    lambda f: (f.rows["status"] & (1 << 9)) == 0,
 )
 
 
@@ -528,19 +496,16 @@ def _other_rate(forged):
 def _forged_certificate(forged):
     forged.resealed = False
     told = forged.metadata["certificate"]
-    change = int(forged.choose.integers(0, 6))
-    if change == 0:
-        told["overruns"] += 1
-    elif change == 1:
-        told["period_error_us"]["p99"] = 1.0
-    elif change == 2:
-        told["histograms"]["tick_us"][3] += 1
-    elif change == 3:
-        told["fit"] = not told["fit"]
-    elif change == 4:
-        told["skipped"] += 1
-    else:
-        forged.metadata["force_n"]["max"] += 0.01
+    edits = [
+        (told, "overruns", 1),
+        (told, "skipped", 1),
+        (told, "fit", 1 - 2 * told["fit"]),
+        (told["period_error_us"], "p99", 1.0),
+        (told["histograms"]["tick_us"], 3, 1),
+        (forged.metadata["force_n"], "max", 0.01),
+    ]
+    table, key, difference = edits[forged.choose.integers(len(edits))]
+    table[key] += difference
     return Expected("certificate")
 
 

@@ -62,6 +62,12 @@ ELEMENTS: dict[str, dict[str, float]] = {
 }
 
 
+def tables_of(model, device=None, **tables):
+    """Return the settings of a session with a model, by default on the virtual device of its causality."""
+    device = device or ("virtual-arm" if model in "AD" else "virtual-joystick")
+    return {"device": {"name": device}, "session": {"model": model}, "element": dict(ELEMENTS.get(model, {})), **tables}
+
+
 @dataclass(frozen=True)
 class Plan:
     """The plan of a recording.
@@ -189,13 +195,10 @@ def classic_plan(number):
     model, device = CLASSICS[number % len(CLASSICS)]
     names = [name for name in LAWS if name not in {"elliptic", "asymmetric"}]
     admittance = device == "virtual-arm"
-    tables: dict[str, dict[str, Any]] = {
-        "device": {"name": device},
-        "session": {"model": model, "rate": float(choose.choice([1000.0, 2000.0]))},
-        "law": dict(LAWS[names[(number // len(CLASSICS) + 3 * number) % len(names)]]),
-        "hand": _hand(choose, admittance),
-        "envelope": _envelope(choose, admittance),
-    }
+    rate = float(choose.choice([1000.0, 2000.0]))
+    law = dict(LAWS[names[(number // len(CLASSICS) + 3 * number) % len(names)]])
+    tables = tables_of(model, device, law=law, hand=_hand(choose, admittance), envelope=_envelope(choose, admittance))
+    tables["session"]["rate"] = rate
     law = {"law": dict(LAWS[str(choose.choice(names))])}
     changes = {int(choose.integers(50, 400)): law} if choose.random() < 0.4 else {}
     return Plan(tables, 500, changes, *_disturbances(choose))
@@ -211,14 +214,9 @@ def plan_of(number):
     model = "CABD"[number % 4]
     admittance = model in "AD"
     rate = float(choose.choice([1000.0, 1000.0, 1000.0, 500.0, 2000.0]))
-    tables: dict[str, dict[str, Any]] = {
-        "device": {"name": "virtual-arm" if admittance else "virtual-joystick"},
-        "session": {"model": model, "rate": rate},
-        "law": list(LAWS.values())[(number // 4) % len(LAWS)],
-        "element": dict(ELEMENTS[model]),
-        "hand": _hand(choose, admittance),
-        "envelope": _envelope(choose, admittance),
-    }
+    law = list(LAWS.values())[(number // 4) % len(LAWS)]
+    tables = tables_of(model, law=law, hand=_hand(choose, admittance), envelope=_envelope(choose, admittance))
+    tables["session"]["rate"] = rate
     if not admittance and choose.random() < 0.3:
         tables["envelope"]["passivity_control"] = True
         tables["element"]["stiffness"] = 16000.0

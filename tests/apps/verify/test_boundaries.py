@@ -8,24 +8,16 @@ from apps.verify.check import verify
 from apps.verify.findings import VIOLATED
 from apps.verify.recorded import Recorded
 from tests.apps.verify.forging import assert_honest, copy_of
-from tests.apps.verify.runs import ELEMENTS, LAWS, Plan, make
+from tests.apps.verify.runs import LAWS, Plan, make, tables_of
 
 CHANGE = 100
 
 
+HAND = {"name": "minimum-jerk", "points": [[0.0, 0.0], [0.04, 0.02]], "rest": 0.0}
+
+
 def plan(model, **changes):
-    return Plan(
-        {
-            "device": {"name": "virtual-arm" if model in "AD" else "virtual-joystick"},
-            "session": {"model": model},
-            "law": LAWS["coulomb"],
-            "element": ELEMENTS[model],
-            "hand": {"name": "minimum-jerk", "points": [[0.0, 0.0], [0.04, 0.02]], "rest": 0.0},
-            "envelope": {},
-        },
-        300,
-        **changes,
-    )
+    return Plan(tables_of(model, law=LAWS["coulomb"], hand=HAND, envelope={}), 300, **changes)
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ import hashlib
 import json
 import math
 import shutil
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +21,7 @@ from calibration.motions.joint_motion import excite_arm
 from haptics.recording import replay
 from haptics.recording.recording import Recording
 from tests.apps.verify.forging import assert_honest, copy_of
-from tests.apps.verify.runs import LAWS, Plan, make
+from tests.apps.verify.runs import LAWS, Plan, make, tables_of
 
 MORE = {
     **LAWS,
@@ -35,9 +34,7 @@ STIFF = {"stiff_share": 0.4, "stiff_stiffness": 5000.0}
 
 def iwan(law="coulomb", stiff=None, **more):
     element = {"stiffness": 3000.0, "damping": 6.0, "count": 5, "spread": 0.7, **(stiff or {})}
-    device = {"name": "virtual-joystick"}
-    tables = {"session": {"model": "iwan"}, "device": device, "hand": HAND, "law": dict(MORE[law]), "element": element}
-    return Plan(tables, **more)
+    return Plan(tables_of("iwan", hand=HAND, law=dict(MORE[law]), element=element), **more)
 
 
 @pytest.mark.parametrize("law", ["viscous", "stribeck", "slender"])
@@ -64,14 +61,6 @@ def honest(request, tmp_path_factory):
     return make(tmp_path_factory.mktemp("iwan") / "run", iwan(request.param))
 
 
-def change_spread(forgery):
-    forgery.settings[0]["element"]["spread"] = 0.65
-
-
-def change_count(forgery):
-    forgery.settings[0]["element"]["count"] = 6
-
-
 def scale_law(forgery):
     table = forgery.settings[0]["law"]
     name = next(name for name in ("force", "force_y", "backward_force") if name in table)
@@ -88,11 +77,20 @@ def turn_axes(forgery):
 
 def scale_force(forgery):
     k = forgery.pick(forgery.steady & (forgery.norm("friction_force") > 0.5))
-    for name, sign in (("friction_force", 1.0), ("command", -1.0), ("command_unlimited", -1.0)):
-        forgery.rows[name][k] = sign * 1.001 * np.abs(forgery.rows[name][k]) * np.sign(sign * forgery.rows[name][k])
+    for name in ("friction_force", "command", "command_unlimited"):
+        forgery.rows[name][k] *= 1.001
 
 
-@pytest.mark.parametrize("change", [change_spread, change_count, scale_law, turn_axes, scale_force])
+CHANGES = {
+    "spread": lambda forgery: forgery.settings[0]["element"].update(spread=0.65),
+    "count": lambda forgery: forgery.settings[0]["element"].update(count=6),
+    "law": scale_law,
+    "axes": turn_axes,
+    "force": scale_force,
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_falsified_iwan_recording_is_detected(honest, tmp_path, change):
     forgery = copy_of(honest, tmp_path / "forged")
     change(forgery)
@@ -118,13 +116,8 @@ PUSHES = [[0.0, 0.0, 0.0], [0.05, 6.0, 3.0], [0.2, 6.0, 3.0], [0.25, -8.0, 0.0],
 def refused(tmp_path_factory):
     """Record a pushed virtual arm of which some samples are refused because it lags behind its reference."""
     folder = tmp_path_factory.mktemp("following")
-    tables: dict[str, dict[str, Any]] = {
-        "session": {"model": "A"},
-        "device": {"name": "virtual-arm"},
-        "hand": {"name": "scripted-force", "script": PUSHES},
-        "law": {"name": "coulomb", "force": 1.0},
-        "element": {"mass": 2.0},
-    }
+    hand = {"name": "scripted-force", "script": PUSHES}
+    tables = tables_of("A", hand=hand, law={"name": "coulomb", "force": 1.0})
     rows = np.load(make(folder / "free", Plan(tables)) / "ticks.npy")
     off = np.hypot(*(rows["position"][1:] - rows["command"][:-1]).T)
     limits = {"max_following_error": 0.6 * float(off.max())}

@@ -12,8 +12,9 @@ from apps.verify.check import verify
 from apps.verify.findings import INCOMPLETE, VIOLATED
 from apps.verify.walls.handles import Touch, on_a_handle
 from apps.verify.walls.masses import Mass, on_a_mass
-from apps.verify.walls.solids import depth_in, on_the_surface
+from apps.verify.walls.solids import on_the_surface
 from haptics import Coulomb, Elliptic, Stribeck
+from haptics.friction.laws import ClosedForm
 from haptics.recording.recording import Recording
 from haptics.recording.replay import verify as replay
 from haptics.scenes import (
@@ -29,7 +30,7 @@ from haptics.scenes import (
     scene_table,
 )
 from tests.apps.verify.forging import Forgery, assert_honest, copy_of, put, scale
-from tests.apps.verify.runs import ELEMENTS, Plan, make
+from tests.apps.verify.runs import Plan, make, tables_of
 from tests.haptics.wall_runs import ADMITTANCE, SHAPES, SLOPE, T, dragged, mass, pushed, wandering
 
 SPIRAL = read_scene("relief").regions[0].law
@@ -50,39 +51,25 @@ EVERYTHING = Scene(
     ),
     border=0.004,
 )
-CLOSED = {
-    "law": {
-        "name": "stribeck-closed-form",
-        "kinetic_force_n": 1.0,
-        "static_force_n": 1.1,
-        "stribeck_velocity_m_per_s": 0.5,
-    },
-    "regions": [
-        {"circle": {"center_m": [0.0, 0.0], "radius_m": 0.02}, "law": {"kinetic_force_n": 2.0, "static_force_n": 2.2}}
-    ],
-}
+CLOSED = Scene(
+    ClosedForm(Stribeck(1.0, 1.1, 0.5)),
+    (Region("disc", Circle((0.0, 0.0), 0.02), ClosedForm(Stribeck(2.0, 2.2, 0.5))),),
+)
 TURNED = Scene(
     Elliptic(1.0, 2.0, 0.5, 1.0), (Region("a", Circle((0.0, 0.0), 0.02), Elliptic(3.0, 1.0, 0.5), texture=Texture()),)
 )
 SCENES: dict[str, dict[str, Any]] = {
     "everything": scene_table(EVERYTHING),
     "image": scene_table(read_scene("relief")),
-    "closed form": CLOSED,
+    "closed form": scene_table(CLOSED),
     "elliptic": scene_table(TURNED),
 }
 ROUND = [[0.045, 0.0], [0.0, 0.04], [-0.045, -0.01], [-0.01, -0.045], [0.03, 0.03]]
 
 
 def plan(model, scene, **others):
-    hand: dict[str, Any] = {"name": "minimum-jerk", "points": ROUND, "pause": 0.02, "rest": 0.0, "speed": 0.5}
-    tables: dict[str, dict[str, Any]] = {
-        "device": {"name": "virtual-arm" if model in "AD" else "virtual-joystick"},
-        "session": {"model": model},
-        "scene": scene,
-        "element": dict(ELEMENTS[model]),
-        "hand": hand,
-    }
-    return Plan(tables, others.pop("ticks", 1200), **others)
+    hand = {"name": "minimum-jerk", "points": ROUND, "pause": 0.02, "rest": 0.0, "speed": 0.5}
+    return Plan(tables_of(model, scene=scene, hand=hand), 1200, **others)
 
 
 def honest(folder, made):
@@ -102,6 +89,9 @@ def test_honest_recordings_on_scenes_raise_no_alarm(model, name, tmp_path):
     assert np.isnan(recording.rows["normal_force"]).all()
 
 
+DISTURBED: dict[str, Any] = {"skips": (90, 610), "faults": ("nan@0.2+0.02", "jump@0.7+0.003")}
+
+
 @pytest.mark.parametrize("model", "BD")
 def test_disturbed_recordings_on_scenes_raise_no_alarm(model, tmp_path):
     changes: dict[int, Any] = {
@@ -111,8 +101,7 @@ def test_disturbed_recordings_on_scenes_raise_no_alarm(model, tmp_path):
         600: {"session": {"model": "C" if model == "B" else "A"}},
         750: {"scene": SCENES["everything"]},
     }
-    others: dict[str, Any] = {"shut": ((350, 500),), "skips": (90, 610), "faults": ("nan@0.2+0.02", "jump@0.7+0.003")}
-    recording = honest(tmp_path, plan(model, SCENES["image"], changes=changes, **others))
+    recording = honest(tmp_path, plan(model, SCENES["image"], changes=changes, shut=((350, 500),), **DISTURBED))
     assert set(recording.rows["settings_version"].tolist()) == {0, 1, 2, 3, 4, 5}
     names = [entry["scene"]["name"] for entry in recording.settings[:2]]
     assert names == ["a relief from an image", "ice, wood, rubber"]
@@ -163,13 +152,6 @@ SCENE_WRONGS: dict[str, tuple[Callable[[Forgery], Any], str]] = {
 }
 
 
-@pytest.mark.parametrize(("change", "rule"), SCENE_WRONGS.values(), ids=SCENE_WRONGS.keys())
-def test_falsified_scene_is_detected(recorded_scene, change, rule, tmp_path):
-    _, found = verify(falsify(recorded_scene, tmp_path / "forged", change))
-    assert found.verdict == VIOLATED
-    assert rule in {one.rule for one in found.violations}
-
-
 def test_unknown_scene_key_is_incomplete(recorded_scene, tmp_path):
     _, found = verify(falsify(recorded_scene, tmp_path / "forged", of_scene(lambda scene: scene.update(lava=True))))
     assert found.verdict == INCOMPLETE
@@ -207,8 +189,7 @@ def test_disturbed_recordings_among_walls_raise_no_alarm(model, tmp_path):
         600: {"scene": TABLE},
         750: {"session": {"model": "C" if model == "B" else "A"}},
     }
-    others: dict[str, Any] = {"shut": ((350, 420),), "skips": (90, 610), "faults": ("nan@0.2+0.02", "jump@0.7+0.003")}
-    rows = honest(tmp_path, plan(model, TABLE, changes=changes, **others)).rows
+    rows = honest(tmp_path, plan(model, TABLE, changes=changes, shut=((350, 420),), **DISTURBED)).rows
     assert np.isnan(rows["normal_force"][rows["settings_version"] == 3]).all()
     assert np.isfinite(rows["normal_force"][rows["settings_version"] != 3]).all()
 
@@ -237,9 +218,15 @@ WALL_WRONGS: dict[str, tuple[Callable[[Forgery], Any], str]] = {
 }
 
 
-@pytest.mark.parametrize(("change", "rule"), WALL_WRONGS.values(), ids=WALL_WRONGS.keys())
-def test_falsified_walls_are_detected(recorded_walls, change, rule, tmp_path):
-    _, found = verify(falsify(recorded_walls, tmp_path / "forged", change))
+WRONGS = [
+    *(pytest.param("recorded_scene", *one, id=f"scene-{name}") for name, one in SCENE_WRONGS.items()),
+    *(pytest.param("recorded_walls", *one, id=f"walls-{name}") for name, one in WALL_WRONGS.items()),
+]
+
+
+@pytest.mark.parametrize(("recording", "change", "rule"), WRONGS)
+def test_falsified_scene_or_wall_is_detected(request, recording, change, rule, tmp_path):
+    _, found = verify(falsify(request.getfixturevalue(recording), tmp_path / "forged", change))
     assert found.verdict == VIOLATED
     assert rule in {one.rule for one in found.violations}
 
@@ -271,18 +258,6 @@ ALL_SHAPES = {**SHAPES, "star": STAR}
 def tables(*walls):
     found: list[dict[str, Any]] = scene_table(Scene(Coulomb(0.0), walls=walls))["walls"]
     return found
-
-
-@pytest.mark.parametrize("shape", ALL_SHAPES.values(), ids=ALL_SHAPES)
-def test_depth_and_gradient_agree_with_the_program(shape):
-    wall = Wall(shape)
-    points = np.random.default_rng(3).uniform(-0.05, 0.05, (3000, 2))
-    points = np.concatenate((points, [[0.0, 0.0], [0.01, 0.0], [0.02, 0.01], [0.021, 0.01], [-0.03, 0.0]]))
-    depth, gradient = depth_in(tables(wall)[0], points)
-    np.testing.assert_allclose(depth, wall.depth(points), atol=1e-15)
-    inside = depth > 1e-9
-    np.testing.assert_allclose(gradient[inside], wall.inwards(points)[inside], atol=1e-11)
-    assert (wall.depth(on_the_surface(tables(wall), points[~np.isclose(depth, 0.0)]))[:50] < 0.02).all()
 
 
 @pytest.mark.parametrize("shape", ALL_SHAPES.values(), ids=ALL_SHAPES)

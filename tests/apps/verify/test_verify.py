@@ -14,12 +14,12 @@ import pytest
 
 from apps import cli
 from apps.verify import facts, recorded
-from apps.verify.certificate import _SHARES, _Values
+from apps.verify.certificate import _Values
 from apps.verify.check import verify
 from apps.verify.contact.inclusion import inclusion
 from apps.verify.contact.laws import law_of
 from apps.verify.contact.text_law import NotUnderstood, levels
-from apps.verify.findings import INCOMPLETE, OK, VIOLATED, Findings
+from apps.verify.findings import INCOMPLETE, OK, VIOLATED
 from apps.verify.recorded import Order
 from haptics.elements.tables import make_law
 from haptics.recording.recording import METADATA
@@ -168,22 +168,6 @@ def test_finding_counts_the_ticks_of_all_windows(honest, tmp_path, monkeypatch):
     assert (found.violated_ticks, found.violated_markers) == (count, {7})
 
 
-def test_overlapping_ticks_are_counted_once():
-    class Looking:
-        tick, skip = np.arange(10, 20), 4
-
-        def column(self, name):
-            return np.zeros(10, int)
-
-    found, window = Findings(), Looking()
-    found.look_at(window)
-    found.where("rule", window.tick, np.ones(10, bool), "all")
-    found.where("rule", np.array([12]), np.array([True]), "another array")
-    found.look_at(None)
-    assert [(one.tick, one.words) for one in found.violations] == [(14, "all (6 ticks)"), (12, "another array")]
-    assert found.violated_ticks == 7
-
-
 @pytest.mark.parametrize("size", [1, 5, 40])
 @pytest.mark.parametrize(("flag", "gap", "tick"), [(0, 20, 23), (int(Status.AFTER_SKIP), 30, 5)])
 def test_order_of_ticks_does_not_depend_on_the_chunks(size, flag, gap, tick):
@@ -200,46 +184,33 @@ def test_order_of_ticks_does_not_depend_on_the_chunks(size, flag, gap, tick):
     assert (found.gap, found.gap_tick, found.back, found.last) == (gap, tick, (32, 5), 42)
 
 
-class ColumnSource:
-    """Substitute for a recording of one column."""
-
-    def __init__(self, values):
-        self.rows = np.zeros(len(values), [("tick_time", "f8")])
-        self.rows["tick_time"] = values
-
-    @property
-    def source(self):
-        return self
-
-    def chunks(self, columns):
-        return iter(np.array_split(self.rows, 7))
-
-
 rng = np.random.default_rng(5)
+TICKS = 500
 DISTRIBUTIONS = {
-    "nanoseconds": rng.gamma(2.0, 1e4, 30_000).astype(int) * 1e-9,
-    "continuous": rng.normal(2e-5, 1e-5, 30_000),
-    "all equal": np.full(5000, 3e-6),
-    "two": np.repeat([1e-6, 2e-6], [2500, 2501]),
-    "with gaps": np.where(rng.random(9000) < 0.1, np.nan, rng.random(9000)),
-    "one": np.array([4e-6]),
-    "negative": -rng.random(5000),
+    "nanoseconds": rng.gamma(2.0, 1e4, TICKS).astype(int) * 1e-9,
+    "continuous": rng.normal(2e-5, 1e-5, TICKS),
+    "all equal": np.full(TICKS, 3e-6),
+    "two": np.repeat([1e-6, 2e-6], TICKS // 2),
+    "with gaps": np.where(rng.random(TICKS) < 0.1, np.nan, rng.random(TICKS)),
+    "one": np.where(np.arange(TICKS) == 7, 4e-6, np.nan),
+    "negative": -rng.random(TICKS),
 }
 
 
-@pytest.mark.parametrize("most", [10, 1 << 18])
+@pytest.mark.parametrize("most", [10, 1 << 18], ids=["by passes over the rows", "in memory"])
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
-def test_quantiles_are_exact(name, most, monkeypatch):
+def test_quantiles_of_any_distribution_agree_with_the_recorder(name, most, honest, tmp_path, monkeypatch):
     """If only few values may be kept, the quantiles are found by passes over the rows."""
     monkeypatch.setattr(_Values, "MOST", most)
-    source, values = ColumnSource(DISTRIBUTIONS[name]), _Values("tick_time")
-    for rows in source.chunks(None):
-        values.take(rows["tick_time"] * 1e6)
-    values.finish(source)
-    kept = DISTRIBUTIONS[name][np.isfinite(DISTRIBUTIONS[name])] * 1e6
-    expected = np.quantile(kept, list(_SHARES.values()))
-    np.testing.assert_allclose(list(values.quantiles(more=True).values()), expected, rtol=1e-14)
-    assert sum(values.histogram()) == len(kept)
+    forgery = copy_of(honest[0], tmp_path / "forged")
+    forgery.rows["tick_time"] = DISTRIBUTIONS[name]
+    forgery.save()
+    assert "certificate" not in {one.rule for one in verify(forgery.folder)[1].violations}
+    for share in forgery.metadata["certificate"]["tick_us"]:
+        described = json.loads(json.dumps(forgery.metadata))
+        described["certificate"]["tick_us"][share] += 0.01
+        (forgery.folder / METADATA).write_text(json.dumps(described))
+        assert "certificate" in {one.rule for one in verify(forgery.folder)[1].violations}
 
 
 def test_stated_resolution_is_accepted_only_for_many_values(honest, tmp_path, monkeypatch):

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
 from dataclasses import fields
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from apps.experiment.design import key_lines, read_design
-from apps.experiment.design.lines import KeyPath
 from apps.experiment.design.texts import ANSWERS, TextSettings
 from apps.experiment.engine.course import Course, Participant
 from apps.experiment.screens import Show, audience
@@ -109,96 +105,57 @@ def test_detection_below_the_residual_friction_is_refused_with_a_pedestal(tmp_pa
     read_design(detection(tmp_path, 0.1))
 
 
-NAMES = st.sampled_from(["a", "b-1", "c_2", "Über", "with space", 'quo"te', "x.y", "7"])
-SCALARS = st.one_of(
-    st.integers(-5, 5),
-    st.booleans(),
-    st.sampled_from(["", "# no comment", "a = 1", "]", "}", "'", '"', "\\", 'say "a", \\ b', "[t]"]),
-)
-INLINE = st.recursive(
-    SCALARS,
-    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(NAMES, inner, max_size=3)),
-    max_leaves=8,
-)
-TABLE = st.dictionaries(NAMES, INLINE, max_size=4)
-DOCUMENT = st.dictionaries(NAMES, st.one_of(TABLE, st.lists(TABLE, min_size=1, max_size=3)), max_size=4)
+EVERY_FORM = r"""top = 1 # a comment
+dotted.key . "quoted.part" = 2
+
+# ] [not] a table
+[table] # [neither]
+bare-1_2 = 6
+'literal key' = '7'
+"Über\"so\\" = "8"
+"" = { x = 9, "y.z" = { deep = 9 } , list = [9, [9, 9]], empty = {}, none = [] }
+signs = "10 ' # no comment } ] [t] \" \\"
+literal = '11 " \'
+array = [ 12, # ] a comment }
+  13 # , ] }
+  ,
+  [15, 15,
+   16] , { x = 16,  y = [16,
+      17] },
+]
+flags = [
+ "20" , "20" ]
+
+[table.inner] # = 3
+x = 23
+[["array of tables"]]
+x = 25
+[["array of tables"]]
+y = 27
+[["array of tables".deep]]
+z = 29
+["array of tables".deep.deeper]
+  numbers = [31, "31"]
+"""
 
 
-class Writer:
-    """Writes a TOML document and records the line of each key."""
-
-    def __init__(self, draw):
-        self._draw = draw
-        self.lines = [""]
-        self.places: dict[KeyPath, int] = {}
-
-    def text(self):
-        return "\n".join(self.lines)
-
-    def put(self, words):
-        *whole, self.lines[-1] = (self.lines[-1] + words).split("\n")
-        self.lines[-1:-1] = whole
-
-    def note(self, path):
-        self.places.setdefault(path, len(self.lines))
-
-    def key(self, name):
-        bare = name.isascii() and name.replace("-", "").replace("_", "").isalnum()
-        self.put(name if bare and self._draw(st.booleans()) else json.dumps(name, ensure_ascii=False))
-
-    def value(self, value, path):
-        if isinstance(value, dict):
-            self.put("{ ")
-            for number, (name, inner) in enumerate(value.items()):
-                self.put(", " if number else "")
-                self.pair(name, inner, path)
-            self.put(" }")
-        elif isinstance(value, list):
-            self.put("[")
-            for number, inner in enumerate(value):
-                self.put(self._draw(st.sampled_from(["", " ", "\n", " # ] a comment }\n  "])))
-                self.note((*path, number))
-                self.value(inner, (*path, number))
-                self.put(",")
-            self.put("]")
-        elif isinstance(value, str) and "'" not in value and self._draw(st.booleans()):
-            self.put(self._draw(st.sampled_from([f"'{value}'", f"'''\n{value}'''"])))
-        elif isinstance(value, str) and self._draw(st.booleans()):
-            inside = value.replace("\\", "\\\\").replace('"', '\\"')
-            self.put(f'"""\n\n{inside}\\\n   """')
-        else:
-            self.put(json.dumps(value))
-
-    def pair(self, name, value, path):
-        self.note((*path, name))
-        self.key(name)
-        self.put(self._draw(st.sampled_from(["=", " = "])))
-        self.value(value, (*path, name))
-
-    def table(self, name, table, number):
-        path: KeyPath = (name,)
-        self.note(path)
-        if number is not None:
-            path = (name, number)
-            self.note(path)
-        marks = ("[", "]") if number is None else ("[[", "]]")
-        self.put(marks[0])
-        self.key(name)
-        self.put(marks[1] + self._draw(st.sampled_from(["\n", "  # [not] a table\n", "\n\n"])))
-        for inner, value in table.items():
-            self.pair(inner, value, path)
-            self.put(self._draw(st.sampled_from(["\n", " # = 3\n", "\n# a comment\n"])))
+def entries(value, path=()):
+    """Yield path and value of every key and element in nested tables and lists."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, inner in items:
+        yield (*path, name), inner
+        yield from entries(inner, (*path, name))
 
 
-@given(DOCUMENT, st.data())
-def test_key_lines_finds_every_key_of_random_documents(document, data):
-    writer = Writer(data.draw)
-    for name, table in document.items():
-        for number, one in enumerate(table if isinstance(table, list) else [table]):
-            writer.table(name, one, number if isinstance(table, list) else None)
-    text = writer.text()
-    tomllib.loads(text)
-    assert key_lines(text) == writer.places
+def test_key_lines_finds_every_key_in_any_form():
+    """Every value in the document begins with the number of its line."""
+    found, document = key_lines(EVERY_FORM), dict(entries(tomllib.loads(EVERY_FORM)))
+    assert found.keys() == document.keys()
+    values = {path: value for path, value in document.items() if not isinstance(value, dict | list)}
+    assert len(values) == 28
+    assert {path: found[path] for path in values} == {path: int(str(one).split()[0]) for path, one in values.items()}
+    assert [found[path] for path in (("table",), ("table", "inner"), ("table", "array"))] == [5, 22, 12]
+    assert [found["array of tables", number] for number in (0, 1)] == [24, 26]
 
 
 @pytest.mark.parametrize(
@@ -209,6 +166,8 @@ def test_key_lines_finds_every_key_of_random_documents(document, data):
         ("[t]\nwhen = 1979-05-27 07:32:00 # x\nz = 1.5e3", ("t", "z"), 3),
         ('s = """four quotes: """"\nz = 1', ("z",), 2),
         ("z = 0x1f", ("z",), 1),
+        ('s = """\n\nsaid \\""" "a", \\\\ \\\n  [t]"""\nz = 1', ("z",), 5),
+        ("s = '''\n] }\n# a\\''' # b\nz = 1", ("z",), 4),
     ],
 )
 def test_key_lines_handles_rare_forms(text, path, line):
@@ -307,3 +266,5 @@ FILES = sorted([*(ROOT / "examples/experiments").glob("*.toml"), *(ROOT / "examp
 @pytest.mark.parametrize("file", FILES, ids=[file.stem for file in FILES])
 def test_shipped_experiment_is_valid(file):
     assert read_design(file).conditions
+    text = file.read_text(encoding="utf-8")
+    assert key_lines(text).keys() == dict(entries(tomllib.loads(text))).keys()

@@ -241,9 +241,8 @@ def started(path):
     return design, Person(design, Audience()), plan
 
 
-def answer(stage, person, plan, design, **pressed):
-    found: Reply | None = stage.run(person.reply(stage, plan, plan.view(design), since=100), pressed.get("events"))
-    return found
+def answer(stage, person, plan, design, events=None):
+    return stage.run(person.reply(stage, plan, plan.view(design), since=100), events)
 
 
 BUTTONS = WEBER + 'buttons = { "1" = 2, "2" = 3 }\ndebounce = 0.005\n'
@@ -252,8 +251,7 @@ BUTTONS = WEBER + 'buttons = { "1" = 2, "2" = 3 }\ndebounce = 0.005\n'
 def test_button_answer_has_its_exact_tick(tmp_path):
     design, person, plan = started(changed(tmp_path, text=BUTTONS))
     stage = ScriptedStage(lambda tick: 1 << 3 if tick >= 437 else 1)
-    reply = answer(stage, person, plan, design)
-    assert reply == Reply("2", 0.337, 437, "button", "button 3")
+    assert answer(stage, person, plan, design) == Reply("2", 0.337, 437, "button", "button 3")
 
 
 def test_held_or_bouncing_button_is_no_answer(tmp_path):
@@ -264,22 +262,18 @@ def test_held_or_bouncing_button_is_no_answer(tmp_path):
     assert reply is not None and (reply.response, reply.tick) == ("2", 600)
 
 
-def test_key_answer_has_the_tick_of_the_press(tmp_path):
-    design, person, plan = started(changed(tmp_path))
-    reply = answer(ScriptedStage(), person, plan, design, events={512: press(person, "left", 497)})
-    assert reply == Reply("1", 0.397, 497, "key", "left")
+KEY_PRESSES = {
+    "the tick of the press": ([(512, "left", 497)], Reply("1", 0.397, 497, "key", "left")),
+    "before the question": ([(0, "left", 90), (400, "x", 390), (700, "2", 690)], Reply("2", 0.59, 690, "key", "2")),
+    "after the time-out": ([(960, "left", 950)], None),
+}
 
 
-def test_key_before_the_question_is_ignored(tmp_path):
-    design, person, plan = started(changed(tmp_path))
-    events = {0: press(person, "left", 90), 400: press(person, "x", 390), 700: press(person, "2", 690)}
-    reply = answer(ScriptedStage(), person, plan, design, events=events)
-    assert reply is not None and reply.response == "2"
-
-
-def test_key_after_the_time_out_is_no_answer(tmp_path):
-    design, person, plan = started(changed(tmp_path, "block = 5", "block = 5\ntime_out = 0.5"))
-    assert answer(ScriptedStage(), person, plan, design, events={600: press(person, "left", 590)}) is None
+@pytest.mark.parametrize(("presses", "expected"), KEY_PRESSES.values(), ids=KEY_PRESSES)
+def test_key_answers_from_the_question_to_the_time_out(tmp_path, presses, expected):
+    design, person, plan = started(changed(tmp_path, "block = 5", "block = 5\ntime_out = 0.8"))
+    events = {seen: press(person, name, tick) for seen, name, tick in presses}
+    assert answer(ScriptedStage(), person, plan, design, events) == expected
 
 
 VALUES = WEBER.replace("{ most_trials = 3 }", "{}").replace("easy = 0.2", "easy = 0.0").split("[response]")[0]
@@ -302,7 +296,7 @@ def test_number_is_typed_and_corrected(tmp_path):
     design, person, plan = started(changed(tmp_path, text=text))
     typed = ["1", "2", "backspace", ".", "5", "return"]
     events = {200 + 50 * k: press(person, name, 200 + 50 * k) for k, name in enumerate(typed)}
-    reply = answer(ScriptedStage(), person, plan, design, events=events)
+    reply = answer(ScriptedStage(), person, plan, design, events)
     assert reply is not None and reply.response == pytest.approx(1.5)
 
 
@@ -338,11 +332,18 @@ class Written:
         self.notes.append(text)
 
 
-def test_lost_screen_is_journaled_once(tmp_path):
+@pytest.fixture
+def screens(tmp_path):
+    """Return the screens of a session, its audience, the front end of the participant, and its records."""
     design = read_design(changed(tmp_path))
     audience, participant, _, _ = begin(design)
     screens = Screens(design, audience, participant, None)
-    screens.sitting = written = Written()
+    screens.sitting = Written()
+    return screens, audience, participant, screens.sitting
+
+
+def test_lost_screen_is_journaled_once(screens):
+    screens, _, participant, written = screens
     screens.run_periodic_tasks()
     participant.open = False
     for _ in range(3):
@@ -351,11 +352,8 @@ def test_lost_screen_is_journaled_once(tmp_path):
     assert written.events == ["screen-lost"]
 
 
-def test_screen_requests_are_executed_and_notes_journaled(tmp_path):
-    design = read_design(changed(tmp_path))
-    audience, participant, _, _ = begin(design)
-    screens = Screens(design, audience, participant, None)
-    screens.sitting = written = Written()
+def test_screen_requests_are_executed_and_notes_journaled(screens):
+    screens, audience, participant, written = screens
     paused = []
     for message in (Pause(), GoOn(), Pause(), Pause(), Redo(), Note("said aloud"), Cannot("sound", "no device")):
         screens._do(participant, message)

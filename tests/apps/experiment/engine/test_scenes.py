@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-from apps.experiment.design import Design, read_design
+from apps.experiment.design import read_design
 from apps.experiment.engine.opening import Request, begin
 from apps.experiment.engine.running import resume_session
 from apps.experiment.journal import trial_rows
@@ -44,9 +42,11 @@ TEXT = WEBER.replace("rest = 0.4\n", GRIP).replace("[stimulus]", FIRM).replace('
 LAW = '[law]\nname = "coulomb"\n'
 
 
-def on_a_spot(folder, named='[session]\nscene = "spot.toml"'):
+def on_a_spot(folder, scene="spot.toml", top=False):
+    """Write an experiment that selects a scene at the top of the file or in the table of the session."""
     (folder / "spot.toml").write_text(SPOT, encoding="utf-8")
-    return changed(folder, LAW, "", TEXT.replace("[session]", named))
+    key = f'scene = "{scene}"\n'
+    return changed(folder, LAW, "", key + TEXT if top else TEXT.replace("[session]\n", f"[session]\n{key}"))
 
 
 def along_a_wall(folder):
@@ -75,12 +75,9 @@ def assert_exact(place):
     return rows
 
 
-@pytest.mark.parametrize("named", ['[session]\nscene = "spot.toml"', 'scene = "spot.toml"\n\n[session]'])
-def test_session_on_a_scene_is_exact(tmp_path, named):
-    text = on_a_spot(tmp_path, named).read_text(encoding="utf-8")
-    head, _, rest = text.partition('scene = "spot.toml"\n')
-    file = changed(tmp_path, text="".join(('scene = "spot.toml"\n', head, rest)) if named[0] == "s" else text)
-    _, place = simulate(file, tmp_path / "out")
+@pytest.mark.parametrize("top", [False, True], ids=["session", "top"])
+def test_session_on_a_scene_is_exact(tmp_path, top):
+    _, place = simulate(on_a_spot(tmp_path, top=top), tmp_path / "out")
     for rows in assert_exact(place):
         assert set(rows["region"].tolist()) == {0, 1}
     assert "on the scene spot.toml" in methods(read_experiment([place.folder]), [], AnalysisSettings())
@@ -123,6 +120,5 @@ def test_wall_axis_requires_a_wall(tmp_path):
 
 
 def test_shipped_scene_is_selected_by_name(tmp_path):
-    design: Design = read_design(on_a_spot(tmp_path, '[session]\nscene = "border"'))
-    assert design.session.scene is not None and len(design.session.scene.regions) == 1
-    assert replace(design.session.scene, law=design.session.scene.law) == design.session.scene
+    scene = read_design(on_a_spot(tmp_path, "border")).session.scene
+    assert scene is not None and len(scene.regions) == 1

@@ -24,8 +24,6 @@ from tests.apps.experiment.engine.running import simulate
 from tests.apps.experiment.exports.sessions import plain_session, recorded_session, rows_of
 from tests.apps.experiment.journal.records import HEADER, begin_block, place, run_trial
 
-Capture = pytest.CaptureFixture[str]
-
 
 def export(capsys, data, out, form, status=0):
     assert main(["experiment", "export", str(data), "--to", form, "--out", str(out), "--json"]) == status

@@ -64,14 +64,7 @@ def begin_block(journal, block=1, attempt=1):
     journal.append("block_start", block=block, conditions=["low"], recording=recording, attempt=attempt)
 
 
-def run_trial(
-    journal,
-    trial,
-    attempt=1,
-    outcome="ok",
-    answer=None,
-    **fields,
-):
+def run_trial(journal, trial, attempt=1, outcome="ok", answer=None, **fields):
     """Append the records of an answered trial; `answer` and `fields` change its response and its start."""
     journal.append("trial_start", **start(trial, attempt, **fields))
     journal.append("response", **response(trial, attempt, **(answer or {})))

@@ -101,13 +101,18 @@ def test_create_does_not_write_through_a_link(tmp_path, name):
     assert target.read_text() == "precious"
 
 
-def test_open_refuses_a_link(tmp_path):
-    with Journal.create(place(tmp_path), HEADER) as journal:
-        pass
-    moved = journal.place.journal.rename(tmp_path / "moved.jsonl")
-    journal.place.journal.symlink_to(moved)
+@pytest.fixture
+def closed(tmp_path):
+    """Return the place of a session that has begun and is not being written."""
+    Journal.create(place(tmp_path), HEADER).close()
+    return place(tmp_path)
+
+
+def test_open_refuses_a_link(closed, tmp_path):
+    moved = closed.journal.rename(tmp_path / "moved.jsonl")
+    closed.journal.symlink_to(moved)
     with pytest.raises(JournalFault):
-        Journal.open(journal.place)
+        Journal.open(closed)
 
 
 def test_foreign_sidecar_is_not_overwritten(tmp_path):
@@ -132,17 +137,15 @@ def test_append_fails_after_the_file_was_modified(tmp_path, harm):
                 journal.append("note", text="a", by="b")
 
 
-def test_open_refuses_a_journal_of_another_participant(tmp_path):
-    with Journal.create(place(tmp_path), HEADER) as journal:
-        pass
+def test_open_refuses_a_journal_of_another_participant(closed, tmp_path):
     other = place(tmp_path, "P02")
     other.folder.mkdir(parents=True)
-    journal.place.journal.rename(other.journal)
+    closed.journal.rename(other.journal)
     with pytest.raises(RecordingError, match="of participant 'P01'"):
         Journal.open(other)
 
 
-def test_torn_last_line_is_reported_at_any_byte(tmp_path):
+def test_torn_last_line_is_reported_at_any_byte_and_truncated_by_open(tmp_path):
     with Journal.create(place(tmp_path), HEADER) as journal:
         begin_block(journal)
         whole = journal.place.journal.stat().st_size
@@ -152,17 +155,8 @@ def test_torn_last_line_is_reported_at_any_byte(tmp_path):
         journal.place.journal.write_bytes(data[:length])
         found = read_journal(journal.place.journal)
         assert (len(found.records), found.length, found.torn) == (2, whole, length - whole)
-    assert read_journal(journal.place.journal).torn == len(data) - 1 - whole
-
-
-def test_open_truncates_a_torn_last_line(tmp_path):
-    with Journal.create(place(tmp_path), HEADER) as journal:
-        begin_block(journal)
-        whole = journal.place.journal.stat().st_size
-        journal.append("note", text="a", by="e")
-    os.truncate(journal.place.journal, whole + 20)
     with Journal.open(journal.place) as again:
-        assert again.torn == 20
+        assert again.torn == len(data) - 1 - whole
         again.append("event", name="resumed", cut_bytes=again.torn)
     names = [one["record"] for one in read_journal(journal.place.journal).records]
     assert names == ["header", "block_start", "event"]
@@ -211,7 +205,7 @@ _WRITER = """
 import sys
 from pathlib import Path
 from apps.experiment.journal import Journal, replay
-from tests.apps.experiment.journal.records import HEADER, begin_block, place, response, start, end
+from tests.apps.experiment.journal.records import HEADER, begin_block, place, run_trial
 
 where = place(Path(sys.argv[1]))
 journal = Journal.open(where) if where.journal.exists() else Journal.create(where, HEADER)
@@ -220,12 +214,8 @@ begin_block(journal, attempt=state.blocks.get(1, 0) + 1)
 trial = len(state.answered)
 while True:
     trial += 1
-    attempt = state.attempts_at(trial) + 1
-    journal.append("trial_start", **start(trial, attempt))
-    journal.append("response", **response(trial, attempt))
-    journal.append("trial_end", **end(trial, attempt))
-    sys.stdout.write(f"{trial}\\n")
-    sys.stdout.flush()
+    run_trial(journal, trial, state.attempts_at(trial) + 1)
+    print(trial, flush=True)
 """
 
 
@@ -243,19 +233,14 @@ def _killed_writer(out, after, extra):
     return int([line for line in lines if line.endswith("\n")][-1])
 
 
-def _kill_often(out, times):
-    rng = random.Random(20)
+def test_kill_9_loses_no_answer(tmp_path):
+    rng, times = random.Random(20), 4
     for _ in range(times):
-        reported = _killed_writer(out, rng.randrange(1, 6), rng.uniform(0.0, 0.02))
-        state = replay(read_journal(place(out).journal).records)
+        reported = _killed_writer(tmp_path, rng.randrange(1, 6), rng.uniform(0.0, 0.02))
+        state = replay(read_journal(place(tmp_path).journal).records)
         assert len(state.answered) >= reported, "a reported trial is missing in the journal"
         assert list(state.answered) == list(range(1, len(state.answered) + 1))
-    state = replay(read_journal(place(out).journal).records)
     assert state.blocks == {1: times}
-
-
-def test_kill_9_loses_no_answer(tmp_path):
-    _kill_often(tmp_path, 4)
 
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40)
@@ -308,18 +293,15 @@ def test_task_label_keeps_letters_and_digits():
             task_label(name)
 
 
-def test_session_folder_is_found_from_folder_or_journal(tmp_path):
-    with Journal.create(place(tmp_path), HEADER) as journal:
-        pass
-    where = journal.place
-    assert SessionFolder.of(where.folder) == SessionFolder.of(where.journal) == where
-    assert where.recording(3).name == "block-03"
-    assert where.recording(3, 2).name == "block-03_2"
+def test_session_folder_is_found_from_folder_or_journal(closed, tmp_path):
+    assert SessionFolder.of(closed.folder) == SessionFolder.of(closed.journal) == closed
+    assert closed.recording(3).name == "block-03"
+    assert closed.recording(3, 2).name == "block-03_2"
     with pytest.raises(RecordingError, match="no session"):
         SessionFolder.of(tmp_path)
-    (where.folder / "sub-P02_ses-01_task-friction_journal.jsonl").write_text("")
+    (closed.folder / "sub-P02_ses-01_task-friction_journal.jsonl").write_text("")
     with pytest.raises(RecordingError, match="must be one file"):
-        SessionFolder.of(where.folder)
+        SessionFolder.of(closed.folder)
 
 
 def test_sessions_below_searches_every_level(tmp_path):

@@ -34,8 +34,6 @@ from apps.experiment.journal import (
 from haptics.errors import ConfigurationError, RecordingError
 from tests.apps.experiment.journal.records import HEADER, begin_block, end, place, response, run_trial, start
 
-Capture = pytest.CaptureFixture[str]
-
 
 @pytest.fixture(scope="module")
 def lines(tmp_path_factory):
@@ -250,14 +248,8 @@ def session(out):
         journal.append("trial_start", **start(2, kind="catch-null", comparison_interval=None, level=0.0))
         journal.append("trial_end", **end(2, 1, "repeat", "too slow", "a gap of 7 ms"))
         begin_block(journal, 1, 2)
-        run_trial(
-            journal,
-            2,
-            2,
-            answer={"response": 0.1 + 0.2, "correct": None, "key": 'a, "b"\n'},
-            values=[3.0],
-            markers=[221],
-        )
+        unscored = {"response": 0.1 + 0.2, "correct": None, "key": 'a, "b"\n'}
+        run_trial(journal, 2, 2, answer=unscored, values=[3.0], markers=[221])
         journal.append("trial_start", **start(3))
     return journal.place
 
@@ -365,22 +357,14 @@ def decodable(tmp_path):
     return journal.place
 
 
-def test_codes_are_decoded_only_after_the_end(tmp_path):
-    with blind_session(tmp_path) as journal:
-        with pytest.raises(ConfigurationError, match="has not ended: its codes stay sealed"):
-            decode(journal.place)
-        journal.append("end", reason="complete", trials=0, repeated=0)
-    found = decode(journal.place)
-    assert sorted(map(str, found.stimuli.values())) == sorted(map(str, STIMULI))
-    assert [found.stimuli[found.code(one)] for one in STIMULI] == STIMULI
-
-
 def test_resumed_session_has_the_same_codes(tmp_path):
     with blind_session(tmp_path) as journal:
         seal = journal.records[0]["blind"]
     with pytest.raises(ConfigurationError, match="has no code"):
         open_codes(journal.place, seal).code({"condition": "none"})
-    assert open_codes(journal.place, seal) == open_codes(journal.place, seal)
+    codes = open_codes(journal.place, seal)
+    assert codes == open_codes(journal.place, seal)
+    assert [codes.stimuli[codes.code(one)] for one in STIMULI] == STIMULI
 
 
 def test_sealed_files_do_not_reveal_conditions(tmp_path):
@@ -434,7 +418,7 @@ def test_decode_command_opens_all_sessions_or_none(tmp_path, capsys):
     with blind_session(tmp_path) as journal:
         assert main(["experiment", "decode", str(tmp_path)]) == 2
         captured = capsys.readouterr()
-        assert "stay sealed" in captured.err
+        assert "has not ended: its codes stay sealed" in captured.err
         assert "low" not in captured.out + captured.err
         journal.append("end", reason="complete", trials=0, repeated=0)
     assert main(["experiment", "decode", str(tmp_path), "--json"]) == 0
