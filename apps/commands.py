@@ -95,9 +95,9 @@ def _windows(options: Namespace) -> tuple[list[Callable[[], FrontEnd]], str]:
     ConfigurationError
         If several views are requested but no window can be shown, or if no window remains.
     """
-    from apps.session.application import HEADLESS, tell_stderr
+    from apps.session.application import HEADLESS, print_status
     from apps.stage.launch import StageLink
-    from apps.view.launch import ViewLink, why_no_window
+    from apps.view.launch import ViewLink, window_obstacle
 
     if not options.views and not options.stage:
         raise ConfigurationError("--views 0: leaves no window; add --stage, or say --headless.")
@@ -108,8 +108,8 @@ def _windows(options: Namespace) -> tuple[list[Callable[[], FrontEnd]], str]:
     if not options.views:
         return stages, f"--views 0 was given, and there is no stage ({missing})" if missing else ""
     if missing:
-        tell_stderr(f"no stage: {missing}.")
-    obstacle = HEADLESS if options.headless else why_no_window()
+        print_status(f"no stage: {missing}.")
+    obstacle = HEADLESS if options.headless else window_obstacle()
     if obstacle is None:
         return [*[partial(ViewLink, options.theme)] * options.views, *stages], ""
     if options.views > 1:
@@ -120,11 +120,11 @@ def _windows(options: Namespace) -> tuple[list[Callable[[], FrontEnd]], str]:
 def _why_no_stage(options: Namespace) -> str:
     """Return the reason why a requested stage cannot be shown, or an empty string."""
     from apps.session.application import HEADLESS
-    from apps.stage.launch import why_no_stage
+    from apps.stage.launch import stage_obstacle
 
     if not options.stage:
         return ""
-    return HEADLESS if options.headless else why_no_stage() or ""
+    return HEADLESS if options.headless else stage_obstacle() or ""
 
 
 def _lay_options(tables: dict[str, Table], options: Namespace) -> None:
@@ -221,14 +221,14 @@ def _verify(recording: Recording) -> Answer:
 
 def _show(recording: Recording, options: Namespace) -> Answer:
     from apps.shared.picture import draw
-    from apps.view.launch import why_no_window
+    from apps.view.launch import window_obstacle
 
     result = {
         "recording": str(recording.folder),
         "ticks": len(recording),
         "state": recording.metadata.get("state"),
     }
-    obstacle = None if options.headless else why_no_window()
+    obstacle = None if options.headless else window_obstacle()
     if options.headless or obstacle:
         picture = draw(recording)
         why = f"\nno window: {obstacle}." if obstacle else ""

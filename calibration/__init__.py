@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from calibration.friction.result import FrictionFit
     from calibration.friction.samples import Samples
     from calibration.friction.settings import FitSettings
-    from calibration.identification import Identified, Wishes, identify
+    from calibration.identification import IdentificationOptions, IdentifiedFriction, identify
     from calibration.motor.gain import MotorFit, identify_motor
     from calibration.parameters.files import read_parameter_file, write_parameter_file
     from calibration.parameters.parameters import JointParameters, ParameterFile
@@ -45,7 +45,7 @@ _HOMES = {
     "friction.result": ("FrictionFit",),
     "friction.samples": ("Samples",),
     "friction.settings": ("FitSettings",),
-    "identification": ("Identified", "Wishes", "identify"),
+    "identification": ("IdentifiedFriction", "IdentificationOptions", "identify"),
     "motor.gain": ("MotorFit", "identify_motor"),
     "parameters.files": ("read_parameter_file", "write_parameter_file"),
     "parameters.parameters": ("JointParameters", "ParameterFile"),
@@ -57,7 +57,8 @@ __all__ = [
     "Coupling",
     "FitSettings",
     "FrictionFit",
-    "Identified",
+    "IdentificationOptions",
+    "IdentifiedFriction",
     "JointParameters",
     "JointRecording",
     "MotorFit",
@@ -65,7 +66,6 @@ __all__ = [
     "Samples",
     "Selection",
     "SelectionSettings",
-    "Wishes",
     "choose_model",
     "decouple",
     "fit_friction",

@@ -124,12 +124,12 @@ def identify_handle(poses: RestingWrenches) -> Handle:
     forces = _solve(np.concatenate([one, u[:, :, None]], axis=2), poses.wrench[:, :3], poses.time)
     torques = _solve(np.concatenate([one, across], axis=2), poses.wrench[:, 3:], poses.time)
     found = {
-        **_known(BIASES[:3], forces.values[:3], forces.errors[:3]),
-        **_known((MASS,), forces.values[3:], forces.errors[3:]),
+        **_identified_parameters(BIASES[:3], forces.values[:3], forces.errors[:3]),
+        **_identified_parameters((MASS,), forces.values[3:], forces.errors[3:]),
     }
     shows_torques = bool(poses.wrench[:, 3:].any())
     if shows_torques:
-        found |= _known(BIASES[3:], torques.values[:3], torques.errors[:3])
+        found |= _identified_parameters(BIASES[3:], torques.values[:3], torques.errors[:3])
         found |= _centre(torques.values[3:], torques.errors[3:], found.get(MASS))
     weight = found.get(MASS, (0.0, 0.0))[0] * float(np.sqrt(np.mean(np.sum((u - u.mean(axis=0)) ** 2, axis=1))))
     return Handle(
@@ -148,7 +148,7 @@ def identify_handle(poses: RestingWrenches) -> Handle:
     )
 
 
-def _known(names: tuple[str, ...], values: Array, errors: Array) -> dict[str, tuple[float, float]]:
+def _identified_parameters(names: tuple[str, ...], values: Array, errors: Array) -> dict[str, tuple[float, float]]:
     """Return the identified parameters with their errors by name; unidentified ones have the error nan."""
     pairs = zip(names, values.tolist(), errors.tolist(), strict=True)
     return {name: (value, error) for name, value, error in pairs if math.isfinite(error)}
@@ -159,7 +159,7 @@ def _centre(moments: Array, errors: Array, mass: tuple[float, float] | None) -> 
     if mass is None or not mass[0] > CERTAIN * mass[1]:
         return {}
     values = moments / mass[0]
-    return _known(CENTRES, values, np.hypot(errors, values * mass[1]) / mass[0])
+    return _identified_parameters(CENTRES, values, np.hypot(errors, values * mass[1]) / mass[0])
 
 
 def _doubts(found: dict[str, tuple[float, float]], left: float, weight: float, shows_torques: bool) -> list[str]:

@@ -26,7 +26,7 @@ AUTOMATIC = "auto"
 
 
 @dataclass(frozen=True)
-class Wishes:
+class IdentificationOptions:
     """Options of the friction identification.
 
     Attributes
@@ -49,7 +49,7 @@ class Wishes:
 
 
 @dataclass(frozen=True, eq=False)
-class Identified:
+class IdentifiedFriction:
     """Identified friction of one joint, with its data.
 
     Attributes
@@ -122,14 +122,14 @@ class Identified:
         return JointParameters(self.joint, self.rotary, Found(choice.name, values, intervals, facts, warnings))
 
 
-def identify(recordings: Sequence[JointRecording], wishes: Wishes) -> Identified:
+def identify(recordings: Sequence[JointRecording], wishes: IdentificationOptions) -> IdentifiedFriction:
     """Identify the friction of a joint.
 
     Parameters
     ----------
     recordings : sequence of JointRecording
         Recordings of one joint.
-    wishes : Wishes
+    wishes : IdentificationOptions
         Options of the identification.
 
     Raises
@@ -155,10 +155,10 @@ def identify(recordings: Sequence[JointRecording], wishes: Wishes) -> Identified
             f"the model {choice.name} has a negative {wrong[0]} ({choice.fit.values[wrong[0]]:.3g}), which "
             "is no friction; check the sign of the torque or force, or leave out --unbounded"
         )
-    return Identified(tuple(recordings), samples, choice)
+    return IdentifiedFriction(tuple(recordings), samples, choice)
 
 
-def samples_of(recording: JointRecording, wishes: Wishes) -> Samples:
+def samples_of(recording: JointRecording, wishes: IdentificationOptions) -> Samples:
     """Prepare a recording for a fit: smooth it if requested, remove the inertia, mark clipped samples.
 
     Raises
@@ -208,7 +208,7 @@ def smoothed(recording: JointRecording, cutoff: float | str | None) -> JointReco
     recording : JointRecording
         Recording to smooth.
     cutoff : float, "auto" or None
-        As `Wishes.smooth`; None returns the recording unchanged.
+        As `IdentificationOptions.smooth`; None returns the recording unchanged.
     """
     from calibration.data.signals import best_cutoff, motion, smooth
 

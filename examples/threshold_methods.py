@@ -80,7 +80,7 @@ def run(table, person, rng):
         values = (REFERENCE, REFERENCE + level)
         trial = TrialView("discrimination", AXIS, REFERENCE, level, values if order == 2 else values[::-1], order)
         right.append(person.answer(trial, rng).correct(trial))
-        procedure.take(level, right[-1])
+        procedure.add_outcome(level, right[-1])
         places.append(int(np.argmin(np.abs(LEVELS - level))))
         if len(places) in LENGTHS:
             own.append(math.log(procedure.report()["estimate"] or math.nan))

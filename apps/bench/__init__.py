@@ -9,7 +9,7 @@
 - `apps.bench.live.servo_slices`, `servo_report`: the two candidates of ``servo``, and its report.
 - `apps.bench.live.cyclictest`: the reference of ``servo``.
 - `apps.bench.live.lateness`: wake-up latency: figures and ratios.
-- `apps.bench.live.beside`: the live view running in parallel with both candidates.
+- `apps.bench.live.parallel_view`: the live view running in parallel with both candidates.
 - `apps.bench.live.memory`: memory monitoring of ``soak``.
 - `apps.bench.stop`: deferred handling of Ctrl-C.
 - `apps.bench.outcome`: the result of a benchmark, and its tables.

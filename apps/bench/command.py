@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> Answer:
     if options.list:
         titles = {name: load(name).TITLE for name in named or chosen(())}
         return Answer({"benchmarks": {name: {"title": title} for name, title in titles.items()}}, listed(titles))
-    given = passed_on.given(options, named)
+    given = passed_on.options_by_benchmark(options, named)
     _require_compiled()
     outcomes = {}
     with Line() as line:

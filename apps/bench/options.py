@@ -74,7 +74,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         )
 
 
-def given(options: argparse.Namespace, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+def options_by_benchmark(options: argparse.Namespace, names: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Return the options given to each of the benchmarks `names`.
 
     Raises

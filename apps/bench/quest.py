@@ -60,7 +60,7 @@ def own_session() -> None:
     quest = QuestPlus(SETTINGS, _GUESS)
     while not quest.finished:
         level = quest.level()
-        quest.take(level, level >= _TRUE_LEVEL)
+        quest.add_outcome(level, level >= _TRUE_LEVEL)
 
 
 def array_trial(right: NDArray[np.float64]) -> Callable[[], int]:

@@ -26,7 +26,7 @@ from haptics.settings import build, unknown_name
 if TYPE_CHECKING:
     from calibration.data.files import Source
     from calibration.handle import Handle
-    from calibration.identification import Identified
+    from calibration.identification import IdentifiedFriction
     from calibration.motions import Mover
     from calibration.motions.poses import Poses
     from calibration.parameters.parameters import JointParameters
@@ -117,20 +117,20 @@ def _find_handle(options: argparse.Namespace, mover: Mover, poses: Poses) -> tup
     return identify_handle(wrenches), source
 
 
-def _find_joints(options: argparse.Namespace, mover: Mover, table: dict[str, Any]) -> list[Identified]:
+def _find_joints(options: argparse.Namespace, mover: Mover, table: dict[str, Any]) -> list[IdentifiedFriction]:
     """Move the joints of the arm and identify their friction and inertia."""
     from calibration.friction import FitSettings
-    from calibration.identification import Wishes
+    from calibration.identification import IdentificationOptions
 
     joints = measure_joints(mover, table, place_of(options, EXCITATION))
-    return identify_all(joints, Wishes(options.model, settings=FitSettings(fit_inertia=True)))
+    return identify_all(joints, IdentificationOptions(options.model, settings=FitSettings(fit_inertia=True)))
 
 
 def _deliver(
     options: argparse.Namespace,
     wanted: list[str],
     handle: Handle | None,
-    identified: list[Identified],
+    identified: list[IdentifiedFriction],
     sources: list[Source],
 ) -> Answer:
     """Write the parameter file and return the answer of the command."""

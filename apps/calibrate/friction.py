@@ -25,7 +25,7 @@ from haptics.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from calibration.data.joint_recording import JointRecording
-    from calibration.identification import Identified, Wishes
+    from calibration.identification import IdentificationOptions, IdentifiedFriction
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -56,7 +56,9 @@ def run(options: argparse.Namespace) -> Answer:
     return answer if options.law is None else write_law(options, identified[0], answer)
 
 
-def wishes_for_a_device(wishes: Wishes, joints: dict[str, list[JointRecording]]) -> Wishes:
+def wishes_for_a_device(
+    wishes: IdentificationOptions, joints: dict[str, list[JointRecording]]
+) -> IdentificationOptions:
     """Return the settings for motions made by the device itself, without a hand.
 
     Velocities are derived from smoothed positions, if available, and the moving mass is identified.
@@ -95,11 +97,11 @@ def require_places(options: argparse.Namespace) -> None:
         taken.add(place)
 
 
-def identify_all(joints: dict[str, list[JointRecording]], wishes: Wishes) -> list[Identified]:
+def identify_all(joints: dict[str, list[JointRecording]], wishes: IdentificationOptions) -> list[IdentifiedFriction]:
     """Identify the friction of all joints and show the progress."""
     from calibration.identification import identify
 
-    found: list[Identified] = []
+    found: list[IdentifiedFriction] = []
     with Line() as line:
         for name, recordings in joints.items():
             line.show(f"identifying {name} ({len(found) + 1} of {len(joints)})")

@@ -108,9 +108,9 @@ def run(options: argparse.Namespace) -> Answer:
         try:
             found = calibrate(bench, person, request, place, made_by())
         except (HapticError, KeyboardInterrupt):
-            _say_what_is_left(place)
+            _report_remaining_steps(place)
             raise
-    _keep(options.out, found.parameters)
+    _write_parameters(options.out, found.parameters)
     return Answer(_result(options.out, found), _describe(options.out, found, settings))
 
 
@@ -126,12 +126,12 @@ def _place(options: argparse.Namespace) -> Path:
     return Path(options.record) / f"{now}_{NAME}"
 
 
-def _say_what_is_left(place: Path) -> None:
-    from apps.calibrate.reports.terminal import say
+def _report_remaining_steps(place: Path) -> None:
+    from apps.calibrate.reports.terminal import print_message
 
     for left in sorted(place.parent.glob(f"{place.name}_*")):
         if left.is_dir():
-            say(f"The recordings are in {left}.")
+            print_message(f"The recordings are in {left}.")
 
 
 def _device_table(assignments: list[str]) -> dict[str, Any]:
@@ -152,18 +152,18 @@ def _device_table(assignments: list[str]) -> dict[str, Any]:
     return table
 
 
-def _keep(out: Path, parameters: StickParameters) -> None:
+def _write_parameters(out: Path, parameters: StickParameters) -> None:
     """Write the parameter file.
 
     If this fails, print its contents to standard error.
     """
-    from apps.calibrate.reports.terminal import say
+    from apps.calibrate.reports.terminal import print_message
     from devices.joystick.parameters import format_parameters, write_parameters
 
     try:
         write_parameters(out, parameters)
     except ConfigurationError:
-        say(f"{out} could not be written. These are its contents:\n\n{format_parameters(parameters)}")
+        print_message(f"{out} could not be written. These are its contents:\n\n{format_parameters(parameters)}")
         raise
 
 
@@ -175,7 +175,7 @@ def _who(
 
     An emulated stick has an emulated user.
     """
-    from apps.calibrate.reports.terminal import TerminalPerson, say
+    from apps.calibrate.reports.terminal import TerminalPerson, print_message
     from calibration.joystick.procedure import Bench
     from calibration.motions import Mover
     from devices.faults import parse_fault
@@ -194,7 +194,7 @@ def _who(
         backend = settings.plug_in(hand)
         own = backend.sticks[0].profile.handle
         person = EmulatedPerson(lane, request.reach(own.half_width, own.half_height))
-        person.tell = say  # type: ignore[method-assign]
+        person.show_message = print_message  # type: ignore[method-assign]
         yield Bench(settings, moved_with({"hand": hand}), backend), person
 
 

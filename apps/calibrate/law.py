@@ -15,7 +15,7 @@ from haptics.files import write_atomically
 
 if TYPE_CHECKING:
     from calibration.data.joint_recording import JointRecording
-    from calibration.identification import Identified
+    from calibration.identification import IdentifiedFriction
 
 
 def add_law_options(parser: argparse.ArgumentParser) -> None:
@@ -61,7 +61,7 @@ def require_law(options: argparse.Namespace, joints: dict[str, list[JointRecordi
     Conversion.of(recordings[0].rotary, options.lever_arm, options.scale)
 
 
-def write_law(options: argparse.Namespace, identified: Identified, answer: Answer) -> Answer:
+def write_law(options: argparse.Namespace, identified: IdentifiedFriction, answer: Answer) -> Answer:
     """Write the session file and the recorded motion, and add both to the answer."""
     from calibration.rendering import Conversion, felt_friction, format_hand, format_session
 

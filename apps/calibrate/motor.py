@@ -16,7 +16,7 @@ from haptics.errors import ConfigurationError
 if TYPE_CHECKING:
     from calibration.data.files import Source
     from calibration.data.joint_recording import JointRecording
-    from calibration.identification import Wishes
+    from calibration.identification import IdentificationOptions
     from calibration.motor.gain import MotorFit
     from calibration.parameters.parameters import Found, JointParameters, ParameterFile
 
@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> Answer:
     wishes = wishes_of(options)
     known = _known(options.friction)
     fits = [_fit(one, known, wishes) for one in _measured(options, options.data[0], known, wishes)]
-    opened = _opened(options, known, wishes)
+    opened = _identify_open_windings(options, known, wishes)
     joints = [_joint(fit, known, opened) for fit in fits]
     file = _file(known, joints)
     sources = [fit.recording.source for fit in fits] + [source for _, source in opened.values()]
@@ -90,7 +90,7 @@ def _known(path: Path | None) -> ParameterFile | None:
 
 
 def _measured(
-    options: argparse.Namespace, path: str, known: ParameterFile | None, wishes: Wishes
+    options: argparse.Namespace, path: str, known: ParameterFile | None, wishes: IdentificationOptions
 ) -> tuple[JointRecording, ...]:
     """Return the recordings, smoothed on request and named like the joints of the friction file."""
     from calibration.data.joint_recording import UNNAMED
@@ -105,7 +105,7 @@ def _measured(
     return found
 
 
-def _fit(recording: JointRecording, known: ParameterFile | None, wishes: Wishes) -> MotorFit:
+def _fit(recording: JointRecording, known: ParameterFile | None, wishes: IdentificationOptions) -> MotorFit:
     from calibration.motor.gain import identify_motor
     from calibration.parameters.spread import friction_change, friction_spread
 
@@ -124,7 +124,9 @@ def _fit(recording: JointRecording, known: ParameterFile | None, wishes: Wishes)
     )
 
 
-def _opened(options: argparse.Namespace, known: ParameterFile | None, wishes: Wishes) -> _Opened:
+def _identify_open_windings(
+    options: argparse.Namespace, known: ParameterFile | None, wishes: IdentificationOptions
+) -> _Opened:
     """Identify the friction of each joint with open windings.
 
     The model is the same as for the friction with currents.

@@ -142,7 +142,7 @@ def moving(spec: DeviceSpec, duration: float, limits: str, place: Path) -> Itera
 
     Yields a function that takes the elapsed time [s] and updates the progress bar.
     """
-    from apps.calibrate.reports.terminal import say
+    from apps.calibrate.reports.terminal import print_message
 
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -150,7 +150,7 @@ def moving(spec: DeviceSpec, duration: float, limits: str, place: Path) -> Itera
         raise ConfigurationError(
             f"--record = {str(place.parent)!r}: no recording can be made there ({error.strerror or error})."
         ) from error
-    say(
+    print_message(
         f"{spec.name} is going to move by itself for {duration:.0f} s, {limits}: let go of the handle and keep "
         f"clear of it. Ctrl-C ends it at any time. Recording to {place}."
     )
@@ -159,7 +159,7 @@ def moving(spec: DeviceSpec, duration: float, limits: str, place: Path) -> Itera
             yield lambda seconds: line.show(_share(seconds / duration))
         except (HapticError, KeyboardInterrupt):
             if place.exists():
-                say(f"The recording is in {place}.")
+                print_message(f"The recording is in {place}.")
             raise
 
 

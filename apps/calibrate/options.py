@@ -14,7 +14,7 @@ from haptics.settings import unknown_name
 if TYPE_CHECKING:
     from calibration.coupled import Coupling
     from calibration.data.joint_recording import JointRecording
-    from calibration.identification import Wishes
+    from calibration.identification import IdentificationOptions
 
 AUTOMATIC = "auto"
 _LOSSES = ("square", "huber", "tukey")
@@ -103,7 +103,7 @@ def add_check_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def wishes_of(options: argparse.Namespace) -> Wishes:
+def wishes_of(options: argparse.Namespace) -> IdentificationOptions:
     """Return the settings of the friction identification.
 
     Raises
@@ -112,7 +112,7 @@ def wishes_of(options: argparse.Namespace) -> Wishes:
         If an option is invalid.
     """
     from calibration.friction import FitSettings
-    from calibration.identification import Wishes
+    from calibration.identification import IdentificationOptions
 
     smooth: float | str | None = options.smooth
     if smooth not in {None, AUTOMATIC}:
@@ -129,7 +129,7 @@ def wishes_of(options: argparse.Namespace) -> Wishes:
         common_offset=given.get("common_offset", False),
         fit_inertia=given.get("fit_inertia", False),
     )
-    return Wishes(given.get("model", AUTOMATIC), smooth, options.inertia, settings)
+    return IdentificationOptions(given.get("model", AUTOMATIC), smooth, options.inertia, settings)
 
 
 def _frequency(text: str) -> float:
@@ -238,8 +238,8 @@ def by_joint(options: argparse.Namespace) -> dict[str, list[JointRecording]]:
 
 
 def behind(
-    coupling: Coupling, joints: Sequence[JointRecording], wishes: Wishes
-) -> tuple[tuple[JointRecording, ...], Wishes]:
+    coupling: Coupling, joints: Sequence[JointRecording], wishes: IdentificationOptions
+) -> tuple[tuple[JointRecording, ...], IdentificationOptions]:
     """Return the recordings of the motors behind a coupling, and the remaining settings.
 
     The joints are smoothed before the conversion if smoothing was chosen, because the motor recordings have gaps.

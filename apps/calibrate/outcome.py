@@ -21,14 +21,17 @@ from devices.common.parameter_keys import key
 
 if TYPE_CHECKING:
     from calibration.coupled import Coupling
-    from calibration.identification import Identified, PredictionError, Wishes
+    from calibration.identification import IdentificationOptions, IdentifiedFriction, PredictionError
     from calibration.parameters.parameters import JointParameters
 
 METHOD = "separable least squares, {loss} loss; intervals for errors that resemble their neighbours"
 
 
 def deliver(
-    options: argparse.Namespace, identified: Sequence[Identified], wishes: Wishes, coupling: Coupling | None = None
+    options: argparse.Namespace,
+    identified: Sequence[IdentifiedFriction],
+    wishes: IdentificationOptions,
+    coupling: Coupling | None = None,
 ) -> Answer:
     """Write the parameter file and the report, and return the answer of the command.
 
@@ -36,9 +39,9 @@ def deliver(
     ----------
     options : Namespace
         Parsed options of the command.
-    identified : sequence of Identified
+    identified : sequence of IdentifiedFriction
         Result for each joint, or for each motor of coupled joints.
-    wishes : Wishes
+    wishes : IdentificationOptions
         Settings of the identification.
     coupling : Coupling, optional
         Coupling between motors and joints, if any.
@@ -95,7 +98,10 @@ def deliver(
 
 
 def check_all(
-    options: argparse.Namespace, joints: Sequence[JointParameters], wishes: Wishes, coupling: Coupling | None
+    options: argparse.Namespace,
+    joints: Sequence[JointParameters],
+    wishes: IdentificationOptions,
+    coupling: Coupling | None,
 ) -> dict[str, dict[str, PredictionError]]:
     """Return the prediction errors of each joint on the recordings of ``--check``.
 
@@ -115,7 +121,7 @@ def check_file(
     options: argparse.Namespace,
     path: str,
     joints: Sequence[JointParameters],
-    wishes: Wishes,
+    wishes: IdentificationOptions,
     coupling: Coupling | None,
 ) -> dict[str, PredictionError]:
     """Return the prediction error of each joint in a recording.

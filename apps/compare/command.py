@@ -117,9 +117,9 @@ def _side(recording: Recording) -> Side:
 
 
 def _show(first: Side, second: Side, words: str, theme: str) -> None:
-    from apps.view.launch import why_no_window
+    from apps.view.launch import window_obstacle
 
-    obstacle = why_no_window()
+    obstacle = window_obstacle()
     if obstacle:
         raise ConfigurationError(f"--show: {obstacle}; leave it out for the figures, or give --out FILE.png.")
     from apps.view.instrument.comparison import run as show

@@ -18,7 +18,7 @@ from haptics.records import Rows
 MICRO = 1e6
 
 
-def judge(subject: Subject, cell: Cell) -> Row:
+def run_cell(subject: Subject, cell: Cell) -> Row:
     """Run all motions of `subject` in `cell` and return the result row."""
     row: Row = {
         "element": subject.name,
@@ -115,13 +115,13 @@ def judge_all(
     for done, (cell, subject) in enumerate(pairs):
         if progress is not None:
             progress(done, len(pairs), f"{subject.name}: {cell.name}")
-        found[subject.name, cell] = judge(subject, cell)
+        found[subject.name, cell] = run_cell(subject, cell)
     return [found[subject.name, cell] for subject in subjects for cell in cells]
 
 
 def judge_raw(subjects: Sequence[Subject]) -> list[Row]:
     """Judge the impedance `subjects` in the cell `RAW`, with the difference of positions as velocity."""
-    return [judge(subject, RAW) for subject in subjects if subject.causality is Causality.IMPEDANCE]
+    return [run_cell(subject, RAW) for subject in subjects if subject.causality is Causality.IMPEDANCE]
 
 
 def _plant_of(cell: Cell) -> tuple[str, float]:

@@ -37,7 +37,7 @@ class NoAnswer(Exception):
     """
 
 
-def ask(
+def call_in_child(
     function: str, *arguments: Any, timeout: float = 60.0, waiting: Callable[[float], None] = lambda _: None
 ) -> Any:
     """Call a function in a separate Python process.

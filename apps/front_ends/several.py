@@ -51,7 +51,7 @@ class FrontEnds:
         """Whether a front end is open whose dead-man's key can be held."""
         return any(front.holds_key for front in self.open)
 
-    def tell(self, message: Any, but: FrontEnd | None = None) -> None:
+    def broadcast(self, message: Any, but: FrontEnd | None = None) -> None:
         """Send a message to all front ends except `but`."""
         for front in self.open:
             if front is not but:
@@ -72,7 +72,7 @@ class FrontEnds:
                     break
         return heard
 
-    def lost(self) -> list[FrontEnd]:
+    def remove_lost(self) -> list[FrontEnd]:
         """Remove and return the front ends that have ended without `messages.Close` since the last call."""
         gone = [front for front in self._present if not front.open]
         for front in gone:
@@ -122,6 +122,6 @@ class FrontEnds:
 
         All receive `Quit` before the first is waited for.
         """
-        self.tell(Quit())
+        self.broadcast(Quit())
         for front in (*self._present, *self._left):
             front.close()

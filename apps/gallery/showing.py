@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from apps.front_ends.front_end import FrontEnd
-from apps.session.application import HEADLESS, Application, tell_stderr
+from apps.session.application import HEADLESS, Application, print_status
 from apps.session.offline import record_offline
 from apps.settings.config import complete
 from apps.settings.models import Table
@@ -53,7 +53,7 @@ class Showing:
     streams: Sequence[Callable[[], FrontEnd]] = ()
     obstacle: str = HEADLESS
     repeats: bool = False
-    tell: Callable[[str], None] = tell_stderr
+    tell: Callable[[str], None] = print_status
     recordings: list[Recording] = field(default_factory=list)
 
     def show(self, tables: Tables) -> Recording:
@@ -80,19 +80,19 @@ class Showing:
             If the session was interrupted.
         """
         if not self.windows and not self.streams:
-            return self.beside(tables, "shown")
+            return self.record_offline(tables, "shown")
         with tempfile.TemporaryDirectory(prefix="haptics-demo-") as folder:
             outcome = self._application(tables, folder if self.repeats and self.windows else "").run()
         if outcome.fault is not None:
             raise outcome.fault
         if outcome.reason == "interrupted":
             raise KeyboardInterrupt
-        shown = self.keep(Recording(Path(outcome.summary["recording"])))
+        shown = self.add_recording(Recording(Path(outcome.summary["recording"])))
         other = _what_was_other(outcome.summary, shown)
         if not other:
             return shown
         self.tell(f"{other}: it is measured in the same run without a clock.")
-        return self.beside(tables, "again")
+        return self.record_offline(tables, "again")
 
     def _application(self, tables: Tables, again: str) -> Application:
         session = {**tables["session"], "record": str(self.folder), "picture": False}
@@ -106,16 +106,16 @@ class Showing:
             again=again,
         )
 
-    def beside(self, tables: Tables, words: str) -> Recording:
+    def record_offline(self, tables: Tables, words: str) -> Recording:
         """Run and record a session without a clock.
 
         `words` are appended to the name of its folder.
         """
         session = {**tables["session"], "clock": "off"}
         config = complete({**tables, "session": session})
-        return self.keep(record_offline(config, self.folder / f"{self.name}_{words}"))
+        return self.add_recording(record_offline(config, self.folder / f"{self.name}_{words}"))
 
-    def keep(self, recording: Recording) -> Recording:
+    def add_recording(self, recording: Recording) -> Recording:
         """Add a recording to the demonstration and return it."""
         self.recordings.append(recording)
         return recording

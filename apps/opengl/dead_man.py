@@ -37,7 +37,7 @@ class DeadMansKey:
         """Whether the key is down."""
         return self._down
 
-    def want(self, wanted: bool, *, require_release: bool = False) -> None:
+    def set_required(self, wanted: bool, *, require_release: bool = False) -> None:
         """Set whether the present run requires the key.
 
         Parameters

@@ -43,7 +43,7 @@ class Hand:
             on_deactivate=lambda: self._hold(0),
         )
 
-    def want(self, plane: Plane | None) -> None:
+    def set_plane(self, plane: Plane | None) -> None:
         """Use the mouse as the hand on `plane`, or stop using it if `plane` is None."""
         self._hold(0)
         self._wanted = plane is not None

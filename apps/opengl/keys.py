@@ -68,7 +68,7 @@ class Keyboard:
     def __init__(self, window: Any, say: Callable[[str, bool, float], None]) -> None:
         self._window, self._say = window, say
         self._down: dict[int, str] = {}
-        window.push_handlers(on_key_press=self._press, on_key_release=self._release, on_deactivate=self.forget)
+        window.push_handlers(on_key_press=self._press, on_key_release=self._release, on_deactivate=self.release_all)
 
     def _press(self, symbol: int, modifiers: int) -> bool:
         code = getattr(self._window, "code", symbol)
@@ -83,7 +83,7 @@ class Keyboard:
             self._say(name, False, instant(self._window))
         return True
 
-    def forget(self) -> None:
+    def release_all(self) -> None:
         """Report all pressed keys as released, since their releases are sent to another window."""
         for name in self._down.values():
             self._say(name, False, time.monotonic())

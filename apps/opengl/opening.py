@@ -47,7 +47,7 @@ def open_window(caption: str, *, screen: int = 0, size: Size | None = None, visi
     )
 
 
-def why(window: str, error: Exception) -> str:
+def unavailable_message(window: str, error: Exception) -> str:
     """Return an error message for a window that cannot be shown, with a remedy."""
     reason = str(error) or type(error).__name__
     return (

@@ -121,7 +121,7 @@ class Felt:
     reference_drift: float
 
 
-def felt(run: Tour, trial: Trial = USUAL) -> Felt:
+def trial_measures(run: Tour, trial: Trial = USUAL) -> Felt:
     """Compute the measures of a run under the conditions of `trial`."""
     error = norms(run.rows["command"][:-1] - run.handle[1:])
     velocity = smooth(run.velocity, run.period)

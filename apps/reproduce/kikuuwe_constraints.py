@@ -104,7 +104,7 @@ def inclusion(law: Law, run: Simulation) -> float:
     return float(max(sliding.max(), beyond.max(), moved.max()))
 
 
-def taken(given: Array, run: Simulation) -> Array:
+def supplied_energy(given: Array, run: Simulation) -> Array:
     """Return the energy (n,) [J] supplied to the element up to every step."""
     return np.asarray(np.cumsum(PERIOD * np.sum(given * run.output, axis=1)))
 
@@ -121,7 +121,7 @@ def reproduce() -> Outcome:
             found = residuals(model, given, run)
             motion, speed = max(motion, found[0]), max(speed, found[1])
             law_error = max(law_error, inclusion(law, run))
-            energy = taken(given, run)
+            energy = supplied_energy(given, run)
             lowest = min(lowest, float(energy.min()))
             power = min(power, float(np.sum(run.friction_force * run.velocity, axis=1).min()))
             energies.setdefault(model, energy)

@@ -30,9 +30,9 @@ from apps.reproduce.arm_tour import (
     STRAIGHT,
     Felt,
     experiment,
-    felt,
     ratios,
     remainder,
+    trial_measures,
 )
 from apps.reproduce.outcome import Bound, Outcome, Row
 from apps.reproduce.planar import norms
@@ -59,7 +59,7 @@ KNOCK = {"pid": 8.0, "rigid": 8.0, "flatness": 2.5, "fractional": 8.0, "linearis
 
 def reproduce() -> Outcome:
     """Compare all servo laws."""
-    results = {law: felt(experiment(law)) for law in LAWS}
+    results = {law: trial_measures(experiment(law)) for law in LAWS}
     rows = [row for law, result in results.items() for row in _rows(law, result)]
     return Outcome([*rows, *_comparison(results["pid"], results["flatness"])], _draw)
 

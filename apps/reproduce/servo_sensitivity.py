@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from apps.reproduce.arm_tour import LAWS, USUAL, Felt, Ratios, Trial, experiment, felt, ratios
+from apps.reproduce.arm_tour import LAWS, USUAL, Felt, Ratios, Trial, experiment, ratios, trial_measures
 
 NAMES = {
     "pid": "PID",
@@ -52,12 +52,12 @@ TRIALS: dict[str, Trial] = {
 
 def of_law(law: str) -> Felt:
     """Return the measures of a servo law under the conditions of the figures."""
-    return felt(experiment(law))
+    return trial_measures(experiment(law))
 
 
 def compared(trial: Trial) -> tuple[Felt, Ratios]:
     """Return the measures of flatness-based feed-forward, and its improvement over PID."""
-    pid, flatness = (felt(experiment(law, trial), trial) for law in ("pid", "flatness"))
+    pid, flatness = (trial_measures(experiment(law, trial), trial) for law in ("pid", "flatness"))
     return flatness, ratios(pid, flatness)
 
 

@@ -44,7 +44,7 @@ LINGER = 5.0
 """Time for which the window shows the result of a run that ended by itself [s]."""
 
 
-def tell_stderr(line: str) -> None:
+def print_status(line: str) -> None:
     """Print one line for the user to standard error; standard output is reserved for results."""
     with contextlib.suppress(OSError):  # a closed or full stream must not disturb a run
         print(wrapped(line, 2) if sys.stderr.isatty() else line, file=sys.stderr, flush=True)
@@ -81,7 +81,7 @@ class Application:
         windows: Sequence[Callable[[], FrontEnd]] = (),
         streams: Sequence[Callable[[], FrontEnd]] = (),
         obstacle: str = HEADLESS,
-        tell: Callable[[str], None] = tell_stderr,
+        tell: Callable[[str], None] = print_status,
         caption: str = "",
         again: str = "",
         standby: Standby | None = None,
@@ -149,7 +149,7 @@ class Application:
                 continue
             first = first or outcome
             following = None if self._interrupted else self._next(config, self._patience(outcome))
-            following = following or self._once_more(config, outcome)
+            following = following or self._next_configuration(config, outcome)
             if following is None:
                 return first if self._again and outcome.fault is None else outcome
             config = following
@@ -161,7 +161,7 @@ class Application:
         # After a stop by hand, the window stays open for the user; after any other end, it is shown for a short time.
         return math.inf if outcome.reason == EndReason.STOPPED else LINGER
 
-    def _once_more(self, config: SessionConfig, outcome: Outcome) -> SessionConfig | None:
+    def _next_configuration(self, config: SessionConfig, outcome: Outcome) -> SessionConfig | None:
         """Return the configuration of a repetition, or None if the run is not repeated or no window is open."""
         if (
             not self._again
@@ -187,14 +187,14 @@ class Application:
             config,
             self._tell,
             self._warn,
-            prepare=lambda words: service.fronts.tell(say.Preparing(words)),
+            prepare=lambda words: service.fronts.broadcast(say.Preparing(words)),
             standby=standby,
         )
         if self._obstacle not in ("", HEADLESS):
             self._tell(f"no live view: {self._obstacle}.")
         service.begin(session)
         if self._caption:
-            service.fronts.tell(say.Captioned(self._caption))
+            service.fronts.broadcast(say.Captioned(self._caption))
         if self._interrupted:
             session.interrupt()
         with preloading(session.preparing) if config.session.picture else contextlib.nullcontext():
@@ -235,7 +235,7 @@ class Application:
     def _warn(self, line: str) -> None:
         """Report on the terminal and in the windows that parameters do not suit the device."""
         self._tell(f"advice: {line}")
-        self._service.fronts.tell(say.Advised(line))
+        self._service.fronts.broadcast(say.Advised(line))
 
     def _interrupt(self) -> None:
         self._interrupted = True

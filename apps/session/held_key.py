@@ -28,6 +28,6 @@ class HeldKey:
         """Report that the key was held at `at` [s, monotonic]; future instants are clipped to the present."""
         self._pressed_ns[0] = min(round(at * 1e9), time.monotonic_ns())
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Report that the key is released."""
         self._pressed_ns[0] = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from apps.session.counsel import Counsel
+from apps.session.advice import ParameterAdvice
 from apps.session.record import new_recorder
 from apps.settings.config import SessionConfig
 from devices.faults import create_faulty, parse_fault
@@ -39,7 +39,7 @@ def record_offline(config: SessionConfig, folder: Path) -> Recording:
     session = config.session
     if session.clock != "off" or session.duration is None:
         raise ConfigurationError("session.clock: must be 'off', with session.duration, for a session in this process.")
-    counsel = Counsel(config.spec)
+    counsel = ParameterAdvice(config.spec)
     counsel.consider(config.strongest_element, 0, config.scene)
     clock, file = Clock(1.0 / session.rate), SharedFile("trace")
     try:

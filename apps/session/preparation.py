@@ -43,7 +43,7 @@ class Preparation:
         self._kernels: tuple[int, int] | None = None
         self.opening = False
 
-    def take(self, stage: str, facts: Any) -> None:
+    def handle_message(self, stage: str, facts: Any) -> None:
         """Handle a progress message of the servo: ``compiling``, ``compiled``, ``opening`` or ``ready``."""
         if stage == "ready":
             self._next = float("inf")

@@ -34,7 +34,7 @@ def new_recorder(config: SessionConfig, advice: list[dict[str, Any]], folder: Pa
     config : SessionConfig
         The session.
     advice : list of dict
-        Advice on its parameters (`apps.session.counsel`).
+        Advice on its parameters (`apps.session.advice`).
     folder : Path, optional
         Folder of the recording. By default it is named by the time, within the session's folder for recordings.
 

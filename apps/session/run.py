@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from apps.session.counsel import Counsel
+from apps.session.advice import ParameterAdvice
 from apps.session.events import KeyJournal
 from apps.session.held_key import HeldKey
 from apps.session.job import make_job
@@ -69,7 +69,7 @@ class Session(Run):
         self._faults = tuple(parse_fault(text) for text in config.session.faults)
         self._tell = tell
         self._warn = warn or tell
-        self._counsel = Counsel(config.known_spec)
+        self._counsel = ParameterAdvice(config.known_spec)
         self._counsel.consider(config.strongest_element, 0, config.scene)
         self._program = self.version = 0
         self._interrupted = False
@@ -111,7 +111,7 @@ class Session(Run):
     def hold_key(self, at: float | None) -> None:
         """Report that the dead-man's key was held at `at` [s, monotonic], or was released if `at` is None."""
         if at is None:
-            self._key.let_go()
+            self._key.release()
         else:
             self._key.held(at)
 
@@ -137,7 +137,7 @@ class Session(Run):
         ConfigurationError
             If the value is not allowed; nothing is changed.
         """
-        self._go_on_with(self.run_with_heartbeats(lambda: self.config.with_parameter(key, value)))
+        self._switch_to(self.run_with_heartbeats(lambda: self.config.with_parameter(key, value)))
 
     def configure(self, tables: Mapping[str, Table]) -> None:
         """Change the law, the model (of the same causality), or other parameters, all in one tick.
@@ -156,7 +156,7 @@ class Session(Run):
         ConfigurationError
             If a setting is not allowed or cannot be changed during a run; nothing is changed.
         """
-        self._go_on_with(self.run_with_heartbeats(lambda: self.config.with_tables(tables)))
+        self._switch_to(self.run_with_heartbeats(lambda: self.config.with_tables(tables)))
 
     def gate(self, closed: bool) -> None:
         """Fade the output out, as between two trials, or in again.
@@ -169,7 +169,7 @@ class Session(Run):
         """Set the marker of all rows from the next tick on: the trial or stage to which they belong."""
         self.servo.mark(marker)
 
-    def _go_on_with(self, config: SessionConfig) -> None:
+    def _switch_to(self, config: SessionConfig) -> None:
         """Put the program of `config` in force at the next tick, or once its functions are compiled."""
         element, version = config.strongest_element, self.servo.next_version
         self._program += config.session.model != self.config.session.model
@@ -223,7 +223,7 @@ class Session(Run):
 
     def prepared(self, stage: str, facts: Any) -> None:
         """Report the progress of the preparation."""
-        self._preparation.take(stage, facts)
+        self._preparation.handle_message(stage, facts)
 
     def run_periodic_tasks(self) -> None:
         """Update the progress display and serve the front ends."""

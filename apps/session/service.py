@@ -55,13 +55,13 @@ class Service:
         """Announce a run that is about to start to all front ends and serve it."""
         self.session, self._holder, self._scene = session, None, session.config.scene
         for listeners in (self.fronts, self.streams):
-            listeners.tell(self._greeting())
+            listeners.broadcast(self._greeting())
 
     def end(self, message: say.SessionEnded) -> None:
         """Send the end of the run to all front ends."""
         self.session = None
         for listeners in (self.fronts, self.streams):
-            listeners.tell(message)
+            listeners.broadcast(message)
 
     def refuse_start(self, why: str) -> None:
         """Report to the front end that requested another session that it was refused."""
@@ -76,13 +76,13 @@ class Service:
         """Execute the requests that have arrived. The run continues if a front end has died."""
         for front, message in self.fronts.messages():
             self._do(front, message)
-        for front in self.fronts.lost():
+        for front in self.fronts.remove_lost():
             self._without(front)
-            self._go_on_after_loss()
+            self._handle_loss()
         self.streams.messages()
-        for _ in self.streams.lost():
+        for _ in self.streams.remove_lost():
             self._tell("a stream ended unexpectedly; the run goes on without it.")
-        self._tell_of_scene()
+        self._announce_scene()
         if self.mouse is not None:
             self.mouse.refresh()
 
@@ -106,7 +106,7 @@ class Service:
                 self.stop()
             case say.Close():
                 self._without(front)
-                self._go_on_after_close()
+                self._handle_close()
 
     def _change(self, front: FrontEnd, session: Session, key: str, value: float) -> None:
         """Change a parameter and send the new values to all front ends."""
@@ -117,15 +117,15 @@ class Service:
             return
         values = values_in_force(session.config)
         front.send(say.ValuesInForce(values, yours=True))
-        self.fronts.tell(say.ValuesInForce(values), but=front)
+        self.fronts.broadcast(say.ValuesInForce(values), but=front)
 
-    def _tell_of_scene(self) -> None:
+    def _announce_scene(self) -> None:
         """Send a changed scene and its values to the front ends, regardless of the origin of the change."""
         session = self.session
         if session is not None and session.config.scene is not self._scene:
             self._scene = session.config.scene
-            self.fronts.tell(say.ValuesInForce(values_in_force(session.config)))
-            self.fronts.tell(say.SceneInForce(self._scene, session.version))
+            self.fronts.broadcast(say.ValuesInForce(values_in_force(session.config)))
+            self.fronts.broadcast(say.SceneInForce(self._scene, session.version))
 
     def _hold(self, front: FrontEnd, session: Session, at: float | None) -> None:
         """Set or release the dead-man's key.
@@ -147,12 +147,12 @@ class Service:
         if self.session is not None:
             self._hold(front, self.session, None)
 
-    def _go_on_after_close(self) -> None:
+    def _handle_close(self) -> None:
         """Stop the run if no front end is left, or none that can hold a required key."""
         if not self.fronts.open or self._key_is_missing():
             self.stop()
 
-    def _go_on_after_loss(self) -> None:
+    def _handle_loss(self) -> None:
         """Report a lost front end.
 
         The run fails if it needs the dead-man's key and no remaining front end can hold it.

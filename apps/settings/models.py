@@ -71,7 +71,7 @@ def pair(device: str, model: str) -> tuple[str, str]:
     if device:
         find_backend(device)
     if model:
-        known("model", model, MODELS)
+        require_known("model", model, MODELS)
     if not device:
         device = next(name for name, models in pairs.items() if not model or model in models)
     if not model:
@@ -91,7 +91,7 @@ def _listed(models: Iterable[str]) -> str:
     return f"{' or '.join(four)} (or {', '.join(model for model in models if model not in four)})"
 
 
-def known(kind: str, name: Any, allowed: Iterable[str]) -> None:
+def require_known(kind: str, name: Any, allowed: Iterable[str]) -> None:
     """Raise `ConfigurationError` unless `name` is one of the `allowed` names. `name` may have any type."""
     if not isinstance(name, str) or name not in allowed:
         raise unknown_name(kind, str(name), allowed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from apps.settings.models import MODELS, known
+from apps.settings.models import MODELS, require_known
 from devices.faults import parse_fault
 from haptics.errors import ConfigurationError
 from haptics.settings import bounded, check, choice, documented, flag, string, unrestricted
@@ -52,7 +52,7 @@ class SessionSettings:
 
     def __post_init__(self) -> None:
         check(self, "session")
-        known("model", self.model, MODELS)
+        require_known("model", self.model, MODELS)
         duration = self.duration
         if duration is not None and not (isinstance(duration, int | float) and 0.0 < duration < LONGEST):
             raise ConfigurationError(

@@ -80,7 +80,7 @@ class Motion:
         """Largest elastic displacement during the time of the trail [m]."""
         return float(self._points[:, 3].max()) if len(self._points) else 0.0
 
-    def take(self, rows: Rows) -> None:
+    def add_rows(self, rows: Rows) -> None:
         """Add rows (dtype `haptics.records.ROW`), oldest first."""
         if not len(rows):
             return

@@ -39,7 +39,7 @@ class Gamepad:
             on_button_release=lambda controller, button: self._hold(self._buttons & ~self._bit(button)),
         )
 
-    def want(self, plane: Plane | None) -> None:
+    def set_plane(self, plane: Plane | None) -> None:
         """Use the stick as the hand on `plane`, or stop using it if `plane` is None."""
         if plane is None:
             self._hold(0)
@@ -113,10 +113,10 @@ class Pointers:
         self.names += ("pen: press harder to hold firmer",) * bool(self._pens)
         self.names += (*no_pads, *no_pens)
 
-    def want(self, plane: Plane | None) -> None:
+    def set_plane(self, plane: Plane | None) -> None:
         """Use the devices as the hand on `plane`, or stop using them if `plane` is None."""
         for pad in self._pads:
-            pad.want(plane)
+            pad.set_plane(plane)
 
     def poll(self) -> None:
         """Handle the pending events of all gamepads. Never blocks."""

@@ -10,7 +10,7 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
 from apps.front_ends.link import Link
-from apps.opengl.opening import Size, open_window, why
+from apps.opengl.opening import Size, open_window, unavailable_message
 from apps.shared.theme import by_name
 
 if TYPE_CHECKING:
@@ -37,12 +37,12 @@ def main(connection: Connection[Any, Any], theme: str = "auto", size: Size = SIZ
     size : (int, int)
         Size of the window [pixel].
     """
-    stage = opened(connection, theme, size)
+    stage = open_stage(connection, theme, size)
     stage.run()
     connection.close()
 
 
-def opened(connection: Connection[Any, Any], theme: str, size: Size) -> StageWindow:
+def open_stage(connection: Connection[Any, Any], theme: str, size: Size) -> StageWindow:
     """Open the stage in this process, or exit with a message on standard error; see `main`."""
     # Ctrl-C in the terminal reaches the whole process group. The session handles it and sends `Quit`.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -54,7 +54,7 @@ def opened(connection: Connection[Any, Any], theme: str, size: Size) -> StageWin
         stage = StageWindow(link, open_window("haptics: stage", size=size), by_name(theme, desktop_is_dark=True))
     except Exception as error:  # graphics libraries raise various errors; the session continues
         link.close()
-        sys.exit(f"haptics: {why('the stage', error)}")
+        sys.exit(f"haptics: {unavailable_message('the stage', error)}")
     # The present objects are kept until the process ends. Excluding them from collections avoids pauses.
     gc.collect()
     gc.freeze()

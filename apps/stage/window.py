@@ -95,7 +95,7 @@ class StageWindow:
             wait(self._link.waitable, LOOK) if self._link.waitable else time.sleep(LOOK)
             self.step()
             meanwhile()
-        self._keyboard.forget()
+        self._keyboard.release_all()
         self._window.close()
 
     def step(self) -> None:
@@ -107,7 +107,7 @@ class StageWindow:
         now = time.monotonic()
         self._dead_man.repeat(now)
         if self._link.gone and not self._closed:
-            self._leave_alone(now)
+            self._announce_loss(now)
         if now >= self._due and not self._closed:
             self._draw(now)
             if self._asked and not self._dirty:  # everything received before the request is on the screen
@@ -143,7 +143,7 @@ class StageWindow:
         self._words = ""
         self.motion = Motion(info.rate, info.causality)
         self.running = True
-        self._dead_man.want(info.dead_man == "key", require_release=True)
+        self._dead_man.set_required(info.dead_man == "key", require_release=True)
         try:
             self._reader = Reader(Ring.attach(Path(message.trace)))
         except ConfigurationError as error:
@@ -168,12 +168,12 @@ class StageWindow:
     def _end(self, message: say.SessionEnded) -> None:
         self._pull()
         self._reader, self.running = None, False
-        self._dead_man.want(False)
+        self._dead_man.set_required(False)
         self._place_hand()
         error = f" {message.error}" if message.error else ""
         self._tell(f"Run ended: {message.reason}.{error} Enter starts it again.", 600.0)
 
-    def _leave_alone(self, now: float) -> None:
+    def _announce_loss(self, now: float) -> None:
         """Report that the application has ended; close the window after a short time."""
         if not self._farewell_at:
             self._farewell_at = now + _FAREWELL
@@ -190,7 +190,7 @@ class StageWindow:
             return 0
         rows = self._reader.read()
         if not self._frozen:
-            self.motion.take(rows)
+            self.motion.add_rows(rows)
         return len(rows)
 
     # --- keys and requests
@@ -257,8 +257,8 @@ class StageWindow:
         cursor = self._window.CURSOR_CROSSHAIR if mouse else self._window.CURSOR_DEFAULT
         self._window.set_mouse_cursor(self._window.get_system_mouse_cursor(cursor))
         plane = self.picture.plane if mouse else None
-        self._hand.want(plane)
-        self._pointers.want(plane)
+        self._hand.set_plane(plane)
+        self._pointers.set_plane(plane)
 
     def _show_keys(self) -> None:
         started = self._started

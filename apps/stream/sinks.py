@@ -88,7 +88,7 @@ class _Client:
         self.waiting: queue.Queue[str | None] = queue.Queue(MOST_WAITING)
         self.too_slow = False
 
-    def tell(self, message: str | None) -> None:
+    def queue(self, message: str | None) -> None:
         """Queue `message`.
 
         If the queue is full, the client is marked as too slow and will be disconnected.
@@ -145,7 +145,7 @@ class WebSocketSink:
 
     def _tell(self, message: str | None) -> None:
         for client in self._clients.values():
-            client.tell(message)
+            client.queue(message)
 
     def _serve(self, connection: Any) -> None:
         """Serve one client, in a separate thread."""
@@ -156,7 +156,7 @@ class WebSocketSink:
             if self._closed:  # this client would never be disconnected, and the shutdown would wait for it
                 return
             if self._about:
-                client.tell(self._about)
+                client.queue(self._about)
             self._clients[id(client)] = client
         try:
             while (message := client.waiting.get()) is not None and not client.too_slow:

@@ -99,12 +99,12 @@ class _Rows:
         """Process a recording."""
         found = cls(run)
         for rows in run.source.chunks(cls.COLUMNS):
-            found.take(rows)
+            found.add(rows)
         for values in found.durations.values():
             values.finish(run)
         return found
 
-    def take(self, rows: NDArray[Any]) -> None:
+    def add(self, rows: NDArray[Any]) -> None:
         """Process the next chunk of rows."""
         status, tick = rows["status"].astype(np.int64), rows["tick"].copy()
         late = tick[(status & (STARTED_LATE | ENDED_LATE)) != 0]
@@ -125,7 +125,7 @@ class _Rows:
         self._force, self._forces = self._force + float(norms.sum()), self._forces + len(norms)
         self._largest = max(self._largest, float(np.max(norms, initial=0.0)))
         for values in self.durations.values():
-            values.take(rows[values.column] * 1e6)
+            values.add(rows[values.column] * 1e6)
         self.count += len(rows)
 
     @property
@@ -161,7 +161,7 @@ class _Values:
         self._least, self._largest = math.inf, -math.inf
         self.coarsest = 0.0
 
-    def take(self, values: NDArray[np.float64]) -> None:
+    def add(self, values: NDArray[np.float64]) -> None:
         """Add the values of the next rows."""
         values = values[np.isfinite(values)]
         self.count += len(values)

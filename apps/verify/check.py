@@ -73,7 +73,7 @@ def _check_ticks(run: Recorded, findings: Findings) -> None:
         "physics": (first + 4, _Physics(findings, first + 4).check),
     }
     for window in run.windows():
-        findings.look_at(window)
+        findings.set_window(window)
         for name, (number, check) in list(checks.items()):
             findings.begin(number)
             try:
@@ -81,7 +81,7 @@ def _check_ticks(run: Recorded, findings: Findings) -> None:
             except _WRONG as error:
                 _not_checked(name, error, findings)
                 del checks[name]
-    findings.look_at(None)
+    findings.set_window(None)
 
 
 def _not_checked(name: str, error: Exception, findings: Findings) -> None:
@@ -108,7 +108,7 @@ class _Physics:
             check_safe_output(run, history, findings)
             findings.begin(self._number, 1)
             contact = self._contact
-            contact.look_at(run, history)
+            contact.set_window(run, history)
             stretches = [stretch for stretch in run.stretches() if stretch.version in run.journal]
             for stretch in stretches:
                 findings.begin(self._number, 2, stretch.segment)

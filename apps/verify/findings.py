@@ -146,7 +146,7 @@ class Findings:
 
     # --- position
 
-    def look_at(self, window: Window | None) -> None:
+    def set_window(self, window: Window | None) -> None:
         """Set the current window, or None after the last one."""
         if self._window is not None and self._broken:
             ticks = np.unique(np.concatenate(self._broken))

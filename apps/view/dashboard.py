@@ -162,10 +162,10 @@ class Dashboard(QtWidgets.QWidget):
         """Update all panels for the values now in force (parameter key to value)."""
         self.places.show_values(values)
 
-    def tell_end(self, reason: str, summary: Mapping[str, Any], error: str = "") -> None:
+    def show_end(self, reason: str, summary: Mapping[str, Any], error: str = "") -> None:
         """Show the end of the run in place of the lowest plot at the right, until the user closes it."""
         self.places.make_room(True)
-        self.end.tell(reason, summary, error)
+        self.end.show_end(reason, summary, error)
 
     # --- user input
 
@@ -202,7 +202,7 @@ class Dashboard(QtWidgets.QWidget):
             told = save(what, action, folder, time)
         except OSError as error:
             told = f"Nothing was saved in {folder}: {error.strerror or error}."
-        self.notice.tell(told)
+        self.notice.show_notice(told)
 
     # --- display
 
@@ -238,7 +238,7 @@ class Dashboard(QtWidgets.QWidget):
         if not standing:
             self.places.refresh(feed)
         if feed.counts.ticks:
-            self.dead_man.tell(released=Status.RELEASED in feed.counts.newest)
+            self.dead_man.show_state(released=Status.RELEASED in feed.counts.newest)
         if everything or self._frame % _TEXT_FRAMES == 0:
             if not standing:
                 self.places.refresh_texts(feed)

@@ -61,7 +61,7 @@ class Feed:
         """Set the time span shown [s]."""
         self.history.capacity = max(round(seconds * self.nominal_rate), 2)
 
-    def take(self, rows: Rows, unseen: int = 0) -> None:
+    def add_rows(self, rows: Rows, unseen: int = 0) -> None:
         """Add rows, oldest first; `unseen` rows before them were lost by the reader."""
         self.history.append(rows)
         self._add(rows, unseen)
@@ -91,7 +91,7 @@ class LiveFeed(Feed):
         """Read new rows from the trace at the wall-clock time `now` [s]; return their number."""
         before = self._reader.lost
         rows = self._reader.read()
-        self.take(rows, self._reader.lost - before)
+        self.add_rows(rows, self._reader.lost - before)
         self._meter.update(now, self.history.count + self.unseen)
         self.measured_rate = self._meter.rate
         return len(rows)
@@ -165,7 +165,7 @@ class ReplayFeed(Feed):
         index = min(max(index, 0), len(self) - 1)
         if self.counted and 0 <= index - self.index <= self.history.capacity:
             rows = self._table.read(self.index + 1, index + 1)
-            self.take(rows)
+            self.add_rows(rows)
             self.newest = rows[-1:] if len(rows) else self.newest
             self.index = index
         else:

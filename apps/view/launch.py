@@ -11,7 +11,7 @@ _PATIENCE = 20.0
 """Timeout for connecting to the display [s]."""
 
 
-def why_no_window() -> str | None:
+def window_obstacle() -> str | None:
     """Return the reason why no window can be shown here, with a remedy, or None if one can.
 
     The test runs in a separate process, because Qt aborts a process that cannot reach the display.
@@ -19,10 +19,10 @@ def why_no_window() -> str | None:
     obstacle = obstacle_at_hand()
     if obstacle is not None:
         return obstacle
-    from apps.doctor.child import NoAnswer, ask
+    from apps.doctor.child import NoAnswer, call_in_child
 
     try:
-        ask("apps.view.launch:reach_display", timeout=_PATIENCE)
+        call_in_child("apps.view.launch:reach_display", timeout=_PATIENCE)
     except NoAnswer as error:
         display = os.environ.get("WAYLAND_DISPLAY") or os.environ.get("DISPLAY")
         return f"the display {display} cannot be used ({error}); 'haptics doctor' names the remedy"

@@ -134,7 +134,7 @@ class ReplayWindow(QtWidgets.QWidget):
         if certificate or "reason" in metadata:
             summary = {**{name: metadata[name] for name in _RESULT if name in metadata}, **certificate}
             reason, error = metadata.get("reason", "unknown"), metadata.get("error") or ""
-            self.dashboard.tell_end(f"Run ended: {reason}", summary, str(error))
+            self.dashboard.show_end(f"Run ended: {reason}", summary, str(error))
 
     @property
     def index(self) -> int:

@@ -123,7 +123,7 @@ class LiveWindow(QtWidgets.QWidget):
             self._take(message)
         self._pull()
         if self._link.gone and not self._told_to_quit:
-            self._say_farewell()
+            self._send_close()
 
     def _pull(self) -> None:
         if isinstance(self._feed, LiveFeed):
@@ -138,7 +138,7 @@ class LiveWindow(QtWidgets.QWidget):
         elif isinstance(message, SessionEnded):
             self._end(message)
         elif isinstance(message, Refused):
-            self.dashboard.notice.tell(message.message)
+            self.dashboard.notice.show_notice(message.message)
             self.controls.session.allow_start()
             self._take_values(message.values, answer=bool(message.values))
         elif isinstance(message, ValuesInForce):
@@ -150,7 +150,7 @@ class LiveWindow(QtWidgets.QWidget):
                 self._caption = message.message
             words = message.message if isinstance(message, Captioned) else f"{self._caption} {message.message}".strip()
             self._advice = words, _FAULT_SECONDS if self._caption else _ADVICE_SECONDS
-            self.dashboard.notice.tell(*self._advice)
+            self.dashboard.notice.show_notice(*self._advice)
         elif isinstance(message, AskShown):
             self._send(Shown())
         elif isinstance(message, Quit):
@@ -175,7 +175,7 @@ class LiveWindow(QtWidgets.QWidget):
             self._feed = LiveFeed(Path(message.trace), message.rate_hz, message.causality, KEPT)
         except ConfigurationError as error:
             self._feed = None
-            self.dashboard.notice.tell(f"The run cannot be shown: {error}")
+            self.dashboard.notice.show_notice(f"The run cannot be shown: {error}")
 
     def show_run(self, info: RunInfo, message: SessionStarted) -> None:
         """Prepare all panels for the run that `message` announces."""
@@ -189,7 +189,7 @@ class LiveWindow(QtWidgets.QWidget):
         self.controls.set_parameters(info.parameters)
         self.controls.set_running(True)
         self._space_holds = info.dead_man == "key"
-        self._dead_man.want(self._space_holds)
+        self._dead_man.set_required(self._space_holds)
         self.controls.name_stop_key("Esc" if self._space_holds else "space bar")
         self._unanswered = 0
         self._values = {}
@@ -203,9 +203,9 @@ class LiveWindow(QtWidgets.QWidget):
     def _prepare(self, words: str) -> None:
         """Show the present activity before the first tick."""
         if words:
-            self.dashboard.notice.tell(f"{words[0].upper()}{words[1:]}.", _FAULT_SECONDS)
+            self.dashboard.notice.show_notice(f"{words[0].upper()}{words[1:]}.", _FAULT_SECONDS)
         elif self._advice is not None:
-            self.dashboard.notice.tell(*self._advice)
+            self.dashboard.notice.show_notice(*self._advice)
         else:
             self.dashboard.notice.hide()
 
@@ -215,12 +215,12 @@ class LiveWindow(QtWidgets.QWidget):
             self.show_feed(self._freeze(self._feed))
         self.running = False
         self.dashboard.plane.set_mouse(False)
-        self._dead_man.want(False)
+        self._dead_man.set_required(False)
         self.dashboard.dead_man.hide()
         self.dashboard.show_ended()
-        self.dashboard.tell_end(f"Run ended: {message.reason}", message.summary)
+        self.dashboard.show_end(f"Run ended: {message.reason}", message.summary)
         if message.error:
-            self.dashboard.notice.tell(message.error, _FAULT_SECONDS)
+            self.dashboard.notice.show_notice(message.error, _FAULT_SECONDS)
         self.controls.set_running(False)
         self.controls.session.allow_start()
         self.setWindowTitle(f"{self.windowTitle().removesuffix(' (ended)')} (ended)")
@@ -233,11 +233,11 @@ class LiveWindow(QtWidgets.QWidget):
         frozen.lateness, frozen.tick_times = feed.lateness, feed.tick_times
         return frozen
 
-    def _say_farewell(self) -> None:
+    def _send_close(self) -> None:
         self._told_to_quit = True
         self._timer.stop()
         self.setEnabled(False)
-        self.dashboard.notice.tell("The session's application has gone; this window closes.", 60.0)
+        self.dashboard.notice.show_notice("The session's application has gone; this window closes.", 60.0)
         QtCore.QTimer.singleShot(_FAREWELL_MS, self.close)
 
     # --- output to the session
@@ -274,17 +274,17 @@ class LiveWindow(QtWidgets.QWidget):
 
     def _key_up(self, key: QtCore.Qt.Key, modifiers: QtCore.Qt.KeyboardModifier) -> bool:
         if key == KEY:
-            self._dead_man.let_go()
-        self._others.let_go(key, self._keys.at)
+            self._dead_man.handle_release()
+        self._others.handle_release(key, self._keys.at)
         return key == KEY
 
     def changeEvent(self, event: QtCore.QEvent) -> None:  # noqa: N802
         """Release the dead-man's key when the window loses the focus (Qt event handler)."""
         super().changeEvent(event)
         if event.type() == QtCore.QEvent.Type.ActivationChange and not self.isActiveWindow():
-            self._let_go()
+            self._release_keys()
 
-    def _let_go(self) -> None:
+    def _release_keys(self) -> None:
         """Treat all keys as released, since their releases cannot be observed any longer."""
         self._dead_man.release()
         self._others.release(time.monotonic())
@@ -293,7 +293,7 @@ class LiveWindow(QtWidgets.QWidget):
         """Report the closed window to the session, unless the session requested it (Qt event handler)."""
         self._timer.stop()
         self._keys.remove()
-        self._let_go()
+        self._release_keys()
         if not self._told_to_quit:
             self._send(Close())
         super().closeEvent(event)

@@ -52,7 +52,7 @@ class Plant:
         return np.array([self.mass, self.damping, self.friction, self.offset, self.delay])
 
 
-class Answers:
+class PushSimulator:
     """Simulator of several pushes at once.
 
     Parameters

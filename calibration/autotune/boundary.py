@@ -19,7 +19,7 @@ from calibration.autotune.answers import Plant
 from calibration.autotune.pushing import EASED, Gains, Pusher
 from calibration.autotune.ringing import Ring, ring_of
 from calibration.autotune.settings import AXES
-from calibration.motions.course import usable_rows
+from calibration.motions.procedure_runner import usable_rows
 from haptics.design import Coupling, Handle, stiffness_limit, stuck_matrix
 from haptics.records import Rows
 from haptics.rendering.motion import Motion, reference
@@ -103,7 +103,7 @@ def find_boundary(
         yield from pusher.centre(gains, AXES.index(axis), before)
         motion, release = search.trial(stiffness)
         before = yield motion
-        search.take(stiffness, before, release, len(motion.table))
+        search.evaluate(stiffness, before, release, len(motion.table))
     yield from pusher.centre(gains, AXES.index(axis), before)
     return search.result()
 
@@ -210,7 +210,7 @@ class _Search:
         )
         return motion, rest + ramp + hold
 
-    def take(self, stiffness: float, rows: Rows, release: int, length: int) -> None:
+    def evaluate(self, stiffness: float, rows: Rows, release: int, length: int) -> None:
         """Evaluate a trial from its recorded rows."""
         since = rows["tick"] - rows["tick"][0]
         first = int(since[np.argmax(rows["sticking"] != 0)])

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.autotune.answers import NAMES, Answers, Plant, Push
+from calibration.autotune.answers import NAMES, Plant, Push, PushSimulator
 from calibration.fitting.intervals import quantile
 from haptics.errors import ConfigurationError
 
@@ -94,27 +94,27 @@ def fit_plant(
     tried : sequence of float
         Initial values of the delay [s].
     """
-    answers = Answers(whole(pushes), period)
+    answers = PushSimulator(whole(pushes), period)
     weight = max(noise, 1e-7) / _DRIFT
     starts = [_Search(answers, Plant(mass, damping=0.5 * mass, delay=delay), weight) for delay in tried]
     for start in starts:
-        start.go_on(4 if len(starts) > 1 else 0)
+        start.iterate(4 if len(starts) > 1 else 0)
     best = min(starts, key=lambda start: start.cost)
-    best.go_on(_ROUNDS)
+    best.iterate(_ROUNDS)
     return best.result()
 
 
 class _Search:
     """Levenberg-Marquardt search; initial positions and velocities of the pushes are eliminated."""
 
-    def __init__(self, answers: Answers, plant: Plant, weight: float) -> None:
+    def __init__(self, answers: PushSimulator, plant: Plant, weight: float) -> None:
         self._answers, self._plant, self._weight = answers, plant, weight
         self._velocity = np.zeros(len(answers.position))
         self._slowness = 1e-3
         self.cost = math.inf
-        self._look()
+        self._linearise()
 
-    def _look(self) -> None:
+    def _linearise(self) -> None:
         """Compute the residuals and their derivatives with respect to the parameters."""
         plant, answers = self._plant, self._answers
         numbers = plant.numbers
@@ -138,7 +138,7 @@ class _Search:
             np.sum((self._weight * velocity) ** 2)
         )
 
-    def go_on(self, rounds: int) -> None:
+    def iterate(self, rounds: int) -> None:
         """Iterate at most `rounds` times."""
         for _ in range(rounds):
             slopes = np.concatenate([one.slopes for one in self._clusters])
@@ -157,7 +157,7 @@ class _Search:
                     return
                 continue
             self._plant, self._velocity, self._slowness = plant, velocity, max(0.2 * self._slowness, 1e-9)
-            self._look()
+            self._linearise()
             if before - self.cost < _CONVERGED * before:
                 return
 

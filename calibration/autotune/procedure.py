@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from calibration.autotune.boundary import Boundary, find_boundary
-from calibration.autotune.pushing import Identified, Pusher
+from calibration.autotune.pushing import IdentifiedPlant, Pusher
 from calibration.autotune.settings import TABLE, Autotune
 from calibration.data.files import Source
 from calibration.motions import Mover, Procedure, drive, source_of
@@ -48,7 +48,7 @@ class TunedAxis:
         Reasons to doubt the parameters.
     """
 
-    identified: Identified
+    identified: IdentifiedPlant
     boundary: Boundary | None
     doubts: tuple[str, ...]
 
@@ -135,7 +135,7 @@ class _Course:
     def __init__(self, spec: DeviceSpec, wish: Autotune, period: float) -> None:
         self._spec, self._wish, self._period = spec, wish, period
         self._pusher = Pusher(spec, wish, period)
-        self._found: list[Identified] = []
+        self._found: list[IdentifiedPlant] = []
         self._boundaries: dict[str, Boundary] = {}
 
     def motions(self) -> Procedure:
@@ -159,7 +159,7 @@ class _Course:
         limited = limits_of(handle, suggestion.damping, self._period)
         return Tuned(axes, handle, suggestion, stiffness, limited, source)
 
-    def _handle(self, one: Identified) -> Handle:
+    def _handle(self, one: IdentifiedPlant) -> Handle:
         plant = one.fit.plant
         return Handle(plant.mass, plant.damping, plant.delay, one.resolution, self._spec.velocity_lag)
 
@@ -168,7 +168,7 @@ class _Course:
         pairs = [(handle, suggest(handle, self._wish.force, self._period)) for handle in map(self._handle, self._found)]
         return min(pairs, key=lambda pair: pair[1].stiffness)
 
-    def _doubts(self, one: Identified) -> tuple[str, ...]:
+    def _doubts(self, one: IdentifiedPlant) -> tuple[str, ...]:
         """Return the reasons to doubt the parameters of an axis."""
         fit, plant = one.fit, one.fit.plant
         doubts = []

@@ -18,15 +18,15 @@ from numpy.typing import NDArray
 from calibration.autotune.answers import Plant, Push
 from calibration.autotune.plant import LONGEST_DELAY, PlantFit, fit_plant, whole
 from calibration.autotune.settings import AXES, Autotune
-from calibration.motions.course import known_rows, usable_rows
 from calibration.motions.excitation import approach
+from calibration.motions.procedure_runner import known_rows, usable_rows
 from haptics.device import Causality, DeviceSpec
 from haptics.errors import ConfigurationError
 from haptics.records import Rows
 from haptics.rendering.motion import Motion, constant_reference, reference
 
 Array = NDArray[np.float64]
-Found = Generator[Motion, Rows, "Identified"]
+Found = Generator[Motion, Rows, "IdentifiedPlant"]
 
 _TINY, _GROWTH = 0.004, 1.5
 """First push as a fraction of the maximum force, and growth factor of the following pushes."""
@@ -83,7 +83,7 @@ class Gains:
 
 
 @dataclass(frozen=True)
-class Identified:
+class IdentifiedPlant:
     """Result for one axis: fit, encoder step [m] and its uncertainty [m]."""
 
     axis: str
@@ -151,7 +151,7 @@ class Pusher:
                 rough = fit_plant(pushes, self.period, rough.mass, resolution, (rough.delay,)).plant
         fit = fit_plant(whole(pushes, _FEWEST), self.period, rough.mass, resolution, (rough.delay,))
         yield from self.centre(Gains.of(fit.plant, resolution, self.spec, self.period), number, every[-1])
-        return Identified(axis, fit, *step_of(every, number))
+        return IdentifiedPlant(axis, fit, *step_of(every, number))
 
     def centre(self, gains: Gains, number: int, before: Rows) -> Generator[Motion, Rows, None]:
         """Move the handle softly to the middle; the constant force of axis `number` is compensated."""

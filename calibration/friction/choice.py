@@ -144,7 +144,7 @@ def choose_model(
         only = Candidate(names[0], named_model(names[0]).freedom, math.nan, "chosen: the model asked for")
         return Choice(names[0], fit_friction(whole, names[0], settings), (only,), math.nan)
     for name in names:
-        comparison.judge(name)
+        comparison.evaluate(name)
     if models is None and not settings.unbounded:
         return _automatic(whole, comparison, settings)
     name = comparison.best(whole, names)
@@ -154,9 +154,9 @@ def choose_model(
 def _automatic(whole: Samples, comparison: _Comparison, settings: FitSettings) -> Choice:
     """Choose among the static models, which have been compared, and extensions of the best of them."""
     for name in _with_presliding(whole, comparison, settings):
-        comparison.judge(name)
+        comparison.evaluate(name)
     for name in _with_harmonics(whole, comparison):
-        comparison.judge(name)
+        comparison.evaluate(name)
     for name in comparison.good(list(comparison.squares)):
         if "presliding-unknown" in {doubt.code for doubt in comparison.fit(whole, name).doubts}:
             comparison.undetermined.add(name)
@@ -242,7 +242,7 @@ class _Comparison:
         self.undetermined: set[str] = set()
         self._fits: dict[str, FrictionFit] = {}
 
-    def judge(self, name: str) -> None:
+    def evaluate(self, name: str) -> None:
         """Fit and test a model."""
         self.squares[name] = self._errors(name, self.settings)
 

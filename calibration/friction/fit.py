@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from calibration.fitting.regression import robust_least_squares
 from calibration.fitting.separable import SeparableFit, separable_least_squares
-from calibration.friction.judgement import judged, named, starts, without_bias
+from calibration.friction.evaluation import evaluate_fit, named, starts, without_bias
 from calibration.friction.model import FrictionModel, named_model
 from calibration.friction.problem import Problem
 from calibration.friction.result import FrictionFit, FrictionLaw
@@ -44,7 +44,7 @@ def fit_friction(samples: Samples, model: FrictionModel | str, settings: FitSett
         If the motion is constant, in one direction only or at one speed, too few samples remain, or accelerations are
         missing.
     """
-    return judged(*_searched(samples, named_model(model), settings))
+    return evaluate_fit(*_searched(samples, named_model(model), settings))
 
 
 def fit_law(samples: Samples, model: FrictionModel | str, settings: FitSettings = _DEFAULTS) -> FrictionLaw:

@@ -18,7 +18,7 @@ from calibration.friction.fit import fit_friction
 from calibration.friction.model import MODELS
 from calibration.friction.motion import Motion, Travel
 from calibration.friction.samples import Samples, joined
-from calibration.identification import AUTOMATIC, Wishes, identify, samples_of
+from calibration.identification import AUTOMATIC, IdentificationOptions, identify, samples_of
 from haptics.errors import ConfigurationError
 
 Array = NDArray[np.float64]
@@ -192,8 +192,8 @@ def samples(scenario: Scenario, seed: int) -> list[Samples]:
     return [samples_of(one, _wishes(scenario)) for one in recorded(scenario, seed)]
 
 
-def _wishes(scenario: Scenario) -> Wishes:
-    return Wishes(scenario.model, AUTOMATIC if scenario.step else None)
+def _wishes(scenario: Scenario) -> IdentificationOptions:
+    return IdentificationOptions(scenario.model, AUTOMATIC if scenario.step else None)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ about the orientation of the axes in the plane of the handle's motion or about t
 - `calibration.joystick.person`: interface of the person.
 - `calibration.joystick.request`: known properties of the stick.
 - `calibration.joystick.stick`: access to the stick in counts and levels.
-- `calibration.joystick.looking`, `axes`: metres per count from known positions of the handle.
+- `calibration.joystick.locating`, `axes`: metres per count from known positions of the handle.
 - `calibration.joystick.pushes`, `response`: small pushes, and identification of the motors from the motions.
 - `calibration.joystick.release`: duration of a force that is not renewed.
 - `calibration.joystick.balance`: scale of the force, from a weight that the stick carries.

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from calibration.joystick.person import Look, Person
 from calibration.joystick.pushes import rest
 from calibration.motions import Procedure
-from calibration.motions.course import known_rows
 from calibration.motions.excitation import approach
+from calibration.motions.procedure_runner import known_rows
 from haptics.device import Causality
 from haptics.errors import ConfigurationError
 from haptics.records import Rows

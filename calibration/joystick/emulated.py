@@ -110,7 +110,7 @@ class EmulatedPerson:
         self.hand["holds"] = 1
         self._before = np.array(self.hand["handle"])
 
-    def tell(self, words: str) -> None:
+    def show_message(self, words: str) -> None:
         """Ignore the message."""
 
     def bring(self, place: Place, look: Look) -> None:
@@ -120,7 +120,7 @@ class EmulatedPerson:
         self.hand["holds"] = 1
         self._wait(math.dist(self.hand["handle"], self.hand["wanted"]) / _SPEED + _STILL)
 
-    def let_go(self, look: Look) -> None:
+    def release_handle(self, look: Look) -> None:
         """Release the handle."""
         self.hand["holds"] = 0
         self._wait(0.05)

@@ -73,7 +73,7 @@ class Person(Protocol):
     Any method may abort the calibration by an exception.
     """
 
-    def tell(self, words: str) -> None:
+    def show_message(self, words: str) -> None:
         """Show a message."""
         ...
 
@@ -81,7 +81,7 @@ class Person(Protocol):
         """Move the handle to `place` and hold it there."""
         ...
 
-    def let_go(self, look: Look) -> None:
+    def release_handle(self, look: Look) -> None:
         """Release the handle at its present position."""
         ...
 

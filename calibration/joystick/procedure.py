@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.joystick.balance import GRAVITY, UNIT_MASS, Balance
-from calibration.joystick.looking import Seen, look
+from calibration.joystick.locating import Seen, look
 from calibration.joystick.person import Look, Person
 from calibration.joystick.pushes import TOO_FAR, NoAnswer, Pusher, agree, smaller_travel
 from calibration.joystick.release import time_release
@@ -86,7 +86,7 @@ def calibrate(bench: Bench, person: Person, request: Request, place: Path, facts
         As in `calibration.motions.drive`. Recordings are kept.
     """
     seen = look(bench.settings, bench.backend, person, request)
-    person.tell("Now the motors.")
+    person.show_message("Now the motors.")
     found, effects = _pushes(bench, seen, person, request, place, facts)
     response, level, quantum = found.response, found.level, found.quantum
     lasting = _time_release(bench, seen, response, person, request)
@@ -136,7 +136,7 @@ def _pushes(
     try:
         both = _push(*tools, effects=2, what="pushes")
     except NoAnswer as none:
-        person.tell(f"With two effects at once: {none} Now with one effect that is turned.")
+        person.show_message(f"With two effects at once: {none} Now with one effect that is turned.")
         try:
             return _push(*tools, effects=1, what="pushes_of_one"), 1
         except NoAnswer:
@@ -144,7 +144,7 @@ def _pushes(
     alone = _push(*tools, effects=1, what="pushes_alone", before=both.pushes)
     if agree(alone.response, both.response):
         return both, 2
-    person.tell("The stick does not add two effects up: it is driven by one effect that is turned.")
+    person.show_message("The stick does not add two effects up: it is driven by one effect that is turned.")
     return _push(*tools, effects=1, what="pushes_of_one"), 1
 
 
@@ -174,7 +174,7 @@ def _push(
         ),
     )
     folder = place.with_name(f"{place.name}_{what}")
-    mover, facts = _known(bench, known, folder, facts)
+    mover, facts = _write_parameters(bench, known, folder, facts)
     present = Present()
     pusher = Pusher(seen.axes, person, request.push_level, seen.full_scale, _looker(seen, present), mover.period)
     recording = drive(mover, pusher.repeat(before) if before else pusher.explore(), folder, facts, present=present)
@@ -183,7 +183,9 @@ def _push(
     return _Pushed(pusher.pushes, quantum, pusher.level, pusher.response)
 
 
-def _known(bench: Bench, known: StickParameters, folder: Path, facts: dict[str, Any]) -> tuple[Mover, dict[str, Any]]:
+def _write_parameters(
+    bench: Bench, known: StickParameters, folder: Path, facts: dict[str, Any]
+) -> tuple[Mover, dict[str, Any]]:
     """Write the present parameters to a file; return the mover that uses them, and metadata."""
     file = folder.with_name(f"{folder.name}.toml")
     write_parameters(file, known)
@@ -198,7 +200,7 @@ def _time_release(bench: Bench, seen: Seen, response: Response, person: Person, 
     """Return the time after which the stick ends a force that is not renewed [s]."""
     with RawStick(bench.settings, bench.backend, wheel=bool(request.rim_radius)) as stick:
         lasting = time_release(stick, seen.axes, response, person, request.push_level)
-    person.tell(f"It ended a force that nobody renewed after {lasting:.3f} s.")
+    person.show_message(f"It ended a force that nobody renewed after {lasting:.3f} s.")
     return lasting
 
 
@@ -219,7 +221,7 @@ def _scale(
     if request.weight is not None:
         known, present = _force(UNIT_MASS, response, None, effects), Present()
         folder = place.with_name(f"{place.name}_weight")
-        mover, facts = _known(bench, StickParameters(seen.device, seen.axes, known), folder, facts)
+        mover, facts = _write_parameters(bench, StickParameters(seen.device, seen.axes, known), folder, facts)
         balance = Balance(person, request.weight, known.max_force_n, _looker(seen, present), mover.period)
         drive(mover, balance.carry(), folder, facts, present=present)
         mass = request.weight * GRAVITY * UNIT_MASS / float(np.hypot(*balance.force))

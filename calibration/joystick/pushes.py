@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from calibration.joystick.person import MIDDLE, Look, Person, in_words
 from calibration.joystick.response import Push, Response, identify
 from calibration.motions import Procedure
-from calibration.motions.course import known_rows
+from calibration.motions.procedure_runner import known_rows
 from devices.joystick.parameters import Axes
 from haptics.device import Causality
 from haptics.errors import ConfigurationError
@@ -105,7 +105,7 @@ class Pusher:
             If it does not move, moves in another direction than the person observes, or not as a free handle does.
         """
         yield rest(_STILL, self.period)
-        self.person.let_go(self.look)
+        self.person.release_handle(self.look)
         for effect in range(len(self.axes.usages)):
             level = yield from self._find_level(effect)
             for number in range(2 * PAIRS):
@@ -120,7 +120,7 @@ class Pusher:
     def repeat(self, before: Sequence[Push]) -> Procedure:
         """Repeat the pushes of `before` with each effect in both directions, and identify the response."""
         yield rest(_STILL, self.period)
-        self.person.let_go(self.look)
+        self.person.release_handle(self.look)
         for effect in sorted({push.effect for push in before}):
             peak = next(push.peak for push in before if push.effect == effect)
             for level in (peak, -peak):
@@ -168,7 +168,7 @@ class Pusher:
         here = yield from self._drift()
         if np.hypot(*here) > NEAR * 0.5 * smaller_travel(self.axes):
             self.person.bring(MIDDLE, self.look)
-            self.person.let_go(self.look)
+            self.person.release_handle(self.look)
             yield from self._drift()
 
     def _drift(self) -> Generator[Motion, Rows, NDArray[np.float64]]:

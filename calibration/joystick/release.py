@@ -66,7 +66,7 @@ def time_release(stick: RawStick, axes: Axes, response: Response, person: Person
     """
     duration = stick.settings.force_duration
     person.bring(MIDDLE, stick.counts)
-    person.let_go(stick.counts)
+    person.release_handle(stick.counts)
     person.watch(f"The handle gets one push that the stick must end by itself, after {duration:g} s.")
     half = 0.5 * smaller_travel(axes)
     pull = float(np.hypot(*response.acceleration[:, 0]))
@@ -125,7 +125,7 @@ def _fit(clock: Array, way: Array, response: Response) -> tuple[float, float]:
     last = float(clock[-1])
     begins = np.arange(0.0, LONGEST_DELAY, _COARSE)
     ends = np.arange(_COARSE, last + _COARSE, _COARSE)
-    known = _known(clock, way, response)
+    known = _corrected_displacement(clock, way, response)
     begin, end = min(((b, e) for b in begins for e in ends if e > b), key=lambda pair: _misfit(clock, known, *pair))
     near = _FINE * np.arange(-4, 5)
     pairs = ((max(begin + i, 0.0), end + k) for i in near for k in near)
@@ -133,7 +133,7 @@ def _fit(clock: Array, way: Array, response: Response) -> tuple[float, float]:
     return float(found[0]), float(found[1])
 
 
-def _known(clock: Array, way: Array, response: Response) -> Array:
+def _corrected_displacement(clock: Array, way: Array, response: Response) -> Array:
     """Return the displacement plus the contributions that friction and spring removed, (n,) [m]."""
     once = integral(clock, way[:, None])
     speed = np.gradient(way, clock)

@@ -5,10 +5,10 @@ next motion. `drive` runs a procedure on a `Mover`: in real time in a servo proc
 possible in this process. At every end the device has its safe output and the recording is kept.
 """
 
-from calibration.motions.course import Procedure
 from calibration.motions.driving import drive
 from calibration.motions.mover import Mover
 from calibration.motions.present import Present
+from calibration.motions.procedure_runner import Procedure
 from calibration.motions.reading import rows_of, source_of
 
 __all__ = ["Mover", "Present", "Procedure", "drive", "rows_of", "source_of"]

@@ -10,11 +10,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from calibration.motions.course import Course, Procedure
 from calibration.motions.live import Live
 from calibration.motions.mover import Mover
 from calibration.motions.offline import run_offline
 from calibration.motions.present import Present
+from calibration.motions.procedure_runner import Procedure, ProcedureRunner
 from calibration.motions.stage import Stage
 from haptics.device import DeviceSpec
 from haptics.errors import ConfigurationError
@@ -70,10 +70,10 @@ def drive(
     """
     spec = mover.spec
     limits = _limits(spec)
-    with contextlib.closing(Course(procedure)) as course:
+    with contextlib.closing(ProcedureRunner(procedure)) as course:
         tables = {name: asdict(one) for name, one in (settings or {}).items()}
         recorder = Recorder(folder, _facts(mover, spec, limits, facts or {}, tables))
-        course.note(recorder)
+        course.save_motion(recorder)
         stage = Stage(mover, course, spec, limits, recorder, progress, warn, present or Present())
         if mover.live:
             Live(stage).run()

@@ -71,7 +71,7 @@ class Excitation:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class ExcitationPlan:
     """Reference of the handle at each tick, starting and ending in the middle of the workspace.
 
     Attributes
@@ -90,7 +90,7 @@ class Plan:
         return len(self.position)
 
 
-def plan(excitation: Excitation, spec: DeviceSpec, period: float) -> Plan:
+def plan(excitation: Excitation, spec: DeviceSpec, period: float) -> ExcitationPlan:
     """Return the motion of both axes in sequence, within the limits of a device.
 
     Raises
@@ -113,7 +113,7 @@ def plan(excitation: Excitation, spec: DeviceSpec, period: float) -> Plan:
             parts[axis].append(slice(count, count + len(along)))
             count += len(along)
     position = np.concatenate(positions)
-    return Plan(position, _rate(position, middle, period), (tuple(parts[0]), tuple(parts[1])))
+    return ExcitationPlan(position, _rate(position, middle, period), (tuple(parts[0]), tuple(parts[1])))
 
 
 def hold_still(move: Callable[..., Motion], period: float) -> Generator[Motion, Rows, Array]:

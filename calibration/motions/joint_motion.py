@@ -23,8 +23,8 @@ from calibration.data.files import Source
 from calibration.data.joint_recording import JointRecording
 from calibration.data.signals import motion, smooth
 from calibration.motions import Mover, Procedure, drive, rows_of, source_of
-from calibration.motions.course import usable_rows
 from calibration.motions.excitation import Excitation, go_to, hold_still, to_and_fro
+from calibration.motions.procedure_runner import usable_rows
 from devices.arm.body import ArmBody
 from haptics.device import Causality, DeviceSpec
 from haptics.errors import ConfigurationError

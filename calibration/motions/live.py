@@ -98,22 +98,22 @@ class Live(Run):
         stage, more = self._stage, False
         error: BaseException | None = None
         try:
-            more = stage.course.go_on(self._rows_until(tick))
+            more = stage.course.advance(self._rows_until(tick))
         except BaseException as raised:  # an error of the procedure, not of the device
             error = raised
         with self._saying:
             if self._over or self.stopping:  # the result is too late
                 return
             if more:
-                self._say()
+                self._send_next_motion()
                 return
             stage.error = stage.error or error
             self.stop()
 
-    def _say(self) -> None:
+    def _send_next_motion(self) -> None:
         """Record the next motion, and send it to the servo."""
         with self.writing():
-            line = self._stage.course.note(self._stage.recorder)
+            line = self._stage.course.save_motion(self._stage.recorder)
             self._published = time.monotonic()
             self.servo.send_program_entry(line)
 

@@ -61,8 +61,8 @@ def _run(stage: Stage, trace: Trace, ending: RunCloser) -> bool:
         course = stage.course
         stage.recorder.drain()
         try:
-            if course.go_on(stage.recorder.rows()):
-                course.note(stage.recorder)
+            if course.advance(stage.recorder.rows()):
+                course.save_motion(stage.recorder)
                 rendering.switch_program(course.motion, course.number, course.number)
                 return
         except Exception as error:  # an error of the procedure, not of the device

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from calibration.motions.course import Course
 from calibration.motions.mover import Mover
 from calibration.motions.present import Present
+from calibration.motions.procedure_runner import ProcedureRunner
 from haptics.device import DeviceSpec
 from haptics.recording.recorder import Recorder, RunCloser
 from haptics.rendering.envelope import Limits
@@ -35,7 +35,7 @@ class Stage:
     """
 
     mover: Mover
-    course: Course
+    course: ProcedureRunner
     spec: DeviceSpec
     limits: Limits
     recorder: Recorder

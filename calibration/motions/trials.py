@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from calibration.friction import FitSettings, FrictionFit, fit_friction, joined
-from calibration.identification import AUTOMATIC, Wishes, samples_of
+from calibration.identification import AUTOMATIC, IdentificationOptions, samples_of
 from calibration.motions import Mover
 from calibration.motions.axis_recordings import recorded_axes
 from calibration.motions.excitation import Excitation
@@ -27,7 +27,7 @@ TRUTH = {"inertia": 0.2, "viscosity": 1.0}
 
 _USUAL = Excitation()
 _NOBODY = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
-_WISHES = Wishes(smooth=AUTOMATIC, settings=FitSettings(fit_inertia=True))
+_WISHES = IdentificationOptions(smooth=AUTOMATIC, settings=FitSettings(fit_inertia=True))
 
 
 @dataclass(frozen=True)

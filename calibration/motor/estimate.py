@@ -75,7 +75,7 @@ def estimated(
     inverse = _inverse(joint)[:count]
     residual = fit.residual[: len(target)]
     own, known = inverse[:, : len(target)], inverse[:, len(target) :]
-    errors = _lost(residual, columns.shape[1]) * _correlated(own * residual, memory(residual))
+    errors = _variance_correction(residual, columns.shape[1]) * _correlated(own * residual, memory(residual))
     beforehand = [(size * known) ** 2, *(times(own, one)[:, None] ** 2 for one in spread)]
     variance = errors + np.column_stack(beforehand).sum(axis=1)
     return Estimated(
@@ -124,7 +124,7 @@ def _correlated(scores: Array, lags: int) -> Array:
     return np.asarray(np.maximum(times(products, weights), products[:, 0]))
 
 
-def _lost(residual: Array, unknowns: int) -> float:
+def _variance_correction(residual: Array, unknowns: int) -> float:
     """Return the correction of the residual variance for the number of unknowns.
 
     It is based on the effective sample size.

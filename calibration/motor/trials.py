@@ -16,7 +16,7 @@ from calibration.data.files import Source
 from calibration.data.joint_recording import JointRecording
 from calibration.friction import MODELS
 from calibration.friction.trials import TRUTH
-from calibration.identification import Wishes, identify
+from calibration.identification import IdentificationOptions, identify
 from calibration.motor.gain import MotorFit, identify_motor
 from calibration.parameters.parameters import JointParameters
 from calibration.parameters.spread import friction_change, friction_spread
@@ -88,7 +88,7 @@ def joint_of(seed: int, model: str = "stribeck") -> JointParameters:
     rng = np.random.default_rng([seed, 1])
     time, velocity = _by_hand(rng, 60.0)
     torque = -MODELS["stribeck"].evaluate(TRUTH, velocity) + _noise(rng, len(time), 0.0)
-    return identify([_recording(time, velocity, torque)], Wishes(model)).parameters()
+    return identify([_recording(time, velocity, torque)], IdentificationOptions(model)).parameters()
 
 
 def driven(scenario: Scenario, seed: int, duration: float = 40.0) -> JointRecording:

@@ -14,7 +14,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Answers:
+class Responses:
     """Correct and total responses by level, in increasing order of level.
 
     Attributes
@@ -37,14 +37,14 @@ class Answers:
         """Total number of trials."""
         return int(self.total.sum())
 
-    def gathered(self) -> Answers:
+    def gathered(self) -> Responses:
         """Merge rows with the same level."""
         levels, place = np.unique(self.levels, return_inverse=True)
         correct, total = (np.bincount(place, one).astype(float) for one in (self.correct, self.total))
-        return Answers(levels, correct, total)
+        return Responses(levels, correct, total)
 
 
-def make_answers(levels: ArrayLike, correct: ArrayLike, total: ArrayLike) -> Answers:
+def make_answers(levels: ArrayLike, correct: ArrayLike, total: ArrayLike) -> Responses:
     """Validate responses and sort them by level; rows without trials are dropped.
 
     Raises
@@ -69,7 +69,7 @@ def make_answers(levels: ArrayLike, correct: ArrayLike, total: ArrayLike) -> Ans
     if not kept.any():
         raise ConfigurationError("There are no trials to fit; give at least one level with a total of at least 1.")
     order = np.argsort(level[kept], kind="stable")
-    return Answers(level[kept][order], right[kept][order], count[kept][order])
+    return Responses(level[kept][order], right[kept][order], count[kept][order])
 
 
 def _column(name: str, values: ArrayLike) -> Array:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.psychometric.data import Answers
+from calibration.psychometric.data import Responses
 from calibration.psychometric.kernels import best_log_likelihoods, sigmoid
 from calibration.psychometric.posterior import Posterior
 from calibration.psychometric.tables import make_tables
@@ -31,13 +31,13 @@ Fits of simulated data are close to the original one.
 """
 
 
-def deviance_of(posterior: Posterior, answers: Answers) -> float:
+def deviance_of(posterior: Posterior, answers: Responses) -> float:
     """Return the deviance of the responses from the best function on the grid used for p values."""
     gathered = answers.gathered()
     return float(_deviances(posterior, gathered, gathered.correct[None])[0])
 
 
-def deviance_p_of(posterior: Posterior, answers: Answers) -> float:
+def deviance_p_of(posterior: Posterior, answers: Responses) -> float:
     """Return the p value of the deviance, (1 + number of larger deviances)/(1 + number of simulations)."""
     gathered = answers.gathered()
     threshold, width, (lapse, guess, _) = posterior.best
@@ -49,7 +49,7 @@ def deviance_p_of(posterior: Posterior, answers: Answers) -> float:
     return float((1 + np.count_nonzero(others >= own - 1e-9)) / (1 + SIMULATED))
 
 
-def _deviances(posterior: Posterior, answers: Answers, correct: Array) -> Array:
+def _deviances(posterior: Posterior, answers: Responses, correct: Array) -> Array:
     """Return the deviances of several sets of correct responses (sets, levels) at the same levels."""
     shape, prior, box = posterior.shape, posterior.prior, posterior.box
     tables = make_tables(shape, answers.levels, prior, box, posterior.thresholds, posterior.widths, _RATES)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibration.psychometric.data import Answers, make_answers
+from calibration.psychometric.data import Responses, make_answers
 from calibration.psychometric.deviance import deviance_of, deviance_p_of
 from calibration.psychometric.estimate import USUAL_PROBABILITY, Estimate, Kind, checked_probability
 from calibration.psychometric.posterior import Posterior, find_posterior
@@ -48,7 +48,7 @@ class PsychometricFit:
 
     Attributes
     ----------
-    answers : Answers
+    answers : Responses
         Fitted responses.
     posterior : Posterior
         Posterior on its grid.
@@ -56,7 +56,7 @@ class PsychometricFit:
         Warnings about parameters that the data do not limit, in sentences.
     """
 
-    answers: Answers
+    answers: Responses
     posterior: Posterior
     notes: tuple[str, ...]
 

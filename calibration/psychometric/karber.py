@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibration.psychometric.data import Answers, make_answers
+from calibration.psychometric.data import Responses, make_answers
 from calibration.psychometric.estimate import USUAL_PROBABILITY, Estimate, checked_probability
 from haptics.errors import ConfigurationError
 
@@ -51,7 +51,7 @@ def spearman_karber(
     answers = make_answers(levels, correct, total).gathered()
     if scale == "log":
         above = answers.levels > 0.0
-        answers = Answers(answers.levels[above], answers.correct[above], answers.total[above])
+        answers = Responses(answers.levels[above], answers.correct[above], answers.total[above])
     if len(answers.levels) < 2:
         raise ConfigurationError(
             "A Spearman-Karber mean needs answers at two levels at least (above 0 on a log scale)."

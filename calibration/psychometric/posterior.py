@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.psychometric.data import Answers
+from calibration.psychometric.data import Responses
 from calibration.psychometric.estimate import Estimate, Kind, interval_of
 from calibration.psychometric.kernels import add_log_likelihood, predicted
 from calibration.psychometric.priors import Box, Prior, RatePrior, make_box, span_of
@@ -107,7 +107,7 @@ class Posterior:
         return np.cumsum(histogram, axis=1), mean
 
 
-def find_posterior(shape: Shape, answers: Answers, prior: Prior) -> tuple[Posterior, list[str]]:
+def find_posterior(shape: Shape, answers: Responses, prior: Prior) -> tuple[Posterior, list[str]]:
     """Return the posterior, and warnings about parameters at the end of their ranges."""
     positions = shape.position(answers.levels)
     box = make_box(shape, positions, prior.width)
@@ -140,7 +140,7 @@ def _lapses_within(coarse: Posterior) -> tuple[float, float] | None:
 
 def _on_grid(
     shape: Shape,
-    answers: Answers,
+    answers: Responses,
     prior: Prior,
     box: Box,
     ends: tuple[float, float, float, float],

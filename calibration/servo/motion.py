@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from calibration.data.files import Source
 from calibration.motions import Mover, Procedure, drive, rows_of, source_of
-from calibration.motions.course import usable_rows
 from calibration.motions.excitation import go_to, hold_still
+from calibration.motions.procedure_runner import usable_rows
 from calibration.servo.response import Response, ServoFit, fit_servo
 from haptics.device import Causality, DeviceSpec
 from haptics.errors import ConfigurationError

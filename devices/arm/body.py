@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.arm.believed import smooth_friction
 from devices.arm.flatness.friction import AsymmetricFriction
 from devices.arm.flatness.joint import ElasticJoint
 from devices.arm.flatness.stiffness import SmoothBacklash
@@ -29,6 +28,7 @@ from devices.arm.mechanics.joint import Drive, Motor
 from devices.arm.mechanics.linkage import PlacedLinkage
 from devices.arm.mechanics.plant import new_plant
 from devices.arm.mechanics.surface import Surface
+from devices.arm.model_friction import smooth_friction
 from devices.arm.sensors.mounting import STANDARD_GRAVITY
 from devices.common.friction import read_joint_friction
 from devices.common.linkage import FiveBar
@@ -253,13 +253,13 @@ class ArmBody:
         lost = 0.0 if self.coupling == "rigid" else 0.5 * self.lost_motion
         spring = SmoothBacklash(stiffness, lost, _KNEE / self.knee)
         inertia = self.model_inertia * self.rotor_inertia
-        first, second = (ElasticJoint(friction, spring, self.reduction, inertia) for friction in self._believed)
+        first, second = (ElasticJoint(friction, spring, self.reduction, inertia) for friction in self._model_friction)
         return first, second
 
     # --- private ------------------------------------------------------------------------------------------------------
 
     @functools.cached_property
-    def _believed(self) -> tuple[AsymmetricFriction, AsymmetricFriction]:
+    def _model_friction(self) -> tuple[AsymmetricFriction, AsymmetricFriction]:
         """Smooth friction of both joints in the model of the control."""
         own = self._friction(1.0 + self.asymmetry), self._friction(1.0 - self.asymmetry)
         laws = own, own

@@ -171,7 +171,7 @@ class Arm(Driver):
             with contextlib.suppress(DeviceFault):  # report the first error
                 resources.close()
             raise
-        first, second = stage.look().tolist()
+        first, second = stage.read_angles().tolist()
         self._references.start((first, second))
         self._stage, self._sensor, self._resources = stage, sensor, resources
 
@@ -226,9 +226,9 @@ class Arm(Driver):
             return sensor.trouble(float(sensor.record["age"][0]))
         return DeviceFault(stage.failure)
 
-    def _look(self, stage: MotorStage) -> None:
+    def _update_state(self, stage: MotorStage) -> None:
         """Update position, velocity and orientation from the latest angles and speeds of the joints."""
-        stage.look()
+        stage.read_angles()
         take_pose(self._record)
 
     def _connect(self, resources: contextlib.ExitStack) -> tuple[MotorStage, ForceSensor]:
@@ -263,7 +263,7 @@ class Arm(Driver):
         """Wait, with the motors disabled, until the end effector is in the workspace."""
         latest = time.monotonic() + self.settings.homing_timeout
         while True:
-            self._look(stage)
+            self._update_state(stage)
             if self.settings.workspace.contains(*self._state.position):
                 return
             if time.monotonic() > latest:
@@ -280,7 +280,7 @@ class Arm(Driver):
         before = np.full(4, math.nan)
         stamp = force_stamp = -math.inf
         while time.monotonic() < latest:
-            self._look(stage)
+            self._update_state(stage)
             reading = sensor.latest(self._orientation)
             measured = time.perf_counter() - reading.age
             if stage.sampled > stamp and measured > force_stamp + _NEWER:

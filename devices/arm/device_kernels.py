@@ -16,7 +16,7 @@ from devices.arm.mechanics.linkage_kernels import LINKAGE, flange_angle, inverse
 from devices.arm.motors.motor_kernels import MOTORS, give_motors, take_motors
 from devices.arm.sensors.sensor_kernels import SENSOR, take_reading
 from devices.arm.servo.kernels import refer_motors
-from devices.common.driver_kernels import DRIVER_FIELDS, LOST, NOT_FINITE, note_command, note_time
+from devices.common.driver_kernels import DRIVER_FIELDS, LOST, NOT_FINITE, record_command, record_time
 from haptics.device import Channel
 from haptics.jit import kernel, merged_kernel
 from haptics.parts import float_at, record_at
@@ -106,7 +106,7 @@ def take_arm(s: Any, now: float, elapsed: float) -> None:
 
     The time of the sample is the time of the older of its two parts.
     """
-    note_time(s, now, elapsed)
+    record_time(s, now, elapsed)
     m, q = record_at(s.motors, MOTORS), record_at(s.sensor, SENSOR)
     if float_at(m.lost) != 0.0:
         s.fault = LOST
@@ -146,6 +146,6 @@ def give_arm(s: Any, x: float, y: float) -> None:
     if not give_motors(m, s.instant):
         s.fault = TOO_FAR
         return
-    note_command(s, x, y)
+    record_command(s, x, y)
     if float_at(m.lost) != 0.0:
         s.fault = LOST

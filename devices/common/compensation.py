@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.common.friction import AXIS_LAWS, OwnFriction, axis_friction, law_kinds, law_records, read_own_friction
+from devices.common.friction import AXIS_LAWS, HandleFriction, axis_friction, law_kinds, law_records, read_own_friction
 from haptics.friction.laws import GaussianStribeck, Law, Stribeck
 from haptics.jit import kernel, merged_kernel
 from haptics.parts import address_of_part, call_part
@@ -161,7 +161,7 @@ class Compensation:
 
     Parameters
     ----------
-    own : OwnFriction
+    own : HandleFriction
         Identified friction of the device.
     share : float
         Fraction of it to compensate.
@@ -171,7 +171,7 @@ class Compensation:
         Smallest step of the position [m].
     """
 
-    def __init__(self, own: OwnFriction, share: float, period: float, resolution: float) -> None:
+    def __init__(self, own: HandleFriction, share: float, period: float, resolution: float) -> None:
         self._record = record = np.zeros(1, COMPENSATION)
         record["share"], record["period"] = share, period
         travel = max(TRAVEL, COUNTS * resolution)

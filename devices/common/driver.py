@@ -101,7 +101,7 @@ class Driver(Managed):
             If no further samples will arrive, or the sample is invalid.
         """
         self._threads()
-        self._take(*self._note_time())
+        self._take(*self._record_time())
         if self._record["fault"][0]:
             raise self._words(int(self._record["fault"][0]))
         self._state.time, self._state.buttons = float(self._record["time"][0]), int(self._record["buttons"][0])
@@ -118,7 +118,7 @@ class Driver(Managed):
             If the command is invalid, for instance not finite, or the device is lost.
         """
         wake, fault = self._threads(), self._record["fault"]
-        self._note_time()
+        self._record_time()
         x, y = float(command[0]), float(command[1])
         self._give(x, y)
         wake.call()
@@ -162,7 +162,7 @@ class Driver(Managed):
             If the file cannot be created.
         """
         self._log = CommandLog(file) if file else None
-        self._record["log"] = 0 if self._log is None else self._log.place
+        self._record["log"] = 0 if self._log is None else self._log.address
 
     def _end_log(self) -> None:
         self._log, self._record["log"] = None, 0
@@ -175,7 +175,7 @@ class Driver(Managed):
         take, give = self._parts
         return address_of_part(take, self._record.dtype), address_of_part(give, self._record.dtype)
 
-    def _note_time(self) -> tuple[float, float]:
+    def _record_time(self) -> tuple[float, float]:
         """Update the time in the record; return the nominal time and the time since the zero of the clock [s]."""
         now, elapsed, instant = self._now(), self._clock.elapsed(), time.perf_counter()
         self._record["origin"], self._record["instant"], self._record["now"] = instant - elapsed, instant, now

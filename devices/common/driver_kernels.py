@@ -35,7 +35,7 @@ FORCE_DRIVER_FIELDS: list[tuple[Any, ...]] = [*DRIVER_FIELDS, ("compensation", C
 
 
 @merged_kernel
-def note_time(s: Any, now: float, elapsed: float) -> None:
+def record_time(s: Any, now: float, elapsed: float) -> None:
     """Set the nominal time `now` and the time `elapsed` since the zero of the clock for a new sample [s]."""
     s.now, s.instant = now, s.origin + elapsed
     if s.fault == NOT_FINITE:
@@ -43,7 +43,7 @@ def note_time(s: Any, now: float, elapsed: float) -> None:
 
 
 @merged_kernel
-def note_command(s: Any, x: float, y: float) -> None:
+def record_command(s: Any, x: float, y: float) -> None:
     """Record a command (x, y) [N] or [m], also in the log if there is one."""
     s.command[0], s.command[1] = x, y
     if s.log != 0:
@@ -68,7 +68,7 @@ def accept(s: Any, x: float, y: float) -> bool:
     if not math.hypot(x, y) < math.inf:
         s.fault = NOT_FINITE
         return False
-    note_command(s, x, y)
+    record_command(s, x, y)
     add_friction(s.compensation, s.assistance, x, y, s.velocity[0], s.velocity[1])
     return True
 

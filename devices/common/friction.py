@@ -181,7 +181,7 @@ JOINTS = ("1", "2")
 
 
 @dataclass(frozen=True)
-class OwnFriction:
+class HandleFriction:
     """Identified friction of a handle.
 
     Attributes
@@ -210,7 +210,7 @@ class OwnFriction:
         return max(law.slopes[1] for laws in self.laws for law in laws)
 
 
-def read_own_friction(path: str, device: str, identity: str = "") -> OwnFriction:
+def read_own_friction(path: str, device: str, identity: str = "") -> HandleFriction:
     """Read the friction of a device.
 
     Parameters
@@ -229,7 +229,7 @@ def read_own_friction(path: str, device: str, identity: str = "") -> OwnFriction
         contains the file and the key.
     """
     x, y = _read(path, device, identity, AXES, rotary=False)
-    return OwnFriction((x.laws(), y.laws()), max(x.doubt(), y.doubt()))
+    return HandleFriction((x.laws(), y.laws()), max(x.doubt(), y.doubt()))
 
 
 def read_joint_friction(path: str, device: str) -> AxisLaws:

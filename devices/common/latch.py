@@ -82,7 +82,7 @@ def copy_latest(place: int, numbers: Any) -> bool:
 
 
 @merged_kernel
-def leave(place: int, numbers: Any) -> None:
+def publish_to(place: int, numbers: Any) -> None:
     """Replace the values of the latch at `place`; `numbers` must have the same size."""
     head = record_at(place, _INTEGER)
     count = head.value + 1

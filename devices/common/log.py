@@ -95,10 +95,10 @@ class CommandLog:
 
     def append(self, device_time: float, x: float, y: float) -> None:
         """Append the command (x, y) with the present time and `device_time` [s]."""
-        log_command(self.place, device_time, x, y)
+        log_command(self.address, device_time, x, y)
 
     @property
-    def place(self) -> int:
+    def address(self) -> int:
         """Address for `log_command`, valid as long as this object exists."""
         return self._head.ctypes.data
 

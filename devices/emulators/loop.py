@@ -65,7 +65,7 @@ class Loop:
 
         self.watch(listener, accept)
 
-    def forget(self, file: Any) -> None:
+    def remove(self, file: Any) -> None:
         """Stop watching a file."""
         self._files.pop(file, None)
 

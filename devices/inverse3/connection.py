@@ -84,7 +84,7 @@ class Connection:
             data += part
         head, rest = parts
         check_answer(head, key)
-        self._take(rest)
+        self._process_data(rest)
 
     def send(self, text: bytes) -> None:
         """Send a text in UTF-8.
@@ -132,9 +132,9 @@ class Connection:
             raise ConnectionLost(f"the service is gone ({error.strerror or error})") from error
         if not data:
             raise ConnectionLost("the service has hung up")
-        self._take(data)
+        self._process_data(data)
 
-    def _take(self, data: bytes) -> None:
+    def _process_data(self, data: bytes) -> None:
         """Process received data, and answer control frames immediately."""
         try:
             for message in self._reader.feed(data):

@@ -201,7 +201,7 @@ class Inverse3(ForceDriver):
             watchdog=own.watchdog,
             reply_timeout=own.reply_timeout,
         )
-        resources.callback(_leave, exchange, guard)
+        resources.callback(_shut_down, exchange, guard)
         exchange.first_sample()
         return exchange
 
@@ -251,7 +251,7 @@ def _undo(resources: contextlib.ExitStack) -> None:
         resources.close()
 
 
-def _leave(exchange: Exchange, guard: Guard) -> None:
+def _shut_down(exchange: Exchange, guard: Guard) -> None:
     """Set the force to zero and dismiss the guardian; if that fails, hand over to the guardian."""
     exchange.stop()
     at_rest, reason = False, "it did not confirm that"

@@ -117,7 +117,7 @@ class Exchange:
         ConnectionLost, MessageError
             If the answer is invalid, or the device was removed.
         """
-        self._ask(time.perf_counter(), _NONE)
+        self._send_force(time.perf_counter(), _NONE)
         latest = time.monotonic() + REST_PATIENCE
         while self._open and (remaining := latest - time.monotonic()) > 0.0:
             self._take_in(self._connection.receive(remaining))
@@ -153,7 +153,7 @@ class Exchange:
             self.failure = f"the exchange with the service failed ({type(error).__name__}: {error}); report this."
         self.lost[0] = 1.0
         with contextlib.suppress(ConnectionLost):
-            self._ask(time.perf_counter(), _NONE)
+            self._send_force(time.perf_counter(), _NONE)
 
     def _wait(self) -> bool:
         """Wait for a command, an answer, or the pause; return True if data has arrived."""
@@ -178,11 +178,11 @@ class Exchange:
             raise ConnectionLost(f"the service did not answer within {self._reply_timeout:g} s")
         *force, commanded = self.forces.read()
         wanted: Vector3 = (force[0], force[1], force[2]) if now - commanded < self._watchdog else _NONE
-        if self._due(wanted, commanded, now):
+        if self._is_due(wanted, commanded, now):
             self._commanded = commanded
-            self._ask(now, wanted)
+            self._send_force(now, wanted)
 
-    def _due(self, wanted: Vector3, commanded: float, now: float) -> bool:
+    def _is_due(self, wanted: Vector3, commanded: float, now: float) -> bool:
         """Return True if a message is due."""
         if wanted == _NONE != self._last:
             return True
@@ -190,7 +190,7 @@ class Exchange:
             return False
         return commanded > self._commanded or now - self._sent >= self._pause
 
-    def _ask(self, now: float, force: Vector3) -> None:
+    def _send_force(self, now: float, force: Vector3) -> None:
         self._open.append((now, force))
         self._sent, self._last = now, force
         self._connection.send((self._template % force).encode("ascii"))

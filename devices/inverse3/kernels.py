@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from devices.common.driver_kernels import FORCE_DRIVER_FIELDS, LOST, accept, estimate_velocity, note_time
-from devices.common.latch import copy_latest, leave
+from devices.common.driver_kernels import FORCE_DRIVER_FIELDS, LOST, accept, estimate_velocity, record_time
+from devices.common.latch import copy_latest, publish_to
 from devices.common.velocity import VELOCITY, update_velocity
 from devices.inverse3.exchange import Exchange
 from haptics.jit import kernel, merged_kernel
@@ -86,7 +86,7 @@ def update_hold(s: Any, share: float) -> None:
 @kernel
 def take_inverse3(s: Any, now: float, elapsed: float) -> None:
     """Read the newest sample at the nominal time `now`, `elapsed` after the clock's zero [s]."""
-    note_time(s, now, elapsed)
+    record_time(s, now, elapsed)
     if float_at(s.lost) != 0.0:
         s.fault = LOST
     if s.fault != 0:
@@ -114,6 +114,6 @@ def give_inverse3(s: Any, x: float, y: float) -> None:
     update_hold(s, min(max(s.assistance, 0.0), 1.0))
     s.given[s.axes[0]], s.given[s.axes[1]] = s.compensation.total[0], s.compensation.total[1]
     s.given[s.axes[2]], s.given[3] = s.hold_force, s.instant
-    leave(s.wanted, s.given)
+    publish_to(s.wanted, s.given)
     if float_at(s.lost) != 0.0:
         s.fault = LOST

@@ -67,9 +67,9 @@ class Forces:
 
         The caller sends back whether the device accepted the report.
         """
-        wanted, _ = self._wanted()
+        wanted, _ = self._target_counts()
         for part in sorted(range(len(self._sent)), key=lambda part: -self._error(part, wanted)):
-            wanted, fresh = self._wanted()
+            wanted, fresh = self._target_counts()
             if wanted[part] != self._sent[part]:
                 taken = yield self._report(part, wanted[part])
                 self._sent[part] = wanted[part] if taken else _UNKNOWN
@@ -78,7 +78,7 @@ class Forces:
                 if taken:
                     self._put_off(part)
 
-    def _wanted(self) -> tuple[tuple[int, int], bool]:
+    def _target_counts(self) -> tuple[tuple[int, int], bool]:
         """Return the counts to send, and whether the command that they come from is still valid."""
         level_x, level_y, stamp = self.levels.read()
         if time.perf_counter() - stamp > self._keep_alive:

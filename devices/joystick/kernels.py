@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.common.driver_kernels import FORCE_DRIVER_FIELDS, LOST, accept, estimate_velocity, note_time
-from devices.common.latch import copy_latest, leave
+from devices.common.driver_kernels import FORCE_DRIVER_FIELDS, LOST, accept, estimate_velocity, record_time
+from devices.common.latch import copy_latest, publish_to
 from devices.joystick.parameters import StickParameters
 from devices.joystick.streaming import BEGUN, ENDED, HEARD, REPORT, STUCK, Streaming
 from haptics.device import DEAD_MAN_BUTTON
@@ -80,7 +80,7 @@ def _measure(s: Any) -> None:
 @kernel
 def take_stick(s: Any, now: float, elapsed: float) -> None:
     """Read the newest sample at the nominal time `now`, `elapsed` after the clock's zero [s]."""
-    note_time(s, now, elapsed)
+    record_time(s, now, elapsed)
     if _is_lost(s):
         s.fault = LOST
         return
@@ -103,6 +103,6 @@ def give_stick(s: Any, x: float, y: float) -> None:
     for i in range(2):
         s.given[i] = s.newton_to_level[i, 0] * x + s.newton_to_level[i, 1] * y
     s.given[2] = s.instant
-    leave(s.levels, s.given)
+    publish_to(s.levels, s.given)
     if _is_lost(s):
         s.fault = LOST

@@ -191,22 +191,22 @@ class Streaming:
             data = read(READ_TIMEOUT)
             now = time.perf_counter()
             if data is not None:
-                whole = self._take(data, now, whole)
+                whole = self._process_report(data, now, whole)
             if whole:
-                self._hear(now)
+                self._confirm_position(now)
             if data is None and self.sample is not None:
                 self._ready.set()
 
-    def _hear(self, now: float) -> None:
+    def _confirm_position(self, now: float) -> None:
         """Publish to the tick that the latest report is the current position until `now` [s]."""
         self.heard = now
         if self.sample is not None:
             self.reports.publish(*self.sample, now)
 
-    def _take(self, data: bytes, now: float, whole: bool) -> bool:
+    def _process_report(self, data: bytes, now: float, whole: bool) -> bool:
         """Process an input report; return True if the last report with a position was complete."""
         if self.layout.is_state(data):
-            self._watch.hear(data)
+            self._watch.handle_state(data)
         elif self.layout.is_position(data):
             whole = len(data) >= self.layout.report.length
             if whole:
@@ -253,4 +253,4 @@ class Streaming:
     def _watch_on(self) -> None:
         while not self._stopping.wait(PERIOD):
             if self.sample is not None:
-                self._watch.look(self.sample, self._forces.on)
+                self._watch.check(self.sample, self._forces.on)

@@ -63,7 +63,7 @@ def require_force(streaming: Streaming, known: StickParameters, firmware: int) -
         if distance >= max(ENOUGH, COUNTS * known.axes.resolution) or part >= STRONGEST:
             break
         part *= 2.0
-    wrong = _judge(known, force, way, moved)
+    wrong = _deviation(known, force, way, moved)
     if wrong:
         raise DeviceOpenError(
             f"{known.device} has other firmware than when it was calibrated (bcdDevice {known.device.bcd_device:#06x} "
@@ -72,9 +72,9 @@ def require_force(streaming: Streaming, known: StickParameters, firmware: int) -
         )
 
 
-def _judge(known: StickParameters, force: float, way: Vector, moved: Vector) -> str:
+def _deviation(known: StickParameters, force: float, way: Vector, moved: Vector) -> str:
     """Return a description of the deviation of the motion from the prediction, empty if it agrees."""
-    distance, due = float(np.hypot(*moved)), _due(known, force)
+    distance, due = float(np.hypot(*moved)), _predicted_displacement(known, force)
     if distance < max(ENOUGH, COUNTS * known.axes.resolution):
         return f"did not move its handle ({1e3 * distance:.1f} mm)"
     angle = math.acos(min(max(float(moved @ way) / distance, -1.0), 1.0))
@@ -117,7 +117,7 @@ def _shape(elapsed: float) -> float:
     return max(0.0, min(1.0, elapsed / RAMP, (2.0 * RAMP + HOLD - elapsed) / RAMP))
 
 
-def _due(known: StickParameters, force: float) -> float | None:
+def _predicted_displacement(known: StickParameters, force: float) -> float | None:
     """Return the predicted displacement of a push [m], None if the mass is unknown."""
     mass, damping = known.handle.moving_mass_kg, known.handle.damping_ns_per_m or 0.0
     if mass is None:

@@ -75,10 +75,10 @@ class Watch:
         self._tells_position = sample is not None
         now = time.perf_counter()
         self._settled, self._state_due = now + SETTLED, now + STATE_PERIOD
-        self._tells_state = self._hear_state()
+        self._tells_state = self._request_state()
         return sample
 
-    def look(self, latest: Sample, pushing: bool) -> None:
+    def check(self, latest: Sample, pushing: bool) -> None:
         """Check the stick; `latest` is its last position, `pushing` is True while a force is on.
 
         Raises
@@ -88,12 +88,12 @@ class Watch:
         """
         if _time_asleep() - self._asleep > _SLEPT:
             raise DeviceFault("the computer was suspended, and the stick may have lost its effects: start again.")
-        self._look_at_position(latest, pushing)
+        self._check_position(latest, pushing)
         if self._tells_state and time.perf_counter() > self._state_due:
             self._state_due = time.perf_counter() + STATE_PERIOD
-            self._hear_state()
+            self._request_state()
 
-    def _look_at_position(self, latest: Sample, pushing: bool) -> None:
+    def _check_position(self, latest: Sample, pushing: bool) -> None:
         silent = time.perf_counter() - latest.time > SILENCE
         if not (pushing and silent and self._tells_position):
             self._doubts = 0
@@ -104,7 +104,7 @@ class Watch:
         if self._doubts >= _DOUBTS:
             raise DeviceFault(f"the stick has stopped reporting the position of its handle: {AGAIN}.")
 
-    def hear(self, data: bytes) -> None:
+    def handle_state(self, data: bytes) -> None:
         """Process a report of the device state.
 
         Raises
@@ -130,17 +130,17 @@ class Watch:
     # --- requests -----------------------------------------------------------------------------------------------------
 
     def _position(self) -> Sample | None:
-        data = self._ask(self._layout.report)
+        data = self._request_report(self._layout.report)
         return None if data is None else self._layout.sample(data, time.perf_counter())
 
-    def _hear_state(self) -> bool:
+    def _request_state(self) -> bool:
         """Request the state; return True if there was an answer."""
-        data = None if self._layout.state is None else self._ask(self._layout.state)
+        data = None if self._layout.state is None else self._request_report(self._layout.state)
         if data is not None:
-            self.hear(data)
+            self.handle_state(data)
         return data is not None
 
-    def _ask(self, report: Report) -> bytes | None:
+    def _request_report(self, report: Report) -> bytes | None:
         """Request an input report; return None if the stick does not send it, or sends another one."""
         with contextlib.suppress(TransferError):
             data = self._transport.get_input(report.id, report.length)

@@ -201,7 +201,7 @@ class Pantograph(ForceDriver):
         line = Line(port, self._mechanism)
         words = str(port), line.zero.hex(), line.setup.hex()
         guard = Guard("the serial port", guardian.__file__, words, files=(port,), silence=own.watchdog)
-        resources.callback(_leave, line, guard)
+        resources.callback(_shut_down, line, guard)
         return line, guard
 
     def _far_end(self, resources: contextlib.ExitStack) -> str:
@@ -214,14 +214,14 @@ class Pantograph(ForceDriver):
         try:
             line.resynchronise()
             for _ in range(max(round(own.hold / SAMPLE_PAUSE), 1)):
-                left, right = _look(line)
+                left, right = _read_angles(line)
                 if max(abs(left - home[0]), abs(right - home[1])) > STILL:
                     raise DeviceOpenError(
                         f"{NAME}: the arms moved while they were being homed. Hold them still at the home pose "
                         f"({self._mechanism.pose}) and start again."
                     )
             latest = time.monotonic() + own.homing_timeout
-            while not self._inside(*_look(line)):
+            while not self._inside(*_read_angles(line)):
                 if time.monotonic() > latest:
                     raise DeviceOpenError(
                         f"{NAME}: the handle was not brought into the workspace within {own.homing_timeout:g} s."
@@ -236,13 +236,13 @@ class Pantograph(ForceDriver):
         return bool((end >= self._mechanism.lower).all() and (end <= self._mechanism.upper).all())
 
 
-def _look(line: Line) -> tuple[float, float]:
+def _read_angles(line: Line) -> tuple[float, float]:
     """Return the angles [degree] after a pause; the torques are zero."""
     pause(SAMPLE_PAUSE)
     return line.exchange((0.0, 0.0))
 
 
-def _leave(line: Line, guard: Guard) -> None:
+def _shut_down(line: Line, guard: Guard) -> None:
     """Set the torques to zero and dismiss the guardian; if that fails, hand over to the guardian."""
     at_rest, reason = False, "it did not confirm that"
     try:

@@ -64,7 +64,7 @@ def read_up_to(port: int, length: int, patience: float) -> bytes:
     return data
 
 
-def forget_input(port: int) -> None:
+def discard_input(port: int) -> None:
     """Discard pending input.
 
     Raises
@@ -82,7 +82,7 @@ def resynchronise(port: int, setup: bytes) -> None:
     """Complete any unfinished message of the board and set it up again. Raises `OSError`."""
     write_all(port, COMPLETION)
     time.sleep(SETTLING)
-    forget_input(port)
+    discard_input(port)
     write_all(port, setup)
 
 
@@ -97,7 +97,7 @@ def come_to_rest(port: int, zero: bytes, setup: bytes) -> bool:
     OSError
         If the port is lost.
     """
-    forget_input(port)
+    discard_input(port)
     for attempt in range(3):
         if attempt:
             resynchronise(port, setup)

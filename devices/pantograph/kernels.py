@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.common.driver_kernels import FORCE_DRIVER_FIELDS, LOST, accept, estimate_velocity, note_time
-from devices.common.latch import copy_latest, leave
+from devices.common.driver_kernels import FORCE_DRIVER_FIELDS, LOST, accept, estimate_velocity, record_time
+from devices.common.latch import copy_latest, publish_to
 from devices.common.linkage import close_linkage, motor_torques
 from devices.pantograph.exchange import Exchange
 from devices.pantograph.mechanisms import CLEARANCE, MAX_TORQUE, Mechanism
@@ -102,7 +102,7 @@ def _is_lost(s: Any) -> bool:
 @kernel
 def take_pantograph(s: Any, now: float, elapsed: float) -> None:
     """Read the newest sample at the nominal time `now`, `elapsed` after the clock's zero [s]."""
-    note_time(s, now, elapsed)
+    record_time(s, now, elapsed)
     if _is_lost(s):
         s.fault = LOST
     if s.fault != 0:
@@ -123,6 +123,6 @@ def give_pantograph(s: Any, x: float, y: float) -> None:
         return
     drive_motors(s, s.compensation.total[0], s.compensation.total[1])
     s.given[0], s.given[1], s.given[2] = s.torques[0], s.torques[1], s.instant
-    leave(s.wanted, s.given)
+    publish_to(s.wanted, s.given)
     if _is_lost(s):
         s.fault = LOST

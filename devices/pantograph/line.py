@@ -71,17 +71,17 @@ class Line:
             If the port is lost.
         """
         try:
-            self._ask(torques)
-            return self._answer(self.patience)
+            self._send_request(torques)
+            return self._read_reply(self.patience)
         except WireError:
             self._turns = (self._turns + 1) % _TURNS
             raise
 
-    def _ask(self, torques: Pair) -> None:
+    def _send_request(self, torques: Pair) -> None:
         self._asked = time.monotonic()
         guardian.write_all(self._port, wire.move_message(self._mechanism.ports, torques))
 
-    def _answer(self, patience: float) -> Pair:
+    def _read_reply(self, patience: float) -> Pair:
         """Return the angles of the next reply if they are plausible."""
         reply = guardian.read_up_to(self._port, guardian.REPLY_LENGTH, patience)
         left, right = (angle - TURN * self._turns for angle in wire.parse_reply(self._mechanism.ports, reply))
@@ -102,11 +102,11 @@ class Line:
             If the port is lost.
         """
         guardian.resynchronise(self._port, self.setup)
-        self._ask((0.0, 0.0))
+        self._send_request((0.0, 0.0))
         deadline = time.monotonic() + self.patience
         while True:
             try:
-                self._answer(max(deadline - time.monotonic(), 0.0))
+                self._read_reply(max(deadline - time.monotonic(), 0.0))
                 return
             except WireError:  # a late reply to an earlier message, which the expected reply may follow
                 if time.monotonic() >= deadline:

@@ -122,7 +122,7 @@ def move_body(s: Any, part: float, rate: float) -> None:
 
 
 @kernel
-def _look(s: Any) -> None:
+def _read_encoders(s: Any) -> None:
     """Read the encoders."""
     for i in range(2):
         s.servo.motor[i] = quantise(s.arm.rotor[i], s.rotor_step)
@@ -133,7 +133,7 @@ def _look(s: Any) -> None:
 @merged_kernel
 def _control(s: Any, part: float, way_1: float, way_2: float) -> None:
     """Compute the servo torques; `part` is the completed fraction of the path to the new command."""
-    _look(s)
+    _read_encoders(s)
     s.servo.command[0], s.servo.command[1] = s.angle_command[0] + part * way_1, s.angle_command[1] + part * way_2
     servo_step(s.servo)
     s.motor_torque[0], s.motor_torque[1] = s.servo.torque[0], s.servo.torque[1]
@@ -142,7 +142,7 @@ def _control(s: Any, part: float, way_1: float, way_2: float) -> None:
 @merged_kernel
 def _sense(s: Any, period: float) -> None:
     """Measure the sample: position and velocity from the encoders, the force of the hand from the sensor."""
-    _look(s)
+    _read_encoders(s)
     q1, q2 = s.measured[0], s.measured[1]
     s.position[0], s.position[1] = position(s.arm.links.linkage, q1, q2)
     estimate_velocity(s)
@@ -182,7 +182,7 @@ def begin_arm(record: Rows) -> None:
     """Initialise handle, servo reference and command at the position of the arm."""
     s = record[0]
     place_handle(s)
-    _look(s)
+    _read_encoders(s)
     x, y = position(s.arm.links.linkage, s.measured[0], s.measured[1])
     _act(s, x, y)
     s.angle_command[0], s.angle_command[1] = s.measured[0], s.measured[1]

@@ -127,7 +127,7 @@ class VirtualDevice(Managed):
         self._log = CommandLog(self._settings.log) if self._settings.log else None
         self._begin()
         if self._log is not None:
-            self._record["log"] = self._log.place
+            self._record["log"] = self._log.address
         self._prepare()
         self._take_sample()
         self._opened = True

@@ -141,7 +141,7 @@ class VirtualJoystick(VirtualDevice):
         """Apply a fraction, 0 to 1, of the friction compensation in the settings; 0 after ``open``."""
         self._record["assistance"] = share
 
-    def stay_on_x(self) -> None:
+    def constrain_to_x_axis(self) -> None:
         """Reset the handle to the x axis without transverse velocity, like a linear bearing."""
         for name in ("handle", "handle_velocity"):
             self._record[name][0, 1] = 0.0

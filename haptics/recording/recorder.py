@@ -287,12 +287,12 @@ class RunCloser:
         """
         limits, summary = fitness or Fitness(), self._recorder.summary
         timing, forces = summary.certificate(self._trace.count, planned), summary.force_statistics(causality)
-        timing |= {**self._judged(limits, timing), **(used or {})}
+        timing |= {**self._verdict(limits, timing), **(used or {})}
         self._note(certificate={**timing, **(granted or {})}, flags=summary.flags_seen(), **forces)
-        timing |= self._judged(limits, timing)  # a failure to write the certificate makes the run unfit
+        timing |= self._verdict(limits, timing)  # a failure to write the certificate makes the run unfit
         return {**timing, **forces}
 
-    def _judged(self, limits: Fitness, timing: dict[str, Any]) -> dict[str, Any]:
+    def _verdict(self, limits: Fitness, timing: dict[str, Any]) -> dict[str, Any]:
         """Return the verdict on a run with this timing certificate."""
         unfit = limits.evaluate(timing, str(self.fault) if self.fault is not None else None)
         return {"fit": not unfit, "unfit_because": unfit}

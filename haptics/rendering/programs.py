@@ -156,7 +156,7 @@ def table_name(number: int) -> str:
     return f"motion_{number:04d}.npy"
 
 
-def keep_motion(folder: Path, motion: Motion, number: int) -> dict[str, Any]:
+def save_motion(folder: Path, motion: Motion, number: int) -> dict[str, Any]:
     """Write the table of a motion into a recording and return its journal entry, without the version.
 
     Raises

@@ -50,13 +50,13 @@ def test_messages_reach_all_front_ends_although_one_was_killed(start, tmp_path):
     fronts, group = [start(listen, str(file)) for file in files], FrontEnds()
     for front in fronts:
         group.add(front)
-    group.tell(Advised("first"))
+    group.broadcast(Advised("first"))
     until(lambda: all(file.exists() and "first" in file.read_text() for file in files), "the message did not arrive")
     os.kill(fronts[1]._process.pid or 0, signal.SIGKILL)
-    until(lambda: not group.messages() and fronts[1] in group.lost(), "the loss was not detected")
-    assert group.lost() == []
-    group.tell(Advised("second"), but=fronts[0])
-    group.tell(Advised("third"))
+    until(lambda: not group.messages() and fronts[1] in group.remove_lost(), "the loss was not detected")
+    assert group.remove_lost() == []
+    group.broadcast(Advised("second"), but=fronts[0])
+    group.broadcast(Advised("third"))
     group.close()
     told = [file.read_text().splitlines() for file in files]
     first, second, third = (f"Advised(message='{word}')" for word in ("first", "second", "third"))
@@ -97,9 +97,9 @@ def test_closed_window_is_removed_and_the_others_stay():
     assert fronts.messages() == [(leaves, Stop()), (leaves, Close()), (stays, "still here")]
     assert fronts.open == (stays,)
     leaves.dies = True
-    fronts.tell("more")
+    fronts.broadcast("more")
     assert fronts.messages() == []
-    assert fronts.lost() == [], "it closed itself"
+    assert fronts.remove_lost() == [], "it closed itself"
     assert (leaves.told, stays.told) == ([], ["more"])
     fronts.close()
     assert leaves.closed and stays.closed

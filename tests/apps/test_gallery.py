@@ -65,7 +65,9 @@ def test_demonstration_holds_within_its_bound_and_with_all_its_rows():
 
 def test_demonstration_that_does_not_hold_fails_the_command(tmp_path, monkeypatch):
     def demonstrate(showing):
-        showing.beside({"session": {"model": "C", "duration": 0.05}, "device": {"name": "virtual-joystick"}}, "shown")
+        showing.record_offline(
+            {"session": {"model": "C", "duration": 0.05}, "device": {"name": "virtual-joystick"}}, "shown"
+        )
         return outcome(3.0)
 
     module = SimpleNamespace(TITLE="it does not", GUIDE=Guide("do.", "feel.", "see."), demonstrate=demonstrate)
@@ -133,12 +135,12 @@ def test_demonstration_holds_and_leaves_picture_and_film(tmp_path):
 
 
 def test_demonstration_with_changed_friction_fails(tmp_path, monkeypatch):
-    beside = Showing.beside
+    beside = Showing.record_offline
 
     def tampered(showing, tables, words):
         return beside(showing, {**tables, "law": {**tables.get("law", {}), "force": 3.4}}, words)
 
-    monkeypatch.setattr(Showing, "beside", tampered)
+    monkeypatch.setattr(Showing, "record_offline", tampered)
     assert not load("holds").demonstrate(Showing("holds", tmp_path, brief=True)).holds
 
 

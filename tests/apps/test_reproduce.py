@@ -16,7 +16,7 @@ from matplotlib.image import imread
 
 from apps.reproduce import command, kikuuwe_fig7, weigand, weigand_fig3, weigand_table1
 from apps.reproduce import stacked_blocks as blocks
-from apps.reproduce.arm_tour import USUAL, experiment, felt
+from apps.reproduce.arm_tour import USUAL, experiment, trial_measures
 from apps.reproduce.blockage import MODELS, RULES, SERVOS, blockage, line
 from apps.reproduce.outcome import Bound, Outcome, Row, count_words
 from apps.reproduce.registry import REPRODUCTIONS
@@ -215,9 +215,9 @@ def test_page_lists_exactly_the_trials():
 def test_early_breakaway_is_detected():
     """The experiment has 6 N of friction: with 7 N the model would still stick, with 5 N it would slide earlier."""
     run = experiment()
-    assert felt(run).early == 0.0
+    assert trial_measures(run).early == 0.0
     for friction in (5.0, 7.0):
-        assert felt(run, type(USUAL)(friction=friction)).early > 0.9
+        assert trial_measures(run, type(USUAL)(friction=friction)).early > 0.9
 
 
 # --- stacked blocks ---------------------------------------------------------------------------------------------------

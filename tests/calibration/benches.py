@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from calibration.joystick import looking, release
+from calibration.joystick import locating, release
 from calibration.joystick import stick as stick_module
 from calibration.joystick.emulated import OPERATION, EmulatedPerson, OperatedHandSettings
 from calibration.joystick.procedure import Bench, calibrate
@@ -71,7 +71,7 @@ class Mirrored(EmulatedPerson):
 class Holding(EmulatedPerson):
     """Keeps holding the handle."""
 
-    def let_go(self, look):
+    def release_handle(self, look):
         pass
 
 
@@ -105,7 +105,7 @@ def moved_here(table, *faults):
     with pytest.MonkeyPatch.context() as patch:
         new_clock: Callable[[], Clock] = functools.partial(WallClock, 1e-3)
         if isinstance(stick.time, FreeTime):
-            sleep = put_in_step(stick.time, patch, looking, release, stick_module)
+            sleep = put_in_step(stick.time, patch, locating, release, stick_module)
             patch.setattr(stick, "wait", sleep)
             new_clock = functools.partial(StepClock, 1e-3, stick.time, sleep)
 

@@ -25,7 +25,7 @@ from calibration.friction import (
 from calibration.friction.problem import Problem
 from calibration.friction.trials import Scenario, coverage
 from calibration.friction.trials import samples as scenario_samples
-from calibration.identification import Wishes, identify, prediction_error, samples_of
+from calibration.identification import IdentificationOptions, identify, prediction_error, samples_of
 from haptics import ConfigurationError
 from tests.calibration.joints import DEGREE, KNEE, encoded, hand, measured
 
@@ -304,14 +304,14 @@ def recording(seed, truth, model, noise=0.05, offset=0.0, duration=40.0):
 def test_each_recording_has_its_offset():
     offsets = (-0.5, 0.1, 0.7)
     recordings = [recording(k, KNEE, "stribeck", 0.1, offset, 20.0) for k, offset in enumerate(offsets)]
-    found = identify(recordings, Wishes("stribeck-offset"))
+    found = identify(recordings, IdentificationOptions("stribeck-offset"))
     for name, value in KNEE.items():
         low, high = found.fit.intervals[name]
         assert abs(found.fit.values[name] - value) < high - low
     facts = found.parameters().known_friction().facts
     assert facts["offset_torque_recordings_nm"] == pytest.approx(offsets, abs=0.02)
     assert facts["offset_torque_spread_nm"] == pytest.approx(np.std(offsets, ddof=1), abs=0.02)
-    tied = identify(recordings, Wishes("stribeck-offset", settings=FitSettings(common_offset=True)))
+    tied = identify(recordings, IdentificationOptions("stribeck-offset", settings=FitSettings(common_offset=True)))
     assert tied.fit.diagnostics.rms > 3.0 * found.fit.diagnostics.rms
     assert "offset_torque_spread_nm" not in tied.parameters().known_friction().facts
 
@@ -320,7 +320,7 @@ def test_asymmetric_levels_are_distinguished_from_drifting_offsets():
     """Levels that differ by direction are common to the recordings; the offsets are relative to their mean."""
     truth = {"coulomb_forward": 0.8, "coulomb_backward": 1.2, "viscosity_forward": 3.0, "viscosity_backward": 3.0}
     samples = [
-        samples_of(recording(k, truth, "coulomb-viscous-asymmetric", 0.02, offset, 20.0), Wishes())
+        samples_of(recording(k, truth, "coulomb-viscous-asymmetric", 0.02, offset, 20.0), IdentificationOptions())
         for k, offset in enumerate((-0.3, 0.3))
     ]
     fit = fit_friction(joined(samples), "coulomb-viscous-asymmetric")
@@ -330,8 +330,8 @@ def test_asymmetric_levels_are_distinguished_from_drifting_offsets():
 
 
 def test_the_offset_of_a_validation_recording_is_estimated():
-    found = identify([recording(0, KNEE, "stribeck", 0.05)], Wishes("stribeck-offset"))
-    other = samples_of(recording(1, KNEE, "stribeck", 0.05, offset=0.5), Wishes())
+    found = identify([recording(0, KNEE, "stribeck", 0.05)], IdentificationOptions("stribeck-offset"))
+    other = samples_of(recording(1, KNEE, "stribeck", 0.05, offset=0.5), IdentificationOptions())
     error = prediction_error(found.parameters(), other)
     assert error.offset == pytest.approx(0.5, abs=0.02)
     assert error.relative > 5.0 * error.relative_own_offset

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import devices
 from calibration.friction import FitSettings
-from calibration.identification import Wishes, identify
+from calibration.identification import IdentificationOptions, identify
 from calibration.motions import Mover, rows_of
 from calibration.motions.axis_recordings import recorded_axes
 from calibration.motions.excitation import Excitation, approach, plan
@@ -90,7 +90,7 @@ def test_impossible_motions_are_refused(make, complaint):
 
 NOBODY = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
 SHORT = Excitation(speeds=6, rounds=2, strokes=1, stroke_time=0.5)
-WISHES = Wishes("stribeck-asymmetric", "auto", settings=FitSettings(fit_inertia=True))
+WISHES = IdentificationOptions("stribeck-asymmetric", "auto", settings=FitSettings(fit_inertia=True))
 
 
 def joystick(clock=None, **changes):

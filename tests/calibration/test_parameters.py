@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from calibration.coupled import COUPLINGS
 from calibration.friction import MODELS, FitSettings
-from calibration.identification import Wishes, identify, relative_error, samples_of
+from calibration.identification import IdentificationOptions, identify, relative_error, samples_of
 from calibration.parameters.files import (
     format_parameter_file,
     parse_parameter_file,
@@ -35,30 +35,30 @@ def test_samples_at_rest_are_not_judged():
     slow = np.abs(knee.velocity) < 0.02
     wrong_at_rest = replace(knee, effort=np.where(slow, 50.0, knee.effort))
     band = JointParameters("knee", True, Found("stribeck", KNEE, facts={"dead_band_rad_per_s": 0.02}))
-    assert relative_error(band, samples_of(wrong_at_rest, Wishes())) < 1e-12
-    assert relative_error(EXACT, samples_of(wrong_at_rest, Wishes())) > 0.5
+    assert relative_error(band, samples_of(wrong_at_rest, IdentificationOptions())) < 1e-12
+    assert relative_error(EXACT, samples_of(wrong_at_rest, IdentificationOptions())) > 0.5
 
 
 def test_a_known_inertia_is_subtracted_and_a_found_one_judged():
     knee = idle()
     assert knee.acceleration is not None
     heavy = replace(knee, effort=knee.effort - 3.0 * knee.acceleration)
-    assert relative_error(EXACT, samples_of(heavy, Wishes(inertia=3.0))) < 1e-12
-    assert relative_error(EXACT, samples_of(heavy, Wishes())) > 0.05
+    assert relative_error(EXACT, samples_of(heavy, IdentificationOptions(inertia=3.0))) < 1e-12
+    assert relative_error(EXACT, samples_of(heavy, IdentificationOptions())) > 0.05
     with_inertia = JointParameters("knee", True, Found("stribeck", {**KNEE, "inertia": 3.0}))
-    assert relative_error(with_inertia, samples_of(heavy, Wishes())) < 1e-12
+    assert relative_error(with_inertia, samples_of(heavy, IdentificationOptions())) < 1e-12
     with pytest.raises(ConfigurationError, match="has no accelerations"):
-        relative_error(with_inertia, samples_of(replace(heavy, acceleration=None), Wishes()))
+        relative_error(with_inertia, samples_of(replace(heavy, acceleration=None), IdentificationOptions()))
 
 
 def test_a_known_load_is_no_friction():
     knee = idle()
     load = 4.0 * np.cos(knee.position)
     loaded = replace(knee, effort=knee.effort - load, load=load)
-    assert relative_error(EXACT, samples_of(loaded, Wishes())) < 1e-12
-    assert relative_error(EXACT, samples_of(replace(loaded, load=None), Wishes())) > 0.1
+    assert relative_error(EXACT, samples_of(loaded, IdentificationOptions())) < 1e-12
+    assert relative_error(EXACT, samples_of(replace(loaded, load=None), IdentificationOptions())) > 0.1
     with pytest.raises(ConfigurationError, match="leave out --inertia"):
-        samples_of(loaded, Wishes(inertia=1.0))
+        samples_of(loaded, IdentificationOptions(inertia=1.0))
 
 
 @pytest.mark.parametrize("cutoff", [4.0, "auto"])
@@ -66,7 +66,7 @@ def test_smoothed_velocities_state_their_noise(cutoff):
     knee = idle()
     noise = 0.005 * np.random.default_rng(0).standard_normal(len(knee))
     noisy = replace(knee, velocity=knee.velocity + noise, acceleration=None, position=None)
-    samples = samples_of(noisy, Wishes(smooth=cutoff))
+    samples = samples_of(noisy, IdentificationOptions(smooth=cutoff))
     left = (samples.velocity - knee.velocity)[samples.inner]
     assert samples.noise == pytest.approx(left.std(), rel=0.15)
     assert samples.edge > 0
@@ -74,7 +74,7 @@ def test_smoothed_velocities_state_their_noise(cutoff):
 
 
 def test_parameters_state_how_they_were_found():
-    found = identify([idle(0.1)], Wishes("stribeck", settings=FitSettings(dead_band=0.01))).parameters()
+    found = identify([idle(0.1)], IdentificationOptions("stribeck", settings=FitSettings(dead_band=0.01))).parameters()
     facts = found.known_friction().facts
     assert found.dead_band == facts["dead_band_rad_per_s"] == 0.01
     assert facts["samples_used"] + facts["excluded_near_zero_velocity"] == facts["samples"] == 6000
@@ -85,7 +85,7 @@ def test_parameters_state_how_they_were_found():
 def test_a_recording_with_a_constant_velocity_is_named():
     still = replace(idle(), velocity=np.full(6000, 0.2), position=None)
     with pytest.raises(ConfigurationError, match=r"knee\.csv, joint knee: the velocity is constant"):
-        identify([still], Wishes())
+        identify([still], IdentificationOptions())
 
 
 # --- parameter files --------------------------------------------------------------------------------------------------

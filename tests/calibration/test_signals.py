@@ -10,7 +10,7 @@ from calibration.data.joint_recording import JointRecording
 from calibration.data.saturation import find_saturation
 from calibration.data.signals import best_cutoff, motion, smooth, white_noise
 from calibration.friction import MODELS
-from calibration.identification import Wishes, identify, samples_of
+from calibration.identification import IdentificationOptions, identify, samples_of
 from haptics.errors import ConfigurationError
 from tests.calibration import joints
 from tests.calibration.joints import KNEE, hand, joint, recorded
@@ -195,7 +195,7 @@ def test_other_signals_have_no_limit(name):
 def test_clipped_samples_do_not_lower_the_fitted_levels(seed):
     """Fitted without regard to the limits, the levels are far too low, and the recording seems to drift."""
     recording = clipped(seed, -2.2, 2.2)
-    found = identify([recording], Wishes("stribeck"))
+    found = identify([recording], IdentificationOptions("stribeck"))
     for name in ("coulomb", "static_forward", "static_backward"):
         low, high = found.fit.intervals[name]
         assert abs(found.fit.values[name] - KNEE[name]) < high - low
@@ -207,4 +207,4 @@ def test_clipped_samples_do_not_lower_the_fitted_levels(seed):
 
 def test_a_torque_that_is_clipped_nearly_always_is_refused():
     with pytest.raises(ConfigurationError, match=r"knee\.csv, joint knee: the torque .* clipped at -1.3 and 1.3"):
-        samples_of(clipped(0, -1.3, 1.3), Wishes())
+        samples_of(clipped(0, -1.3, 1.3), IdentificationOptions())

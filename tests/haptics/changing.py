@@ -13,7 +13,7 @@ from haptics.recording.recorder import Recorder
 from haptics.records import NEUTRAL
 from haptics.rendering.envelope import Limits
 from haptics.rendering.motion import Motion
-from haptics.rendering.programs import keep_motion
+from haptics.rendering.programs import save_motion
 from haptics.rendering.rendering import Rendering
 from haptics.trace import Reader
 from tests.haptics.doubles import BenchDevice, make_spec
@@ -52,7 +52,7 @@ def record_programs(folder, trace, programs, shake, *, every, duration, limits=N
     recorder = Recorder(folder, {"device": asdict(device.spec), "limits": asdict(bounds), "rate_hz": 1000.0})
     for version, (program, entry) in enumerate(programs):
         motion = isinstance(program, Motion)
-        recorder.journal_settings(version, keep_motion(folder, program, entry["program"]) if motion else entry)
+        recorder.journal_settings(version, save_motion(folder, program, entry["program"]) if motion else entry)
     recorder.attach(Reader(trace))
     Servo(device, first, trace, clock=clock, limits=bounds, before_tick=change).run(duration)
     recorder.drain()

@@ -54,12 +54,12 @@ def measure(rounds: int) -> dict[str, Any]:
         ``standing_shapes``, ``renderer``; or ``obstacle``, the reason why nothing can be drawn.
     """
     os.environ.setdefault("LP_NUM_THREADS", "1")  # as in the process of the stage
-    from apps.opengl.opening import open_window, why
+    from apps.opengl.opening import open_window, unavailable_message
 
     try:
         window = open_window("haptics: bench", size=SIZE)
     except Exception as error:  # graphics libraries raise various exceptions
-        return {"obstacle": why("the stage", error)}
+        return {"obstacle": unavailable_message("the stage", error)}
     with tempfile.TemporaryDirectory(prefix="haptics-bench-") as folder:
         trace = Trace.create(Path(folder) / "trace")
         stage = _stage(window, trace)

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from apps.bench.live import cyclictest
-from apps.bench.live.beside import Together, View, Windows, show_stage, show_view, why_no_view
+from apps.bench.live.parallel_view import Together, View, Windows, show_stage, show_view, view_obstacle
 from apps.bench.live.servo_report import report
 from apps.bench.live.servo_slices import Candidates, Condition
 from apps.bench.live.turns import Turns
 from apps.bench.outcome import CannotMeasure, Outcome, Progress
 from apps.bench.stop import Stop
-from apps.stage.launch import why_no_stage
+from apps.stage.launch import stage_obstacle
 from haptics.settings import build, choice, documented
 
 TITLE = "punctuality of the servo, as ratios to cyclictest in alternating slices, with and without a live view"
@@ -67,12 +67,12 @@ class Settings(Turns):
 
 def run(progress: Progress, **options: Any) -> Outcome:
     """Run the benchmark."""
-    obstacle = why_no_view()
+    obstacle = view_obstacle()
     settings = build(Settings, {"view": "off" if obstacle else "both", **options}, _WHERE)
     cyclictest.require()
     if obstacle and settings.view != "off":
         raise CannotMeasure(f"{_WHERE}.view = {settings.view!r}: {obstacle}.")
-    if settings.view == "stage" and (obstacle := why_no_stage() or ""):
+    if settings.view == "stage" and (obstacle := stage_obstacle() or ""):
         raise CannotMeasure(f"{_WHERE}.view = 'stage': {obstacle}.")
     with Stop() as stop, tempfile.TemporaryDirectory(prefix="haptics-bench-") as folder:
         progress(0.0, "a warm-up session")

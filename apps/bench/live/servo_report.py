@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from apps.bench.live.beside import ENOUGH
 from apps.bench.live.lateness import SETTLING, Figures, figures, medians, ratios
+from apps.bench.live.parallel_view import ENOUGH
 from apps.bench.live.servo_slices import DEVICE, MODEL, Condition, ServoSlice, Slice, Trial
 from apps.bench.outcome import Outcome, table
 from haptics.recording.certificate import quantiles

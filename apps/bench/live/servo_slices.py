@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.bench.live import cyclictest
-from apps.bench.live.beside import Windows
 from apps.bench.live.lateness import SETTLING, whole_lateness
+from apps.bench.live.parallel_view import Windows
 from apps.bench.stop import Stop
 from apps.front_ends.messages import SessionEnded
 from apps.session.outcome import Outcome

@@ -11,7 +11,7 @@ from typing import Any
 
 from apps.bench.live.frames import SIZE, SLICE
 from apps.bench.outcome import CannotMeasure, Outcome, Progress, table
-from apps.doctor.child import NoAnswer, ask
+from apps.doctor.child import NoAnswer, call_in_child
 
 TITLE = "time of a frame of the stage, as a ratio to a window that is only cleared"
 
@@ -24,7 +24,7 @@ def run(progress: Progress) -> Outcome:
     """Run the benchmark."""
     progress(0.0, f"{ROUNDS} times {SLICE} frames")
     try:
-        found: dict[str, Any] = ask("apps.bench.live.frames:measure", ROUNDS, timeout=300.0)
+        found: dict[str, Any] = call_in_child("apps.bench.live.frames:measure", ROUNDS, timeout=300.0)
     except NoAnswer as error:
         raise CannotMeasure(f"bench stage: the stage cannot be drawn here ({error}).") from error
     if "obstacle" in found:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from calibration.friction import FrictionFit
-    from calibration.identification import Identified
+    from calibration.identification import IdentifiedFriction
 
 Array = NDArray[np.float64]
 
@@ -27,7 +27,7 @@ _SLOW = 8.0
 _LAGS = 60
 
 
-def friction_figure(identified: Identified) -> str:
+def friction_figure(identified: IdentifiedFriction) -> str:
     """Return the figure of a friction fit as SVG: data and law, detail near rest, residuals, model scores."""
     fit = identified.fit
     figure = new_figure(11.0, 10.4)
@@ -81,15 +81,15 @@ def _plain(axes: Axes, fit: FrictionFit, reach: float) -> None:
 def _law(axes: Axes, fit: FrictionFit, units: tuple[str, str]) -> None:
     samples, kept = fit.samples, fit.kept
     reach = float(np.abs(samples.velocity).max())
-    dots(axes, samples.velocity[~kept], _felt(fit)[~kept], PALE, "left out")
-    dots(axes, samples.velocity[kept], _felt(fit)[kept], BLUE, "measured")
+    dots(axes, samples.velocity[~kept], _measured_friction(fit)[~kept], PALE, "left out")
+    dots(axes, samples.velocity[kept], _measured_friction(fit)[kept], BLUE, "measured")
     _plain(axes, fit, reach)
     _curve(axes, fit, reach, "identified")
     dress(axes, f"velocity [{units[0]}]", f"friction [{units[1]}]", "friction and velocity")
     legend(axes, "upper left")
 
 
-def _felt(fit: FrictionFit) -> Array:
+def _measured_friction(fit: FrictionFit) -> Array:
     """Return the measured friction without the load of an inertia identified with it."""
     inertia = fit.values.get("inertia", 0.0)
     acceleration = fit.samples.acceleration
@@ -102,7 +102,7 @@ def _near_rest(axes: Axes, fit: FrictionFit, units: tuple[str, str]) -> None:
     reach = min(reach, max(_SLOW * fit.values.get("stribeck_velocity", 0.1 * reach), 4.0 * fit.dead_band))
     slow = np.abs(velocity) <= reach
     for chosen, colour in ((~fit.kept, PALE), (fit.kept, BLUE)):
-        dots(axes, velocity[slow & chosen], _felt(fit)[slow & chosen], colour)
+        dots(axes, velocity[slow & chosen], _measured_friction(fit)[slow & chosen], colour)
     if fit.dead_band > 0.0:
         axes.axvspan(-fit.dead_band, fit.dead_band, color=PALE, alpha=0.2, linewidth=0.0)
         axes.text(

@@ -14,7 +14,7 @@ from apps.shared.html import document, picture, table, warnings
 
 if TYPE_CHECKING:
     from calibration.friction import Candidate
-    from calibration.identification import Identified, PredictionError
+    from calibration.identification import IdentifiedFriction, PredictionError
     from calibration.motor.gain import MotorFit
     from calibration.parameters.parameters import Found, JointParameters, ParameterFile
 
@@ -67,7 +67,7 @@ class Page:
 
 
 def friction_pages(
-    identified: Sequence[Identified],
+    identified: Sequence[IdentifiedFriction],
     joints: Sequence[JointParameters],
     checks: Mapping[str, Mapping[str, PredictionError]],
 ) -> list[Page]:
@@ -139,7 +139,7 @@ def _candidates(page: Page) -> str:
     return f"<h2>Models that were compared</h2>{table(head, rows, words=1)}"
 
 
-def _friction_lead(one: Identified) -> str:
+def _friction_lead(one: IdentifiedFriction) -> str:
     seconds = sum(recording.duration for recording in one.recordings)
     recordings = len(one.recordings)
     count = "1 recording" if recordings == 1 else f"{recordings} recordings"

@@ -17,13 +17,13 @@ _PREPARE = 0.8
 """Delay between the announcement of a push and the push [s]."""
 
 
-def say(words: str) -> None:
+def print_message(words: str) -> None:
     """Write a message to standard error."""
     sys.stderr.write(f"{words}\n")
     sys.stderr.flush()
 
 
-class Answers:
+class TerminalInput:
     """Lines read from a file descriptor with a timeout."""
 
     def __init__(self, descriptor: int = 0) -> None:
@@ -65,34 +65,34 @@ class TerminalPerson:
         Source of the answers. Default: standard input.
     """
 
-    def __init__(self, yes: bool, answers: Answers | None = None) -> None:
+    def __init__(self, yes: bool, answers: TerminalInput | None = None) -> None:
         self._yes = yes
-        self._answers = answers or Answers()
+        self._answers = answers or TerminalInput()
 
-    def tell(self, words: str) -> None:
+    def show_message(self, words: str) -> None:
         """Print a message."""
-        say(words)
+        print_message(words)
 
     def bring(self, place: Place, look: Look) -> None:
         """Ask the user to hold the handle at a given position, and wait."""
         self._wait(f"Bring the handle to {place.words}, hold it there, and press Enter.", look)
 
-    def let_go(self, look: Look) -> None:
+    def release_handle(self, look: Look) -> None:
         """Ask the user to release the handle, and wait."""
         self._wait("Let go of the handle, keep your hand near it, and press Enter. It will be pushed, gently.", look)
 
     def watch(self, words: str) -> None:
         """Announce a push and wait briefly."""
-        say(words)
+        print_message(words)
         time.sleep(_PREPARE)
 
     def saw(self, motion: Pair) -> bool:
         """Ask the user whether the handle moved by `motion` [m]."""
         moved = f"{1e3 * (motion[0] ** 2 + motion[1] ** 2) ** 0.5:.0f} mm {in_words(motion)}"
         if self._yes:
-            say(f"By its counts the handle moved {moved}.")
+            print_message(f"By its counts the handle moved {moved}.")
             return True
-        say(f"Did the handle just move about {moved}? [y/n]")
+        print_message(f"Did the handle just move about {moved}? [y/n]")
         while True:
             answer = (self._answers.next(_LOOK) or "").lower()
             if answer in {"y", "yes"}:
@@ -113,7 +113,7 @@ class TerminalPerson:
         self._wait("Take the weight off, and press Enter. The stick does not carry it any more.", look)
 
     def _wait(self, words: str, look: Look) -> None:
-        say(words)
+        print_message(words)
         with Line() as line:
             while self._answers.next(_LOOK) is None:
                 x, y = look()

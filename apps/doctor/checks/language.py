@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from apps.doctor.child import ask
+from apps.doctor.child import call_in_child
 from apps.doctor.finding import Finding, note, ok
 from apps.doctor.machine import Machine
 
@@ -28,7 +28,7 @@ def settle() -> dict[str, Any]:
 
 
 def _settle() -> dict[str, Any]:
-    answer: dict[str, Any] = ask("apps.doctor.checks.language:settle")
+    answer: dict[str, Any] = call_in_child("apps.doctor.checks.language:settle")
     return answer
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from apps.doctor.checks.processor import container
-from apps.doctor.child import ask
+from apps.doctor.child import call_in_child
 from apps.doctor.finding import Finding, note, ok, problem
 from apps.doctor.machine import LOG_IN_AGAIN, Machine
 from devices.common.bus import GROUP
@@ -40,7 +40,7 @@ def granted() -> dict[str, Any]:
 
     See `haptics.servo.realtime.RealTime`. The result is cached.
     """
-    answer: dict[str, Any] = ask("apps.doctor.checks.real_time:request")
+    answer: dict[str, Any] = call_in_child("apps.doctor.checks.real_time:request")
     return answer
 
 

@@ -14,7 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from apps.doctor.child import NoAnswer, ask
+from apps.doctor.child import NoAnswer, call_in_child
 from apps.doctor.finding import Finding, note, ok, problem
 from apps.doctor.machine import Machine
 
@@ -111,7 +111,7 @@ def _writable(folder: str) -> bool:
 
 
 def _load() -> dict[str, Any]:
-    answer: dict[str, Any] = ask("apps.doctor.checks.software:load_kernels")
+    answer: dict[str, Any] = call_in_child("apps.doctor.checks.software:load_kernels")
     return answer
 
 

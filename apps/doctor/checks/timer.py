@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from apps.doctor.child import ask
+from apps.doctor.child import call_in_child
 from apps.doctor.finding import Finding, Severity
 from apps.doctor.machine import Machine, program
 from apps.shared.progress import bar
@@ -29,14 +29,14 @@ def measure(machine: Machine) -> dict[str, Any]:
     def waiting(passed: float) -> None:
         machine.show(f"{bar(min(passed / DURATION, 1.0))} timer: waiting for {DURATION * RATE:.0f} deadlines")
 
-    answer: dict[str, Any] = ask("apps.doctor.timing:measure", DURATION, RATE, waiting=waiting)
+    answer: dict[str, Any] = call_in_child("apps.doctor.timing:measure", DURATION, RATE, waiting=waiting)
     return answer
 
 
 def timer(machine: Machine, measure: Measure = measure) -> Finding:
     """Measure the latency and judge it."""
     facts = measure(machine)
-    severity = judge(facts)
+    severity = severity_of(facts)
     found = (
         f"deadlines of {RATE:g} Hz met with a delay of median {facts['p50_us']:.0f}, 99 % {facts['p99_us']:.0f}, "
         f"99.9 % {facts['p999_us']:.0f}, max {facts['max_us']:.0f} us; "
@@ -45,7 +45,7 @@ def timer(machine: Machine, measure: Measure = measure) -> Finding:
     return Finding(severity, found, "\n".join(_fix(facts)) if severity != Severity.OK else "", facts)
 
 
-def judge(facts: dict[str, Any]) -> Severity:
+def severity_of(facts: dict[str, Any]) -> Severity:
     """Return the severity, using the fitness limits that a run has by default."""
     if facts["late_share"] <= _GOOD:
         return Severity.OK

@@ -14,7 +14,7 @@ from apps.doctor.checks.families import FAMILIES, Family, stick_family
 from apps.doctor.checks.libraries import install_line
 from apps.doctor.checks.processor import container
 from apps.doctor.checks.udev import Token, access, read_rules
-from apps.doctor.child import NoAnswer, ask
+from apps.doctor.child import NoAnswer, call_in_child
 from apps.doctor.finding import Finding, note, ok, problem
 from apps.doctor.machine import LOG_IN_AGAIN, Machine, program
 from devices.common.bus import GROUP, RULES_FILE, Node, printable
@@ -35,7 +35,7 @@ def load_libusb() -> dict[str, Any]:
 
 
 def _load() -> dict[str, Any]:
-    answer: dict[str, Any] = ask("apps.doctor.checks.usb:load_libusb")
+    answer: dict[str, Any] = call_in_child("apps.doctor.checks.usb:load_libusb")
     return answer
 
 

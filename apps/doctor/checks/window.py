@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from apps.doctor.checks.libraries import OPENGL, WINDOW, install_line, loads, missing
-from apps.doctor.child import NoAnswer, ask
+from apps.doctor.child import NoAnswer, call_in_child
 from apps.doctor.finding import Finding, note, ok, problem
 from apps.doctor.machine import Machine, program
 
@@ -113,7 +113,7 @@ def open_window() -> dict[str, Any]:
 
 
 def _try_window() -> dict[str, Any]:
-    answer: dict[str, Any] = ask("apps.doctor.checks.window:open_window")
+    answer: dict[str, Any] = call_in_child("apps.doctor.checks.window:open_window")
     return answer
 
 

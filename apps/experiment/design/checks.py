@@ -165,7 +165,7 @@ USUAL_KEYS: dict[str, tuple[str, ...]] = {
 """Default keys of the answers."""
 
 
-def answers_to(task: str) -> tuple[str, ...]:
+def possible_answers(task: str) -> tuple[str, ...]:
     """Return the possible meanings of a key or button in a trial of a task."""
     return TASKS[task].responses or (("up", "down", "compare", "done") if task == "adjustment" else ())
 
@@ -173,7 +173,8 @@ def answers_to(task: str) -> tuple[str, ...]:
 def keys_of(design: Design) -> dict[str, str]:
     """Return the answer of each key."""
     named = {
-        answer: design.response.keys.get(answer, USUAL_KEYS[answer]) for answer in answers_to(design.experiment.task)
+        answer: design.response.keys.get(answer, USUAL_KEYS[answer])
+        for answer in possible_answers(design.experiment.task)
     }
     return {key: answer for answer, keys in named.items() for key in keys}
 
@@ -184,8 +185,8 @@ def check_responses(source: Source, design: Design) -> None:
         taken: dict[Any, str] = {}
         for answer, marks in given.items():
             where = ("response", table, answer)
-            if answer not in answers_to(design.experiment.task):
-                allowed = ", ".join(answers_to(design.experiment.task)) or "none: a number is entered"
+            if answer not in possible_answers(design.experiment.task):
+                allowed = ", ".join(possible_answers(design.experiment.task)) or "none: a number is entered"
                 raise source.error(where, f"response.{table}.{answer}: is no answer to this task; allowed: {allowed}.")
             for mark in marks if table == "keys" else (marks,):
                 if taken.setdefault(mark, answer) != answer:

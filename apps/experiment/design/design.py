@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from apps.experiment.design.checks import answers_to, check_against_device, check_responses, require_reference
+from apps.experiment.design.checks import check_against_device, check_responses, possible_answers, require_reference
 from apps.experiment.design.session import session_of
 from apps.experiment.design.settings import (
     CatchSettings,
@@ -230,7 +230,7 @@ def design_of(source: Source) -> Design:
 
 def _translated(experiment: ExperimentSettings, texts: TextSettings, source: Source) -> TextSettings:
     """Return the texts in the language of the experiment, from its text file if one is given."""
-    answers = answers_to(experiment.task)
+    answers = possible_answers(experiment.task)
     if not experiment.texts:
         with source.telling("texts"):
             require_translated(source.tables.get("texts", {}), experiment.language, answers)

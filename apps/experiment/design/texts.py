@@ -116,7 +116,7 @@ class TextSettings:
                 f"texts.answers.{strange[0]}: is no answer to any task; allowed: {', '.join(ANSWERS)}."
             )
 
-    def answer(self, answer: str) -> str:
+    def answer_label(self, answer: str) -> str:
         """Return the displayed name of an answer."""
         return str(self.answers.get(answer, ANSWERS[answer]))
 
@@ -124,7 +124,7 @@ class TextSettings:
         """Return the displayed cap of a key."""
         return str(self.keys.get(name, on_the_cap(name)))
 
-    def ask(self, task: str) -> str:
+    def question_text(self, task: str) -> str:
         """Return the question after a trial."""
         return self.question or QUESTIONS[task]
 

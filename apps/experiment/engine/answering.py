@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from apps.experiment.engine.course import Course, Plan
 from apps.experiment.engine.presenting import Reply
+from apps.experiment.engine.sequence import TrialSequence, TrialSpec
 from apps.experiment.engine.stage import Script, Stage
 from apps.experiment.observers import Observer
 from apps.experiment.trial import TrialView
@@ -18,7 +18,7 @@ class Simulated:
     ----------
     observer : Observer
         The simulated observer.
-    course : Course
+    sequence : TrialSequence
         Trial sequence, which supplies the random numbers of every trial.
     needs_rows : bool
         Whether the observer evaluates the recorded rows.
@@ -26,24 +26,24 @@ class Simulated:
         Longest reaction time that counts as an answer [s]. 0: unlimited.
     """
 
-    def __init__(self, observer: Observer, course: Course, *, needs_rows: bool, time_out: float = 0.0) -> None:
-        self._observer, self._course, self._time_out = observer, course, time_out
+    def __init__(self, observer: Observer, sequence: TrialSequence, *, needs_rows: bool, time_out: float = 0.0) -> None:
+        self._observer, self._sequence, self._time_out = observer, sequence, time_out
         self.needs_rows = needs_rows
         self._missed: Counter[int] = Counter()
 
-    def explore(self, stage: Stage, plan: Plan) -> bool | None:
+    def explore(self, stage: Stage, plan: TrialSpec) -> bool | None:
         """Do nothing.
 
         The answer to an adjustment is the value that would have been set.
         """
         return None
 
-    def reply(self, stage: Stage, plan: Plan, view: TrialView, since: int) -> Script[Reply | None]:
+    def reply(self, stage: Stage, plan: TrialSpec, view: TrialView, since: int) -> Script[Reply | None]:
         """Return the observer's answer.
 
         Its reaction time is a whole number of ticks.
         """
-        answer = self._observer.answer(view, self._course.generator(plan, self._missed[plan.trial]))
+        answer = self._observer.answer(view, self._sequence.generator(plan, self._missed[plan.trial]))
         ticks, out = max(round(answer.reaction_time / stage.period), 2), round(self._time_out / stage.period)
         if out and ticks > out:
             self._missed[plan.trial] += 1

@@ -12,7 +12,7 @@ from typing import Any
 
 from apps.experiment.engine.presenting import rows_of
 from apps.experiment.engine.stage import Script, rendered
-from apps.session.counsel import Counsel
+from apps.session.advice import ParameterAdvice
 from apps.session.record import journal_entry, new_recorder
 from apps.settings.config import SessionConfig
 from devices import create_device
@@ -56,7 +56,7 @@ class OfflineStage:
     def __init__(self, config: SessionConfig, folder: Path, journal: Any) -> None:
         self._config = without_clock(config)
         self.period = 1.0 / config.session.rate
-        counsel = Counsel(config.known_spec)
+        counsel = ParameterAdvice(config.known_spec)
         counsel.consider(config.strongest_element, 0, config.scene)
         self._recorder = new_recorder(self._config, counsel.record, folder)
         self.folder = self._recorder.folder
@@ -83,7 +83,7 @@ class OfflineStage:
         """Ring buffer of the trace."""
         return self._trace.slots
 
-    def take(self, config: SessionConfig) -> None:
+    def apply_parameters(self, config: SessionConfig) -> None:
         """Apply other parameters at the next tick."""
         if rendered(config) == rendered(self._config):
             return
@@ -105,7 +105,7 @@ class OfflineStage:
         """Return the rows with this marker from index `first` on."""
         return rows_of(self._trace.since(first), marker)
 
-    def note(self, kind: str, /, **fields: Any) -> None:
+    def write_record(self, kind: str, /, **fields: Any) -> None:
         """Write a journal record, after all previous ticks have been written to the recording."""
         self._drain()
         self._journal(kind, **fields)

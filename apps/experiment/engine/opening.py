@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from apps.experiment.design import Design, Source, design_of
-from apps.experiment.engine.course import Participant
-from apps.experiment.friction.session import keep
+from apps.experiment.engine.sequence import Participant
+from apps.experiment.friction.session import copy_compensation
 from apps.experiment.journal import Journal, SessionFolder, make_codes, replay, reserve_slot, seal_codes
 from apps.experiment.journal.reading import parsed
 from apps.session.record import made_by
@@ -107,7 +107,7 @@ def begin(design: Design, request: Request) -> tuple[Journal, Participant]:
     sidecar = {"design_file": str(design.path), "design_text": design.text, "configuration": design.session.as_dict()}
     journal = Journal.create(place, header, sidecar)
     try:
-        keep(design, place)
+        copy_compensation(design, place)
     except BaseException:
         journal.close()
         raise

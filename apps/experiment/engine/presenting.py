@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from apps.experiment.design import Design
-from apps.experiment.engine.audience import Audience
-from apps.experiment.engine.course import Plan
+from apps.experiment.engine.display import Display
+from apps.experiment.engine.sequence import TrialSpec
 from apps.experiment.engine.stage import Script, Stage
 from apps.experiment.engine.watch import Watch
 from apps.experiment.trial import TrialView
@@ -58,7 +58,7 @@ class Respondent(Protocol):
 
     needs_rows: bool
 
-    def explore(self, stage: Stage, plan: Plan) -> bool | None:
+    def explore(self, stage: Stage, plan: TrialSpec) -> bool | None:
         """Handle input during the stimulus.
 
         Returns
@@ -69,7 +69,7 @@ class Respondent(Protocol):
         """
         ...
 
-    def reply(self, stage: Stage, plan: Plan, view: TrialView, since: int) -> Script[Reply | None]:
+    def reply(self, stage: Stage, plan: TrialSpec, view: TrialView, since: int) -> Script[Reply | None]:
         """Wait for the answer to a trial whose last interval ended at tick `since`.
 
         Return None after a time-out.
@@ -102,18 +102,18 @@ class Presenter:
         Design of the experiment.
     stage : Stage
         Stage on which the trials are presented.
-    audience : Audience
+    display : Display
         Display of the session.
     """
 
-    def __init__(self, design: Design, stage: Stage, audience: Audience) -> None:
-        self._design, self._stage, self._audience = design, stage, audience
+    def __init__(self, design: Design, stage: Stage, display: Display) -> None:
+        self._design, self._stage, self._display = design, stage, display
         self._settle = self._ticks(max(design.trials.gap, GATE_TIME, design.session.limits.fade_in))
 
     def _ticks(self, time: float) -> int:
         return max(math.ceil(time / self._stage.period - 1e-9), 1)
 
-    def present(self, plan: Plan, attempt: int, respondent: Respondent) -> Script[Outcome]:
+    def present(self, plan: TrialSpec, attempt: int, respondent: Respondent) -> Script[Outcome]:
         """Present a trial and wait for the answer.
 
         A disturbed trial is not answered.
@@ -128,12 +128,12 @@ class Presenter:
             if respondent.needs_rows:
                 felt.append(stage.rows(first, marker))
         view = plan.view(self._design, tuple(felt) if felt else None)
-        self._audience.ask(plan)
+        self._display.prompt(plan)
         reply = yield from respondent.reply(stage, plan, view, since)
         return Outcome(reply, () if reply is not None else ("no answer in time",))
 
     def _interval(
-        self, plan: Plan, number: int, marker: int, respondent: Respondent
+        self, plan: TrialSpec, number: int, marker: int, respondent: Respondent
     ) -> Script[tuple[tuple[str, ...], int]]:
         """Present an interval.
 
@@ -141,23 +141,23 @@ class Presenter:
         """
         stage, design, between = self._stage, self._design, marker - marker % 10
         stage.mark(between)
-        stage.take(design.config(plan.condition, plan.values[number]))
+        stage.apply_parameters(design.config(plan.condition, plan.values[number]))
         yield self._settle
-        self._audience.park(plan, number)
+        self._display.park(plan, number)
         if not (yield from self._parked()):
             stage.gate(True)
             return ("the hand did not come to rest at the start",), -1
         stage.mark(marker)
-        self._audience.interval(plan, number)
+        self._display.interval(plan, number)
         watch = Watch(design.exploration, stage.period, stage.count, marker)
         yield from self._explored(watch, plan, respondent)
         stage.mark(between)
         stage.gate(True)
-        self._audience.gap(plan, number)
+        self._display.gap(plan, number)
         yield 1
-        watch.look(stage.slots, stage.count)
-        reasons = self._judged(watch)
-        self._audience.judged(watch.rows, watch.late, watch.gap, reasons)
+        watch.evaluate(stage.slots, stage.count)
+        reasons = self._rejection_reasons(watch)
+        self._display.show_interval(watch.rows, watch.late, watch.gap, reasons)
         return reasons, watch.last_tick
 
     def _parked(self) -> Script[bool]:
@@ -175,7 +175,7 @@ class Presenter:
             if stage.count > until:
                 return False
             yield max(LOOK, least - watch.rested)
-            watch.look(stage.slots, stage.count)
+            watch.evaluate(stage.slots, stage.count)
         stage.gate(False)
         yield self._ticks(GATE_TIME) + 1
         watch = Watch(exploration, stage.period, stage.count)
@@ -183,10 +183,10 @@ class Presenter:
             if stage.count > until:
                 return False
             yield 5
-            watch.look(stage.slots, stage.count)
+            watch.evaluate(stage.slots, stage.count)
         return True
 
-    def _explored(self, watch: Watch, plan: Plan, respondent: Respondent) -> Script[None]:
+    def _explored(self, watch: Watch, plan: TrialSpec, respondent: Respondent) -> Script[None]:
         """Wait until the exploration is long enough or the respondent has finished."""
         stage, wanted = self._stage, self._design.exploration.strokes
         longest = self._ticks(self._design.trials.interval)
@@ -196,14 +196,14 @@ class Presenter:
                 return
             soonest = LOOK if done is not None else self._soonest(wanted - watch.strokes) if wanted else longest
             yield min(max(soonest, LOOK), longest - watch.rows)
-            watch.look(stage.slots, stage.count)
+            watch.evaluate(stage.slots, stage.count)
 
     def _soonest(self, strokes: int) -> int:
         """Return the minimum duration of `strokes` strokes [ticks], before which no poll is needed."""
         exploration = self._design.exploration
         return math.floor(strokes * exploration.stroke / (exploration.greatest_speed * self._stage.period))
 
-    def _judged(self, watch: Watch) -> tuple[str, ...]:
+    def _rejection_reasons(self, watch: Watch) -> tuple[str, ...]:
         """Return the reasons for which an interval does not count."""
         trials, exploration = self._design.trials, self._design.exploration
         reasons = [words for words, flags in _DISTURBING.items() if watch.flags & flags]

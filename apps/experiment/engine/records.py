@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from apps.experiment.design import Design
-from apps.experiment.engine.course import Plan
+from apps.experiment.engine.sequence import TrialSpec
 from haptics.errors import RecordingError
 
 
-def start_of(plan: Plan, design: Design, attempt: int) -> dict[str, Any]:
+def start_of(plan: TrialSpec, design: Design, attempt: int) -> dict[str, Any]:
     """Return the fields of a ``trial_start`` record, except its attempt."""
     return {
         "trial": plan.trial,
@@ -26,7 +26,7 @@ def start_of(plan: Plan, design: Design, attempt: int) -> dict[str, Any]:
     }
 
 
-def require_same(plan: Plan, start: dict[str, Any]) -> None:
+def require_same(plan: TrialSpec, start: dict[str, Any]) -> None:
     """Raise if a trial differs from its journal record."""
     told = plan.condition.name, plan.level, list(plan.values), plan.kind
     if told != (start["condition"], start["level"], start["values"], start["kind"]):

@@ -11,19 +11,19 @@ from typing import Any
 
 from apps.experiment.design import Design, read_design
 from apps.experiment.engine.answering import Simulated
-from apps.experiment.engine.audience import Audience
-from apps.experiment.engine.course import Course, Participant
-from apps.experiment.engine.live.attended import require_display, sit_with_screens
+from apps.experiment.engine.display import Display
+from apps.experiment.engine.live.attended import require_display, run_with_screens
 from apps.experiment.engine.live.onlookers import Onlookers, lsl_of
 from apps.experiment.engine.live.stage import Followers, LiveStage
 from apps.experiment.engine.offline import OfflineStage
 from apps.experiment.engine.opening import Manner, Request, begin, take_up
 from apps.experiment.engine.presenting import Respondent
-from apps.experiment.engine.sitting import Sitting, StageMaker
+from apps.experiment.engine.sequence import Participant, TrialSequence
+from apps.experiment.engine.session import ExperimentSession, StageMaker
 from apps.experiment.journal import Journal, reserve_slot, write_table
 from apps.experiment.observers import make_observer
 from apps.experiment.procedures import person_seed
-from apps.session.application import tell_stderr
+from apps.session.application import print_status
 from apps.shared.workers import workers
 from apps.stream.address import require_lsl
 from devices import is_virtual
@@ -95,12 +95,12 @@ def _sit(design: Design, journal: Journal, who: Participant, manner: Manner) -> 
     observer = functools.partial(_observer, design, who) if simulated else None
     with lsl_of(design, journal, manner.lsl) as streams:
         if observer is None or manner.screens:
-            sitting, reason = sit_with_screens(design, journal, who, streams, observer)
+            experiment_session, reason = run_with_screens(design, journal, who, streams, observer)
         else:
             follow = Onlookers(*streams) if _is_live(design, simulated, manner) else None
-            sitting, reason = _sit_alone(design, journal, who, observer, follow)
+            experiment_session, reason = _run_alone(design, journal, who, observer, follow)
     took = time.monotonic() - begun
-    return {**_told(sitting, who, reason, took), "table": _tabulated(journal)}
+    return {**_session_result(experiment_session, who, reason, took), "table": _tabulated(journal)}
 
 
 def _tabulated(journal: Journal) -> str | None:
@@ -111,46 +111,48 @@ def _tabulated(journal: Journal) -> str | None:
     try:
         return str(write_table(journal.place))
     except OSError as error:
-        tell_stderr(
+        print_status(
             f"{journal.place.table} could not be written ({error}); nothing is lost, every export makes it anew."
         )
         return None
 
 
-def _observer(design: Design, who: Participant, course: Course) -> Respondent:
+def _observer(design: Design, who: Participant, sequence: TrialSequence) -> Respondent:
     """Return the respondent with the simulated observer of a participant."""
     observer = make_observer(design.tables.get("observer", {}), seed=person_seed(who.seed, who.code))
-    return Simulated(observer, course, needs_rows=observer.needs_rows, time_out=design.trials.time_out)
+    return Simulated(observer, sequence, needs_rows=observer.needs_rows, time_out=design.trials.time_out)
 
 
-def _sit_alone(
+def _run_alone(
     design: Design,
     journal: Journal,
     who: Participant,
-    respondent: Callable[[Course], Respondent],
+    respondent: Callable[[TrialSequence], Respondent],
     follow: Followers | None,
-) -> tuple[Sitting, str]:
+) -> tuple[ExperimentSession, str]:
     """Run a session without screens, in real time if `follow` is given."""
     stage: StageMaker = OfflineStage if follow is None else functools.partial(LiveStage, follow=follow)
-    sitting = Sitting(
-        design, who, journal, respondent=respondent, stage=stage, audience=Audience(), again=follow is None
+    experiment_session = ExperimentSession(
+        design, who, journal, respondent=respondent, stage=stage, display=Display(), again=follow is None
     )
-    return sitting, sitting.run()
+    return experiment_session, experiment_session.run()
 
 
-def _told(sitting: Sitting, who: Participant, reason: str, took: float) -> dict[str, Any]:
+def _session_result(
+    experiment_session: ExperimentSession, who: Participant, reason: str, took: float
+) -> dict[str, Any]:
     """Return the result of a session for the command line."""
-    journal = sitting.journal
+    journal = experiment_session.journal
     return {
         "folder": str(journal.place.folder),
         "participant": who.code,
         "session": who.session,
-        "trials": sum(one.start["kind"] != "practice" for one in sitting.state.answered.values()),
-        "repeated": sitting.state.repeated,
+        "trials": sum(one.start["kind"] != "practice" for one in experiment_session.state.counted_attempts.values()),
+        "repeated": experiment_session.state.repeated,
         "journal": str(journal.place.journal),
         "reason": reason,
-        "blocks": len(sitting.state.blocks),
-        "tracks": {} if sitting.design.experiment.blind else dict(sitting.course.tracks()),
+        "blocks": len(experiment_session.state.blocks),
+        "tracks": {} if experiment_session.design.experiment.blind else dict(experiment_session.sequence.tracks()),
         "simulated": journal.records[0]["observer"] is not None,
         "elapsed_s": round(took, 3),
     }

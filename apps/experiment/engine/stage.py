@@ -39,7 +39,7 @@ class Stage(Protocol):
         """Ring buffer of the trace."""
         ...
 
-    def take(self, config: SessionConfig) -> None:
+    def apply_parameters(self, config: SessionConfig) -> None:
         """Apply other parameters at the next tick."""
         ...
 
@@ -55,7 +55,7 @@ class Stage(Protocol):
         """Return the rows with this marker from index `first` on, as far as the trace contains them."""
         ...
 
-    def note(self, kind: str, /, **fields: Any) -> None:
+    def write_record(self, kind: str, /, **fields: Any) -> None:
         """Write a journal record.
 
         A stage without a clock first writes all previous ticks to the recording.

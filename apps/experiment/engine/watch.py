@@ -140,7 +140,7 @@ class Watch:
         record["stroke"], record["least_speed"] = exploration.stroke, math.inf
         self.seen = first
 
-    def look(self, slots: Rows, count: int) -> None:
+    def evaluate(self, slots: Rows, count: int) -> None:
         """Evaluate the rows up to index `count` - 1, which must still be in `slots`."""
         watch_rows(self._record, slots, max(self.seen, count - len(slots) + 1), count)
         self.seen = count

@@ -40,7 +40,7 @@ def _participants(sessions: Sequence[Session]) -> list[list[Any]]:
                 header["device"].get("name"),
                 header["utc"],
                 None if state.end is None else state.end["reason"],
-                len(state.answered),
+                len(state.counted_attempts),
                 state.repeated,
                 *(session.fields.get(name) for name in names),
             ]

@@ -21,7 +21,7 @@ from haptics.reading import sha256_of
 if TYPE_CHECKING:
     from apps.experiment.design import Design
     from calibration.data.joint_recording import JointRecording
-    from calibration.identification import Wishes
+    from calibration.identification import IdentificationOptions
 
 Progress = Callable[[float], None]
 """Callback with the elapsed time [s]."""
@@ -82,7 +82,7 @@ def measure(design: Design, recording: Path, out: Path, *, live: bool, progress:
     from apps.calibrate.reports.results import provenance
     from apps.session.record import made_by
     from calibration.friction import FitSettings
-    from calibration.identification import Wishes
+    from calibration.identification import IdentificationOptions
     from calibration.motions.axis_recordings import recorded_axes
     from calibration.motions.handle_motion import excite
 
@@ -91,7 +91,7 @@ def measure(design: Design, recording: Path, out: Path, *, live: bool, progress:
     models = _models(design)
     found = []
     for name, rounds in joints.items():
-        wishes = Wishes(models.get(name, Wishes().model), settings=FitSettings())
+        wishes = IdentificationOptions(models.get(name, IdentificationOptions().model), settings=FitSettings())
         found.append(_identified(rounds, wishes_for_a_device(wishes, joints)))
     sources = [one.source for rounds in joints.values() for one in rounds]
     file = ParameterFile(provenance(METHOD.format(loss=FitSettings().loss), sources, ""), tuple(found))
@@ -100,7 +100,7 @@ def measure(design: Design, recording: Path, out: Path, *, live: bool, progress:
     return file
 
 
-def _identified(rounds: Sequence[JointRecording], wishes: Wishes) -> JointParameters:
+def _identified(rounds: Sequence[JointRecording], wishes: IdentificationOptions) -> JointParameters:
     """Return the friction of an axis.
 
     If the best model is too uncertain, fit the simplest model.

@@ -32,12 +32,12 @@ class Hands(Protocol):
         """
         ...
 
-    def told(self, words: str) -> None:
+    def report_result(self, words: str) -> None:
         """Report the result."""
         ...
 
 
-class Nobody:
+class NullHandleRelease:
     """Implementation for simulated observers, whose device has no hand to release.
 
     All methods do nothing.
@@ -49,7 +49,7 @@ class Nobody:
     def progress(self, seconds: float) -> None:
         """Do nothing."""
 
-    def told(self, words: str) -> None:
+    def report_result(self, words: str) -> None:
         """Do nothing."""
 
 
@@ -58,7 +58,7 @@ def own_file(place: SessionFolder) -> Path:
     return place.folder / FILE
 
 
-def keep(design: Design, place: SessionFolder) -> None:
+def copy_compensation(design: Design, place: SessionFolder) -> None:
     """Copy the file of the compensated friction unchanged to the session's folder."""
     named = design.session.device_settings.get("friction_parameters")
     if named and not design.friction.measure_each_session:
@@ -93,7 +93,7 @@ def with_friction(design: Design, journal: Journal, hands: Hands, write: Callabl
         file = measure(design, recording, out, live=live, progress=hands.progress)
         told = facts_of(design, file, out, recording.name)
         write(OWN_FRICTION, **told)
-        hands.told(str(told["words"]))
+        hands.report_result(str(told["words"]))
     elif not out.is_file() or sha256_of(out) != told["sha256"]:
         raise RecordingError(f"{out} is not the friction that was measured for this session; it was changed.")
     return design.with_friction_file(out)

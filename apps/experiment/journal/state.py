@@ -84,7 +84,7 @@ class SessionState:
     _of_trial: dict[int, list[Attempt]] = field(default_factory=dict, repr=False)
 
     @property
-    def answered(self) -> dict[int, Attempt]:
+    def counted_attempts(self) -> dict[int, Attempt]:
         """The attempt that counts for each trial, in the order of the trials."""
         return {one.trial: one for one in sorted(self.attempts, key=lambda one: one.trial) if one.counts}
 
@@ -158,7 +158,7 @@ def replay(records: Iterable[Mapping[str, object]]) -> SessionState:
         if state is None:
             state = SessionState(record)
         try:
-            take(state, record)
+            apply_record(state, record)
         except ValueError as error:
             raise RecordingError(f"journal, line {line}: {error}.") from error
         state.last_utc = str(record["utc"])
@@ -167,7 +167,7 @@ def replay(records: Iterable[Mapping[str, object]]) -> SessionState:
     return state
 
 
-def take(state: SessionState, record: Record) -> None:
+def apply_record(state: SessionState, record: Record) -> None:
     """Update the state with a record.
 
     Raises

@@ -57,7 +57,7 @@ class FeelingObserver(SimulatedObserver):
         """
         if trial.task == "adjustment":
             return super().answer(trial, rng)  # an adjustment involves no comparison of intervals
-        felt = [self.felt(trial, rows, rng) for rows in _rows_of(trial)]
+        felt = [self.felt_stimulus(trial, rows, rng) for rows in _rows_of(trial)]
         unit = self.acuity(trial.axis).increment(trial.reference) / Z75
         if trial.task == "estimation":
             response: str | float = self.estimate(max(felt[0], 1e-9), rng)
@@ -77,7 +77,7 @@ class FeelingObserver(SimulatedObserver):
             return abs(difference) > different_criterion(settings.false_alarms) * unit
         return difference + settings.order_bias * unit > 0.0
 
-    def felt(self, trial: TrialView, rows: Rows, rng: np.random.Generator) -> float:
+    def felt_stimulus(self, trial: TrialView, rows: Rows, rng: np.random.Generator) -> float:
         """Return the estimate of the stimulus in an interval, in units of the axis, or 0 without sliding."""
         feeling = _feeling(trial.axis)
         force, speed, period = felt_force(rows, self.settings.least_speed, sliding=feeling is not _PEAK)

@@ -17,7 +17,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> Answer:
     """Pack every recording of every session after measuring its stimuli, or unpack it."""
     from apps.experiment.journal import sessions_below
-    from apps.experiment.packing.sessions import know_stimuli, recordings_of
+    from apps.experiment.packing.sessions import recordings_of, store_stimuli
     from apps.pack.packing import pack, unpack
     from apps.shared.scale import grouped
 
@@ -25,7 +25,7 @@ def run(options: argparse.Namespace) -> Answer:
     for folder in options.folders:
         for place in sessions_below(folder):
             if not options.undo:
-                know_stimuli(place)
+                store_stimuli(place)
             for recording in recordings_of(place):
                 saved = unpack(recording) if options.undo else pack(recording)
                 count += saved != 0

@@ -18,7 +18,7 @@ def _blocks(place: SessionFolder) -> set[Path]:
     return {path.parent for path in place.folder.glob("blocks/*/recording.json")}
 
 
-def know_stimuli(place: SessionFolder) -> None:
+def store_stimuli(place: SessionFolder) -> None:
     """Measure the delivered and felt stimuli of every block, and store them so that reports need no ticks.
 
     Raises

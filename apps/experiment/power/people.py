@@ -195,7 +195,7 @@ def _run(
         values = (arm.reference, arm.reference + level)
         trial = TrialView(arm.task, arm.axis, arm.reference, level, values if order == 2 else values[::-1], order)
         right = bool(person.answer(trial, rng).correct(trial))
-        procedure.take(level, right)
+        procedure.add_outcome(level, right)
         levels.append(level)
         correct.append(right)
 

@@ -35,7 +35,7 @@ def answer_words(
     while not procedure.finished:
         level = procedure.level()
         said = _word(person, task, axis, reference, level, rng)
-        procedure.take(level, said)
+        procedure.add_outcome(level, said)
         levels.append(level)
         noticed.append(said)
     return levels, noticed
@@ -111,7 +111,7 @@ def _numbers(
         level = procedure.level()
         trial = TrialView(task, axis, reference, level, (level,))
         answer: Any = person.answer(trial, rng).response
-        procedure.take(level if levels is not None else float(answer), True)
+        procedure.add_outcome(level if levels is not None else float(answer), True)
         found.append(float(answer))
         if levels is not None:
             levels.append(level)

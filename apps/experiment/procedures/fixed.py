@@ -27,7 +27,7 @@ class _Sequence:
         """Return the level of the next trial, or the last level after the end."""
         return self._levels[min(len(self._taken), len(self._levels) - 1)]
 
-    def take(self, level: float, correct: bool) -> None:
+    def add_outcome(self, level: float, correct: bool) -> None:
         """Add the level that was presented or set, and whether the answer was correct."""
         self._taken.append((level, correct))
 

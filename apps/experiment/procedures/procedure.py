@@ -21,7 +21,7 @@ class Procedure(Protocol):
         It is the same until `take` is called.
         """
 
-    def take(self, level: float, correct: bool) -> None:
+    def add_outcome(self, level: float, correct: bool) -> None:
         """Add the outcome of a trial.
 
         Parameters

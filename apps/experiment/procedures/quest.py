@@ -98,7 +98,7 @@ class QuestPlus:
         """Return the level of the next trial."""
         return float(self._tables.levels[self._choice])
 
-    def take(self, level: float, correct: bool) -> None:
+    def add_outcome(self, level: float, correct: bool) -> None:
         """Add an answer at `level` (> 0), which may be outside the grid."""
         tables = self._tables
         place = int(np.argmin(np.abs(tables.levels - level)))

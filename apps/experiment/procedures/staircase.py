@@ -55,7 +55,7 @@ class Staircase:
         level = math.exp(self._position / _PER_E_FOLD[settings.scale])
         return min(max(level, settings.minimum), settings.maximum)
 
-    def take(self, level: float, correct: bool) -> None:
+    def add_outcome(self, level: float, correct: bool) -> None:
         """Add an answer at `level`, which is reported for reversals.
 
         Steps are relative to the requested level.

@@ -44,9 +44,9 @@ class Tracks:
         track = self._left[0]
         return track, self.procedures[track].level()
 
-    def take(self, track: int, level: float, correct: bool) -> None:
+    def add_outcome(self, track: int, level: float, correct: bool) -> None:
         """Add the outcome of a trial of `track`; see `Procedure.take`."""
-        self.procedures[track].take(level, correct)
+        self.procedures[track].add_outcome(level, correct)
         self._left.remove(track)
         if not self._left and not self.finished:
             self._round += 1

@@ -107,7 +107,7 @@ def _truth(experiment: Experiment, person: Person, reference: float) -> Truth:
 
     The observer is constructed from the settings in the journal and the seed, as in the session.
     """
-    header = person.sittings[0].header
+    header = person.sessions[0].header
     if header["observer"] is None:
         return {}
     table = {key: value for key, value in header["observer"].items() if key != "name"}
@@ -121,11 +121,11 @@ def _procedures(experiment: Experiment, person: Person, condition: str) -> list[
     if table.get("kind") not in {"staircase", "quest+"}:
         return []
     found = []
-    for sitting in person.sittings:
-        rows = [row for row in sitting.counted if row["kind"] == "test" and str(row["condition"]) == condition]
+    for session in person.sessions:
+        rows = [row for row in session.counted if row["kind"] == "test" and str(row["condition"]) == condition]
         for track in sorted({str(row["track"]) for row in rows}):
             own = [row for row in rows if str(row["track"]) == track]
-            found.append({"session": sitting.place.session, "track": track, **_replayed(experiment, table, own)})
+            found.append({"session": session.place.session, "track": track, **_replayed(experiment, table, own)})
     return found
 
 
@@ -146,14 +146,14 @@ def staircase_percent(experiment: Experiment) -> list[float]:
 
 
 def _tables(experiment: Experiment) -> list[dict[str, Any]]:
-    names = {str(row["condition"]) for sitting in experiment.sittings for row in sitting.rows}
+    names = {str(row["condition"]) for session in experiment.sessions for row in session.rows}
     return [_procedure_table(experiment, name) for name in sorted(names)]
 
 
 def _replayed(experiment: Experiment, table: dict[str, Any], rows: Sequence[Row]) -> dict[str, Any]:
     procedure = make_procedure(table, guess=experiment.task.guess or 0.0, seed=trial_seed(0, 0, 0, 0, 0))
     for row in rows:
-        procedure.take(float(row["level"]), bool(row["correct"]))
+        procedure.add_outcome(float(row["level"]), bool(row["correct"]))
     return procedure.report()
 
 

@@ -12,7 +12,7 @@ from apps.experiment.report.figures.stimulus import stimulus_figure, timing_figu
 from apps.experiment.report.figures.tracks import tracks_figure
 from apps.experiment.report.figures.weber import group_figure, person_figure
 from apps.experiment.report.results import ConditionResult, GroupResult, PersonResult
-from apps.experiment.report.sessions import Experiment, Person, Sitting
+from apps.experiment.report.sessions import Experiment, Person, SessionData
 from apps.experiment.report.settings import AnalysisSettings
 from apps.experiment.report.tables import (
     catch_table,
@@ -59,7 +59,7 @@ def _group_page(
     experiment: Experiment, people: Sequence[PersonResult], group: GroupResult, settings: AnalysisSettings
 ) -> str:
     title = str(experiment.table("experiment").get("title") or experiment.name)
-    who = f"{_count(len(people), 'participant')}, {_count(len(experiment.sittings), 'session')}"
+    who = f"{_count(len(people), 'participant')}, {_count(len(experiment.sessions), 'session')}"
     parts = [
         "<section>",
         f"<h1>{escape(title)}</h1>",
@@ -98,10 +98,10 @@ def _only_bounds(group: GroupResult) -> list[str]:
 
 
 def _person_page(experiment: Experiment, person: Person, result: PersonResult) -> str:
-    unfinished = [sitting.place.stem for sitting in person.sittings if sitting.state.end is None]
+    unfinished = [session.place.stem for session in person.sessions if session.state.end is None]
     said = [f"Does not count for the group: {why}." for why in result.excluded]
     said += [f"{stem} has not ended." for stem in unfinished]
-    said += [words for sitting in person.sittings for words in (*_changed_friction(sitting), *sitting.damaged)]
+    said += [words for session in person.sessions for words in (*_changed_friction(session), *session.damaged)]
     said += [f"{one.name}: {note}" for one in result.conditions for note in one.notes]
     parts = [
         f'<section id="{escape(result.code)}">',
@@ -122,12 +122,12 @@ def _person_page(experiment: Experiment, person: Person, result: PersonResult) -
     return "\n".join(parts)
 
 
-def _changed_friction(sitting: Sitting) -> list[str]:
+def _changed_friction(session: SessionData) -> list[str]:
     """Return the message about changes of the device's friction, if any."""
-    told = sitting.friction
+    told = session.friction
     if told is None or not any(change["beyond"] for change in told["changes"]):
         return []
-    return [f"Session {sitting.place.session}: {told['words']}"]
+    return [f"Session {session.place.session}: {told['words']}"]
 
 
 def _differences(experiment: Experiment, person: Person, conditions: list[ConditionResult]) -> list[str]:
@@ -180,7 +180,7 @@ def _stimulus(experiment: Experiment, person: Person) -> list[str]:
     figure = stimulus_figure(person.tested, experiment.unit)
     if figure:
         parts.append(f"<h2>Asked, delivered, felt</h2>{picture(figure, 'Stimuli as asked, delivered and felt')}")
-    certificates = [one for sitting in person.sittings for one in sitting.certificates]
+    certificates = [one for session in person.sessions for one in session.certificates]
     timed = timing_figure(person.tested, certificates)
     if timed:
         parts.append(f"<h2>Time</h2>{picture(timed, 'Reaction times and starts of ticks')}")
@@ -210,7 +210,7 @@ def _simulated(is_so: bool) -> str:
 
 
 def _who(person: Person) -> str:
-    header, observer = person.sittings[0].header, person.observer
+    header, observer = person.sessions[0].header, person.observer
     if observer is not None:
         name = observer.get("name") or f"level {observer.get('level', 1)}"
         others = ", ".join(f"{key} {value}" for key, value in observer.items() if key not in {"name", "level"})
@@ -218,8 +218,8 @@ def _who(person: Person) -> str:
     else:
         fields = [f"{key.replace('_', ' ')} {value}" for key, value in header["fields"].items()]
         said = f"{'; '.join(fields)}." if fields else "Nothing is noted of the participant."
-    days = ", ".join(dict.fromkeys(str(sitting.header["utc"])[:10] for sitting in person.sittings))
-    return f"{said} {_count(len(person.sittings), 'session')} ({days}), {len(person.tested)} trials that count."
+    days = ", ".join(dict.fromkeys(str(session.header["utc"])[:10] for session in person.sessions))
+    return f"{said} {_count(len(person.sessions), 'session')} ({days}), {len(person.tested)} trials that count."
 
 
 def _count(number: int, noun: str) -> str:

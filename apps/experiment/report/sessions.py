@@ -20,7 +20,7 @@ Table = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Sitting:
+class SessionData:
     """Session of a participant.
 
     Attributes
@@ -67,17 +67,17 @@ class Person:
     ----------
     code : str
         Code of the participant.
-    sittings : tuple of Sitting
+    sessions : tuple of SessionData
         Sessions in order.
     """
 
     code: str
-    sittings: tuple[Sitting, ...]
+    sessions: tuple[SessionData, ...]
 
     @property
     def rows(self) -> list[Row]:
         """All attempts of all sessions."""
-        return [row for sitting in self.sittings for row in sitting.rows]
+        return [row for session in self.sessions for row in session.rows]
 
     @property
     def tested(self) -> list[Row]:
@@ -86,12 +86,12 @@ class Person:
 
     def of_kind(self, kind: str) -> list[Row]:
         """Return the trials of a kind that count."""
-        return [row for sitting in self.sittings for row in sitting.counted if row["kind"] == kind]
+        return [row for session in self.sessions for row in session.counted if row["kind"] == kind]
 
     @property
     def observer(self) -> dict[str, Any] | None:
         """Table of the simulated observer, or None for a participant."""
-        found: dict[str, Any] | None = self.sittings[0].header["observer"]
+        found: dict[str, Any] | None = self.sessions[0].header["observer"]
         return found
 
 
@@ -111,14 +111,14 @@ class Experiment:
     people: tuple[Person, ...]
 
     @property
-    def sittings(self) -> list[Sitting]:
+    def sessions(self) -> list[SessionData]:
         """All sessions."""
-        return [sitting for person in self.people for sitting in person.sittings]
+        return [session for person in self.people for session in person.sessions]
 
     @property
     def design(self) -> dict[str, Any]:
         """Tables of the experiment file of the first session."""
-        found: dict[str, Any] = self.sittings[0].header["design"]
+        found: dict[str, Any] = self.sessions[0].header["design"]
         return found
 
     def table(self, name: str) -> Table:
@@ -158,10 +158,10 @@ class Experiment:
     @property
     def simulated(self) -> bool:
         """Whether a simulated observer answered in any session."""
-        return any(sitting.header["observer"] is not None for sitting in self.sittings)
+        return any(session.header["observer"] is not None for session in self.sessions)
 
     def _rows(self) -> Sequence[Row]:
-        return next((sitting.rows for sitting in self.sittings if sitting.rows), [])
+        return next((session.rows for session in self.sessions if session.rows), [])
 
 
 def read_experiment(folders: Sequence[Path], measure: Measure | None = None) -> Experiment:
@@ -182,29 +182,29 @@ def read_experiment(folders: Sequence[Path], measure: Measure | None = None) -> 
         If the sessions are of several experiments, or a blind session has not ended.
     """
     places = {place.folder.resolve(): place for folder in folders for place in sessions_below(folder)}
-    sittings = [_sitting(place, measure) for place in places.values()]
-    names = sorted({str(sitting.header["experiment"]) for sitting in sittings})
+    sessions = [_session(place, measure) for place in places.values()]
+    names = sorted({str(session.header["experiment"]) for session in sessions})
     if len(names) > 1:
         raise ConfigurationError(
             f"The folders hold sessions of {len(names)} experiments ({', '.join(names)}); name folders of one of them."
         )
-    people: dict[str, list[Sitting]] = {}
-    for sitting in sittings:
-        people.setdefault(sitting.place.participant, []).append(sitting)
+    people: dict[str, list[SessionData]] = {}
+    for session in sessions:
+        people.setdefault(session.place.participant, []).append(session)
     in_order = [Person(code, tuple(_by_number(found))) for code, found in sorted(people.items())]
     return Experiment(names[0], tuple(in_order))
 
 
-def _by_number(sittings: list[Sitting]) -> list[Sitting]:
-    return sorted(sittings, key=lambda one: one.place.session)
+def _by_number(sessions: list[SessionData]) -> list[SessionData]:
+    return sorted(sessions, key=lambda one: one.place.session)
 
 
-def _sitting(place: SessionFolder, measure: Measure | None) -> Sitting:
+def _session(place: SessionFolder, measure: Measure | None) -> SessionData:
     state = replay(read_journal(place.journal).records)
     rows = trial_rows(place, None if measure is None else partial(_measured, measure))
     if state.header["blind"] is not None:
         rows = [row | decode(place).stimuli.get(str(row["condition"]), {}) for row in rows]
-    return Sitting(place, state, rows, *_certificates(place, state))
+    return SessionData(place, state, rows, *_certificates(place, state))
 
 
 def _measured(measure: Measure, recording: Path, trial: Record) -> dict[str, Any]:

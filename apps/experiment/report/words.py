@@ -50,7 +50,7 @@ def methods(experiment: Experiment, people: Sequence[PersonResult], settings: An
 
 
 def _apparatus(experiment: Experiment) -> str:
-    header = experiment.sittings[0].header
+    header = experiment.sessions[0].header
     device, versions = header["device"], header["versions"]
     law, session = experiment.table("law"), experiment.table("session")
     what = [f"The stimulus was {experiment.axis}" + (f" [{experiment.unit}]" if experiment.unit else "")]
@@ -81,11 +81,11 @@ def _calibration(device: Mapping[str, Any]) -> str:
 
 def _own_friction(experiment: Experiment) -> str:
     """Return the sentence about the friction measurements of the sessions and their changes."""
-    measured = [one for sitting in experiment.sittings if (one := sitting.friction) is not None]
+    measured = [one for session in experiment.sessions if (one := session.friction) is not None]
     if not measured:
         return ""
     changed = sum(any(change["beyond"] for change in one["changes"]) for one in measured)
-    of = f"{len(measured)} of {_count(len(experiment.sittings), 'session')}"
+    of = f"{len(measured)} of {_count(len(experiment.sessions), 'session')}"
     return (
         f"Its own friction was measured anew before the first block of {of} and compensated as it was then; in "
         f"{changed} it differed from the earlier measurement by more than their 95 % intervals."
@@ -94,7 +94,7 @@ def _own_friction(experiment: Experiment) -> str:
 
 def timing(experiment: Experiment) -> str:
     """Return the sentence that summarises the certificates of all recordings."""
-    found = [one for sitting in experiment.sittings for one in sitting.certificates if one.get("ticks")]
+    found = [one for session in experiment.sessions for one in session.certificates if one.get("ticks")]
     if not found:
         return "There are no recordings with a certificate of their timing."
     ticks = sum(int(one["ticks"]) for one in found)
@@ -123,7 +123,7 @@ def _task(experiment: Experiment) -> str:
     procedure = _PROCEDURES.get(str(table.get("kind")), "")
     if table.get("kind") == "staircase":
         procedure = _staircase(dict(table))
-    references = sorted({float(row["reference"]) for s in experiment.sittings for row in s.counted if row["reference"]})
+    references = sorted({float(row["reference"]) for s in experiment.sessions for row in s.counted if row["reference"]})
     words = f"Task: {experiment.task.text}."
     if references and experiment.task_name != "estimation":
         unit = f" {experiment.unit}" if experiment.unit else ""

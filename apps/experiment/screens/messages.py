@@ -1,7 +1,7 @@
 """Messages between an experiment and its screens, in addition to `apps.front_ends.messages`.
 
 Both screens are front ends. The participant's screen receives `Show`, and sends `messages.Key`, `HoldKey` and, if the
-mouse is the hand, `HandTarget` and `HandButtons`; Esc is `Pause`. The experimenter's screen receives `Plan`,
+mouse is the hand, `HandTarget` and `HandButtons`; Esc is `Pause`. The experimenter's screen receives `SessionOutline`,
 `Progress`, `Outcome`, `Certificate` and `Notice`, and sends `Note`, `Redo`, `Pause`, `GoOn` and `Abort`. Both receive
 `messages.SessionStarted` and `SessionEnded` of every block, since they read force and position from its trace. A screen
 keeps no state of the experiment: each `Show` is complete.
@@ -137,7 +137,7 @@ class Show:
 
 
 @dataclass(frozen=True)
-class Plan:
+class SessionOutline:
     """Outline of the session, sent at its start and to every new screen.
 
     Attributes

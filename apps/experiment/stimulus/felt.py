@@ -80,7 +80,7 @@ class Unknown(Exception):
     """
 
 
-def felt(
+def felt_stimulus(
     rows: Rows, ground: Ground, other: Ground, step: float, value: float, spec: DeviceSpec, own: Residual | None = None
 ) -> Felt:
     """Estimate the felt stimulus from the rows of an interval.

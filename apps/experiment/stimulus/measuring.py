@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from apps.experiment.stimulus.delivered import delivered
-from apps.experiment.stimulus.felt import Unknown, felt
+from apps.experiment.stimulus.felt import Unknown, felt_stimulus
 from apps.experiment.stimulus.ground import Ground
 from apps.experiment.stimulus.own import Residual, residual_of
 from haptics.device import Causality
@@ -147,7 +147,7 @@ def _interval(recording: Recording, rows: Rows, axis: str, own: Residual | None)
             raise Unknown(_OF_AN_ELEMENT[name] if name in _OF_AN_ELEMENT else _OTHER.format(name))
         step = _STEP * (value or 1.0)
         ground, other = (_ground(recording, entry, table, name, one) for one in (value, value + step))
-        got = felt(rows, ground, other, step, value, spec, own)
+        got = felt_stimulus(rows, ground, other, step, value, spec, own)
     except (Unknown, HapticError) as error:
         return {**told, "missing": str(error)}
     bounds = {"felt": got.value, "felt_low": got.low, "felt_high": got.high}

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from devices.common.compensation import CompensationSettings
-from devices.common.friction import OwnFriction, read_own_friction
+from devices.common.friction import HandleFriction, read_own_friction
 from haptics.errors import ConfigurationError
 from haptics.reading import sha256_of
 from haptics.records import Rows
@@ -27,13 +27,13 @@ class Residual:
 
     Attributes
     ----------
-    friction : OwnFriction
+    friction : HandleFriction
         Identified friction.
     share : float
         Compensated fraction, 0 to 1.
     """
 
-    friction: OwnFriction
+    friction: HandleFriction
     share: float
 
     @property

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from apps.gallery.outcome import Guide, Outcome, Scene
 from apps.gallery.showing import Showing, Tables
-from apps.reproduce.arm_tour import FRICTION, HAND, HANDLE, MASS, experiment, felt
+from apps.reproduce.arm_tour import FRICTION, HAND, HANDLE, MASS, experiment, trial_measures
 from apps.reproduce.outcome import Bound, Row
 from apps.reproduce.planar import norms
 from apps.reproduce.style import BLUE, INK, ORANGE, dress
@@ -59,7 +59,7 @@ def demonstrate(showing: Showing) -> Outcome:
     """Run the arm with both control laws and compare."""
     pid, flat = experiment("pid"), experiment("flatness")
     shown = showing.show(_tables("flatness", flat))
-    beside = showing.beside(_tables("pid", pid), "pid")
+    beside = showing.record_offline(_tables("pid", pid), "pid")
     off_clock = [(shown, flat)] if not showing.windows and not showing.streams else []
     differ = max(
         float(np.abs(recording.rows["command"] - run.rows["command"]).max())
@@ -68,14 +68,19 @@ def demonstrate(showing: Showing) -> Outcome:
         for recording, run in [*off_clock, (beside, pid)]
     )
     twists = twisted(pid)
-    twist, error = 1e6 * _rms(twists[:-1]), 1e6 * felt(pid).error_rms
-    left = 1e6 * felt(flat).error_rms
+    twist, error = 1e6 * _rms(twists[:-1]), 1e6 * trial_measures(pid).error_rms
+    left = 1e6 * trial_measures(flat).error_rms
     rows = [
         Row("error with PID over the twist of the gears", 1.0, error / twist, 0.1, "", "derived"),
         Row(
-            "friction felt with feed-forward over that asked for", 1.0, felt(flat).level / FRICTION, 0.01, "", "derived"
+            "friction felt with feed-forward over that asked for",
+            1.0,
+            trial_measures(flat).level / FRICTION,
+            0.01,
+            "",
+            "derived",
         ),
-        Row("drift of the contact at rest", 0.0, 1e6 * felt(flat).reference_drift, 0.0, "um", "derived"),
+        Row("drift of the contact at rest", 0.0, 1e6 * trial_measures(flat).reference_drift, 0.0, "um", "derived"),
         Row("how many times closer than PID", Bound(minimum=SHARE), error / left, source="guard"),
         Row("difference of the recorded runs to those that were watched", 0.0, 1e6 * differ, 0.0, "um", "derived"),
     ]

@@ -54,7 +54,7 @@ def demonstrate(showing: Showing) -> Outcome:
     """Measure the stability limit, and show an unstable contact with and without the passivity controller."""
     duration = 1.5 if showing.brief else 3.0
     rings = np.array(showing.show(_tables(duration, control=False)).rows)
-    calm = np.array(showing.beside(_tables(duration, control=True), "controlled").rows)
+    calm = np.array(showing.record_offline(_tables(duration, control=True), "controlled").rows)
     predicted, found = predicted_limit(), measured_limit()
     swings = (_swing(rings), _swing(calm))
     energies = tuple(1e3 * float(rows["injected_energy"].max()) for rows in (rings, calm))

@@ -60,7 +60,9 @@ def demonstrate(showing: Showing) -> Outcome:
     runs: dict[Cell, Rows] = {}
     for number, (damping, count) in enumerate((*CELLS, (LARGE, 0.0), (SMALL, 0.0))):
         tables = _tables(path, duration, damping, count)
-        recording = showing.show(tables) if number == 0 else showing.beside(tables, f"{damping:g}_{1e6 * count:g}um")
+        recording = (
+            showing.show(tables) if number == 0 else showing.record_offline(tables, f"{damping:g}_{1e6 * count:g}um")
+        )
         runs[damping, count] = np.array(recording.rows)
     noises = {cell: _noise(runs[cell], runs[cell[0], 0.0]) for cell in CELLS}
     found = {cell: float(noise.std()) for cell, noise in noises.items()}

@@ -67,10 +67,13 @@ def demonstrate(showing: Showing) -> Outcome:
     runs: dict[str, Rows] = {}
     for number, model in enumerate((*MODELS, CLASSIC)):
         tables = _tables(model, path)
-        recording = showing.show(tables) if number == 0 else showing.beside(tables, model)
+        recording = showing.show(tables) if number == 0 else showing.record_offline(tables, model)
         runs[model] = np.array(recording.rows)
-    off = {model: abs(felt(rows) / FRICTION - 1.0) for model, rows in runs.items()}
-    rows = [Row(f"{model}: felt over asked", 1.0, felt(runs[model]) / FRICTION, 0.01, "", "derived") for model in runs]
+    off = {model: abs(mean_hand_force(rows) / FRICTION - 1.0) for model, rows in runs.items()}
+    rows = [
+        Row(f"{model}: felt over asked", 1.0, mean_hand_force(runs[model]) / FRICTION, 0.01, "", "derived")
+        for model in runs
+    ]
     rows += [
         Row(f"{model}: share of ticks that stick at rest", 1.0, held(runs[model]), 0.0, "", "derived")
         for model in MODELS
@@ -92,7 +95,7 @@ def demonstrate(showing: Showing) -> Outcome:
     )
 
 
-def felt(rows: Rows) -> float:
+def mean_hand_force(rows: Rows) -> float:
     """Return the mean force of the hand along its motion at constant speed [N]."""
     parts = [sign * rows["hand_force"][_between(rows, begin, end), 0] for begin, end, sign in STROKES]
     return float(np.mean(np.concatenate(parts)))
@@ -125,8 +128,8 @@ def _tables(model: str, path: str) -> Tables:
 def _draw(figure: Figure, runs: dict[str, Rows]) -> None:
     above, below = figure.subplots(2, 1, sharex=True, sharey=True)
     for model, (device, _, colour) in MODELS.items():
-        _course(above, runs[model], colour, f"{model}, {device}: {felt(runs[model]):.3f} N")
-    _course(below, runs[CLASSIC], AMBER, f"{CLASSIC}: {felt(runs[CLASSIC]):.3f} N")
+        _course(above, runs[model], colour, f"{model}, {device}: {mean_hand_force(runs[model]):.3f} N")
+    _course(below, runs[CLASSIC], AMBER, f"{CLASSIC}: {mean_hand_force(runs[CLASSIC]):.3f} N")
     for axes in (above, below):
         for level in (FRICTION, -FRICTION):
             axes.axhline(level, color=INK, linewidth=0.8, linestyle=":")

@@ -44,7 +44,9 @@ def demonstrate(showing: Showing) -> Outcome:
     """Push on the exact law and on the viscous ramp for a minute."""
     duration = 6.0 if showing.brief else 60.0
     exact = np.array(showing.show(_tables("A", {}, duration)).rows)
-    ramp = np.array(showing.beside(_tables("viscous-ramp", {"threshold": THRESHOLD}, duration), "viscous_ramp").rows)
+    ramp = np.array(
+        showing.record_offline(_tables("viscous-ramp", {"threshold": THRESHOLD}, duration), "viscous_ramp").rows
+    )
     moved = 1e6 * float(np.linalg.norm(_held(exact) - _held(exact)[0], axis=1).max())
     rows = [
         Row("share of ticks that stick", 1.0, float(_window(exact)["sticking"].mean()), source="derived"),

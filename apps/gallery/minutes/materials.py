@@ -52,7 +52,7 @@ def demonstrate(showing: Showing) -> Outcome:
     path = write_path(showing.folder / "stroke.csv", *by_speeds(_knots(showing.brief), -REACH))
     rows = np.array(showing.show(_tables(path, float(_knots(showing.brief)[-1, 0]))).rows)
     asked = {name: asked_of(name) for name in MATERIALS}
-    over = {name: felt(rows, name) / asked[name] for name in MATERIALS}
+    over = {name: mean_hand_force(rows, name) / asked[name] for name in MATERIALS}
     worst = 100.0 * max(abs(share - 1.0) for share in over.values())
     return Outcome(
         worst,
@@ -78,7 +78,7 @@ def asked_of(material: str) -> float:
     return float(law["kinetic_force_n"] + falling + law["viscosity_ns_per_m"] * SPEED)
 
 
-def felt(rows: Rows, material: str) -> float:
+def mean_hand_force(rows: Rows, material: str) -> float:
     """Return the mean force of the hand along its motion in a material, excluding its borders [N]."""
     time, place = rows["time"], rows["position"][:, 0]
     borders = np.concatenate(([0], np.flatnonzero(np.diff(rows["region"])) + 1, [len(rows) - 1]))

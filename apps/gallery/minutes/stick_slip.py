@@ -64,7 +64,7 @@ def demonstrate(showing: Showing) -> Outcome:
     pull = np.array([[0.0, 0.0], [0.3, 0.0], [0.32, PULLED.speed], [duration, PULLED.speed]])
     path = write_path(showing.folder / "pull.csv", *by_speeds(pull, -0.06))
     loose = np.array(showing.show(_tables(path, LOOSE, duration)).rows)
-    firm = np.array(showing.beside(_tables(path, FIRM * PULLED.steepest, duration), "firm").rows)
+    firm = np.array(showing.record_offline(_tables(path, FIRM * PULLED.steepest, duration), "firm").rows)
     predicted, found = 1.0 / period(PULLED, LOOSE, duration), _frequency(loose)
     critical, measured = critical_damping(PULLED, DELAY + PERIOD), _measured_critical(showing)
     rows = [

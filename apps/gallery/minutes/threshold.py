@@ -64,7 +64,7 @@ def demonstrate(showing: Showing) -> Outcome:
     request = Request(CODE, 1, design.experiment.seed, out, {}, simulated=not person)
     result = run_session(design, request)
     blocks = sorted((Path(result["folder"]) / "blocks").iterdir())
-    recordings = [showing.keep(Recording(block)) for block in blocks]
+    recordings = [showing.add_recording(Recording(block)) for block in blocks]
     (track,) = result["tracks"].values()
     ticks = sum(len(recording.rows) for recording in recordings)
     seconds = ticks / design.session.session.rate

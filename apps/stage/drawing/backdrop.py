@@ -77,7 +77,7 @@ class Backdrop:
         self._others.put(scenery.ground.others)
         self._looks.use()
         self._others.use()
-        self._ground.tell(
+        self._ground.set_uniforms(
             {
                 "looks": 0,
                 "others": 1,

@@ -56,7 +56,7 @@ class Mesh:
         gl.glDrawArrays(self._mode, 0, len(data))
         gl.glBindVertexArray(0)
 
-    def tell(self, uniforms: Mapping[str, Any]) -> None:
+    def set_uniforms(self, uniforms: Mapping[str, Any]) -> None:
         """Set uniform variables of the program."""
         self.program.use()
         for name, value in uniforms.items():

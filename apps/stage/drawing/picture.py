@@ -71,7 +71,7 @@ class Picture:
         return 1 + self._actors.shapes + (self._numbers.shapes if self._panel else 0) + sum(notes)
 
     @property
-    def standing(self) -> int:
+    def static_count(self) -> int:
         """Number of static shapes, which are drawn only when one of them changes."""
         return self._backdrop.shapes
 

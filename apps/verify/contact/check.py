@@ -60,7 +60,7 @@ class Contact:
         self._touching = Touching()
         self.stored, self.doubt = np.zeros(0), np.zeros(0)
 
-    def look_at(self, run: Window, history: History) -> None:
+    def set_window(self, run: Window, history: History) -> None:
         """Set the next window."""
         self.run, self.history = run, history
         self.walls = self._touching.walls(run, history, self.findings)

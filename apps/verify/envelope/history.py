@@ -119,7 +119,7 @@ class _Memory:
         """Whether a quiet tick leaves the state unchanged."""
         return self.gain == 1.0 and self.ease == 0.0 and self.bad == 0 and not (self.changed or self.fresh)
 
-    def take(self, version: int) -> None:
+    def apply_version(self, version: int) -> None:
         """Apply another version of the settings."""
         if version == self.version or version not in self.programs:
             return
@@ -205,7 +205,7 @@ class EnvelopeTracker:
     ) -> tuple[float, float]:
         """Update the state at the beginning of a tick; return the previous command, or zeros."""
         memory = self._memory
-        memory.take(version)
+        memory.apply_version(version)
         found.after_bad[k] = memory.bad
         last = (float(command[k - 1, 0]), float(command[k - 1, 1])) if k and run.impedance else (0.0, 0.0)
         if sampled:

@@ -64,7 +64,7 @@ class _Samples:
         self.expected = np.zeros(self.count, np.int64)
         self.doubtful = np.zeros(self.count, bool)
 
-    def judge(self) -> None:
+    def apply_rules(self) -> None:
         """Apply the rules in their order.
 
         The first rule that a sample breaks determines its flag.
@@ -162,7 +162,7 @@ class Samples:
     def check(self, run: Window, findings: Findings) -> None:
         """Check that exactly the samples that break a rule were rejected."""
         samples = _Samples(run, self._known)
-        samples.judge()
+        samples.apply_rules()
         self._known = samples.after()
         flags, expected = samples.flags, samples.expected
         of_output = (expected == 0) & ((flags == NOT_FINITE) | ((flags == ASTRAY) & run.in_motion[run.skip :]))

@@ -30,7 +30,7 @@ class Curve(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Wanted:
+class CurveRequest:
     """Request for the curves of a law.
 
     Attributes
@@ -51,7 +51,7 @@ class Wanted:
     scene: Scene | None = None
 
 
-def curves(wanted: Wanted) -> list[Curve]:
+def curves(wanted: CurveRequest) -> list[Curve]:
     """Return the level of the requested law.
 
     The list contains one curve, or three (along x, along y, against x) if the law is anisotropic. It is empty if the
@@ -75,7 +75,7 @@ def curves(wanted: Wanted) -> list[Curve]:
     return found
 
 
-def _law_of(wanted: Wanted) -> tuple[Law, Any]:
+def _law_of(wanted: CurveRequest) -> tuple[Law, Any]:
     """Return the law, and its record with the parameters at the position of the contact."""
     if wanted.scene is None or wanted.place is None:
         from haptics.elements.tables import make_law

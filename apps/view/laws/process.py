@@ -16,7 +16,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from apps.view.laws.curves import Curve, Wanted, curves
+from apps.view.laws.curves import Curve, CurveRequest, curves
 
 _ROOT = Path(__file__).resolve().parents[3]
 
@@ -39,7 +39,7 @@ class LawProcess:
         self._one_at_a_time = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
 
-    def curves(self, wanted: Wanted) -> list[Curve]:
+    def curves(self, wanted: CurveRequest) -> list[Curve]:
         """Return the result of `apps.view.laws.curves.curves`; blocks. Empty if the process dies."""
         with self._one_at_a_time:
             try:
@@ -48,7 +48,7 @@ class LawProcess:
                 self._end()
                 return []
 
-    def _ask(self, wanted: Wanted) -> list[Curve]:
+    def _ask(self, wanted: CurveRequest) -> list[Curve]:
         if self._process is None:
             self._process = _start()
         assert self._process.stdin is not None and self._process.stdout is not None
@@ -79,18 +79,18 @@ class LawCurves:
 
     def __init__(self) -> None:
         self.found: list[Curve] = []
-        self._asked: Wanted | None = None
-        self._done: Wanted | None = None
+        self._asked: CurveRequest | None = None
+        self._done: CurveRequest | None = None
         self._lock = threading.Lock()
         self._at_work = False
         self._thread: threading.Thread | None = None
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         """Clear the curves and the request."""
         with self._lock:
             self.found, self._asked, self._done = [], None, None
 
-    def ask(self, wanted: Wanted) -> None:
+    def request(self, wanted: CurveRequest) -> None:
         """Request the curves of a law, which become available in `found`. Cheap if nothing has changed."""
         with self._lock:
             self._asked = wanted

@@ -259,7 +259,7 @@ class Lines(QtWidgets.QLabel):
         self.setFont(font(10))
         self.setProperty("faint", faint)
 
-    def say(self, text: str) -> None:
+    def set_lines(self, text: str) -> None:
         """Set the text."""
         self.setText(text)
         self._take_room()

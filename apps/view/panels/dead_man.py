@@ -61,7 +61,7 @@ class DeadMansKey(QtCore.QObject):
         timer.timeout.connect(act)
         return timer
 
-    def want(self, wanted: bool) -> None:
+    def set_required(self, wanted: bool) -> None:
         """Set whether the run requires the key.
 
         A key that is down must be released and pressed again to count.
@@ -78,7 +78,7 @@ class DeadMansKey(QtCore.QObject):
             self._again.start()
         self._down = True
 
-    def let_go(self) -> None:
+    def handle_release(self) -> None:
         """Handle a release of the key, which counts unless a press follows within `SURE_AFTER_MS`."""
         self._doubt.start()
 
@@ -144,14 +144,14 @@ class DeadManBanner(QtWidgets.QFrame):
         else:
             self._words = f"hold {what}".upper(), f"{what} is held".capitalize(), without
         self.setVisible(bool(what))
-        self.tell(released=True)
+        self.show_state(released=True)
 
     def apply(self, theme: Theme) -> None:
         """Apply the colours of `theme`."""
         self._theme = theme
         self._paint()
 
-    def tell(self, released: bool) -> None:
+    def show_state(self, released: bool) -> None:
         """Show whether the switch is released."""
         loud, quiet, without = self._words
         if released != self.released or not self.order.text():

@@ -100,7 +100,7 @@ class EndCard(Panel):
             " padding: 0 7px; }"
         )
 
-    def tell(self, reason: str, summary: Mapping[str, Any], error: str = "") -> None:
+    def show_end(self, reason: str, summary: Mapping[str, Any], error: str = "") -> None:
         """Show the reason for the end of the run, the certificate, and the `error` if there is one."""
         self._verdict = verdict(summary)
         self._empty()

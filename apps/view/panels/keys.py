@@ -50,7 +50,7 @@ class HeldKeys(QtCore.QObject):
             self._down.add(key)
             self._say(name_of(key), True, at)
 
-    def let_go(self, key: QtCore.Qt.Key, at: float) -> None:
+    def handle_release(self, key: QtCore.Qt.Key, at: float) -> None:
         """Handle a release, which counts unless a press follows within `SURE_AFTER_MS`."""
         if key in self._down and key not in self._doubts:
             doubt = QtCore.QTimer(self)

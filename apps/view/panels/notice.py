@@ -24,7 +24,7 @@ class Notice(QtWidgets.QFrame):
         self._timer.timeout.connect(self.hide)
         self.hide()
 
-    def tell(self, sentence: str, seconds: float = 8.0) -> None:
+    def show_notice(self, sentence: str, seconds: float = 8.0) -> None:
         """Show `sentence` for a limited time [s]."""
         self.words.setText(sentence)
         self.show()

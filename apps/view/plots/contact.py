@@ -57,7 +57,7 @@ class ContactPanel(Plot):
         super().configure(info)
         self.normal.reset(1.0)
         self._lay_out(info)
-        self._say_where(0)
+        self._show_region(0)
 
     def show_scene(self, scene: Scene | None) -> None:
         """Adapt the axes to the regions and walls of another scene."""
@@ -85,7 +85,7 @@ class ContactPanel(Plot):
         names = [metrics.elidedText(region_name(info.scene, k), mode, px(_NAME_WIDTH)) for k in range(count + 1)]
         axis.setTicks([list(enumerate(names))])
 
-    def _say_where(self, region: int) -> None:
+    def _show_region(self, region: int) -> None:
         """Show the name of the region of the contact."""
         scene = self.info.scene
         words = f"now in: {region_name(scene, region)}" if scene is not None else "This run is not on a scene."
@@ -111,7 +111,7 @@ class ContactPanel(Plot):
     def refresh_texts(self, feed: Feed) -> None:
         """Show the present region of the contact."""
         super().refresh_texts(feed)
-        self._say_where(round(feed.history.newest(Column.REGION)))
+        self._show_region(round(feed.history.newest(Column.REGION)))
 
     def readings(self) -> list[Reading]:
         """Return region and normal force over time."""

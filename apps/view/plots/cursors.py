@@ -189,7 +189,7 @@ class Cursors(Lines):
         parent = self.parentWidget()
         roomy = parent is not None and parent.height() >= px(_ROOMY)
         self.setWordWrap(not roomy)
-        self.say(_as_table(table) if roomy else _as_line(table))
+        self.set_lines(_as_table(table) if roomy else _as_line(table))
 
 
 def _as_table(table: Rows) -> str:

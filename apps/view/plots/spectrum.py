@@ -63,7 +63,7 @@ class SpectrumPanel(Plot):
         self._found = [None, None]
         for item in self._curves:
             item.setData(np.zeros(0), np.zeros(0))
-        self.method.say("")
+        self.method.set_lines("")
         self._set_axes()
 
     def apply(self, theme: Theme) -> None:
@@ -86,7 +86,7 @@ class SpectrumPanel(Plot):
             if found is not None:
                 item.setData(*_logarithms(found))
         if self._found[0] is not None:
-            self.method.say(f"{self._found[0].method}{self._peak()}{_gaps(history, self.info.rate)}.")
+            self.method.set_lines(f"{self._found[0].method}{self._peak()}{_gaps(history, self.info.rate)}.")
         super().refresh_texts(feed)
 
     def _peak(self) -> str:

@@ -12,7 +12,7 @@ from apps.shared.scale import AxisTop
 from apps.shared.theme import Theme
 from apps.view.feed import Feed
 from apps.view.history import Column, History, every
-from apps.view.laws.curves import Wanted
+from apps.view.laws.curves import CurveRequest
 from apps.view.laws.place import place_of, with_background
 from apps.view.laws.process import LawCurves
 from apps.view.panels.charts import Key, Sign, brush, chart, curve, dress_chart, pen
@@ -78,7 +78,7 @@ class SpeedPanel(Plot):
         """Clear the plot and prepare it for a run."""
         super().configure(info)
         self._scene = info.scene
-        self.law.forget()
+        self.law.clear()
         self._reset(1.25 * info.force_scale)
         for item in (*self._laws, self._all, self._newest, self._point):
             item.setData(np.zeros(0), np.zeros(0))
@@ -118,7 +118,7 @@ class SpeedPanel(Plot):
         numbers = {key.partition(".")[2]: value for key, value in self._values.items() if key.startswith("law.")}
         table = {"name": self.info.law, **self.info.law_settings, **numbers}
         place = place_of(feed.history) if self._scene is not None else None
-        self.law.ask(Wanted(tuple(sorted(table.items())), self._fastest.top, place, self._scene))
+        self.law.request(CurveRequest(tuple(sorted(table.items())), self._fastest.top, place, self._scene))
         self._draw_law(round(feed.history.newest(Column.REGION)))
 
     def _draw_law(self, region: int) -> None:

@@ -155,14 +155,14 @@ def _change(before: float, after: float, Z: float) -> float:
 
 
 @merged_kernel
-def _tell_drive(s: Any, d: Any, i: int, mobility: float) -> None:
+def _write_drive_record(s: Any, d: Any, i: int, mobility: float) -> None:
     """Write the present torques and the mobility of joint i to its drive record `d`."""
     d.period, d.mobility = s.step, mobility
     d.load, d.friction, d.rotor_friction = s.load[i], s.friction[i], s.rotor_friction[i]
 
 
 @merged_kernel
-def _hear_drive(s: Any, d: Any, i: int) -> None:
+def _read_drive_record(s: Any, d: Any, i: int) -> None:
     """Read the results of the drive record `d` of joint i."""
     s.load[i], s.friction[i], s.rotor_friction[i] = d.load, d.friction, d.rotor_friction
     s.sticking[i], s.rotor_sticking[i] = d.sticking, d.rotor_sticking
@@ -172,9 +172,9 @@ def _hear_drive(s: Any, d: Any, i: int) -> None:
 def _relax_rigid(s: Any, d: Any, inverse: Any, w: Any, i: int, mobility: float) -> float:
     """Solve the friction of the rigid drive `d` of joint i, all else fixed; return its speed change."""
     T, own, f, rotor_friction = s.step, s.step * mobility, s.friction[i], s.rotor_friction[i]
-    _tell_drive(s, d, i, mobility)
+    _write_drive_record(s, d, i, mobility)
     call_part(d.solve, d, w[i], own)
-    _hear_drive(s, d, i)
+    _read_drive_record(s, d, i)
     _push_joint(inverse, w, i, T * (f - s.friction[i]))
     _push_joint(inverse, w, i, T * (rotor_friction - s.rotor_friction[i]))
     return max(_change(f, s.friction[i], own), _change(rotor_friction, s.rotor_friction[i], own))
@@ -186,11 +186,11 @@ def _relax_coupled(s: Any, d: Any, inverse: Any, w: Any, i: int, mobility: float
     T, own, rotor = s.step, s.step * mobility, s.step / (d.inertia + s.step * d.drag)
     f, own_friction, rotor_friction = s.load[i], s.friction[i], s.rotor_friction[i]
     x, xm = w[i] + own * (own_friction - f), w[2 + i] + rotor * (rotor_friction + f)
-    _tell_drive(s, d, i, own)
+    _write_drive_record(s, d, i, own)
     d.rotor_mobility = rotor
     d.ahead, d.ahead_speed = s.rotor[i] - s.angle[i], s.rotor_speed[i] - s.speed[i]
     call_part(d.solve, d, x, xm)
-    _hear_drive(s, d, i)
+    _read_drive_record(s, d, i)
     _push_joint(inverse, w, i, T * (s.load[i] - f - (s.friction[i] - own_friction)))
     w[2 + i] = xm - rotor * (s.rotor_friction[i] + s.load[i])
     change = max(_change(f, s.load[i], own + rotor), _change(own_friction, s.friction[i], own))

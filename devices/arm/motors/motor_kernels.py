@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from devices.common.latch import copy_latest, leave
+from devices.common.latch import copy_latest, publish_to
 from haptics.jit import kernel
 
 SAMPLE, COMMAND = 5, 7
@@ -71,17 +71,17 @@ def give_motors(m: Any, instant: float) -> bool:
     if not far < _FARTHEST:
         return False
     m.told[6] = instant
-    leave(m.commands, m.told)
+    publish_to(m.commands, m.told)
     return True
 
 
 @kernel
-def look_at(motors: Any) -> None:
+def read_motors(motors: Any) -> None:
     """Update angles and speeds from the latest sample, for the (1,) array `motors`."""
     take_motors(motors[0])
 
 
 @kernel
-def tell(motors: Any, instant: float) -> bool:
+def command_motors(motors: Any, instant: float) -> bool:
     """Convert and pass on the command ``told`` of `motors[0]`; return True if it is within range."""
     return bool(give_motors(motors[0], instant))

@@ -157,7 +157,7 @@ class OdriveStage(StreamedStage):
             self._text = TextLine(port)
             rounds = TextRounds(drive, own, self._text)
             with contextlib.suppress(TransferError):
-                rounds.look(PATIENCE)
+                rounds.poll(PATIENCE)
                 return rounds
             self._end_text()
         if wanted == TEXT:
@@ -177,7 +177,7 @@ class OdriveStage(StreamedStage):
     def _turns(self) -> Vector:
         return np.array([self.drive.get(f"axis{axis}.encoder.pos_estimate") for axis in AXES])
 
-    def _let_go(self) -> None:
+    def _disarm(self) -> None:
         self._end_text()
         rest(self.drive)
 

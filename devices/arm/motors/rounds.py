@@ -54,22 +54,22 @@ class Answer(NamedTuple):
 class Rounds(Protocol):
     """Exchange of commands and samples with a drive."""
 
-    def play(self, command: Command, *, alive: bool) -> Answer:
+    def exchange(self, command: Command, *, alive: bool) -> Answer:
         """Send the command and return the drive's reply; raise `TransferError` if none arrives.
 
         If not `alive`, a stop is commanded, and the watchdogs are not fed.
         """
         ...
 
-    def look(self, timeout: float) -> Answer:
+    def poll(self, timeout: float) -> Answer:
         """Return positions and speeds of the motors and one of their states; wait for at most `timeout` [s]."""
         ...
 
-    def forget(self) -> None:
+    def invalidate(self) -> None:
         """Mark the cached command state as unknown after a lost round."""
         ...
 
-    def attend(self, wake: Callable[[], object]) -> None:
+    def set_wake_callback(self, wake: Callable[[], object]) -> None:
         """Register `wake`, which is called when the drive has sent data unrequested, if it does."""
         ...
 
@@ -77,7 +77,7 @@ class Rounds(Protocol):
         """Request and return a description of the drive's errors; empty if none."""
         ...
 
-    def let_go(self) -> None:
+    def disable_motors(self) -> None:
         """Send the disable command again, ignoring transfer errors."""
         ...
 
@@ -114,31 +114,31 @@ class NativeRounds:
         self._next_feed = 0.0
         self._count = 0
 
-    def play(self, command: Command, *, alive: bool) -> Answer:
+    def exchange(self, command: Command, *, alive: bool) -> Answer:
         """See `Rounds.play`."""
         self._count += 1
         with self._line.at_once():
             self.send(command, alive=alive)
-            asked, tickets = self._ask()
-        return self._answer(asked, tickets, self._timeout)
+            asked, tickets = self._send_request()
+        return self._read_reply(asked, tickets, self._timeout)
 
-    def look(self, timeout: float) -> Answer:
+    def poll(self, timeout: float) -> Answer:
         """Return positions and speeds of the motors and one of their states; wait for at most `timeout` [s]."""
         with self._line.at_once():
-            asked, tickets = self._ask()
-        return self._answer(asked, tickets, timeout)
+            asked, tickets = self._send_request()
+        return self._read_reply(asked, tickets, timeout)
 
     @property
     def _state(self) -> Endpoint:
         """State property of this round."""
         return self._states[self._count % len(self._states)]
 
-    def _ask(self) -> tuple[float, list[Ticket]]:
+    def _send_request(self) -> tuple[float, list[Ticket]]:
         asked = time.perf_counter()
         asking = (*self._estimates, self._state)
-        return asked, [self._line.ask(endpoint.number, b"", endpoint.form.size) for endpoint in asking]
+        return asked, [self._line.request(endpoint.number, b"", endpoint.form.size) for endpoint in asking]
 
-    def _answer(self, asked: float, tickets: list[Ticket], timeout: float) -> Answer:
+    def _read_reply(self, asked: float, tickets: list[Ticket], timeout: float) -> Answer:
         state, answers = self._state, wait_all(self._line, tickets, timeout)
         found = [endpoint.unpack(data) for endpoint, data in zip(self._estimates, answers[:-1], strict=True)]
         return Answer(asked, (found[0], found[1], found[2], found[3]), state.name, state.unpack(answers[-1]))
@@ -160,19 +160,19 @@ class NativeRounds:
                 post(feed)
             self._next_feed = now + _FEEDS_AFTER * self._watchdog
 
-    def forget(self) -> None:
+    def invalidate(self) -> None:
         """See `Rounds.forget`."""
         self._told = [None, None]
         self._next_feed = 0.0
 
-    def attend(self, wake: Callable[[], object]) -> None:
+    def set_wake_callback(self, wake: Callable[[], object]) -> None:
         """See `Rounds.attend`: the drive sends nothing unrequested."""
 
     def trouble(self) -> str:
         """See `Rounds.trouble`."""
         return trouble(self._drive)
 
-    def let_go(self) -> None:
+    def disable_motors(self) -> None:
         """See `Rounds.let_go`."""
         with contextlib.suppress(TransferError, DeviceOpenError):
             for axis in AXES:
@@ -203,16 +203,16 @@ class TextRounds:
         self._states = states_of(drive)
         self._count = 0
 
-    def play(self, command: Command, *, alive: bool) -> Answer:
+    def exchange(self, command: Command, *, alive: bool) -> Answer:
         """See `Rounds.play`."""
         if not alive:
-            self._native.forget()  # the text commands have changed its cached values
+            self._native.invalidate()  # the text commands have changed its cached values
             self._native.send(command, alive=False)
         told = _COMMAND.unpack(_COMMAND.pack(*command))  # single precision is exact in 9 digits
         lines = [f"p {axis} {told[axis]:.9g} {told[2 + axis]:.9g} {told[4 + axis]:.9g}" for axis in AXES]
         return self._exchange(lines if alive else [], self._timeout)
 
-    def look(self, timeout: float) -> Answer:
+    def poll(self, timeout: float) -> Answer:
         """Return positions and speeds of the motors and one of their states; wait for at most `timeout` [s]."""
         return self._exchange([], timeout)
 
@@ -226,20 +226,20 @@ class TextRounds:
         (one, one_speed), (two, two_speed) = _numbers(first, 2), _numbers(second, 2)
         return Answer(asked, (one, two, one_speed, two_speed), state.name, _integer(value))
 
-    def forget(self) -> None:
+    def invalidate(self) -> None:
         """See `Rounds.forget`; pending replies to earlier rounds are skipped."""
-        self._native.forget()
+        self._native.invalidate()
 
-    def attend(self, wake: Callable[[], object]) -> None:
+    def set_wake_callback(self, wake: Callable[[], object]) -> None:
         """See `Rounds.attend`: the drive sends nothing unrequested."""
 
     def trouble(self) -> str:
         """See `Rounds.trouble`."""
         return self._native.trouble()
 
-    def let_go(self) -> None:
+    def disable_motors(self) -> None:
         """See `Rounds.let_go`; sent over the native protocol."""
-        self._native.let_go()
+        self._native.disable_motors()
 
 
 def _integer(line: str) -> int:

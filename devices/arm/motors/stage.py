@@ -64,7 +64,7 @@ class MotorStage(Protocol):
         """Arm the motors at their present positions; raise `DeviceOpenError` on failure."""
         ...
 
-    def look(self) -> Vector:
+    def read_angles(self) -> Vector:
         """Return the angles of the joints, (2,) [rad]; the array is reused.
 
         If the motors are armed, the latest sample is returned without waiting; otherwise the angles are requested.

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from devices.arm.motors.motor_kernels import COMMAND, MOTORS, SAMPLE, look_at, tell
+from devices.arm.motors.motor_kernels import COMMAND, MOTORS, SAMPLE, command_motors, read_motors
 from devices.arm.motors.settings import WHERE, OdriveSettings
 from devices.arm.motors.streaming import Streaming
 from devices.common.latch import Latch, Wake
@@ -80,7 +80,7 @@ class StreamedStage(ABC):
         """Read the positions of the disarmed motors in the drive's counting, (2,) [turn]."""
 
     @abstractmethod
-    def _let_go(self) -> None:
+    def _disarm(self) -> None:
         """Disarm both motors and verify it; raise `DeviceFault` if they may still be armed."""
 
     @property
@@ -110,8 +110,8 @@ class StreamedStage(ABC):
         """Compile the kernels of a tick now: later, watchdogs would expire and samples of a sensor become too old."""
         samples, commands, record = Latch(SAMPLE), Latch(COMMAND), self.record.copy()
         record["samples"], record["commands"] = samples.place, commands.place
-        look_at(record)
-        tell(record, 0.0)
+        read_motors(record)
+        command_motors(record, 0.0)
 
     def _stream(self, streaming: Streaming) -> None:
         """Start `streaming` and connect the kernel record to it."""
@@ -121,13 +121,13 @@ class StreamedStage(ABC):
         record["lost"] = streaming.lost.ctypes.data
         streaming.start()
 
-    def look(self) -> Vector:
+    def read_angles(self) -> Vector:
         """Return the angles of the joints; see `devices.arm.motors.stage.MotorStage.look`."""
         if self._streaming is None:
             np.divide(self._turns() - self._offsets, self._per_radian, out=self._angles)
             return self._angles
         self._alive()
-        look_at(self.record)
+        read_motors(self.record)
         return self._angles
 
     def tick(self, command: Vector, speeds: Vector | None = None, torques: Vector | None = None) -> Vector:
@@ -138,10 +138,10 @@ class StreamedStage(ABC):
         self._last = wanted
         told = self.record["told"][0]
         told[:2], told[2:4], told[4:6] = wanted, speeds, 0.0 if torques is None else torques
-        if not tell(self.record, time.perf_counter()):
+        if not command_motors(self.record, time.perf_counter()):
             raise self.too_far(command)
         streaming.wake.call()
-        return self.look()
+        return self.read_angles()
 
     def too_far(self, command: Vector) -> DeviceFault:
         """Return the error for a command, (2,) [rad], that is out of range."""
@@ -171,7 +171,7 @@ class StreamedStage(ABC):
             return
         streaming.stop()
         try:
-            self._let_go()
+            self._disarm()
         except DeviceFault as error:
             raise DeviceFault(
                 f"the motors could not be disarmed ({error}) Their own watchdog does so within "

@@ -111,13 +111,13 @@ class Streaming:
 
     def start(self) -> None:
         """Start the thread; the motors hold their positions until the first command. Raises `TransferError`."""
-        first = self._rounds.look(PATIENCE)
+        first = self._rounds.poll(PATIENCE)
         self._publish(first)
         now = time.perf_counter()
         self.commands.publish(*first.estimates[:2], 0.0, 0.0, 0.0, 0.0, now)
-        self._look()
+        self._read_command()
         self._latest_use = now + FIRST_COMMAND
-        self._rounds.attend(self.wake.call)
+        self._rounds.set_wake_callback(self.wake.call)
         self._thread.start()
 
     def stop(self) -> None:
@@ -134,14 +134,14 @@ class Streaming:
             while not self._stopping:
                 self.wake.wait(PAUSE)
                 if not self._stopping:
-                    self._look()
+                    self._read_command()
                     self._round()
         except Exception as error:  # of any type: the tick must be notified
             self.failure = str(error) or type(error).__name__
             self.lost[0] = 1.0
-            self._rounds.let_go()
+            self._rounds.disable_motors()
 
-    def _look(self) -> None:
+    def _read_command(self) -> None:
         """Read the latest command, if it is new."""
         told = self.commands.read()
         if told == self._told:
@@ -153,9 +153,9 @@ class Streaming:
     def _round(self) -> None:
         self.played += 1
         try:
-            answer = self._rounds.play(self._command, alive=time.perf_counter() < self._latest_use)
+            answer = self._rounds.exchange(self._command, alive=time.perf_counter() < self._latest_use)
         except TransferError as error:
-            self._rounds.forget()  # the drive's state is unknown
+            self._rounds.invalidate()  # the drive's state is unknown
             self._lost_in_a_row += 1
             if error.trouble is not Trouble.TIMEOUT or self._lost_in_a_row >= LOST_ROUNDS:
                 raise

@@ -46,7 +46,7 @@ class AtiWire(RdtWire):
     def zero(self) -> None:
         """Tare the sensor. Like any command, this ends the stream, which is therefore restarted."""
         for _ in range(2):
-            self.tell(ZERO)
+            self.send_command(ZERO)
         self.begin()
 
     def set_up(self) -> None:

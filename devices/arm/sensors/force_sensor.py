@@ -134,7 +134,7 @@ class ForceSensor:
                 if self._state() is not None:
                     return
             if self._failure is not None or time.monotonic() > latest:
-                raise DeviceOpenError(f"{self.name} sends no usable force: {self._why(time.perf_counter())}")
+                raise DeviceOpenError(f"{self.name} sends no usable force: {self._failure_reason(time.perf_counter())}")
             pause(_PAUSE)
 
     def _stop(self) -> None:
@@ -146,7 +146,7 @@ class ForceSensor:
     def _read_on(self) -> None:
         try:
             while not self._ending.is_set():
-                sample = self._wire.look(LOOK)
+                sample = self._wire.poll(LOOK)
                 if sample is not None:
                     self._take(sample)
         except Exception as error:  # of any type: the tick must be notified
@@ -197,12 +197,12 @@ class ForceSensor:
 
     def trouble(self, age: float) -> DeviceFault:
         """Return the error for a failed sensor, or for a last valid force with the excessive `age` [s]."""
-        why = self._why(time.perf_counter())
+        why = self._failure_reason(time.perf_counter())
         if self._failure is not None:
             return DeviceFault(f"{self.name} failed: {why}")
         return DeviceFault(f"{self.name} has sent no usable force for {1e3 * age:.0f} ms: {why}")
 
-    def _why(self, now: float) -> str:
+    def _failure_reason(self, now: float) -> str:
         """Return the reason why no valid force arrives, with the remedy."""
         if self._failure is not None:
             return str(self._failure)

@@ -72,15 +72,15 @@ class OnRobotWire(RdtWire):
 
     def zero(self) -> None:
         """Tare the sensor without interrupting its stream."""
-        self._tell_twice(ZERO, ON)
+        self._send_twice(ZERO, ON)
 
     def set_up(self) -> None:
         """Set filter and rate of the sensor; the units of its counts are fixed."""
         own = self._settings
-        self._tell_twice(FILTER, FILTERS[own.filter])
-        self._tell_twice(SPEED, 1000 // own.rate)
+        self._send_twice(FILTER, FILTERS[own.filter])
+        self._send_twice(SPEED, 1000 // own.rate)
 
-    def _tell_twice(self, command: int, count: int) -> None:
+    def _send_twice(self, command: int, count: int) -> None:
         for _ in range(2):
-            self.tell(command, count)
+            self.send_command(command, count)
             time.sleep(SETTLING)

@@ -139,7 +139,7 @@ class OptoForceWire:
         self._port = None
         os.close(port)
 
-    def look(self, patience: float) -> Sample | None:
+    def poll(self, patience: float) -> Sample | None:
         """Wait for at most `patience` [s] for data; read all of them and return the newest measurement."""
         frames = [found for found in self._receive(patience) if isinstance(found, Frame)]
         if not frames:
@@ -152,14 +152,14 @@ class OptoForceWire:
         self._configure(SPEEDS[self._settings.rate], TARED)
 
     @property
-    def _own(self) -> int:
+    def _open_descriptor(self) -> int:
         if self._port is None:
             raise DeviceFault(f"{self.name} is not open: call open() first.")
         return self._port
 
     def _receive(self, patience: float) -> list[Frame | Acknowledgement]:
         """Return the frames received, waiting for at most `patience` [s]."""
-        port = self._own
+        port = self._open_descriptor
         try:
             if not select.select([port], [], [], patience)[0]:
                 return []
@@ -188,7 +188,7 @@ class OptoForceWire:
 
     def _send(self, message: bytes) -> None:
         try:
-            os.write(self._own, message)
+            os.write(self._open_descriptor, message)
         except OSError as error:
             raise _gone(error) from error
 

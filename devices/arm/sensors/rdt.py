@@ -129,15 +129,15 @@ class RdtWire(ABC):
                 if not _drain(own):
                     return
 
-    def look(self, patience: float) -> Sample | None:
+    def poll(self, patience: float) -> Sample | None:
         """Wait for at most `patience` [s] for records; read all of them and return the newest."""
-        own = self._own
+        own = self._open_socket
         time.sleep(BREATH)
         try:
             if not _readable(own, patience):
                 return None
             for datagram in _drain(own):
-                self._records.take(datagram)
+                self._records.add(datagram)
         except OSError as error:
             raise DeviceFault(
                 f"the network is gone ({error}): check the cable and the network of this computer."
@@ -155,7 +155,7 @@ class RdtWire(ABC):
         """Configure the sensor and read the units of its counts."""
 
     @property
-    def _own(self) -> socket.socket:
+    def _open_socket(self) -> socket.socket:
         if self._socket is None:
             raise DeviceFault(f"{self.name} is not open: call open() first.")
         return self._socket
@@ -177,23 +177,23 @@ class RdtWire(ABC):
         """Start the stream and wait for its first record."""
         self._started = True
         for _ in range(ATTEMPTS):
-            self.tell(START)
+            self.send_command(START)
             latest = time.monotonic() + RETRY
             while (left := latest - time.monotonic()) > 0.0:
-                if self.look(left) is not None:
+                if self.poll(left) is not None:
                     return
         raise DeviceOpenError(f"{self.name} does not start to send: {self.silence}")
 
-    def tell(self, command: int, count: int = 0) -> None:
+    def send_command(self, command: int, count: int = 0) -> None:
         """Send a command, discarding the records before it, which belong to another stream."""
         try:
-            _drain(self._own)
-            _send(self._own, command, count)
+            _drain(self._open_socket)
+            _send(self._open_socket, command, count)
         except OSError as error:
             raise DeviceOpenError(
                 f"no command can be sent to {self.name} ({error}): check the network of this computer."
             ) from error
-        self._records.forget()
+        self._records.reset()
 
     def _sample(self, record: Record, now: float) -> Sample:
         """Return the sample of a record received at `now` [s]."""

@@ -55,11 +55,11 @@ class Records:
         self._status = 0
         self._newest: tuple[bytes, int] | None = None
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Reset: the next record is the first of a stream."""
         self._last, self._late, self._status, self._newest = None, 0, 0, None
 
-    def take(self, datagram: bytes) -> None:
+    def add(self, datagram: bytes) -> None:
         """Add a datagram."""
         if not datagram or len(datagram) % RECORD.size:
             self.tally["malformed"] += 1

@@ -69,7 +69,7 @@ class Wire(Protocol):
         """
         ...
 
-    def look(self, patience: float) -> Sample | None:
+    def poll(self, patience: float) -> Sample | None:
         """Wait for at most `patience` [s]; read all data and return the newest sample; raise `DeviceFault`."""
         ...
 

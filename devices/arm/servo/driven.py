@@ -113,7 +113,7 @@ class _Loop:
         """Advance by a tick, and return the resulting system."""
         x, size, arm = self._rows, self._size, self._arm
         self._hand.step(arm.jacobian.T @ self._force @ x[:size])
-        told = self._told(np.eye(2, size + 2, size))
+        told = self._drive_commands(np.eye(2, size + 2, size))
         arrived = np.vstack((told, x[_OWN : self._past]))  # newest first
         x[PLANT : PLANT + 2] = arm.jacobian @ x[2:4]
         for step in range(self._count):
@@ -123,7 +123,7 @@ class _Loop:
         x[_OWN : self._past] = arrived[: _TOLD * self._late]
         return SampledArm(x[:, :size], x[:, size:] @ np.linalg.inv(arm.jacobian), self._force, self._tick)
 
-    def _told(self, commands: Array) -> Array:
+    def _drive_commands(self, commands: Array) -> Array:
         """Return the commands to the drive for commanded angles: angles, speeds and torques, (6, n)."""
         blocks, start = [], self._past
         for joint in self._joints:
@@ -131,7 +131,7 @@ class _Loop:
             start += joint.size
         motions = [joint.refer(b, c, 0) for joint, b, c in zip(self._joints, blocks, commands, strict=True)]
         told = [
-            joint.told(motions[i], load_of(i, joint, motions, self._between, self._hand))
+            joint.motor_reference(motions[i], load_of(i, joint, motions, self._between, self._hand))
             for i, joint in enumerate(self._joints)
         ]
         return np.stack([part for name in ("angle", "speed", "torque") for part in (getattr(t, name) for t in told)])

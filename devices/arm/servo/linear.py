@@ -50,7 +50,7 @@ class Load:
 
 
 @dataclass(frozen=True)
-class Told:
+class MotorReference:
     """Motor reference, seen at the joint: angle, speed and feed-forward torque."""
 
     angle: Array
@@ -116,16 +116,16 @@ class LinearReference:
         past[2], past[3], past[4], past[5] = error[0], q1, q2, error[3]
         return Motion(middle + error[0] + h * q1, q1 + h * q2, q2 + h * error[3], error[3] + h * snap, snap)
 
-    def told(self, r: Motion, load: Load) -> Told:
+    def motor_reference(self, r: Motion, load: Load) -> MotorReference:
         """Return the motor reference for the motion `r` under `load`; (20), (25), (27)."""
         if not self.feeds:
-            return Told(r.position, r.velocity, load.torque)
+            return MotorReference(r.position, r.velocity, load.torque)
         F, M, give = self._slope, self._inertia, self._twist if self._elastic else 0.0
         torque = M * r.acceleration + load.torque + F * r.velocity
         rate = M * r.jerk + load.rate + F * r.acceleration
         second = M * r.snap + load.acceleration + F * r.jerk
         motor = torque + self._rotor * (r.acceleration + give * second)
-        return Told(r.position + give * torque, r.velocity + give * rate, motor)
+        return MotorReference(r.position + give * torque, r.velocity + give * rate, motor)
 
 
 class LinearServo(LinearReference):
@@ -172,7 +172,7 @@ class LinearServo(LinearReference):
 
         `seen` are the measured angles of link and motor.
         """
-        told = self.told(r, load)
+        told = self.motor_reference(r, load)
         twist = told.angle - r.position
         link, motor = seen[0] - r.position, seen[1] - told.angle
         if self._encoder == "joint":

@@ -48,7 +48,7 @@ def _at_once(s: Any, a: Any, command: Any) -> None:
 
 
 @inlined_kernel
-def _know_hand(s: Any) -> None:
+def _filter_hand_torque(s: Any) -> None:
     """Filter the hand's torques [N m] and their derivatives: two poles, implicit, always stable."""
     T, b = s.period, s.hand_pole
     for i in range(2):
@@ -59,7 +59,7 @@ def _know_hand(s: Any) -> None:
 
 
 @inlined_kernel
-def _know_nothing(s: Any) -> None:
+def _ignore_hand_torque(s: Any) -> None:
     """Do nothing: the hand's torque is not fed forward."""
 
 
@@ -111,7 +111,7 @@ def _rub_not(friction: Any, r: Any) -> None:
 @functools.cache
 def refer_part(kind: ServoKind) -> Callable[..., None]:
     """Return the function that updates the references of both joints and the resulting motor references."""
-    move, know = _smoothly if kind.smooth else _at_once, _know_hand if kind.knows_hand else _know_nothing
+    move, know = _smoothly if kind.smooth else _at_once, _filter_hand_torque if kind.knows_hand else _ignore_hand_torque
     load, rub = _bear if kind.feed == NONE else _load, _rub if kind.law == LINEARISING else _rub_not
     prepare = feed_elastic if kind.feed == ELASTIC else feed_rigid
 

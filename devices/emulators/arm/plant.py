@@ -55,7 +55,7 @@ def _settle(record: Any, steps: int) -> None:
 
 
 @kernel
-def _place(record: Any) -> None:
+def _set_position(record: Any) -> None:
     place_handle(record[0])
 
 
@@ -132,7 +132,7 @@ class ArmPlant:
         record["grip_stiffness"], record["grip_damping"] = self._hand.stiffness, self._hand.damping
         if body.gravity > 0.0:
             _settle(record, SETTLING)
-        _place(record)
+        _set_position(record)
         fill_wrench(record["sensor"], sensor or WrenchSettings(), body.handle_mass, body.gravity, seed)
         record["target"] = record["next_target"] = record["handle"]
         self._rotor, self._rotor_speed = record["arm"]["rotor"][0], record["arm"]["rotor_speed"][0]

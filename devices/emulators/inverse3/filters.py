@@ -47,6 +47,6 @@ class Filters:
             left.append(self.scale * (self._force[i] - self.damping * velocity[i]))
         return left[0], left[1], left[2]
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Reset the filters."""
         self._force, self._step = [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]

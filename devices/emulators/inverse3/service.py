@@ -88,7 +88,7 @@ class EmulatedDevice:
     def begin(self) -> None:
         """Reset the device, with the handle at the start position of the hand and without force."""
         self.handle.begin()
-        self.filters.forget()
+        self.filters.reset()
         self.told, self.mode, self._renewed = (0.0, 0.0, 0.0), "idle", 0.0
         self.given = (0.0, 0.0, 0.0)
 
@@ -203,7 +203,7 @@ class Service:
         self._sessions += 1
         for device in self.devices:
             device.begin()
-        return self._said([device.inventory() for device in self.devices if device.present])
+        return self._reported_state([device.inventory() for device in self.devices if device.present])
 
     def receive(self, text: str, now: float, faults: Set[str] = frozenset()) -> str:
         """Process a message at `now` [s] since the connection; return the reply."""
@@ -218,9 +218,9 @@ class Service:
             device.status["power_supply"] = "no-power" not in faults
             device.status["calibrated"] = "uncalibrated" not in faults
             device.present = "unplug" not in faults and device.present
-        return self._said([device.states() for device in self.devices if device.present])
+        return self._reported_state([device.states() for device in self.devices if device.present])
 
-    def _said(self, devices: list[dict[str, Any]]) -> str:
+    def _reported_state(self, devices: list[dict[str, Any]]) -> str:
         return json.dumps({"session_id": self._sessions, "inverse3": devices})
 
 

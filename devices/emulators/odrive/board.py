@@ -165,14 +165,14 @@ class EmulatedOdrive:
             if due > self._iterations:
                 self.inside.iterate(due - self._iterations)
                 self._iterations = due
-                self._note_loose(now)
+                self._check_loose_motors(now)
             faults = self.faults.at(now)
             if faults != self._last:
                 self._begin(faults - self._last, self._last - faults)
                 self._last = faults
             return faults
 
-    def _note_loose(self, now: float) -> None:
+    def _check_loose_motors(self, now: float) -> None:
         first, second = self.inside.axes
         if first.driven or second.driven:
             self.loose_at = math.nan

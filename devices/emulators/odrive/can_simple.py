@@ -84,7 +84,7 @@ class CanSimple:
             0x17: lambda _: struct.pack(_PAIR, single(self._inside.values["vbus_voltage"]), 0.0),
         }
         if self.new:
-            self._answers |= {0x00: self._say_version, 0x03: self._say_errors}
+            self._answers |= {0x00: self._version_reply, 0x03: self._error_reply}
         else:
             self._answers |= {
                 0x03: lambda axis: struct.pack("<Q", int(axis.values["motor.error"])),
@@ -99,7 +99,7 @@ class CanSimple:
 
     # --- frames ------------------------------------------------------------------------------------------------------
 
-    def take(self, raw: bytes) -> bytes | None:
+    def handle_frame(self, raw: bytes) -> bytes | None:
         """Process a frame, (16,) bytes; return the reply to a request, else None."""
         identifier, length, data = _FRAME.unpack(raw)
         node, command = (identifier & 0x7FF) >> 5, identifier & 0x1F
@@ -115,7 +115,7 @@ class CanSimple:
             order(axis, data)
         return None
 
-    def due(self, now: float) -> Iterator[bytes]:
+    def due_frames(self, now: float) -> Iterator[bytes]:
         """Yield the cyclic frames that are due at the time `now` [s]."""
         for node, axis in zip(self.nodes, self._inside.axes, strict=True):
             for command, say in ((0x01, self._heartbeat), (0x09, self._estimates)):
@@ -161,10 +161,10 @@ class CanSimple:
         found = sum(bit for own, bit in known.items() if error & own)
         return found | (NEW_DRIVER if error & ~sum(known) else 0)
 
-    def _say_errors(self, axis: Axis) -> bytes:
+    def _error_reply(self, axis: Axis) -> bytes:
         return struct.pack("<II", self._new_errors(axis), self._new_errors(axis))
 
-    def _say_version(self, _: Axis) -> bytes:
+    def _version_reply(self, _: Axis) -> bytes:
         return struct.pack("<8B", 2, 4, 4, 58, *self.version, 0)
 
     # --- commands ----------------------------------------------------------------------------------------------------

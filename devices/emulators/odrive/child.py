@@ -83,7 +83,7 @@ class _Life:
     def _listen(self) -> None:
         if not os.read(sys.stdin.fileno(), 4096):
             self._latest = time.monotonic() + LINGER
-            self._loop.forget(sys.stdin)
+            self._loop.remove(sys.stdin)
 
     def over(self) -> bool:
         """Return True if the lifetime is over; also advance the time of the drive at intervals."""

@@ -82,7 +82,7 @@ class TextPipe:
 
     def out(self, packet: bytes, faults: Set[str]) -> None:
         """Process a packet, or several at once."""
-        for answer in self._protocol.take(packet):
+        for answer in self._protocol.handle_packet(packet):
             if "lost-answer" not in faults:
                 whole = b"\r\n" if "short" in faults else answer
                 self._waiting += whole[: WAITING - len(self._waiting)]

@@ -112,7 +112,7 @@ class TextProtocol:
         """Discard an incomplete line."""
         self._received, self._skipping = b"", False
 
-    def take(self, packet: bytes) -> Iterator[bytes]:
+    def handle_packet(self, packet: bytes) -> Iterator[bytes]:
         """Process a packet and execute the lines that are complete; yield replies."""
         for start in range(0, len(packet), RECEIVE):
             self._received += packet[start : start + RECEIVE]

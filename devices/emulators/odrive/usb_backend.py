@@ -44,7 +44,7 @@ class EmulatedOdriveBackend(EmulatedUsbBackend):
         """Reset the port and discard pending replies; firmware and motors keep running."""
         board = dev_handle.stick
         with board.lock:
-            faults = self.look(dev_handle)
+            faults = self.advance(dev_handle)
             board.halted.clear()
             board.flush()
             if "reset-comes-anew" in faults:

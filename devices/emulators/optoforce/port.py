@@ -99,6 +99,6 @@ class OptoForceUnit:
     def _exchange(self) -> None:
         with contextlib.suppress(OSError):  # no data, or the port is not open
             self.program.receive(os.read(self._master, 4096), time.monotonic())
-        data = self.program.due(time.monotonic())
+        data = self.program.due_bytes(time.monotonic())
         if data:
             os.write(self._master, data)

@@ -141,7 +141,7 @@ class Program:
         answer = b"\xaa\x00\x50\x01\x00"
         self._late.append((now, answer + _sum(answer)))
 
-    def due(self, now: float) -> bytes:
+    def due_bytes(self, now: float) -> bytes:
         """Return the bytes that are due at the time `now` [s], as modified by the faults."""
         self._next = max(self._next, now - LONGEST_BACKLOG)
         while self.streaming and self._next <= now:

@@ -122,7 +122,7 @@ class Firmware:
             return
         fields = layout.unpack(data)
         self.log.append((self.frame, layout.kind, fields))
-        self.machine.take(layout.kind, fields)
+        self.machine.handle_report(layout.kind, fields)
 
     def _next_report(self) -> bytes:
         if self.machine.states:

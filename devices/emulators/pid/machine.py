@@ -127,9 +127,9 @@ class Machine:
     def create(self, kind: int) -> None:
         """Process the feature report create new effect."""
         self.pool.create(kind)
-        self._report("create", self.pool.answer)
+        self._report("create", self.pool.loaded_block)
 
-    def take(self, kind: str, fields: dict[str, int]) -> None:
+    def handle_report(self, kind: str, fields: dict[str, int]) -> None:
         """Process an output report; reports about unused blocks or of unknown kinds have no effect."""
         if kind == "gain":
             self.gain = fields["gain"] / 255.0

@@ -73,7 +73,7 @@ class StickPlant:
             clock=self._clock,
         )
         self.joystick.open()
-        self._stay_on_the_rim()
+        self._constrain_to_rim()
         self._observe(0)
 
     @property
@@ -106,12 +106,12 @@ class StickPlant:
         self.joystick.write(self._gear @ level)
         self._clock.tick += 1
         buttons = self.joystick.read().buttons
-        self._stay_on_the_rim()
+        self._constrain_to_rim()
         self._observe(buttons)
 
-    def _stay_on_the_rim(self) -> None:
+    def _constrain_to_rim(self) -> None:
         if self.truth.rim_radius:
-            self.joystick.stay_on_x()
+            self.joystick.constrain_to_x_axis()
 
     def _observe(self, buttons: int) -> None:
         """Update counts, deflection, speed and buttons.

@@ -61,7 +61,7 @@ class Pool:
             self._answer = free, SUCCESS
 
     @property
-    def answer(self) -> int:
+    def loaded_block(self) -> int:
         """Block that the next block load reports."""
         return self._answer[0]
 

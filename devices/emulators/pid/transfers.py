@@ -46,7 +46,7 @@ class Device:
         self.tree = configuration_tree(stick.firmware.configuration_descriptor)
 
     @property
-    def there(self) -> bool:
+    def connected(self) -> bool:
         """Whether it is still on the bus."""
         return self.stick.plugged and self.stick.generation == self.generation
 
@@ -139,7 +139,7 @@ class Transfers:
     ) -> bytes | None:
         """Perform a request on endpoint 0 with data or a length; return the reply, None if it is not accepted."""
         with handle.stick.lock:
-            faults = self.look(handle)
+            faults = self.advance(handle)
             if request_type & 0x1F == 1:
                 self._require_claim(handle, index & 0xFF)
             if "nak" in faults:
@@ -151,11 +151,11 @@ class Transfers:
 
     # --- private -----------------------------------------------------------------------------------------------------
 
-    def look(self, handle: Handle) -> frozenset[str]:
+    def advance(self, handle: Handle) -> frozenset[str]:
         """Advance the stick to the present time; raise `ENODEV` if the opened device does not exist."""
         with handle.stick.lock:
             faults = handle.stick.catch_up()
-            if handle.closed or not handle.device.there:
+            if handle.closed or not handle.device.connected:
                 fail(errno.ENODEV)
             return faults
 
@@ -167,7 +167,7 @@ class Transfers:
 
     def _ready_for(self, handle: Handle, endpoint: int, interface: int) -> frozenset[str]:
         """Return the active faults; raise an error if a transfer on the endpoint is not possible."""
-        faults = self.look(handle)
+        faults = self.advance(handle)
         self._require_claim(handle, interface)
         if "stall" in faults:
             handle.stick.halted.add(endpoint)
@@ -180,7 +180,7 @@ class Transfers:
         stick = handle.stick
         interval = _endpoint(handle.device, endpoint).bInterval if endpoint else 1
         with stick.lock:
-            self.look(handle)
+            self.advance(handle)
             place = self.sticks.index(stick), endpoint
             earliest = max(math.floor(stick.now / FRAME + _ROUNDING), self._slots.get(place, 0)) + 1
             slot = -(-earliest // interval) * interval
@@ -189,7 +189,7 @@ class Transfers:
                 self._slots[place] = slot
         stick.time.wait_until(min(instant, deadline))
         if instant > deadline:
-            self.look(handle)
+            self.advance(handle)
             fail(errno.ETIMEDOUT)
 
     def _travel(self, handle: Handle) -> None:

@@ -57,7 +57,7 @@ class EmulatedUsbBackend(Transfers, DescriptorTrees, usb.backend.IBackend):  # t
         """Open a device if it exists and access is permitted."""
         with dev.stick.lock:
             faults = dev.stick.catch_up()
-            if not dev.there:
+            if not dev.connected:
                 fail(errno.ENODEV)
             if "no-permission" in faults:
                 fail(errno.EACCES)
@@ -73,32 +73,32 @@ class EmulatedUsbBackend(Transfers, DescriptorTrees, usb.backend.IBackend):  # t
 
     def get_configuration(self, dev_handle: Handle) -> int:
         """Return the number of the configuration."""
-        self.look(dev_handle)
+        self.advance(dev_handle)
         return int(dev_handle.device.tree.bConfigurationValue)
 
     def set_configuration(self, dev_handle: Handle, config_value: int) -> None:
         """Set the configuration, which resets the device."""
         with dev_handle.stick.lock:
-            self.look(dev_handle)
+            self.advance(dev_handle)
             if dev_handle.stick.drivers or dev_handle.stick.owners:
                 fail(errno.EBUSY)
             dev_handle.stick.firmware.power_on()
 
     def set_interface_altsetting(self, dev_handle: Handle, intf: int, altsetting: int) -> None:
         """Select setting 0, the only one."""
-        self.look(dev_handle)
+        self.advance(dev_handle)
         if altsetting:
             fail(errno.ENOENT)
 
     def is_kernel_driver_active(self, dev_handle: Handle, intf: int) -> bool:
         """Return True if the kernel's driver has claimed the interface."""
-        self.look(dev_handle)
+        self.advance(dev_handle)
         return intf in dev_handle.stick.drivers
 
     def detach_kernel_driver(self, dev_handle: Handle, intf: int) -> None:
         """Detach the kernel's driver from the interface."""
         with dev_handle.stick.lock:
-            self.look(dev_handle)
+            self.advance(dev_handle)
             if intf not in dev_handle.stick.drivers:
                 fail(errno.ENOENT)
             dev_handle.stick.unbind(intf)
@@ -106,7 +106,7 @@ class EmulatedUsbBackend(Transfers, DescriptorTrees, usb.backend.IBackend):  # t
     def attach_kernel_driver(self, dev_handle: Handle, intf: int) -> None:
         """Attach the kernel's driver to the interface."""
         with dev_handle.stick.lock:
-            self.look(dev_handle)
+            self.advance(dev_handle)
             if intf in dev_handle.stick.owners or intf in dev_handle.stick.drivers:
                 fail(errno.EBUSY)
             dev_handle.stick.bind(intf)
@@ -115,7 +115,7 @@ class EmulatedUsbBackend(Transfers, DescriptorTrees, usb.backend.IBackend):  # t
         """Claim the interface for this handle."""
         stick = dev_handle.stick
         with stick.lock:
-            faults = self.look(dev_handle)
+            faults = self.advance(dev_handle)
             if intf > stick.profile.interface:
                 fail(errno.ENOENT)
             if "busy" in faults or intf in stick.drivers or stick.owners.get(intf, dev_handle) is not dev_handle:
@@ -125,7 +125,7 @@ class EmulatedUsbBackend(Transfers, DescriptorTrees, usb.backend.IBackend):  # t
     def release_interface(self, dev_handle: Handle, intf: int) -> None:
         """Release a claimed interface."""
         with dev_handle.stick.lock:
-            self.look(dev_handle)
+            self.advance(dev_handle)
             if dev_handle.stick.owners.get(intf) is not dev_handle:
                 fail(errno.ENOENT)
             del dev_handle.stick.owners[intf]
@@ -133,12 +133,12 @@ class EmulatedUsbBackend(Transfers, DescriptorTrees, usb.backend.IBackend):  # t
     def clear_halt(self, dev_handle: Handle, ep: int) -> None:
         """Clear the halt of an endpoint."""
         with dev_handle.stick.lock:
-            self.look(dev_handle)
+            self.advance(dev_handle)
             dev_handle.stick.halted.discard(ep)
 
     def reset_device(self, dev_handle: Handle) -> None:
         """Reset the port, which resets the firmware."""
         with dev_handle.stick.lock:
-            self.look(dev_handle)
+            self.advance(dev_handle)
             dev_handle.stick.halted.clear()
             dev_handle.stick.firmware.power_on()

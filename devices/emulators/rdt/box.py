@@ -87,7 +87,7 @@ class RdtBox:
     def serve(self, now: float) -> None:
         """Send due datagrams."""
         self.program.spoil(self._standing())
-        for datagram in self.program.due(now):
+        for datagram in self.program.due_datagrams(now):
             if self._host is not None:
                 with contextlib.suppress(OSError):  # the host may have closed its socket
                     self._socket.sendto(datagram, self._host)

@@ -50,7 +50,7 @@ class Pages:
         return True
 
     def _serve(self, loop: Loop, wire: socket.socket) -> None:
-        loop.forget(wire)
+        loop.remove(wire)
         with wire, contextlib.suppress(OSError):  # the client may have disconnected
             method, path, *_ = (*wire.recv(LONGEST).decode("latin-1").split(), "", "")
             page = self._program.page(path) if method == "GET" else None

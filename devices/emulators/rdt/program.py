@@ -189,7 +189,7 @@ class Program:
         counts = (round(bias * per_unit) for bias, per_unit in zip(self._bias, self._per_unit, strict=True))
         self.settings["setbias"] = ";".join(map(str, counts))
 
-    def due(self, now: float) -> list[bytes]:
+    def due_datagrams(self, now: float) -> list[bytes]:
         """Return the datagrams that are due at the time `now` [s], as modified by the faults."""
         self._next = max(self._next, now - LONGEST_BACKLOG)
         while self.streaming and self._next <= now:

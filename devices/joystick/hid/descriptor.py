@@ -99,7 +99,7 @@ class _Locals:
         self._delimited = False
         self._chosen = False
 
-    def take(self, item: Item, page: int) -> None:
+    def add(self, item: Item, page: int) -> None:
         """Process a local item, named under the usage page `page`. Strings and designators are ignored."""
         if item.tag == items.USAGE:
             self._add(item, item, page)
@@ -164,7 +164,7 @@ class _Parser:
             elif item.is_global:
                 self._take_global(item)
             else:
-                self._locals.take(item, self._number(items.USAGE_PAGE))
+                self._locals.add(item, self._number(items.USAGE_PAGE))
         if len(self._collections) > 1:
             raise DescriptorError(f"report descriptor, byte {len(data)}: ends inside a collection.")
         reports = [Report(*key, tuple(fields), -(-self._bits[key] // 8)) for key, fields in self._fields.items()]

@@ -84,7 +84,7 @@ class UsbTransport:
                 self._require_free()
                 words = node_of(device), str(self._number)
                 self._guard = Guard("the stick's interface", reattaching.__file__, words)
-            self._take()
+            self._claim()
             self._in, self._out = pipe(interface, ENDPOINT_IN), pipe(interface, ENDPOINT_OUT)
             self.link = self._describe(interface)
         except BaseException:
@@ -107,7 +107,7 @@ class UsbTransport:
         except OSError:  # access denied or device removed: unknown
             pass
 
-    def _take(self) -> None:
+    def _claim(self) -> None:
         """Claim the interface from the kernel's driver, with retries while the driver is being reattached."""
         import usb.util
 
@@ -219,9 +219,9 @@ class UsbTransport:
         for step, arguments in steps:
             with contextlib.suppress(OSError, NotImplementedError):  # removed, or a system without kernel drivers
                 step(*arguments)
-        self._leave_to_guard()
+        self._release_guard()
 
-    def _leave_to_guard(self) -> None:
+    def _release_guard(self) -> None:
         if self._guard is not None and self._taken:
             self._guard.hand_over(HAND_OVER)
         elif self._guard is not None:

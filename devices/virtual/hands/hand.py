@@ -145,7 +145,7 @@ class CompiledHand(Hand):
         run_part(self.address, copy.ctypes.data, 0.0, 0.0)
 
     @functools.cached_property
-    def _ask(self) -> Callable[[float, float], None]:
+    def _evaluate(self) -> Callable[[float, float], None]:
         from haptics.parts import run_part
 
         return functools.partial(run_part, self.address, self.place)
@@ -153,7 +153,7 @@ class CompiledHand(Hand):
     def sample(self, time: float, handle: Vector) -> HandSample:
         """Return the state of the hand at `time` [s], computed by the part."""
         self._handle[:] = handle
-        self._ask(time, 0.0)
+        self._evaluate(time, 0.0)
         x, y, force_x, force_y, grip = self._sample.tolist()
         return HandSample(x, y, force_x, force_y, grip, int(self._buttons[0]))
 

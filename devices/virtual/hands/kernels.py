@@ -27,7 +27,7 @@ _place_in = merged_kernel(place_in)
 
 
 @merged_kernel
-def _begun(table: int, count: int, size: int, time: float) -> int:
+def _rows_begun(table: int, count: int, size: int, time: float) -> int:
     """Return the number of the `count` rows at `table`, of `size` bytes, that begin by `time` [s]."""
     low, high = 0, count
     while low < high:
@@ -42,7 +42,7 @@ def _begun(table: int, count: int, size: int, time: float) -> int:
 @merged_kernel
 def _press(s: Any, time: float) -> None:
     """Set the buttons that are pressed at `time` [s]."""
-    begun = _begun(s.edges, s.edge_count, _EDGE_SIZE, time)
+    begun = _rows_begun(s.edges, s.edge_count, _EDGE_SIZE, time)
     s.buttons = record_at(s.edges + (begun - 1) * _EDGE_SIZE, EDGE).buttons if begun > 0 else 0
 
 
@@ -85,7 +85,7 @@ def minimum_jerk(s: Any, time: float, _: float) -> None:
     """Move along the tour, independently of the position of the handle."""
     _press(s, time)
     within = time % s.length
-    phase = record_at(s.phases + (_begun(s.phases, s.phase_count, _PHASE_SIZE, within) - 1) * _PHASE_SIZE, PHASE)
+    phase = record_at(s.phases + (_rows_begun(s.phases, s.phase_count, _PHASE_SIZE, within) - 1) * _PHASE_SIZE, PHASE)
     elapsed = within - phase.start
     s.target[0], s.target[1] = _place_in(phase, elapsed)
     _tremble(s, time)
@@ -103,7 +103,7 @@ def scripted_force(s: Any, time: float, _: float) -> None:
     """Push with the scripted force; without a grip the target has no effect."""
     _press(s, time)
     now = time % s.period if s.period > 0.0 else time
-    after = _begun(s.rows, s.row_count, _ROW_SIZE, now)
+    after = _rows_begun(s.rows, s.row_count, _ROW_SIZE, now)
     one = record_at(s.rows + max(after - 1, 0) * _ROW_SIZE, ROW)
     s.force[0], s.force[1] = one.force[0], one.force[1]
     if 0 < after < s.row_count:
@@ -124,7 +124,9 @@ def recorded(s: Any, time: float, _: float) -> None:
     if time >= s.duration:
         s.target[0], s.target[1] = s.end[0], s.end[1]
         return
-    piece = record_at(s.pieces + max(_begun(s.pieces, s.piece_count, _PIECE_SIZE, time) - 1, 0) * _PIECE_SIZE, PIECE)
+    piece = record_at(
+        s.pieces + max(_rows_begun(s.pieces, s.piece_count, _PIECE_SIZE, time) - 1, 0) * _PIECE_SIZE, PIECE
+    )
     u = (time - piece.begin) / (piece.end - piece.begin)
     for i in range(2):
         c0, c1, c2, c3 = piece.cubic[i, 0], piece.cubic[i, 1], piece.cubic[i, 2], piece.cubic[i, 3]
@@ -135,7 +137,7 @@ def recorded(s: Any, time: float, _: float) -> None:
 
 
 @merged_kernel
-def _look(s: Any) -> None:
+def _read_mouse(s: Any) -> None:
     """Copy the newest state published by the view; if it is being written, wait for the next call."""
     before = integer_at(s.lock)
     if before >> 1 == s.version:
@@ -168,7 +170,7 @@ def _follow(s: Any, elapsed: float) -> None:
 @kernel
 def mouse(s: Any, time: float, _: float) -> None:
     """Follow the mouse; while it is not engaged, move with the handle."""
-    _look(s)
+    _read_mouse(s)
     _press(s, time)
     s.buttons |= s.clicked
     elapsed = time - s.time

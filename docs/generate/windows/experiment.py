@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from apps.experiment.screens import Certificate, Figure, Notice, Outcome, Plan, Progress
+from apps.experiment.screens import Certificate, Figure, Notice, Outcome, Progress, SessionOutline
 from apps.front_ends.messages import SessionStarted
 from haptics.trace import Trace
 
@@ -18,7 +18,7 @@ def fill(tell: Callable[[Any], None], block: SessionStarted, trace: Trace) -> No
     """Tell a window all that a session has said up to its sixteenth trial."""
     from dataclasses import replace
 
-    tell(Plan("weber-friction", "P07", 1, 4, 80, "law.force", "N"))
+    tell(SessionOutline("weber-friction", "P07", 1, 4, 80, "law.force", "N"))
     tell(replace(block, trace=str(trace.path)))
     for track, shift in (("reference 2 N/1", 1.0), ("reference 2 N/2", 1.15)):
         for number, level in enumerate(_LEVELS):

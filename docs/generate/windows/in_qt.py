@@ -88,8 +88,8 @@ class Windows:
         """Return it at the end of a demonstration, with its caption."""
         window = self.live()
         recording, _ = load(self._runs, "stribeck")
-        window.dashboard.notice.tell(CAPTION, 600.0)
-        window.dashboard.tell_end("Run ended: completed", recording.metadata.get("certificate", {}))
+        window.dashboard.notice.show_notice(CAPTION, 600.0)
+        window.dashboard.show_end("Run ended: completed", recording.metadata.get("certificate", {}))
         window.dashboard.show_ended()
         window.controls.set_running(False)
         return window

@@ -16,7 +16,7 @@ from apps.bench.loop import empty_results, own_loop
 from apps.bench.outcome import CannotMeasure
 from apps.bench.reference import NoReference, Reference
 from apps.bench.whole import loop, sessions, simulation, sweep, tasks
-from apps.bench.workload import classic_elements, elements, inputs, laws, plainest
+from apps.bench.workload import classic_elements, elements, inputs, plainest
 from apps.experiment.procedures.quest import QuestPlus
 from haptics.device import Causality
 from haptics.elements.network import Network
@@ -74,10 +74,9 @@ def test_reference_reports_a_broken_compiler(command, words, monkeypatch):
 # --- kernel and network ----------------------------------------------------------------------------------------------
 
 
-def test_workload_covers_every_model_and_different_laws():
+def test_workload_covers_every_model():
     measured = {(element.model, element.causality) for element in (*elements(), *classic_elements())}
     assert measured == {(model, causality) for model, forms in MODELS.items() for causality in forms}
-    assert len({law.name for law in laws()}) == len(laws())
 
 
 def test_rows_without_a_compiler_have_times_but_no_ratios(few_rounds, no_compiler):
@@ -183,7 +182,7 @@ def test_quest_reference_chooses_the_same_levels():
     for _ in range(12):
         level = own.level()
         assert math.isclose(levels[trial()], level)
-        own.take(level, level >= middle)
+        own.add_outcome(level, level >= middle)
 
 
 def test_quest_trial_is_faster_than_with_whole_arrays(few_rounds):

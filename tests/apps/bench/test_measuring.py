@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from apps.bench import slices
 from apps.bench.live import cyclictest
-from apps.bench.live.lateness import SETTLING, figures, medians, ratios, whole_lateness
+from apps.bench.live.lateness import SETTLING, figures, ratios, whole_lateness
 from apps.bench.live.memory import Watch, resident_memory
 from apps.bench.outcome import CannotMeasure
 from haptics.clock import Clock
@@ -140,11 +140,6 @@ def test_lateness_ratio_is_the_factor_between_both(lateness, factor):
     found = ratios(own, reference, len(lateness))
     for name in ("ratio_p50", "ratio_p99", "ratio_p999"):
         assert found[name] == pytest.approx(factor, rel=0.05)  # figures of 0.1 us have steps of 1 %
-
-
-def test_lateness_ratio_of_a_run_is_the_median_of_its_slices():
-    slices = [{f"ratio_{name}": value for name in ("p50", "p99", "p999", "late_share")} for value in (1.0, 100.0, 0.5)]
-    assert set(medians(slices).values()) == {1.0}
 
 
 # --- cyclictest ------------------------------------------------------------------------------------------------------

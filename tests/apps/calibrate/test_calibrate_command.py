@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from apps.calibrate.moving import moving, orderly_end
-from apps.calibrate.reports.terminal import Answers, TerminalPerson
+from apps.calibrate.reports.terminal import TerminalInput, TerminalPerson
 from calibration.coupled import COUPLINGS
 from calibration.joystick.person import GATES, MIDDLE
 from calibration.parameters.files import read_parameter_file
@@ -308,7 +308,7 @@ def pipe():
 
 def terminal(pipe, typed, yes=False):
     os.write(pipe[1], typed.encode())
-    return TerminalPerson(yes, Answers(pipe[0]))
+    return TerminalPerson(yes, TerminalInput(pipe[0]))
 
 
 def look():
@@ -316,7 +316,7 @@ def look():
 
 
 def test_answers_are_read_line_by_line(pipe):
-    answers = Answers(pipe[0])
+    answers = TerminalInput(pipe[0])
     assert answers.next(0.0) is None
     os.write(pipe[1], b"one\ntwo\nth")
     assert [answers.next(0.0) for _ in range(3)] == ["one", "two", None]
@@ -356,4 +356,4 @@ def test_closed_terminal_is_refused(pipe):
     person = terminal(pipe, "")
     os.close(pipe[1])
     with pytest.raises(ConfigurationError, match="run it in a terminal"):
-        person.let_go(look)
+        person.release_handle(look)

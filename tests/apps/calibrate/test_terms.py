@@ -14,7 +14,7 @@ from apps.calibrate import check, terms
 from apps.calibrate.reports.report import friction_pages, write_report
 from apps.calibrate.reports.results import provenance
 from calibration.friction import FitSettings
-from calibration.identification import PredictionError, Wishes, identify
+from calibration.identification import IdentificationOptions, PredictionError, identify
 from calibration.parameters.parameters import ParameterFile
 from calibration.terms.files import read_term_file
 from haptics.errors import ConfigurationError
@@ -117,7 +117,7 @@ def test_only_requested_kinds_are_used(tmp_path):
 
 @pytest.fixture(scope="module")
 def knee():
-    return identify([idle(0.1, duration=30.0)], Wishes("stribeck", settings=FitSettings()))
+    return identify([idle(0.1, duration=30.0)], IdentificationOptions("stribeck", settings=FitSettings()))
 
 
 @pytest.fixture(scope="module")

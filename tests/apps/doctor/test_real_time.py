@@ -208,4 +208,4 @@ def test_timer_problems_are_those_that_make_a_run_unfit(late, part, longest):
         **dict.fromkeys(("skipped", "unusable_ticks", "lost_ticks"), 0),
     }
     unfit = bool(Fitness().evaluate(certificate)) or late * part > Fitness().skipped_share
-    assert (timer.judge(found) == "problem") == (unfit and late > 0.001)
+    assert (timer.severity_of(found) == "problem") == (unfit and late > 0.001)

@@ -220,7 +220,7 @@ def test_viscosity_is_force_over_speed():
     assert correct(observer, weak, strong, "law.viscosity", 20.0) == pytest.approx(0.745, abs=0.06)
     rng = np.random.default_rng(1)
     trial = TrialView("estimation", "law.viscosity", 0.0, 20.0, (20.0,), None, (weak,))
-    assert np.mean([observer.felt(trial, weak, rng) for _ in range(300)]) == pytest.approx(20.0, rel=0.03)
+    assert np.mean([observer.felt_stimulus(trial, weak, rng) for _ in range(300)]) == pytest.approx(20.0, rel=0.03)
 
 
 def test_static_force_is_the_highest_force():

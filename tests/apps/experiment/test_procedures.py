@@ -34,7 +34,7 @@ def run(procedure, answers=lambda level: level > 0.3):
     levels = []
     while not procedure.finished:
         levels.append(procedure.level())
-        procedure.take(levels[-1], answers(levels[-1]))
+        procedure.add_outcome(levels[-1], answers(levels[-1]))
     return levels
 
 
@@ -46,7 +46,7 @@ def answered(settings, answers):
     levels = []
     for answer in answers:
         levels.append(staircase.level())
-        staircase.take(levels[-1], answer)
+        staircase.add_outcome(levels[-1], answer)
     return levels, staircase
 
 
@@ -114,8 +114,8 @@ def test_staircase_ends_by_reversals_or_trials():
 
 def test_reversal_has_the_level_that_was_shown():
     staircase = Staircase(replace(PLAIN, down=1))
-    staircase.take(1.0, True)
-    staircase.take(0.777, False)
+    staircase.add_outcome(1.0, True)
+    staircase.add_outcome(0.777, False)
     assert staircase.reversals == [{"trial": 2, "level": 0.777, "direction": "up"}]
 
 
@@ -202,7 +202,7 @@ class PlainQuest:
         best, second = np.sort(expected)[:2]
         return int(np.argmin(expected)), float(second - best)
 
-    def take(self, place, correct):
+    def add_outcome(self, place, correct):
         self.shown.append(place)
         self.posterior = self.posterior * (self.right[place] if correct else 1.0 - self.right[place])
         self.posterior /= self.posterior.sum()
@@ -233,8 +233,8 @@ def test_quest_agrees_with_a_direct_implementation(settings, guess):
         assert chosen == best or margin < 1e-9
         assert quest.level() == pytest.approx(plain.levels[chosen], rel=1e-12)
         correct = bool(rng.random() < guess + (0.98 - guess) * (1.0 - 0.5 ** ((plain.levels[chosen] / 0.2) ** 1.3)))
-        quest.take(quest.level(), correct)
-        plain.take(chosen, correct)
+        quest.add_outcome(quest.level(), correct)
+        plain.add_outcome(chosen, correct)
     report = quest.report()
     assert (report["estimate"], report["log_sd"]) == pytest.approx(plain.threshold(), rel=1e-9)
     assert report["trials"] == settings.trials and quest.finished
@@ -261,16 +261,16 @@ def test_quest_ends_at_the_posterior_deviation():
 def test_quest_uses_the_level_that_was_shown():
     asked, shown = QuestPlus(QUEST, 0.5), QuestPlus(QUEST, 0.5)
     for _ in range(20):
-        asked.take(asked.level(), True)
-        shown.take(0.9 * asked.level(), True)
+        asked.add_outcome(asked.level(), True)
+        shown.add_outcome(0.9 * asked.level(), True)
     assert shown.report()["estimate"] < asked.report()["estimate"]
 
 
 def test_quest_stays_finite_after_impossible_answers():
     quest = QuestPlus(replace(QUEST, lapses=(0.0,)), 0.0)
     for _ in range(40):
-        quest.take(2.0, False)
-        quest.take(0.02, True)
+        quest.add_outcome(2.0, False)
+        quest.add_outcome(0.02, True)
     report = quest.report()
     assert all(math.isfinite(report[name]) for name in ("estimate", "log_sd")) and math.isfinite(quest.level())
 
@@ -339,7 +339,7 @@ def test_adjustment_reports_mean_and_deviation():
     starts = []
     for value in (1.9, 2.1, 2.0, 2.4):
         starts.append(procedure.level())
-        procedure.take(value, True)
+        procedure.add_outcome(value, True)
     report = procedure.report()
     assert sorted(starts) == [1.0, 1.0, 4.0, 4.0]
     assert report["estimate"] == pytest.approx(2.1) and report["sd"] == pytest.approx(0.2160, abs=1e-4)
@@ -349,7 +349,7 @@ def test_adjustment_reports_mean_and_deviation():
 def test_series_reports_the_percentage_correct():
     procedure = make_procedure(TABLES[5], guess=0.5, seed=SEED)
     for k in range(7):
-        procedure.take(procedure.level(), k < 5)
+        procedure.add_outcome(procedure.level(), k < 5)
     report = procedure.report()
     assert (report["correct"], report["trials"]) == (5, 7)
     assert report["percent_correct"] == pytest.approx(71.43, abs=0.01)
@@ -479,7 +479,7 @@ def run_tracks(tracks):
     while not tracks.finished:
         track, level = tracks.next()
         assert (track, level) == tracks.next() == (track, 1.0 + track)
-        tracks.take(track, level, True)
+        tracks.add_outcome(track, level, True)
         order.append(track)
     return order
 

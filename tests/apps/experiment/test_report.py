@@ -93,7 +93,7 @@ def write_session(out, code="P01", tables=None, session=1, simulated=True):
         done += 1
         index, level = tracks.next()
         condition = conditions[index]
-        tracks.take(index, level, present(condition, level, track=f"{condition['name']}/1"))
+        tracks.add_outcome(index, level, present(condition, level, track=f"{condition['name']}/1"))
         if catches.get("easy") and done % round(1.0 / catches["easy"]) == 0:
             present(condition, condition["reference"] or 10.0 * level, "catch-easy")
         if catches.get("null") and done % round(1.0 / catches["null"]) == 1:
@@ -255,7 +255,7 @@ def test_sessions_of_a_participant_are_fitted_together(tmp_path):
     for session in (1, 2):
         write_session(tmp_path, tables=design(references=(1.0,), catch={}), session=session)
     experiment, (person,) = found_in(tmp_path)
-    assert len(experiment.sittings) == 2
+    assert len(experiment.sessions) == 2
     assert len(person.conditions[0].rows) == 60
     assert [one["session"] for one in person.conditions[0].procedures] == [1, 2]
 

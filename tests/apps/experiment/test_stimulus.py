@@ -17,7 +17,7 @@ from apps.experiment.friction.measuring import require_known
 from apps.experiment.journal import read_journal, trial_rows
 from apps.experiment.stimulus import measure
 from apps.experiment.stimulus.delivered import delivered
-from apps.experiment.stimulus.felt import felt
+from apps.experiment.stimulus.felt import felt_stimulus
 from apps.experiment.stimulus.ground import Ground
 from apps.experiment.stimulus.own import Residual
 from calibration.parameters.files import read_parameter_file
@@ -114,7 +114,7 @@ def test_inertial_force_is_not_felt():
     rows["velocity"][:, 0], rows["position"][:, 0] = time, 0.5 * time**2
     rows["hand_force"] = (0.5 * 1.0 + 2.0, 0.0)
     spec = replace(VirtualJoystick().spec, mass=0.5)
-    found = felt(rows, Ground(Coulomb(2.5)), Ground(Coulomb(2.6)), 0.1, 2.5, spec)
+    found = felt_stimulus(rows, Ground(Coulomb(2.5)), Ground(Coulomb(2.6)), 0.1, 2.5, spec)
     assert found.value == pytest.approx(2.0, abs=1e-3) and found.source == "truth"
 
 
@@ -161,7 +161,7 @@ def stroked(request, tmp_path_factory):
         seen = rows.copy()
         seen["hand_force"] = rows["hand_force"] if residual is None else np.nan
         ground, more = Ground(Coulomb(level)), Ground(Coulomb(1.001 * level))
-        return felt(seen, ground, more, 1e-3 * level, level, spec, residual)
+        return felt_stimulus(seen, ground, more, 1e-3 * level, level, spec, residual)
 
     return level, Residual(read_own_friction(str(file), "pid-joystick"), SHARE), felt_by
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.session.counsel import Counsel
+from apps.session.advice import ParameterAdvice
 from apps.session.record import new_recorder
 from apps.settings.config import complete, gather, parse_assignment
 from apps.settings.models import MODELS, fitting
@@ -301,12 +301,12 @@ def test_start_advice_names_a_wall_that_is_too_stiff():
     for stiffness, bounds in ((30e3, {"wall", "wall-encoder"}), (2000.0, set())):
         wall = Wall(HalfPlane((0.05, 0.0), (-1.0, 0.0)), stiffness)
         config = session(scene=scene_table(Scene(Coulomb(1.0), walls=(wall,))))
-        counsel = Counsel(config.spec)
+        counsel = ParameterAdvice(config.spec)
         advice = counsel.consider(config.built_element, 0, config.scene)
         warned = ("wall.stiffness = 30000 N/m" in advice, "lower it" in advice, "wall" in advice)
         assert warned == (bool(bounds),) * 3
         assert {one["bound"] for one in counsel.record if one["bound"].startswith("wall")} == bounds
-        assert "wall" not in Counsel(config.spec).consider(config.built_element, 0)
+        assert "wall" not in ParameterAdvice(config.spec).consider(config.built_element, 0)
 
 
 # --- sliders ----------------------------------------------------------------------------------------------------------

@@ -69,7 +69,7 @@ def _brushes(window, scene):
     picture.announce(WORDS, True)
     picture.toggle_help()
     motion = Motion(info.rate, info.causality)
-    motion.take(np.asarray(rows((0.0, 0.0))))
+    motion.add_rows(np.asarray(rows((0.0, 0.0))))
     region = scene.regions[0].name if scene.regions else "ground"
     picture.draw(motion, 0.0, (region, "breaks away at 12.34 N here"))
     panel = picture.scenery.layout.panel

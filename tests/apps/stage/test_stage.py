@@ -52,9 +52,9 @@ def test_scale_bar_length_is_round_and_fits(room):
 def test_motion_does_not_depend_on_the_chunk_size():
     found = view_rows.simulate(4000)
     at_once, bit_by_bit = (Motion(1000.0, Causality.IMPEDANCE) for _ in range(2))
-    at_once.take(found)
+    at_once.add_rows(found)
     for start in range(0, 4000, 17):
-        bit_by_bit.take(found[start : start + 17])
+        bit_by_bit.add_rows(found[start : start + 17])
     assert np.array_equal(at_once.trail, bit_by_bit.trail)
     assert all(np.array_equal(*pair) for pair in zip(at_once.sticks(), bit_by_bit.sticks(), strict=True))
     assert at_once.force == pytest.approx(found["command"][-1])
@@ -65,22 +65,22 @@ def test_motion_does_not_depend_on_the_chunk_size():
 def test_sticking_phases_are_marked_up_to_a_maximum():
     motion = Motion(1000.0, Causality.IMPEDANCE)
     found = rows((0.01, 0.02), count=400, sticking=True)
-    motion.take(found)
+    motion.add_rows(found)
     places, seconds = motion.sticks()
     assert places == pytest.approx(np.array([[0.01, 0.02]]))
     assert seconds == pytest.approx([0.4], abs=0.01)
     flicker = rows((0.0, 0.0), count=3000, first=400)
     flicker["sticking"] = np.arange(3000) // 40 % 2
-    motion.take(flicker)
+    motion.add_rows(flicker)
     assert len(motion.sticks()[0]) == MOST_STICKS
 
 
 def test_motion_keeps_its_state_at_rows_that_are_not_finite():
     motion = Motion(1000.0, Causality.ADMITTANCE)
-    motion.take(rows((0.01, 0.02)))
+    motion.add_rows(rows((0.01, 0.02)))
     broken = rows((float("nan"), 0.0), first=60)
     broken["force"], broken["velocity"] = float("inf"), float("nan")
-    motion.take(broken)
+    motion.add_rows(broken)
     assert motion.position == pytest.approx([0.01, 0.02])
     assert np.isfinite(motion.trail).all() and np.isfinite(motion.force).all()
     assert motion.speed == 0.0
@@ -264,7 +264,7 @@ def test_gamepad_stick_covers_the_workspace_and_rests_in_its_middle(pad):
     assert gamepad.name == "an emulated pad"
     pad.x.value = 255
     assert said == [], "without a plane"
-    gamepad.want(PLANE)
+    gamepad.set_plane(PLANE)
     pad.x.value = 130
     assert said == [], "a small motion does not take the hand from the mouse"
     pad.x.value, pad.y.value = 255, 0
@@ -272,7 +272,7 @@ def test_gamepad_stick_covers_the_workspace_and_rests_in_its_middle(pad):
     pad.x.value, pad.y.value = 128, 128
     assert abs(2 * 128 / 255 - 1) < DEAD_ZONE
     assert said[-1] == HandTarget(pytest.approx(0.0), pytest.approx(0.0))
-    gamepad.want(None)
+    gamepad.set_plane(None)
     said.clear()
     pad.x.value = 0
     assert said == []
@@ -281,10 +281,10 @@ def test_gamepad_stick_covers_the_workspace_and_rests_in_its_middle(pad):
 def test_gamepad_buttons_are_released_with_the_plane_and_an_unplugged_one_is_closed(pad):
     messages: list[Any] = []
     gamepad = Gamepad(pad.controller, messages.append)
-    gamepad.want(PLANE)
+    gamepad.set_plane(PLANE)
     pad.a.value = 1
     assert messages == [HandButtons(2)]
-    gamepad.want(None)
+    gamepad.set_plane(None)
     assert messages == [HandButtons(2), HandButtons(0)]
     gamepad.poll()
     pad.device.open()
@@ -307,7 +307,7 @@ def test_pen_pressure_sets_the_grip():
     window = Events()
     said: list[Any] = []
     hand = Hand(window, said.append)
-    hand.want(PLANE)
+    hand.set_plane(PLANE)
     canvas = pyglet.input.base.TabletCanvas(window)
     pen = Pen(canvas, hand)  # pyglet keeps a weak reference only
     canvas.dispatch_event("on_motion", None, 600, 450, 0.3, 0.0, 0.0, 0)
@@ -349,7 +349,7 @@ def test_missing_input_devices_are_reported_with_the_reason(monkeypatch):
     monkeypatch.setattr(evdev.os, "listdir", raising(FileNotFoundError(2, "No such file or directory", "/dev/input")))
     pointers = pointers_of(monkeypatch, evdev.get_controllers, raising(ImportError('Library "Xi" not found.')))
     assert pointers.names == ("no gamepad: this system has no /dev/input", 'no pen: Library "Xi" not found.')
-    pointers.want(PLANE)
+    pointers.set_plane(PLANE)
     pointers.poll()
     assert ("", "no gamepad: this system has no /dev/input") in keys(False, True, pointers.names)
     no_mouse = keys(False, False, pointers.names)

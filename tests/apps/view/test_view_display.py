@@ -143,12 +143,12 @@ def dead_display(monkeypatch):
 
 @pytest.mark.usefixtures("dead_display")
 def test_unreachable_display_is_reported(monkeypatch):
-    obstacle = launch.why_no_window()
+    obstacle = launch.window_obstacle()
     assert obstacle is not None
     assert "the display :4242 cannot be used" in obstacle
     assert "haptics doctor" in obstacle
     monkeypatch.setenv("QT_QPA_PLATFORM", "offscreen")
-    assert launch.why_no_window() is None
+    assert launch.window_obstacle() is None
 
 
 @pytest.mark.usefixtures("dead_display")

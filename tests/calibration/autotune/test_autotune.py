@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from calibration.autotune import Autotune
-from calibration.autotune.answers import Answers, Plant, Push
+from calibration.autotune.answers import Plant, Push, PushSimulator
 from calibration.autotune.boundary import find_boundary
 from calibration.autotune.plant import fit_plant, whole
 from calibration.autotune.pushing import Pusher, cut, span, step_of
 from calibration.autotune.ringing import ring_of
-from calibration.motions.course import known_rows
+from calibration.motions.procedure_runner import known_rows
 from devices import create_device
 from haptics.design import Handle
 from haptics.errors import ConfigurationError, DeviceFault
@@ -62,7 +62,7 @@ def pushed(plant, period, step, seed, count=8):
 def test_the_simulated_response_agrees_with_small_steps():
     plant = Plant(0.1, 1.5, 0.2, 0.05, 2.3e-3)
     (push,) = pushed(plant, 1e-3, 1e-9, 0, count=1)
-    answer = Answers([push], 1e-3).simulate([plant], np.zeros((1, 1)))[0, 0]
+    answer = PushSimulator([push], 1e-3).simulate([plant], np.zeros((1, 1)))[0, 0]
     went = push.position - push.position[0]
     assert np.ptp(went) > 1e-4
     np.testing.assert_allclose(answer, went, atol=0.01 * np.ptp(went))

@@ -310,7 +310,7 @@ SOON = 50
 
 
 def say(protocol, *packets):
-    return [answer for packet in packets for answer in protocol.take(packet)]
+    return [answer for packet in packets for answer in protocol.handle_packet(packet)]
 
 
 @pytest.fixture

@@ -83,15 +83,15 @@ def test_open_disables_the_motors():
 @pytest.mark.parametrize("armed_stage", [armed, armed_on_can])
 def test_kernels_are_compiled_before_the_watchdog_runs(armed_stage, monkeypatch):
     """The kernel that samples the motors is called first, and compiled, while they are idle."""
-    seen, look_at = [], streamed.look_at
+    seen, read_motors = [], streamed.read_motors
 
     def logged(record):
         seen.append(states(Place.boards[-1]))
-        return look_at(record)
+        return read_motors(record)
 
-    monkeypatch.setattr(streamed, "look_at", logged)
+    monkeypatch.setattr(streamed, "read_motors", logged)
     with armed_stage() as (stage, *_):
-        stage.look()
+        stage.read_angles()
     assert seen == [[IDLE, IDLE], [CLOSED_LOOP, CLOSED_LOOP]]
 
 
@@ -154,7 +154,7 @@ def test_homing_sets_the_joint_angles_and_is_required_after_open(make_stage):
         assert states(board) == [IDLE, IDLE]
         time.sleep(0.1)  # the encoders have found the new place
         stage.home(np.array((0.4, 0.3)))
-        assert stage.look() == pytest.approx((0.4, 0.3), abs=1e-3)
+        assert stage.read_angles() == pytest.approx((0.4, 0.3), abs=1e-3)
         stage.arm()
         angles = run(stage, 0.05, lambda _: np.array((0.4, 0.3)))
         assert angles[-1] == pytest.approx((0.4, 0.3), abs=1e-3)
@@ -277,10 +277,10 @@ def test_disarmed_stage_reports_the_joint_angles():
     stage, board = make()
     with stage:
         stage.home(HOME)
-        assert stage.look() == pytest.approx(HOME, abs=1e-3)
+        assert stage.read_angles() == pytest.approx(HOME, abs=1e-3)
         board.plant.angles = (board.plant.angles[0] + 1.0, board.plant.angles[1])
         time.sleep(0.1)
-        assert stage.look() == pytest.approx(HOME + np.array((math.tau, 0.0)), abs=5e-3)
+        assert stage.read_angles() == pytest.approx(HOME + np.array((math.tau, 0.0)), abs=5e-3)
 
 
 def test_tick_does_not_wait_for_the_transfer(monkeypatch):
@@ -359,7 +359,7 @@ def test_protocol_setting_selects_the_rounds(protocol, way):
 
 def silent(board, monkeypatch):
     """Let the serial port accept input without any answer."""
-    monkeypatch.setattr("devices.emulators.odrive.text.TextProtocol.take", lambda *_: iter(()))
+    monkeypatch.setattr("devices.emulators.odrive.text.TextProtocol.handle_packet", lambda *_: iter(()))
 
 
 def test_silent_text_port_falls_back_to_the_native_protocol(monkeypatch):
@@ -417,13 +417,13 @@ def test_failed_arm_disables_the_motors_or_reports_that_it_could_not(unplugged, 
 
 def overheard(drive):
     """Return a list to which the frames are added that the drive receives from now on."""
-    taken, take = [], drive.take
+    taken, handle = [], drive.handle_frame
 
     def listen(raw):
         taken.append(codec.unpack(raw))
-        return take(raw)
+        return handle(raw)
 
-    drive.take = listen
+    drive.handle_frame = listen
     return taken
 
 
@@ -478,8 +478,8 @@ def test_arm_detects_an_ineffective_watchdog(enabled):
 
 def test_open_detects_another_program_that_commands_an_axis():
     stage, _, drive = make_on_can()
-    due, rival = drive.due, codec.pack(codec.input_speed(1, 0.0, 0.0))
-    drive.due = lambda now: iter([*due(now), rival])
+    due, rival = drive.due_frames, codec.pack(codec.input_speed(1, 0.0, 0.0))
+    drive.due_frames = lambda now: iter([*due(now), rival])
     with pytest.raises(DeviceOpenError, match=r"another program commands node 1 on can0"):
         stage.open()
 
@@ -517,7 +517,7 @@ def test_axis_disabled_by_another_program_ends_the_run(frame, message, error):
     with armed_on_can() as (stage, board, drive):
         run(stage, 0.02)
         with board.lock:
-            drive.take(codec.pack(frame))
+            drive.handle_frame(codec.pack(frame))
         assert any(axis.values["error"] for axis in board.inside.axes) == error
         with pytest.raises(DeviceFault, match=message):
             run(stage, PATIENCE)

@@ -257,7 +257,7 @@ def line(pipes):
 def test_batched_requests_are_written_at_once_in_order(line, pipes):
     with line.at_once():
         line.post(7, b"x")
-        tickets = [line.ask(number, b"", 1) for number in (1, 2)]
+        tickets = [line.request(number, b"", 1) for number in (1, 2)]
         assert not pipes.written
     line.post(8, b"y")
     assert pipes.writes == 2
@@ -270,13 +270,13 @@ def test_batched_requests_are_written_at_once_in_order(line, pipes):
 def test_failed_batch_writes_nothing(line, pipes):
     with pytest.raises(struct.error), line.at_once():
         line.post(7, b"x")
-        line.ask(1, b"", 1 << 20)
+        line.request(1, b"", 1 << 20)
     line.post(8, b"y")
     assert len(pipes.written) == 1
 
 
 def test_lost_answer_does_not_shift_the_others(line, pipes):
-    tickets = [line.ask(number, b"", 1) for number in (1, 2, 3)]
+    tickets = [line.request(number, b"", 1) for number in (1, 2, 3)]
     assert len(pipes.written) == 3  # all of them before any answer
     pipes.answer(pipes.written[0], b"a")
     pipes.answer(pipes.written[2], b"c")
@@ -289,12 +289,12 @@ def test_lost_answer_does_not_shift_the_others(line, pipes):
 
 
 def test_late_answer_is_not_assigned_to_a_reused_number(line, pipes):
-    late = line.ask(1, b"", 4)
+    late = line.request(1, b"", 4)
     with pytest.raises(TransferError):
         line.collect(late, 0.0)
     for _ in range(127):
         line.post(2, b"")
-    again = line.ask(3, b"", 4)
+    again = line.request(3, b"", 4)
     assert again.sequence == late.sequence
     pipes.answer(pipes.written[0], b"old.")
     pipes.answer(pipes.written[-1], b"new.")
@@ -309,19 +309,19 @@ def test_unsolicited_answers_are_dropped(line, pipes):
     while line.strays < len(packets) and time.monotonic() < latest:
         time.sleep(1e-3)
     assert line.strays == len(packets)
-    ticket = line.ask(1, b"", 1)
+    ticket = line.request(1, b"", 1)
     pipes.answer(pipes.written[0], b"x")
     assert line.collect(ticket, 5.0) == b"x"
 
 
 def test_read_error_reaches_pending_and_later_requests(line, pipes):
-    tickets = [line.ask(number, b"", 1) for number in (1, 2)]
+    tickets = [line.request(number, b"", 1) for number in (1, 2)]
     pipes.coming.put(TransferError("gone", Trouble.UNPLUGGED))
     for ticket in tickets:
         with pytest.raises(TransferError, match="gone"):
             line.collect(ticket, 5.0)
     with pytest.raises(TransferError, match="gone"):
-        line.ask(3, b"", 1)
+        line.request(3, b"", 1)
     line.post(4, b"stop")  # which may still arrive
     assert b"stop" in pipes.written[-1]
 
@@ -400,7 +400,7 @@ class TextPort:
 
     def write(self, packet):
         for line in packet.decode().splitlines():
-            for answer in self.protocol.take(f"{line}\n".encode()):
+            for answer in self.protocol.handle_packet(f"{line}\n".encode()):
                 self.out += self.spoilt[1] if line.startswith(self.spoilt[0]) else answer
 
     def read(self, timeout):
@@ -419,7 +419,7 @@ def test_text_round_returns_estimates_and_states():
     port = TextPort()
     port.estimate(1.25, -3.0, 0.5, 0.0)
     one = rounds(port)
-    answers = [one.play((0.0,) * 6, alive=True) for _ in range(4)]
+    answers = [one.exchange((0.0,) * 6, alive=True) for _ in range(4)]
     assert {answer.estimates for answer in answers} == {(1.25, -3.0, 0.5, 0.0)}
     assert {(answer.name, answer.value) for answer in answers} == {
         *((f"axis{axis}.current_state", 8) for axis in (0, 1)),
@@ -430,7 +430,7 @@ def test_text_round_returns_estimates_and_states():
 @given(st.tuples(TURNS, TURNS, TURNS, TURNS, TURNS, TURNS))
 def test_text_commands_are_exact_in_single_precision(command):
     port = TextPort()
-    rounds(port).play(command, alive=True)
+    rounds(port).exchange(command, alive=True)
     inputs = [f"controller.input_{name}" for name in ("pos", "vel", "torque")]
     received = [axis.values[name] for name in inputs for axis in port.drive.axes]
     assert struct.pack("<6f", *received) == struct.pack("<6f", *command)
@@ -442,7 +442,7 @@ def test_text_commands_are_exact_in_single_precision(command):
 )
 def test_invalid_text_answer_is_a_timeout(spoilt):
     with pytest.raises(TransferError, match="in place of") as found:
-        rounds(TextPort(spoilt)).play((0.0,) * 6, alive=True)
+        rounds(TextPort(spoilt)).exchange((0.0,) * 6, alive=True)
     assert found.value.trouble is Trouble.TIMEOUT
 
 
@@ -451,12 +451,12 @@ def test_round_after_a_lost_round_uses_its_own_answers():
     one = rounds(port)
     read, port.read = port.read, lambda timeout: None
     with pytest.raises(TransferError) as silent:
-        one.play((0.0,) * 6, alive=True)
+        one.exchange((0.0,) * 6, alive=True)
     assert silent.value.trouble is Trouble.TIMEOUT
     port.read = read
     port.estimate(7.0, 8.0, 0.0, 0.0)
-    one.forget()
-    assert one.play((0.0,) * 6, alive=True).estimates[:2] == (7.0, 8.0)
+    one.invalidate()
+    assert one.exchange((0.0,) * 6, alive=True).estimates[:2] == (7.0, 8.0)
 
 
 # --- streaming --------------------------------------------------------------------------------------------------------
@@ -478,7 +478,7 @@ def test_encoder_jump_beyond_the_commanded_speed_is_a_fault(monkeypatch, told):
     streaming._publish(answer(0.0))
     for speed in told:
         streaming.commands.publish(0.0, 0.0, speed, 0.0, 0.0, 0.0, now[0])
-        streaming._look()
+        streaming._read_command()
     now[0] = 1e-3
     if max(told) > 0.0:
         streaming._take(answer(TELLING))

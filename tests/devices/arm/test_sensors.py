@@ -105,7 +105,7 @@ def test_published_record_is_parsed():
 
 def taken(records, *datagrams):
     for datagram in datagrams:
-        records.take(datagram)
+        records.add(datagram)
     return records.collect()
 
 
@@ -182,7 +182,7 @@ def test_late_records_are_not_a_restart():
 def test_announced_restart_loses_no_record():
     records = Records()
     taken(records, record(5000))
-    records.forget()
+    records.reset()
     assert taken(records, record(1)).number == 1
     assert records.tally["late"] == records.tally["lost"] == 0
 

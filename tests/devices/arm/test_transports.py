@@ -73,7 +73,7 @@ class MemoryPort:
 def test_can_line_wakes_once_for_new_estimates_of_both_axes():
     port, wakes = MemoryPort(), []
     line = CanLine(port, "can0", (0, 1))
-    line.attend(lambda: wakes.append(line.latest(1, codec.ESTIMATES).total))
+    line.set_wake_callback(lambda: wakes.append(line.latest(1, codec.ESTIMATES).total))
     try:
         for node, command in [
             *((0, codec.ESTIMATES), (0, codec.HEARTBEAT), (1, codec.ESTIMATES), (1, codec.HEARTBEAT)),
@@ -96,7 +96,7 @@ def test_optoforce_counts_are_loads_of_the_sensitivity_report(monkeypatch):
         far.sendall(ACCEPTED)
         wire.open()
         far.sendall(FRAME)
-        sample = wire.look(5.0)
+        sample = wire.poll(5.0)
         assert sample.wrench == pytest.approx((-9 * 300 / 7925, -5 * 300 / 8641, 7 * 2000 / 6049, 0.0, 0.0, 0.0))
         far.sendall(ACCEPTED)
         monkeypatch.setattr(optoforce.os, "close", lambda port: None)

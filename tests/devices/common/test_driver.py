@@ -18,7 +18,7 @@ from devices.common import latch as latches
 from devices.common.bus import open_port
 from devices.common.driver import ForceDriver
 from devices.common.driver_kernels import FORCE_DRIVER_FIELDS, LOST, NOT_FINITE
-from devices.common.latch import Latch, Wake, copy_latest, leave
+from devices.common.latch import Latch, Wake, copy_latest, publish_to
 from devices.common.log import CAPACITY, CommandLog
 from haptics.errors import DeviceFault, DeviceNotFoundError, DeviceOpenError
 from haptics.jit import kernel
@@ -52,7 +52,7 @@ def keep_publishing(place, numbers, going_on):
         turns += 1
         for i in range(len(numbers)):
             numbers[i] = turns
-        leave(place, numbers)
+        publish_to(place, numbers)
         for _ in range(100):  # a pause, so that Python threads can run
             fence()
     return turns
@@ -133,7 +133,7 @@ def test_empty_latch_reports_no_value():
     latch, numbers = Latch(2), np.ones(2)
     assert not copy_latest(latch.place, numbers)
     assert latch.read() == (0.0, 0.0)
-    leave(latch.place, np.array((3.0, -4.0)))
+    publish_to(latch.place, np.array((3.0, -4.0)))
     assert copy_latest(latch.place, numbers)
     assert latch.read() == tuple(numbers) == (3.0, -4.0)
 

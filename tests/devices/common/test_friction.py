@@ -13,7 +13,7 @@ from calibration.parameters.parameters import Found, JointParameters, ParameterF
 from devices.common.compensation import Compensation, add_friction
 from devices.common.friction import (
     AxisFriction,
-    OwnFriction,
+    HandleFriction,
     axis_friction,
     law_kinds,
     read_joint_friction,
@@ -133,7 +133,7 @@ def test_motion_is_independent_of_the_tick_period():
 
 
 SHARE, PERIOD, RESOLUTION = 0.9, 1e-3, 10e-6
-OWN = OwnFriction((AxisFriction(**FRICTION["x"]).laws, AxisFriction(**FRICTION["y"]).laws), 0.0)
+OWN = HandleFriction((AxisFriction(**FRICTION["x"]).laws, AxisFriction(**FRICTION["y"]).laws), 0.0)
 
 
 @kernel
@@ -222,7 +222,7 @@ def test_disabled_compensation_adds_nothing_and_resets():
 
 def test_steep_friction_is_flattened():
     steep = AxisFriction(1.0, 1.0, 2.0, 2.0, 5e-4).laws
-    made = Motors(own=OwnFriction((steep, steep), 0.0))
+    made = Motors(own=HandleFriction((steep, steep), 0.0))
     np.testing.assert_allclose(sliding(made, (0.05, 0.05)), SHARE, rtol=1e-6)
     slow = [added(made, (v, 0.0))[0] for v in np.repeat(np.geomspace(5e-2, 1e-4, 40), 20)]
     assert (np.abs(np.diff(slow)) < 0.2).all()

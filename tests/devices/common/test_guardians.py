@@ -85,7 +85,7 @@ def test_board_is_asked_without_its_earlier_answers():
     try:
         tty.setraw(port)
         os.write(board, bytes(of_board.REPLY_LENGTH))
-        of_board.forget_input(port)
+        of_board.discard_input(port)
         os.write(board, b"new")
         assert of_board.read_up_to(port, 3, 5.0) == b"new"
     finally:
@@ -97,7 +97,7 @@ def test_guardian_of_a_lost_port_reports_it():
     port = os.open("/dev/null", os.O_RDWR)
     try:
         with pytest.raises(OSError, match="Inappropriate ioctl"):
-            of_board.forget_input(port)
+            of_board.discard_input(port)
     finally:
         os.close(port)
 

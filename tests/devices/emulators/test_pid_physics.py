@@ -303,7 +303,7 @@ def test_loop_serves_ready_files_and_all_sources():
         loop.run(passes(3))
         assert come == [b"first"]
         assert len(work.served) == 3
-        loop.forget(here)
+        loop.remove(here)
         there.send(b"second")
         loop.run(passes(3))
         assert come == [b"first"]
@@ -323,7 +323,7 @@ def test_loop_skips_files_that_were_closed():
     def end():
         come.append(True)
         for here, _ in pairs:
-            loop.forget(here)
+            loop.remove(here)
 
     for here, there in pairs:
         loop.watch(here, end)

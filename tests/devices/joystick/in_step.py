@@ -54,7 +54,7 @@ class InStep(Streaming):
 
     def start(self, patience):
         self.sample = self._watch.begin()
-        self._hear(streaming.time.perf_counter())  # as the reader has, when the tick begins
+        self._confirm_position(streaming.time.perf_counter())  # as the reader has, when the tick begins
         self.wake = Stepping(self)
         self._frames = round(self._transport.link.out_interval / FRAME)
         self._begin()
@@ -70,8 +70,8 @@ class InStep(Streaming):
             streaming.time.go_back(now)  # to read in the same frame
         data, heard = self._transport.read(FRAME), streaming.time.perf_counter()
         if data is not None:
-            self._take(data, heard, True)
-        self._hear(heard)
+            self._process_report(data, heard, True)
+        self._confirm_position(heard)
 
     def _choose(self):
         try:

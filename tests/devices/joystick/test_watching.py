@@ -67,24 +67,24 @@ def test_watch_fails_when_a_silent_stick_has_moved_or_does_not_answer(transport,
     watch = watch_over(transport)
     if not answers:
         del transport.answers[1]
-    watch.look(clock.silent(x), True)  # a report may be under way
+    watch.check(clock.silent(x), True)  # a report may be under way
     with pytest.raises(DeviceFault, match="has stopped reporting the position of its handle"):
-        watch.look(clock.silent(x), True)
+        watch.check(clock.silent(x), True)
 
 
 @pytest.mark.parametrize("x", [4, 5, 6])
 def test_watch_accepts_silence_of_a_handle_at_rest(transport, clock, x):
     watch = watch_over(transport)
     for _ in range(10):
-        watch.look(clock.silent(x), True)
+        watch.check(clock.silent(x), True)
 
 
 @pytest.mark.parametrize("reports", [True, False])
 def test_watch_accepts_a_stick_that_reports_or_has_no_force_on(transport, clock, reports):
     watch = watch_over(transport)
     for _ in range(10):
-        watch.look(clock.silent(90), True)
-        watch.look(Sample(90, 5, 0, clock.now) if reports else clock.silent(90), reports)
+        watch.check(clock.silent(90), True)
+        watch.check(Sample(90, 5, 0, clock.now) if reports else clock.silent(90), reports)
 
 
 def test_watch_does_not_ask_a_stick_that_gave_no_answer_when_it_was_opened(transport, clock):
@@ -94,7 +94,7 @@ def test_watch_does_not_ask_a_stick_that_gave_no_answer_when_it_was_opened(trans
     transport.answers = {1: position(900, 900), 2: state(0)}
     for _ in range(10):
         clock.now += STATE_PERIOD
-        watch.look(clock.silent(), True)
+        watch.check(clock.silent(), True)
 
 
 @pytest.mark.parametrize(("flags", "words"), [
@@ -104,34 +104,34 @@ def test_watch_does_not_ask_a_stick_that_gave_no_answer_when_it_was_opened(trans
 def test_watch_fails_when_the_state_gets_worse_in_a_report_or_an_answer(transport, clock, flags, words):
     watch = watch_over(transport)
     clock.now += 2.0 * SETTLED
-    watch.hear(state(GOOD))
+    watch.handle_state(state(GOOD))
     with pytest.raises(DeviceFault, match=words):
-        watch.hear(state(flags))
+        watch.handle_state(state(flags))
     transport.answers[2] = state(flags)
     clock.now += STATE_PERIOD
     with pytest.raises(DeviceFault, match=words):
-        watch.look(clock.silent(), False)
+        watch.check(clock.silent(), False)
 
 
 def test_watch_ignores_a_state_that_was_never_set_and_truncated_reports(transport, clock):
     transport.answers[2] = state(0)  # some sticks have such a report and never fill it in
     watch = watch_over(transport)
     clock.now += 2.0 * SETTLED
-    watch.hear(state(0))
-    watch.hear(state(GOOD))
-    watch.hear(b"\2")
+    watch.handle_state(state(0))
+    watch.handle_state(state(GOOD))
+    watch.handle_state(b"\2")
 
 
 def test_watch_ignores_states_in_the_first_moments(transport, clock):
     watch = watch_over(transport)
     clock.now += 0.5 * SETTLED
-    watch.hear(state(PAUSED))
-    watch.hear(state(GOOD))
+    watch.handle_state(state(PAUSED))
+    watch.handle_state(state(GOOD))
 
 
 def test_watch_fails_after_the_computer_was_suspended(transport, clock):
     watch = watch_over(transport)
-    watch.look(clock.silent(), True)
+    watch.check(clock.silent(), True)
     clock.slept += 60.0
     with pytest.raises(DeviceFault, match="the computer was suspended"):
-        watch.look(clock.silent(), True)
+        watch.check(clock.silent(), True)

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from apps import cli
 from apps.bench.live import cyclictest, frames, soak, stage
-from apps.bench.live.beside import Together, View, show_stage
+from apps.bench.live.parallel_view import Together, View, show_stage
 from apps.bench.live.receiver import missing
 from apps.bench.live.servo import Settings as ServoSettings
 from apps.bench.live.servo_report import report as report_servo

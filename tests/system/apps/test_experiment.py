@@ -70,7 +70,7 @@ def press_until(screen, running, trials, out):
     until = time.monotonic() + 180.0
     while running.poll() is None and time.monotonic() < until:
         places = sessions_below(out) if list(out.glob("sub-*/ses-*/*_journal.jsonl")) else []
-        if places and len(replay(read_journal(places[0].journal).records).answered) >= trials:
+        if places and len(replay(read_journal(places[0].journal).records).counted_attempts) >= trials:
             return
         screen.xdotool(script="key space\nsleep 0.2\nkey 2\n")
         time.sleep(0.2)
@@ -90,7 +90,7 @@ def test_attended_session_with_every_process_killed_in_turn_is_completed(screen,
         _, words = running.communicate(timeout=60)
         assert running.returncode == (-signal.SIGKILL if victim == "application" else 4), words
         (place,) = sessions_below(out)
-        assert len(replay(read_journal(place.journal).records).answered) >= trials
+        assert len(replay(read_journal(place.journal).records).counted_attempts) >= trials
         running = begin(screen, "resume", str(place.folder))
     press_until(screen, running, 10**6, out)
     answer, words = running.communicate(timeout=60)
@@ -98,11 +98,11 @@ def test_attended_session_with_every_process_killed_in_turn_is_completed(screen,
     result = json.loads(answer)
     assert result["trials"] == 6 and result["simulated"] is False
     state = replay(read_journal(place.journal).records)
-    assert sorted(state.answered) == [1, 2, 3, 4, 5, 6] and state.end is not None
+    assert sorted(state.counted_attempts) == [1, 2, 3, 4, 5, 6] and state.end is not None
     names = [one["name"] for one in state.events]
     assert (names.count("resumed"), names.count("instructions"), names.count("screen-lost")) == (3, 4, 1)
     assert "break" in names
-    for attempt in state.answered.values():
+    for attempt in state.counted_attempts.values():
         assert attempt.response is not None
         assert (attempt.response["source"], attempt.response["response"]) == ("key", "2")
         assert attempt.response["reaction_time_s"] > 0.0

@@ -117,9 +117,9 @@ def servers(parent):
 def test_slow_client_is_dropped():
     client = _Client()
     for _ in range(MOST_WAITING):
-        client.tell("x")
+        client.queue("x")
     assert not client.too_slow
-    client.tell("one more")
+    client.queue("one more")
     assert client.too_slow
 
 
@@ -151,7 +151,7 @@ def test_client_that_joins_while_the_server_ends_is_closed():
     ending.join(20.0)
     stuck = ending.is_alive()
     for client in list(sink._clients.values()):
-        client.tell(None)
+        client.queue(None)
     assert not stuck
 
 

@@ -8,17 +8,17 @@ import sys
 import numpy as np
 import pytest
 
-from apps.view.laws.curves import Wanted
+from apps.view.laws.curves import CurveRequest
 from apps.view.laws.process import LawCurves, LawProcess
 from tests.processes import ended, until
 
-COULOMB = Wanted((("force", 3.0), ("name", "coulomb")), 100.0)
+COULOMB = CurveRequest((("force", 3.0), ("name", "coulomb")), 100.0)
 ASKING = """
 import sys, time
-from apps.view.laws.curves import Wanted
+from apps.view.laws.curves import CurveRequest
 from apps.view.laws.process import LawCurves
 law = LawCurves()
-law.ask(Wanted((("force", 3.0), ("name", "coulomb")), 100.0))
+law.request(CurveRequest((("force", 3.0), ("name", "coulomb")), 100.0))
 law.wait()
 print(len(law.found), "numba" in sys.modules, law._process._process.pid, flush=True)
 time.sleep(60)
@@ -50,20 +50,20 @@ def test_last_request_is_answered_and_a_cancelled_one_is_not(monkeypatch):
     def curves(wanted):
         answered.append(wanted)
         if wanted.fastest == 1.0:  # other laws are requested during the computation
-            law.ask(Wanted(COULOMB.law, 2.0))
-            law.ask(Wanted(COULOMB.law, 3.0))
+            law.request(CurveRequest(COULOMB.law, 2.0))
+            law.request(CurveRequest(COULOMB.law, 3.0))
         if wanted.fastest == 4.0:
-            law.forget()
+            law.clear()
         return [wanted.fastest]
 
     law = LawCurves()
     monkeypatch.setattr(law._process, "curves", curves)
-    law.ask(Wanted(COULOMB.law, 1.0))
+    law.request(CurveRequest(COULOMB.law, 1.0))
     law.wait()
     assert ([wanted.fastest for wanted in answered], law.found) == ([1.0, 3.0], [3.0])
-    law.ask(Wanted(COULOMB.law, 3.0))
+    law.request(CurveRequest(COULOMB.law, 3.0))
     law.wait()
     assert len(answered) == 2, "nothing has changed"
-    law.ask(Wanted(COULOMB.law, 4.0))
+    law.request(CurveRequest(COULOMB.law, 4.0))
     law.wait()
     assert law.found == []

@@ -43,13 +43,13 @@ def test_kernels_are_compiled_before_the_sensor_streams(monkeypatch):
         original = getattr(owner, name)
         monkeypatch.setattr(owner, name, lambda *arguments: (calls.append(name), original(*arguments))[1])
 
-    logged(streamed, "look_at")
-    logged(streamed, "tell")
+    logged(streamed, "read_motors")
+    logged(streamed, "command_motors")
     logged(device, "take_pose")
     logged(ForceSensor, "open")
     with opened():
         compiled = calls[: calls.index("open")]
-    assert set(compiled) == {"look_at", "tell", "take_pose"}
+    assert set(compiled) == {"read_motors", "command_motors", "take_pose"}
 
 
 # --- motion and force ------------------------------------------------------------------------------------------------
@@ -120,13 +120,13 @@ def test_arm_outside_its_workspace_times_out():
 
 def test_inconsistent_samples_end_the_opening(monkeypatch):
     arm = ArmHere(settings())
-    look, count = arm._look, iter(range(10**9))
+    look, count = arm._update_state, iter(range(10**9))
 
     def restless(stage):
         look(stage)
         arm._state.position[0] += 2e-3 * next(count)
 
-    monkeypatch.setattr(arm, "_look", restless)
+    monkeypatch.setattr(arm, "_update_state", restless)
     with pytest.raises(DeviceOpenError, match="no two samples agreed"):
         arm.open()
     assert states(arm.board) == [IDLE, IDLE]

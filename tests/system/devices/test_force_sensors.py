@@ -50,7 +50,7 @@ class Line:
     def open(self):
         self.calls.append("open")
 
-    def look(self, patience):
+    def poll(self, patience):
         if self.error is not None:
             raise self.error
         time.sleep(1e-3)
@@ -118,9 +118,9 @@ def test_reopened_sensor_has_no_earlier_fault_or_force(line, sensor, monkeypatch
     wait_until(lambda: bool(sensor._lost[0]))
     sensor.close()
     line.error, seen = None, []
-    look = line.look
+    poll = line.poll
     monkeypatch.setattr(
-        line, "look", lambda patience: seen.append((sensor._lost[0], *sensor._readings.read())) or look(patience)
+        line, "poll", lambda patience: seen.append((sensor._lost[0], *sensor._readings.read())) or poll(patience)
     )
     sensor.open()
     assert seen[0][:3] == (0.0, -math.inf, 1.0)
@@ -514,11 +514,11 @@ def test_one_faulty_frame_among_others_is_reported():
     frames = optoforce_program.Program(load, [1.0] * 3)
     wire = OptoForceWire(OptoForceSettings(sensitivity=[[1, 1]] * 3))
     frames.faults.status = 0x0080
-    data = frames.due(0.0)
+    data = frames.due_bytes(0.0)
     frames.faults.status = 0
-    data += frames.due(0.01) + frames.due(0.02)
+    data += frames.due_bytes(0.01) + frames.due_bytes(0.02)
     wire._receive = lambda patience: wire._decoder.feed(data)
-    assert wire.look(0.0).health is Health.FAULT
+    assert wire.poll(0.0).health is Health.FAULT
 
 
 def test_unplugged_unit_is_a_fault():

@@ -313,13 +313,13 @@ def line(queue):
 
 
 def test_unsent_packet_ends_its_round_only(line, queue):
-    ticket = line.ask(1, b"", 1)
+    ticket = line.request(1, b"", 1)
     start = time.monotonic()
     queue.coming.append(Done(True, errno.EIO, b""))
     with pytest.raises(TransferError, match="a packet was lost"):
         wait_all(line, [ticket], PATIENCE)
     assert time.monotonic() - start < 10.0
-    ticket = line.ask(1, b"", 1)
+    ticket = line.request(1, b"", 1)
     queue.answer(b"x")
     assert wait_all(line, [ticket], PATIENCE) == [b"x"]
 
@@ -328,7 +328,7 @@ def test_unsent_posted_packet_fails_the_next_round(line, queue):
     line.post(1, b"x")
     queue.coming.append(Done(True, errno.ETIMEDOUT, b""))
     wait_for(lambda: line._unsent is not None)
-    ticket = line.ask(1, b"", 1)
+    ticket = line.request(1, b"", 1)
     queue.answer(b"x")
     with pytest.raises(Unsent, match="did not take a packet in time"):
         wait_all(line, [ticket], PATIENCE)
@@ -361,7 +361,7 @@ def test_remote_drive_follows_by_its_queue(far):
         arm_at_rest(stage)
         run(stage, 0.3, lambda now: HOME + 0.02 * now)
         assert far.observe()["states"] == [8, 8]
-        assert stage.look() == pytest.approx(HOME + 0.006, abs=0.004)
+        assert stage.read_angles() == pytest.approx(HOME + 0.006, abs=0.004)
     assert far.observe()["states"] == [1, 1]
 
 

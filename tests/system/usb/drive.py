@@ -154,7 +154,7 @@ def connected(stage):
 def play_rounds(rounds, count=ROUNDS):
     """Send new commands in every round."""
     for number in range(count):
-        rounds.play((*(0.01 * number + place for place in range(4)), number % 2, 0.0), alive=True)
+        rounds.exchange((*(0.01 * number + place for place in range(4)), number % 2, 0.0), alive=True)
 
 
 def failure(action):
@@ -203,7 +203,7 @@ def halted(stage):
         with stage.stick.lock:
             stage.stick.halted.update({ENDPOINT_IN, ENDPOINT_OUT})
         first = failure(lambda: play_rounds(rounds, 1))
-        rounds.forget()
+        rounds.invalidate()
         second = failure(lambda: play_rounds(rounds, 3))
         return {"first": first, "second": second, "halted": sorted(stage.stick.halted)}
 

@@ -66,7 +66,7 @@ class LightJoystick:
         self._half = settings["half_width"], settings["half_height"]
         self._place, self._speed, self._force = [0.0, 0.0], [0.0, 0.0], (0.0, 0.0)
         self.hand, self.hand_force = None, np.zeros(2)
-        self.open = self.stay_on_x = lambda: None
+        self.open = self.constrain_to_x_axis = lambda: None
 
     handle = property(lambda self: np.array(self._place))
     handle_velocity = property(lambda self: np.array(self._speed))

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from apps.experiment.design import Design
-from apps.experiment.engine.course import Course, Participant
 from apps.experiment.engine.live.screens import Screens
 from apps.experiment.engine.live.stage import LiveStage
 from apps.experiment.engine.presenting import Respondent
-from apps.experiment.engine.sitting import Sitting
+from apps.experiment.engine.sequence import Participant, TrialSequence
+from apps.experiment.engine.session import ExperimentSession
 from apps.experiment.journal import Journal
 from apps.experiment.procedures import procedure_settings
 from apps.experiment.screens import Cannot, open_experimenter, open_participant
-from apps.experiment.screens.audience import ScreenAudience
+from apps.experiment.screens.display import ScreenDisplay
 from apps.front_ends.front_end import FrontEnd
 from apps.front_ends.several import FrontEnds
 from apps.session.application import MOUSE, WINDOW_PATIENCE
@@ -35,9 +35,9 @@ def require_display() -> None:
     ConfigurationError
         If there is no screen. The message contains the reason.
     """
-    from apps.view.launch import why_no_window
+    from apps.view.launch import window_obstacle
 
-    obstacle = why_no_window()
+    obstacle = window_obstacle()
     if obstacle is not None:
         raise ConfigurationError(
             f"a session with a person needs a screen, but there is none: {obstacle}. For a rehearsal without one say "
@@ -45,13 +45,13 @@ def require_display() -> None:
         )
 
 
-def sit_with_screens(
+def run_with_screens(
     design: Design,
     journal: Journal,
     who: Participant,
     streams: Sequence[FrontEnd] = (),
-    observer: Callable[[Course], Respondent] | None = None,
-) -> tuple[Sitting, str]:
+    observer: Callable[[TrialSequence], Respondent] | None = None,
+) -> tuple[ExperimentSession, str]:
     """Run a session with a participant and streams.
 
     Return the session and the reason for its end. With an `observer` it is a rehearsal: the observer answers, and pages
@@ -68,7 +68,7 @@ def sit_with_screens(
         mouse = stack.enter_context(Mouse()) if design.session.hand == MOUSE else None
         participant, experimenter = open_participant(design.screen), open_experimenter()
         trials = expected_trials(design)
-        audience = ScreenAudience(
+        display = ScreenDisplay(
             design,
             participant,
             experimenter,
@@ -77,23 +77,23 @@ def sit_with_screens(
             blocks=math.ceil((trials or design.trials.block) / design.trials.block),
             trials=trials,
         )
-        screens = Screens(design, audience, participant, experimenter, mouse, streams, rehearsal=observer is not None)
+        screens = Screens(design, display, participant, experimenter, mouse, streams, rehearsal=observer is not None)
         stack.callback(screens.fronts.close)
         require_screen(screens.fronts, participant)
-        sitting = Sitting(
+        experiment_session = ExperimentSession(
             design,
             who,
             journal,
-            respondent=observer or (lambda course: screens.person),
+            respondent=observer or (lambda sequence: screens.person),
             stage=_stage(screens, mouse),
-            audience=audience,
+            display=display,
             again=False,
             before=screens.before,
             hands=screens,
         )
-        reason = sitting.run()
+        reason = experiment_session.run()
         screens.finish()
-        return sitting, reason
+        return experiment_session, reason
 
 
 def require_screen(fronts: FrontEnds, participant: FrontEnd) -> None:

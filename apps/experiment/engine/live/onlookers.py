@@ -11,7 +11,7 @@ from apps.experiment.engine.live.stage import Followers
 from apps.experiment.journal import Journal
 from apps.front_ends import messages as say
 from apps.front_ends.front_end import FrontEnd
-from apps.session.application import tell_stderr
+from apps.session.application import print_status
 from apps.session.run import Session
 from apps.session.service import Service
 
@@ -26,7 +26,7 @@ class Onlookers(Followers, Service):
     """
 
     def __init__(self, *streams: FrontEnd) -> None:
-        super().__init__(tell_stderr)
+        super().__init__(print_status)
         for stream in streams:
             self.streams.add(stream)
 

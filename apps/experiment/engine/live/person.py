@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import deque
 
 from apps.experiment.design import Design, keys_of
-from apps.experiment.engine.audience import Audience
-from apps.experiment.engine.course import Plan
+from apps.experiment.engine.display import Display
 from apps.experiment.engine.presenting import Reply
+from apps.experiment.engine.sequence import TrialSpec
 from apps.experiment.engine.stage import Script, Stage
 from apps.experiment.trial import TrialView
 from apps.session.events import KeyEvent
@@ -30,14 +30,14 @@ class Person:
     ----------
     design : Design
         Design of the experiment.
-    audience : Audience
+    display : Display
         Display of the digits that are typed.
     """
 
     needs_rows = False
 
-    def __init__(self, design: Design, audience: Audience) -> None:
-        self._design, self._audience = design, audience
+    def __init__(self, design: Design, display: Display) -> None:
+        self._design, self._display = design, display
         self._keys = keys_of(design)
         self._events: deque[KeyEvent] = deque()
         self._seen, self._held = 0, 0
@@ -52,7 +52,7 @@ class Person:
 
     # --- during the stimulus ---
 
-    def explore(self, stage: Stage, plan: Plan) -> bool | None:
+    def explore(self, stage: Stage, plan: TrialSpec) -> bool | None:
         """Adjust the value in an adjustment task.
 
         Return True when the value is set, None in other tasks.
@@ -69,7 +69,7 @@ class Person:
             self._turn(stage, plan, answer)
         return False
 
-    def _turn(self, stage: Stage, plan: Plan, answer: str) -> None:
+    def _turn(self, stage: Stage, plan: TrialSpec, answer: str) -> None:
         """Increase or decrease the value, or switch between value and reference."""
         reference, step = plan.condition.reference, self._design.response.step
         value = self._value * {"up": 1.0 + step, "down": 1.0 / (1.0 + step)}.get(answer, 1.0)
@@ -80,11 +80,11 @@ class Person:
             return
         if value <= _FARTHEST * max(reference, plan.level):
             self._value = value
-            stage.take(config)
+            stage.apply_parameters(config)
 
     # --- after the stimulus ---
 
-    def reply(self, stage: Stage, plan: Plan, view: TrialView, since: int) -> Script[Reply | None]:
+    def reply(self, stage: Stage, plan: TrialSpec, view: TrialView, since: int) -> Script[Reply | None]:
         """Wait for the answer."""
         if self._design.experiment.task == "adjustment":
             return Reply(self._value, 0.0, since, "key") if self._trial == plan.trial else None
@@ -112,7 +112,7 @@ class Person:
                 return None
             return number if number > 0.0 else None
         self._typed = self._typed[:-1] if answer == "backspace" else self._typed + answer
-        self._audience.entry(self._typed)
+        self._display.entry(self._typed)
         return None
 
     # --- keys and buttons ---

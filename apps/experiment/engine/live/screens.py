@@ -8,11 +8,11 @@ from multiprocessing.connection import wait
 from typing import Any
 
 from apps.experiment.design import Design
-from apps.experiment.engine.audience import Audience
-from apps.experiment.engine.course import Plan
+from apps.experiment.engine.display import Display
 from apps.experiment.engine.live.onlookers import Onlookers
 from apps.experiment.engine.live.person import Person
-from apps.experiment.engine.sitting import Ended, Sitting
+from apps.experiment.engine.sequence import TrialSpec
+from apps.experiment.engine.session import Ended, ExperimentSession
 from apps.experiment.screens import Abort, Cannot, GoOn, Note, Pause, Redo
 from apps.front_ends import messages as say
 from apps.front_ends.front_end import FrontEnd
@@ -43,7 +43,7 @@ class Screens(Onlookers):
     ----------
     design : Design
         Design of the experiment.
-    audience : Audience
+    display : Display
         Sends the events of the session to the screens.
     participant : FrontEnd
         Screen of the participant. The session stops without it.
@@ -60,7 +60,7 @@ class Screens(Onlookers):
     def __init__(
         self,
         design: Design,
-        audience: Audience,
+        display: Display,
         participant: FrontEnd,
         experimenter: FrontEnd | None,
         mouse: Mouse | None = None,
@@ -68,11 +68,11 @@ class Screens(Onlookers):
         rehearsal: bool = False,
     ) -> None:
         super().__init__(*streams)
-        self._design, self._audience, self._participant = design, audience, participant
+        self._design, self._display, self._participant = design, display, participant
         self.mouse = mouse
         self._rehearsal, self._since = rehearsal, 0.0
-        self.person = Person(design, audience)
-        self.sitting: Sitting | None = None
+        self.person = Person(design, display)
+        self.experiment_session: ExperimentSession | None = None
         self._down: set[str] = set()
         self._shown = self._lost = False
         self._seconds = self._done = 0.0
@@ -94,7 +94,7 @@ class Screens(Onlookers):
         if not self._participant.open:
             if not self._lost:
                 self._lost = True
-                self._write(lambda sitting: sitting.event("screen-lost"))
+                self._write(lambda experiment_session: experiment_session.event("screen-lost"))
             raise DeviceFault(
                 "the participant's screen ended: the session was stopped, nothing that was answered is lost."
             )
@@ -102,31 +102,33 @@ class Screens(Onlookers):
     def key(self, event: KeyEvent) -> None:
         """Handle a key press with its tick."""
         if event.down and event.name == self._design.response.redo and self._design.task.responses:
-            self._audience.redo = True
+            self._display.redo = True
         else:
             self.person.key(event)
 
     def _do(self, front: FrontEnd, message: Any) -> None:
         match message:
             case Pause():
-                self._audience.paused = not self._audience.paused
+                self._display.paused = not self._display.paused
             case GoOn():
-                self._audience.paused = False
+                self._display.paused = False
             case Redo():
-                self._audience.redo = True
+                self._display.redo = True
             case Abort():
-                self._audience.aborted = True
+                self._display.aborted = True
             case Note(text):
-                self._write(lambda sitting: sitting.note(text))
+                self._write(lambda experiment_session: experiment_session.add_note(text))
             case Cannot(what, words):
-                self._audience.notice(words)
-                self._write(lambda sitting: sitting.event("screen-cannot", what=what, words=words))
+                self._display.notice(words)
+                self._write(
+                    lambda experiment_session: experiment_session.event("screen-cannot", what=what, words=words)
+                )
             case say.Key(name, True) if self.session is None:
                 self._down.add(name)
             case _:
                 super()._do(front, message)
 
-    def _go_on_after_loss(self) -> None:
+    def _handle_lost_screen(self) -> None:
         """Continue without the experimenter's screen.
 
         `run_periodic_tasks` raises if the participant's screen is lost.
@@ -134,17 +136,17 @@ class Screens(Onlookers):
         if self._participant.open:
             self._tell("the experimenter's screen ended unexpectedly; the session goes on without it.")
 
-    def _write(self, write: Callable[[Sitting], None]) -> None:
+    def _write(self, write: Callable[[ExperimentSession], None]) -> None:
         """Write to the journal, in a separate thread during a block so that the servo's watchdog is served."""
-        sitting = self.sitting
-        if sitting is not None and self.session is not None:
-            self.session.run_with_heartbeats(lambda: write(sitting))
-        elif sitting is not None:
-            write(sitting)
+        experiment_session = self.experiment_session
+        if experiment_session is not None and self.session is not None:
+            self.session.run_with_heartbeats(lambda: write(experiment_session))
+        elif experiment_session is not None:
+            write(experiment_session)
 
     # --- between blocks ---
 
-    def before(self, sitting: Sitting, plan: Plan) -> None:
+    def before(self, experiment_session: ExperimentSession, plan: TrialSpec) -> None:
         """Show the instructions before the first block of this run, and a break before later ones.
 
         Raises
@@ -152,27 +154,27 @@ class Screens(Onlookers):
         Ended
             If the session is aborted.
         """
-        self.sitting = sitting
+        self.experiment_session = experiment_session
         if not self._shown:
             self._shown = True
-            self._instruct(sitting)
+            self._instruct(experiment_session)
         else:
-            self._rest(sitting, plan)
+            self._rest(experiment_session, plan)
         if plan.kind == "practice" and self._design.texts.practice:
-            self._audience.practice(self._design.texts.practice)
+            self._display.practice(self._design.texts.practice)
             self._await(self._turned)
 
-    def _instruct(self, sitting: Sitting) -> None:
+    def _instruct(self, experiment_session: ExperimentSession) -> None:
         pages = self._design.texts.instructions
         for number, text in enumerate(pages, 1):
-            self._audience.page(number, len(pages), text)
+            self._display.page(number, len(pages), text)
             self._await(self._turned)
-        sitting.event("instructions", pages=len(pages))
+        experiment_session.event("instructions", pages=len(pages))
 
-    def _rest(self, sitting: Sitting, plan: Plan) -> None:
-        sitting.event("break", before_block=plan.block)
+    def _rest(self, experiment_session: ExperimentSession, plan: TrialSpec) -> None:
+        experiment_session.event("break", before_block=plan.block)
         until = time.monotonic() + self._design.trials.rest
-        self._audience.rest(until, self._design.texts.rest)
+        self._display.rest(until, self._design.texts.rest)
         self._await(lambda: time.monotonic() >= until)
         self._await(self._turned)
 
@@ -187,7 +189,7 @@ class Screens(Onlookers):
             If the session is aborted.
         """
         self._seconds = seconds
-        self._audience.let_go(seconds)
+        self._display.announce_motion(seconds)
         self._await(self._turned)
 
     def progress(self, seconds: float) -> None:
@@ -201,22 +203,22 @@ class Screens(Onlookers):
             If the measurement is stopped. The session can be resumed.
         """
         self.run_periodic_tasks()
-        if self._audience.paused or self._audience.aborted:
+        if self._display.paused or self._display.aborted:
             raise MeasurementStopped("the measurement of the device's own friction was stopped by a person.")
         done = round(seconds / max(self._seconds, 1e-3), 2)
         if done != self._done:
             self._done = done
-            self._audience.measures(min(done, 1.0))
+            self._display.measures(min(done, 1.0))
 
-    def told(self, words: str) -> None:
+    def report_result(self, words: str) -> None:
         """Announce the end of the measurement and its result, and wait until the participant continues."""
-        self._audience.measured(words)
+        self._display.measured(words)
         self._tell(words)
         self._await(self._turned)
 
     def finish(self) -> None:
         """Show the last page for a few seconds."""
-        self._audience.finish(self._design.texts.end)
+        self._display.finish(self._design.texts.end)
         until = time.monotonic() + LINGER
         self._await(lambda: time.monotonic() >= until or self._turned() or not self._participant.open)
 
@@ -230,7 +232,7 @@ class Screens(Onlookers):
         self._down.clear()
         self._since = time.monotonic()
         while not over():
-            if self._audience.aborted:
+            if self._display.aborted:
                 raise Ended
             self._down.clear()
             wait(self.connections(), _LOOK_EVERY)

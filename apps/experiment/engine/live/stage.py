@@ -8,7 +8,7 @@ from typing import Any
 
 from apps.experiment.engine.presenting import rows_of
 from apps.experiment.engine.stage import Script, rendered
-from apps.session.application import tell_stderr
+from apps.session.application import print_status
 from apps.session.events import KeyEvent
 from apps.session.progress import Quiet
 from apps.session.run import Session
@@ -42,7 +42,7 @@ class LiveStage:
 
     def __init__(self, config: SessionConfig, folder: Path, journal: Callable[..., Any], follow: Followers) -> None:
         self.period = 1.0 / config.session.rate
-        self.session = Session(config, tell_stderr, progress=Quiet(), folder=folder)
+        self.session = Session(config, print_status, progress=Quiet(), folder=folder)
         self.folder = self.session.folder
         self._journal, self._follow = journal, follow
         self._present = rendered(config)
@@ -62,7 +62,7 @@ class LiveStage:
         """Ring buffer of the trace."""
         return self.session.servo.trace.slots
 
-    def take(self, config: SessionConfig) -> None:
+    def apply_parameters(self, config: SessionConfig) -> None:
         """Apply other parameters at the next tick."""
         if rendered(config) != self._present:
             self._present = rendered(config)
@@ -81,7 +81,7 @@ class LiveStage:
         """Return the rows with this marker from index `first` on."""
         return rows_of(self.session.servo.trace.since(first), marker)
 
-    def note(self, kind: str, /, **fields: Any) -> None:
+    def write_record(self, kind: str, /, **fields: Any) -> None:
         """Write a journal record."""
         self._journal(kind, **fields)
 

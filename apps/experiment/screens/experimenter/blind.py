@@ -32,11 +32,11 @@ def hidden(message: Any) -> Any:
 class BlindFeed(LiveFeed):
     """Feed of the trace of a run, without its forces."""
 
-    def take(self, rows: Rows, unseen: int = 0) -> None:
+    def add_rows(self, rows: Rows, unseen: int = 0) -> None:
         """Add rows, of which only the motion is kept."""
         rows = rows.copy()
         for name in ("command", "force", "friction_force"):
             rows[name] = 0.0
         rows["proxy"] = rows["position"]
         rows["sticking"] = 0
-        super().take(rows, unseen)
+        super().add_rows(rows, unseen)

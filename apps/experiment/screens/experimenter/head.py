@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apps.experiment.screens.messages import Plan, Progress
+from apps.experiment.screens.messages import Progress, SessionOutline
 from apps.shared.theme import Theme
 from apps.view.panels.charts import Panel
 from apps.view.qt import QtCore, QtWidgets, label
@@ -43,9 +43,9 @@ class HeadPanel(Panel):
         row.addWidget(self.level)
         self.body.addLayout(row)
         self.body.addWidget(self.bar)
-        self._plan = Plan("", "", 1, 1, None)
+        self._plan = SessionOutline("", "", 1, 1, None)
 
-    def configure(self, plan: Plan) -> None:
+    def configure(self, plan: SessionOutline) -> None:
         """Reset the panel for a new session."""
         self._plan = plan
         blind = "   (blind)" if plan.blind else ""

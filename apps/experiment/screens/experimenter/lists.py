@@ -75,7 +75,7 @@ class AnswersPanel(Panel):
         self._rows = []
         self.table.fill([])
 
-    def take(self, outcome: Outcome) -> None:
+    def add_trial(self, outcome: Outcome) -> None:
         """Add a trial."""
         time = "" if outcome.reaction_time is None else f"{outcome.reaction_time:.2f} s"
         remark = "" if outcome.outcome == "ok" else f"{outcome.outcome}: {', '.join(outcome.reasons)}".rstrip(": ")

@@ -6,7 +6,7 @@ import html
 from typing import Any
 
 from apps.experiment.screens.experimenter.tracks import Track, Tracks, reversals
-from apps.experiment.screens.messages import Outcome, Plan
+from apps.experiment.screens.messages import Outcome, SessionOutline
 from apps.shared.theme import DARK, Theme
 from apps.view.panels.charts import Key, Panel, Sign, brush, chart, dress_chart, pen
 from apps.view.qt import QtCore, label, pg
@@ -22,7 +22,7 @@ class TrackPanel(Panel):
 
     def __init__(self) -> None:
         super().__init__("Tracks")
-        self._theme, self._plan = DARK, Plan("", "", 1, 1, None)
+        self._theme, self._plan = DARK, SessionOutline("", "", 1, 1, None)
         self._tracks = Tracks()
         self._items: list[Any] = []
         self.names = label("", 10, faint=True)
@@ -42,7 +42,7 @@ class TrackPanel(Panel):
         """Plotted tracks by name."""
         return self._tracks.all
 
-    def configure(self, plan: Plan) -> None:
+    def configure(self, plan: SessionOutline) -> None:
         """Clear the plot for a new session."""
         self._plan, self._tracks = plan, Tracks()
         for widget in (self.chart, self.names, self._key):
@@ -52,9 +52,9 @@ class TrackPanel(Panel):
         self.chart.plotItem.setLabel("left", "" if plan.blind else f"{plan.axis or 'level'}{unit}")
         self._draw()
 
-    def take(self, outcome: Outcome) -> None:
+    def add_trial(self, outcome: Outcome) -> None:
         """Add a trial."""
-        if not self._plan.blind and self._tracks.take(outcome):
+        if not self._plan.blind and self._tracks.add_outcome(outcome):
             self._draw()
 
     def apply(self, theme: Theme) -> None:

@@ -43,7 +43,7 @@ class Tracks:
     def __init__(self) -> None:
         self.all: dict[str, Track] = {}
 
-    def take(self, outcome: Outcome) -> bool:
+    def add_outcome(self, outcome: Outcome) -> bool:
         """Add the outcome of a trial.
 
         Return False if it belongs to no track.

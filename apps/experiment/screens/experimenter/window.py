@@ -20,9 +20,9 @@ from apps.experiment.screens.messages import (
     Notice,
     Outcome,
     Pause,
-    Plan,
     Progress,
     Redo,
+    SessionOutline,
 )
 from apps.front_ends.link import Link
 from apps.front_ends.messages import AskShown, Close, Quit, SessionEnded, SessionStarted, Shown
@@ -128,18 +128,18 @@ class ExperimenterWindow(QtWidgets.QWidget):
 
     def _take(self, message: Any) -> None:
         match message:
-            case Plan():
+            case SessionOutline():
                 self._begin(message)
             case Progress():
                 self.head.show_progress(message)
                 self.buttons.show_paused(message.paused)
             case Outcome():
-                self.track.take(message)
-                self.answers.take(message)
+                self.track.add_trial(message)
+                self.answers.add_trial(message)
             case Certificate():
                 self.certificate.show_figures(message)
             case Notice(words):
-                self.notice.tell(words, _NOTICE_SECONDS)
+                self.notice.show_notice(words, _NOTICE_SECONDS)
             case SessionStarted():
                 self._follow(message)
             case SessionEnded():
@@ -150,7 +150,7 @@ class ExperimenterWindow(QtWidgets.QWidget):
                 self._told_to_quit = True
                 self.close()
 
-    def _begin(self, plan: Plan) -> None:
+    def _begin(self, plan: SessionOutline) -> None:
         self._blind = plan.blind
         self.head.configure(plan)
         self.track.configure(plan)
@@ -169,7 +169,7 @@ class ExperimenterWindow(QtWidgets.QWidget):
             self._feed = kind(Path(message.trace), message.rate_hz, message.causality)
         except ConfigurationError as error:
             self._feed = None
-            self.notice.tell(f"The hand cannot be shown: {error}", _NOTICE_SECONDS)
+            self.notice.show_notice(f"The hand cannot be shown: {error}", _NOTICE_SECONDS)
 
     def closeEvent(self, event: QtGui.QCloseEvent) -> None:  # noqa: N802
         """Close the window.

@@ -11,7 +11,7 @@ from typing import Any
 from apps.experiment.screens.messages import Cannot
 from apps.experiment.screens.settings import ScreenSettings
 from apps.front_ends.link import Link
-from apps.opengl.opening import open_window, why
+from apps.opengl.opening import open_window, unavailable_message
 
 
 def main(connection: Connection[Any, Any], settings: ScreenSettings) -> None:
@@ -28,7 +28,7 @@ def main(connection: Connection[Any, Any], settings: ScreenSettings) -> None:
 
         screen = ParticipantWindow(link, window, settings)
     except Exception as error:  # report any error of the graphics libraries to the session
-        words = why("the participant's screen", error)
+        words = unavailable_message("the participant's screen", error)
         link.send(Cannot("window", words))
         link.close()
         sys.exit(words)

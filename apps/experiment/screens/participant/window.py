@@ -90,7 +90,7 @@ class ParticipantWindow:
         while not self._closed and not self._link.gone:
             wait(self._link.waitable, LOOK)
             self.step()
-        self._keyboard.forget()
+        self._keyboard.release_all()
         if self._sound is not None:
             self._sound.close()
         self._window.close()
@@ -124,8 +124,8 @@ class ParticipantWindow:
                 self._follow(message)
             case SessionEnded():
                 self._ring = None
-                self._dead_man.want(False)
-                self._hand.want(None)
+                self._dead_man.set_required(False)
+                self._hand.set_plane(None)
                 self._dirty = True
             case AskShown():
                 self._link.send(Shown())
@@ -159,14 +159,14 @@ class ParticipantWindow:
     def _follow(self, message: SessionStarted) -> None:
         """Follow the trace of a block that begins."""
         self._workspace = message.workspace
-        self._dead_man.want(message.dead_man == "key")
+        self._dead_man.set_required(message.dead_man == "key")
         try:
             self._ring = Ring.attach(Path(message.trace))
         except ConfigurationError as error:
             self._ring = None
             self._link.send(Cannot("trace", f"the hand cannot be shown: {error}"))
         self._lay_out()
-        self._hand.want(self._plane if message.mouse else None)
+        self._hand.set_plane(self._plane if message.mouse else None)
 
     # --- output ---
 

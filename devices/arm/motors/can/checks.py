@@ -49,7 +49,7 @@ def words_of(line: CanLine, generation: Generation, hidden: int = 0) -> str:
     for axis in AXES:
         error = beat(line, axis).error
         with contextlib.suppress(TransferError):
-            told.append(generation.words(line.ask, axis, line.nodes[axis], error, hidden))
+            told.append(generation.words(line.request, axis, line.nodes[axis], error, hidden))
             continue
         told.append(f"axis {axis}: error {error:#x}" if error else "")
     return "; ".join(filter(None, told))
@@ -100,7 +100,7 @@ def _unheard(line: CanLine, axis: int, node: int) -> str:
 def generation_of(line: CanLine) -> Generation:
     """Return the firmware generation of the drive; firmware 0.5 does not answer the version request."""
     try:
-        version = line.ask(line.nodes[0], codec.VERSION, attempts=1)
+        version = line.request(line.nodes[0], codec.VERSION, attempts=1)
     except TransferError:
         line.require_whole()
         return OLD
@@ -136,7 +136,7 @@ def require_usable(line: CanLine, generation: Generation, settings: OdriveSettin
     DeviceOpenError
         With the problem and its remedy.
     """
-    supply = codec.pair(line.ask(line.nodes[0], codec.VOLTAGE))
+    supply = codec.pair(line.request(line.nodes[0], codec.VOLTAGE))
     if supply is None:
         raise line.silent(line.nodes[0])
     voltage = supply[0]
@@ -267,5 +267,5 @@ def _await(line: CanLine, true: Callable[[Heartbeat], bool], timeout: float = _S
         if time.perf_counter() > latest:
             return False
         if feed:
-            line.send(*(codec.ask(node, codec.ESTIMATES) for node in line.nodes))
+            line.send(*(codec.request_frame(node, codec.ESTIMATES) for node in line.nodes))
         line.wait(lambda: False, _POLL)

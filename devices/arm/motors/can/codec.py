@@ -103,7 +103,7 @@ def error_class(raw: bytes) -> tuple[int, bytes] | None:
 # --- sent frames -----------------------------------------------------------------------------------------------------
 
 
-def ask(node: int, command: int) -> Frame:
+def request_frame(node: int, command: int) -> Frame:
     """Return the remote frame that requests a message of a node."""
     return Frame(node, command, remote=True)
 

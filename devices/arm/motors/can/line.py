@@ -71,7 +71,7 @@ class CanLine:
         self._reader = threading.Thread(target=self._read_on, name="can reader", daemon=True)
         self._reader.start()
 
-    def attend(self, wake: Callable[[], object]) -> None:
+    def set_wake_callback(self, wake: Callable[[], object]) -> None:
         """Register `wake`, which is called whenever new estimates of both axes have arrived."""
         self._wake = wake
 
@@ -98,11 +98,11 @@ class CanLine:
         except OSError as error:
             raise self._silence(failure(error, self.name)) from error
 
-    def ask(self, node: int, command: int, attempts: int = ATTEMPTS) -> bytes:
+    def request(self, node: int, command: int, attempts: int = ATTEMPTS) -> bytes:
         """Request a message from a node and return its data; raise `TransferError` if no reply arrives."""
         for _ in range(attempts):
             before = self.latest(node, command).total
-            self.send(codec.ask(node, command))
+            self.send(codec.request_frame(node, command))
             if self.wait(lambda before=before: self.latest(node, command).total > before, PATIENCE):  # type: ignore[misc]
                 return self.latest(node, command).data
         raise self.silent(node)
@@ -143,22 +143,22 @@ class CanLine:
         """Store received frames until closed or until an error, which is kept for `require_whole`."""
         try:
             while not self._closing:
-                self._hear(self._port.receive(_READ_TIMEOUT))
+                self._store_frames(self._port.receive(_READ_TIMEOUT))
         except OSError as error:
             self._fault = failure(error, self.name)
-        self._tell()
+        self._notify()
 
-    def _hear(self, raw: bytes | None) -> None:
+    def _store_frames(self, raw: bytes | None) -> None:
         """Store a frame and all frames queued behind it; only the newest of each kind is kept."""
         if raw is None:
             return
         now = time.perf_counter()
         while raw is not None:
-            self._take(raw, now)
+            self._store_frame(raw, now)
             raw = self._port.receive(0.0)
-        self._tell()
+        self._notify()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         with self._news:
             self._news.notify_all()
         pairs = min(self.latest(node, codec.ESTIMATES).total for node in self.nodes)
@@ -166,7 +166,7 @@ class CanLine:
             self._pairs = pairs
             self._wake()
 
-    def _take(self, raw: bytes, now: float) -> None:
+    def _store_frame(self, raw: bytes, now: float) -> None:
         frame, error = codec.unpack(raw), codec.error_class(raw)
         if error is not None:
             self._warning = 0 if error[0] & RESTARTED else self._warning | error[0]

@@ -51,11 +51,11 @@ class CanRounds:
         self._still = False
         self._stuck = math.inf
 
-    def attend(self, wake: Callable[[], object]) -> None:
+    def set_wake_callback(self, wake: Callable[[], object]) -> None:
         """See `devices.arm.motors.rounds.Rounds.attend`."""
-        self._line.attend(wake)
+        self._line.set_wake_callback(wake)
 
-    def play(self, command: Command, *, alive: bool) -> Answer:
+    def exchange(self, command: Command, *, alive: bool) -> Answer:
         """Send the command as a CAN frame per axis and return the latest messages.
 
         See `devices.arm.motors.rounds.Rounds.play`. A stop is sent only once, so that it does not feed the watchdogs.
@@ -67,7 +67,7 @@ class CanRounds:
         elif not alive and not self._still:
             self._send((*command[:2], 0.0, 0.0, 0.0, 0.0), now)
             self._still = True
-        return self._answer(self._timeout)
+        return self._latest_reply(self._timeout)
 
     def _send(self, command: Command, now: float) -> None:
         """Send a command; tolerate a full send queue for as long as a missing reply."""
@@ -79,14 +79,14 @@ class CanRounds:
             if error.trouble is not Trouble.TIMEOUT or now - self._stuck > self._timeout:
                 raise
 
-    def look(self, timeout: float) -> Answer:
+    def poll(self, timeout: float) -> Answer:
         """Return positions and speeds of the motors and one of their states; wait for at most `timeout` [s]."""
         begin = time.perf_counter()
         nodes = self._line.nodes
         self._line.wait(lambda: all(self._line.latest(n, codec.ESTIMATES).time >= begin for n in nodes), timeout)
-        return self._answer(timeout)
+        return self._latest_reply(timeout)
 
-    def forget(self) -> None:
+    def invalidate(self) -> None:
         """See `devices.arm.motors.rounds.Rounds.forget`."""
         self._sent, self._still = None, False
 
@@ -94,13 +94,13 @@ class CanRounds:
         """See `devices.arm.motors.rounds.Rounds.trouble`."""
         return words_of(self._line, self._generation)
 
-    def let_go(self) -> None:
+    def disable_motors(self) -> None:
         """See `devices.arm.motors.rounds.Rounds.let_go`."""
         for node in self._line.nodes:
             with contextlib.suppress(TransferError):
                 self._line.send(codec.input_speed(node, 0.0, 0.0), codec.requested_state(node, IDLE))
 
-    def _answer(self, oldest: float) -> Answer:
+    def _latest_reply(self, oldest: float) -> Answer:
         """Return the latest messages; raise `TransferError` if they are older than `oldest` [s]."""
         self._line.require_whole()
         now = time.perf_counter()

@@ -189,7 +189,7 @@ class CanStage(StreamedStage):
     def _turns(self) -> Vector:
         return self._estimates()[0]
 
-    def _let_go(self) -> None:
+    def _disarm(self) -> None:
         rest(self._open_line)
 
     def close(self) -> None:

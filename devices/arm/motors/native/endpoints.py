@@ -169,7 +169,7 @@ def fetch(version: int, page: Callable[[int], bytes], folder: Path | None) -> Ta
         If the text does not match the identification.
     """
     file = folder / f"{version:08x}.json" if folder is not None else None
-    text = _kept(file, version)
+    text = _read_cache(file, version)
     if text is None:
         text = _read(page)
         if identification(text) != version:
@@ -177,7 +177,7 @@ def fetch(version: int, page: Callable[[int], bytes], folder: Path | None) -> Ta
                 f"the drive's table of endpoints was garbled on its way ({len(text)} bytes): check cable and hub, "
                 "start again."
             )
-        _keep(file, text)
+        _write_cache(file, text)
     return parse_table(text)
 
 
@@ -200,7 +200,7 @@ def table_folder() -> Path | None:
     return base / "haptics" / "odrive"
 
 
-def _kept(file: Path | None, version: int) -> bytes | None:
+def _read_cache(file: Path | None, version: int) -> bytes | None:
     """Return the text in the cache if its identification matches, otherwise None."""
     try:
         text = file.read_bytes() if file is not None else b""
@@ -209,7 +209,7 @@ def _kept(file: Path | None, version: int) -> bytes | None:
     return text if text and identification(text) == version else None
 
 
-def _keep(file: Path | None, text: bytes) -> None:
+def _write_cache(file: Path | None, text: bytes) -> None:
     """Write a text to the cache atomically, ignoring errors; without it, the drive is read again."""
     if file is None:
         return

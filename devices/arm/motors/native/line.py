@@ -87,7 +87,7 @@ class Line:
         self._count += 1
         self._send(wire.sequence_number(self._count), endpoint, payload, 0, acknowledged=False)
 
-    def ask(self, endpoint: int, payload: bytes = b"", length: int = 0, least: int | None = None) -> Ticket:
+    def request(self, endpoint: int, payload: bytes = b"", length: int = 0, least: int | None = None) -> Ticket:
         """Send a request that writes, reads or both, and return its ticket.
 
         Parameters
@@ -159,11 +159,11 @@ class Line:
         self._unsent = None  # discard an error of earlier packets
         for _ in range(ATTEMPTS - 1):
             try:
-                return self.collect(self.ask(endpoint, payload, length, least), PATIENCE)
+                return self.collect(self.request(endpoint, payload, length, least), PATIENCE)
             except TransferError as error:
                 if error.trouble is not Trouble.TIMEOUT:
                     raise
-        return self.collect(self.ask(endpoint, payload, length, least), PATIENCE)
+        return self.collect(self.request(endpoint, payload, length, least), PATIENCE)
 
     def require_sent(self) -> None:
         """Raise the error of a packet that could not be sent since the last call, if any."""

@@ -192,7 +192,7 @@ class LibusbQueue:
             while not self._idle:
                 if self._closed or time.perf_counter() > latest:
                     raise OSError(errno.ETIMEDOUT, "too many packets wait")
-                self._attend(WRITE_TIMEOUT / 4)
+                self._handle_events(WRITE_TIMEOUT / 4)
             slot = self._idle.popleft()
             slot.fill(packet)
             if number := self._launch(slot):
@@ -206,7 +206,7 @@ class LibusbQueue:
             left = latest - time.perf_counter()
             if left <= 0.0 or self._closed:
                 return None
-            self._attend(left)
+            self._handle_events(left)
         return self._came.popleft()
 
     def restart(self, outward: bool, clear: Callable[[], None]) -> None:
@@ -235,7 +235,7 @@ class LibusbQueue:
 
     # --- private -----------------------------------------------------------------------------------------------------
 
-    def _attend(self, timeout: float) -> None:
+    def _handle_events(self, timeout: float) -> None:
         """Handle libusb's events for at most `timeout` [s], and process the completed transfers."""
         duration = _Duration(0, round(1e6 * min(timeout, _LOOK)))
         code = self._do.handle_events(self._context, duration, None)
@@ -269,7 +269,7 @@ class LibusbQueue:
         """Wait until no transfer in these directions is in flight, at most `timeout` [s]."""
         latest = time.perf_counter() + timeout
         while any(slot.outward in directions for slot in list(self._flying)) and time.perf_counter() < latest:
-            self._attend(_LOOK)
+            self._handle_events(_LOOK)
 
     def _free(self) -> None:
         with self._sorting:

@@ -70,17 +70,17 @@ class CanBus:
             if not self.board.plugged or faults & {"bus-off", "wrong-bit-rate"}:
                 self._unheard += 1
                 if not self.board.plugged:
-                    self._say(UNHEARD)
+                    self._send_error_frame(UNHEARD)
                 return
             self._unheard = 0
-            if "nak" not in faults and not self._lost(faults):
+            if "nak" not in faults and not self._loses_frame(faults):
                 self._inward.append((self.board.now + self._delay(faults), raw))
             self._deliver()
 
     def _deliver(self) -> None:
         """Pass the frames that have arrived to the drive."""
         while self._inward and self._inward[0][0] <= self.board.now:
-            answer = self.drive.take(self._inward.popleft()[1])
+            answer = self.drive.handle_frame(self._inward.popleft()[1])
             if answer is not None:
                 self._out([answer])
 
@@ -95,10 +95,10 @@ class CanBus:
                 raise OSError(errno.EIO, "Input/output error")
             if self.board.plugged and not faults & {"nak", "bus-off", "wrong-bit-rate"}:
                 self._deliver()
-                self._out(self.drive.due(self.board.now))
+                self._out(self.drive.due_frames(self.board.now))
             elif "wrong-bit-rate" in faults and self.board.plugged and self.board.now >= self._next_error:
                 self._next_error = self.board.now + _HALT
-                self._say(BUS_ERROR)
+                self._send_error_frame(BUS_ERROR)
             found = []
             while self._outward and self._outward[0][0] <= self.board.now:
                 found.append(self._outward.popleft()[1])
@@ -114,7 +114,7 @@ class CanBus:
     def _out(self, frames: Iterable[bytes]) -> None:
         faults = self._last
         for raw in frames:
-            if "lost-answer" in faults or self._lost(faults):
+            if "lost-answer" in faults or self._loses_frame(faults):
                 continue
             identifier, _, _ = _FRAME.unpack(raw)
             whole = _FRAME.pack(identifier, 0, b"") if "short" in faults else raw
@@ -125,9 +125,9 @@ class CanBus:
     def _look(self) -> frozenset[str]:
         faults = self.board.catch_up()
         if "bus-off" in faults - self._last:
-            self._say(BUS_OFF)
+            self._send_error_frame(BUS_OFF)
         if "bus-off" in self._last - faults:
-            self._say(RESTARTED)
+            self._send_error_frame(RESTARTED)
         if not self.board.plugged:
             self._inward.clear()
             self.drive.restart()
@@ -140,14 +140,14 @@ class CanBus:
         if "link-down" in faults:
             raise OSError(errno.ENETDOWN, "Network is down")
 
-    def _lost(self, faults: frozenset[str]) -> bool:
+    def _loses_frame(self, faults: frozenset[str]) -> bool:
         """Return True if the next frame is lost: with the fault, half of them at random."""
         return "lost-frames" in faults and self._chance.random() < 0.5
 
     def _delay(self, faults: frozenset[str]) -> float:
         return max((DELAYS.get(name, 0.0) for name in faults), default=0.0)
 
-    def _say(self, kind: int) -> None:
+    def _send_error_frame(self, kind: int) -> None:
         """Send an error frame to the host, unless the same one is the last in the queue."""
         raw = _FRAME.pack(ERROR | kind, 8, b"")
         if not self._outward or self._outward[-1][1] != raw:
@@ -224,5 +224,5 @@ class CanServer:
     def _leave(self, wire: socket.socket) -> None:
         if wire in self._clients:
             self._clients.remove(wire)
-            self._loop.forget(wire)
+            self._loop.remove(wire)
             wire.close()

@@ -70,7 +70,7 @@ class Connection:
             else:
                 self._over = True
 
-    def go_on(self, now: float, turn: int) -> bool:
+    def process_requests(self, now: float, turn: int) -> bool:
         """Process the requests as far as possible; return True if one was finished.
 
         `turn` is the number of finished transfers on all connections: a waiting transfer is retried if it has
@@ -114,7 +114,7 @@ class Connection:
             self._answers.append(packets.ANSWER.pack(self._kind, number) + data)
         return True
 
-    def answer(self) -> None:
+    def send_replies(self) -> None:
         """Send the replies at the end of a pass, in one packet if possible, to wake the client once."""
         try:
             for packet in packets.together(self._answers):

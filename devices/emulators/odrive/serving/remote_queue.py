@@ -89,13 +89,13 @@ class RemoteQueue:
     def wait(self, timeout: float) -> Done | None:
         """Return the next result, None after `timeout` [s]."""
         if not self._came:
-            self._look(timeout)
+            self._read_replies(timeout)
         return self._came.popleft() if self._came else None
 
     def restart(self, outward: bool, clear: Callable[[], None]) -> None:
         """Clear an endpoint, and discard its earlier failures, which have been answered by then."""
         clear()
-        self._look(0.0)
+        self._read_replies(0.0)
         kept = [done for done in self._came if done.outward != outward or done.error != errno.EPIPE]
         self._came.clear()
         self._came.extend(kept)
@@ -117,16 +117,16 @@ class RemoteQueue:
 
     # --- private -----------------------------------------------------------------------------------------------------
 
-    def _look(self, timeout: float) -> None:
+    def _read_replies(self, timeout: float) -> None:
         """Read all available replies, waiting for the first one for at most `timeout` [s]."""
         for number, _ in self._ready.poll(1e3 * timeout):
             with contextlib.suppress(BlockingIOError):
-                while self._take(outward=number == self._out.fileno()):
+                while self._process_packet(outward=number == self._out.fileno()):
                     pass
         if self._under_way <= self._wanted // 2:
             self._set_off()
 
-    def _take(self, *, outward: bool) -> bool:
+    def _process_packet(self, *, outward: bool) -> bool:
         """Process the replies in a packet; return True if there may be more."""
         try:
             packet = (self._out if outward else self._in).recv(packets.LONGEST, socket.MSG_DONTWAIT)

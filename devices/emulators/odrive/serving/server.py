@@ -87,21 +87,21 @@ class BusServer:
         while progress:
             progress = False
             for connection in self._connections:
-                if connection.go_on(now, self._turn):
+                if connection.process_requests(now, self._turn):
                     self._turn += 1
                     progress = True
         for connection in list(self._connections):
-            connection.answer()
+            connection.send_replies()
             if connection.ended:
                 self._leave(connection)
             elif connection.full:
-                self._loop.forget(connection.wire)
+                self._loop.remove(connection.wire)
             else:
                 self._loop.watch(connection.wire, connection.receive)
 
     def _leave(self, connection: Connection) -> None:
         self._connections.remove(connection)
-        self._loop.forget(connection.wire)
+        self._loop.remove(connection.wire)
         connection.wire.close()
         if all(other.process != connection.process for other in self._connections):
             for handle in self._handles.pop(connection.process, {}).values():

@@ -9,12 +9,12 @@ import pytest
 
 from apps.experiment.design import key_lines, read_design
 from apps.experiment.design.texts import ANSWERS, TextSettings
-from apps.experiment.engine.course import Course, Participant
-from apps.experiment.screens import Show, audience
+from apps.experiment.engine.sequence import Participant, TrialSequence
+from apps.experiment.screens import Show, display
 from apps.experiment.trial import TASKS, Answer, TrialView
 from haptics.errors import ConfigurationError
 from tests.apps.experiment.design.designs import WEBER, changed, friction_file
-from tests.apps.experiment.screens.test_audience import Heard
+from tests.apps.experiment.screens.test_display import Heard
 from tests.processes import ROOT
 
 
@@ -189,20 +189,20 @@ def test_participant_screen_shows_only_configured_texts(tmp_path):
     keys = WEBER.replace('["1", "left"]', '["space"]').replace('["2", "right"]', '["return"]')
     file = german(tmp_path, german_words, keys)
     design, participant = read_design(file), Heard()
-    texts, screen = design.texts, audience.ScreenAudience(design, participant, None, code="P01", session=1, blocks=2)
-    plan = Course(design, Participant("P01", 1, 0, 7)).next()
+    texts, screen = design.texts, display.ScreenDisplay(design, participant, None, code="P01", session=1, blocks=2)
+    plan = TrialSequence(design, Participant("P01", 1, 0, 7)).next()
     screen.page(1, 1, texts.instructions[0])
     screen.practice(texts.practice)
     screen.rest(0.0, texts.rest)
     for number in (0, 1):
         for show in (screen.park, screen.interval, screen.gap):
             show(plan, number)
-    screen.ask(plan)
+    screen.prompt(plan)
     screen.entry("12")
     for correct in (True, False):
         screen.feedback(correct)
     screen.pause("participant")
-    screen.let_go(93.0)
+    screen.announce_motion(93.0)
     screen.measures(0.5)
     screen.measured("for the experimenter")
     screen.finish(texts.end)
@@ -235,8 +235,8 @@ def test_answer_texts_are_complete_and_unknown_ones_refused(tmp_path):
 
 def test_english_texts_are_the_default(tmp_path):
     design = read_design(changed(tmp_path))
-    assert design.texts.ask(design.experiment.task) == "Which one resisted more?"
-    assert (design.texts.answer("1"), design.texts.key("space")) == ("first", "Space")
+    assert design.texts.question_text(design.experiment.task) == "Which one resisted more?"
+    assert (design.texts.answer_label("1"), design.texts.key("space")) == ("first", "Space")
 
 
 @pytest.mark.parametrize(

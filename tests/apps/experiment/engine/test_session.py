@@ -10,12 +10,12 @@ import pytest
 
 from apps.experiment.design import read_design
 from apps.experiment.engine.answering import Simulated
-from apps.experiment.engine.audience import Audience
+from apps.experiment.engine.display import Display
 from apps.experiment.engine.offline import OfflineStage
 from apps.experiment.engine.opening import Request, begin
 from apps.experiment.engine.run_command import describe
 from apps.experiment.engine.running import resume_session
-from apps.experiment.engine.sitting import ABORTED, PAUSED, REDONE, Sitting, TooManyRepeated
+from apps.experiment.engine.session import ABORTED, PAUSED, REDONE, ExperimentSession, TooManyRepeated
 from apps.experiment.journal import open_codes, read_journal, replay, trial_rows
 from apps.experiment.observers import make_observer
 from apps.experiment.procedures import trial_seed
@@ -40,7 +40,7 @@ def session(tmp_path_factory):
 def test_trials_are_slices_of_a_recording_that_replays(session):
     result, place = session
     state = state_of(place)
-    assert result["trials"] == len(state.answered) == 8 and len(state.block_starts) == result["blocks"] == 2
+    assert result["trials"] == len(state.counted_attempts) == 8 and len(state.block_starts) == result["blocks"] == 2
     for start in state.block_starts:
         recording = Recording(place.folder / start["recording"])
         assert verify(recording).verdict == "ok"
@@ -93,7 +93,7 @@ def test_too_many_repetitions_stop_the_session(tmp_path):
         simulate(file, tmp_path / "out")
     (journal,) = (tmp_path / "out").glob("sub-*/ses-*/*_journal.jsonl")
     state = replay(read_journal(journal).records)
-    assert state.end is None and not state.answered
+    assert state.end is None and not state.counted_attempts
     assert {word for one in state.attempts if one.end for word in one.end["reasons"]} == {"too slow"}
     assert [one.number for one in state.attempts] == list(range(1, 7)), "the same trial is repeated"
 
@@ -103,10 +103,10 @@ def test_late_answer_repeats_the_trial(tmp_path):
     text += "\n[observer]\nreaction_time = 0.5\n"  # the median: half of all answers come too late
     result, place = simulate(changed(tmp_path, text=text), tmp_path / "out")
     state = state_of(place)
-    assert result["reason"] == "completed" and len(state.answered) == 8
+    assert result["reason"] == "completed" and len(state.counted_attempts) == 8
     late = [one for one in state.attempts if not one.counts]
     assert late and {word for one in late if one.end for word in one.end["reasons"]} == {"no answer in time"}
-    times = [one.response["reaction_time_s"] for one in state.answered.values() if one.response]
+    times = [one.response["reaction_time_s"] for one in state.counted_attempts.values() if one.response]
     assert len(times) == 8 and max(times) <= 0.5
 
 
@@ -120,11 +120,13 @@ def interrupted(folder, old="", new="", records=8):
 
 def test_block_policy_repeats_the_interrupted_block(tmp_path):
     place = interrupted(tmp_path, "[response]", '[resume]\npolicy = "block"\n\n[response]', 9)
-    assert len(state_of(place).answered) == 2
+    assert len(state_of(place).counted_attempts) == 2
     resume_session(place.folder)
     state = state_of(place)
-    assert state.end is not None and len(state.answered) == 8
-    assert [state.answered[trial].number for trial in (1, 2, 3)] == [2, 2, 2], "the third trial had been started"
+    assert state.end is not None and len(state.counted_attempts) == 8
+    assert [state.counted_attempts[trial].number for trial in (1, 2, 3)] == [2, 2, 2], (
+        "the third trial had been started"
+    )
 
 
 @pytest.mark.parametrize(("name", "value"), [("policy", '"restart"'), ("most_age", "1e-6")])
@@ -151,7 +153,7 @@ def test_recorded_answer_counts_without_the_end_of_its_trial(tmp_path):
     assert read_journal(place.journal).records[-1]["record"] == "response"
     resume_session(place.folder)
     state = state_of(place)
-    assert all(one.number == 1 for one in state.answered.values())
+    assert all(one.number == 1 for one in state.counted_attempts.values())
 
 
 def test_required_participant_fields_are_validated(tmp_path):
@@ -235,8 +237,8 @@ def test_foreign_table_is_kept_and_the_session_completes(tmp_path, capsys):
     assert (place / "sub-P01_ses-01_task-weber_beh.tsv").read_text() == "mine\n"
 
 
-class Requesting(Audience):
-    """An audience that makes one request, named by an attribute, in the first interval of a trial."""
+class Requesting(Display):
+    """An display that makes one request, named by an attribute, in the first interval of a trial."""
 
     present = True
 
@@ -257,22 +259,22 @@ class Requesting(Audience):
         self.shown.append("right" if correct else "wrong")
 
 
-def run_with(folder, audience, old="", new=""):
+def run_with(folder, display, old="", new=""):
     design = read_design(changed(folder, old, new))
     journal, who = begin(design, Request("P01", 1, 7, folder / "out", {}, simulated=True))
     observer = make_observer({}, seed=trial_seed(7, "P01", 0, 0, 1))
     with journal:
         respondent = partial(Simulated, observer, needs_rows=False)
-        sitting = Sitting(
-            design, who, journal, respondent=respondent, stage=OfflineStage, audience=audience, again=False
+        experiment_session = ExperimentSession(
+            design, who, journal, respondent=respondent, stage=OfflineStage, display=display, again=False
         )
-        return sitting.run(), replay(read_journal(journal.place.journal).records)
+        return experiment_session.run(), replay(read_journal(journal.place.journal).records)
 
 
 def test_paused_trial_is_repeated(tmp_path):
-    audience = Requesting(3, "paused")
-    reason, state = run_with(tmp_path, audience)
-    assert (reason, audience.shown, sorted(state.answered)) == ("completed", ["pause"], list(range(1, 9)))
+    display = Requesting(3, "paused")
+    reason, state = run_with(tmp_path, display)
+    assert (reason, display.shown, sorted(state.counted_attempts)) == ("completed", ["pause"], list(range(1, 9)))
     paused = [one for one in state.attempts if one.trial == 3]
     ends = [one.end and (one.end["outcome"], one.end["reasons"]) for one in paused]
     assert ends == [("repeat", [PAUSED]), ("ok", [])]
@@ -281,7 +283,7 @@ def test_paused_trial_is_repeated(tmp_path):
 
 def test_redo_repeats_the_last_answered_trial(tmp_path):
     reason, state = run_with(tmp_path, Requesting(3, "redo"))
-    assert reason == "completed" and sorted(state.answered) == list(range(1, 9))
+    assert reason == "completed" and sorted(state.counted_attempts) == list(range(1, 9))
     attempts = [(one.trial, one.number, one.counts) for one in state.attempts[:5]]
     assert attempts == [(1, 1, True), (2, 1, False), (3, 1, False), (2, 2, True), (3, 2, True)]
     third = next(one for one in state.attempts if one.trial == 3)
@@ -290,7 +292,7 @@ def test_redo_repeats_the_last_answered_trial(tmp_path):
 
 def test_abort_ends_the_session(tmp_path):
     reason, state = run_with(tmp_path, Requesting(3, "aborted"))
-    assert reason == "ended by a person" and sorted(state.answered) == [1, 2]
+    assert reason == "ended by a person" and sorted(state.counted_attempts) == [1, 2]
     last = state.attempts[-1].end
     assert last is not None and (last["outcome"], last["reasons"]) == ("aborted", [ABORTED])
     assert state.end is not None and state.end["reason"] == reason
@@ -298,7 +300,9 @@ def test_abort_ends_the_session(tmp_path):
 
 @pytest.mark.parametrize("wanted", [True, False])
 def test_feedback_follows_the_setting(tmp_path, wanted):
-    audience = Requesting(0, "paused")
-    _, state = run_with(tmp_path, audience, "block = 5", f"block = 5\nfeedback = {str(wanted).lower()}")
-    given = ["right" if one.response and one.response["correct"] else "wrong" for one in state.answered.values()]
-    assert audience.shown == (given if wanted else [])
+    display = Requesting(0, "paused")
+    _, state = run_with(tmp_path, display, "block = 5", f"block = 5\nfeedback = {str(wanted).lower()}")
+    given = [
+        "right" if one.response and one.response["correct"] else "wrong" for one in state.counted_attempts.values()
+    ]
+    assert display.shown == (given if wanted else [])

@@ -179,7 +179,7 @@ def test_replay_counts_trials_attempts_and_blocks(tmp_path):
         journal.append("trial_start", **start(2, 2))
         journal.append("response", **response(2, 2))
         state = replay(journal.records)
-    assert list(state.answered) == [1, 3]
+    assert list(state.counted_attempts) == [1, 3]
     assert (state.repeated, state.attempts_at(2), state.attempts_at(9), state.blocks) == (1, 2, 0, {1: 1})
     assert (state.interrupted.trial, state.interrupted.number) == (2, 2)
     assert state.interrupted.response is not None
@@ -199,9 +199,9 @@ def test_replay_discards_an_answer_that_is_redone(tmp_path):
         begin_block(journal)
         run_trial(journal, 1)
         journal.append("event", name="redo", trial=1)
-        assert replay(journal.records).answered == {}
+        assert replay(journal.records).counted_attempts == {}
         run_trial(journal, 1, 2)
-        assert replay(journal.records).answered[1].number == 2
+        assert replay(journal.records).counted_attempts[1].number == 2
 
 
 def test_age_is_measured_from_the_last_record(tmp_path):

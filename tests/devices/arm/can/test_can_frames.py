@@ -144,7 +144,7 @@ def test_emulated_drive_obeys_frames_of_the_description(book):
     def tell(name, **signals):
         message = book.get_message_by_name(name)
         data = message.encode(signals)
-        drive.take(struct.pack("=IB3x8s", message.frame_id, max(len(data), 1), data))
+        drive.handle_frame(struct.pack("=IB3x8s", message.frame_id, max(len(data), 1), data))
 
     tell("Set_Controller_Mode", Control_Mode=3, Input_Mode=1)
     tell("Set_Limits", Velocity_Limit=7.5, Current_Limit=3.0)
@@ -204,7 +204,7 @@ def test_interface_down_raises(interface):
     ip("set", interface, "down")
     with pytest.raises(OSError, match="down"):
         for _ in range(100):
-            port.send(codec.pack(codec.ask(0, codec.VERSION)))
+            port.send(codec.pack(codec.request_frame(0, codec.VERSION)))
             port.receive(0.01)
     port.close()
 

@@ -251,7 +251,7 @@ def test_joystick_options_that_do_not_fit_are_refused_in_one_line(tmp_path, monk
 def test_joystick_parameters_that_cannot_be_written_are_printed(calibrated, tmp_path, capfd):
     parameters = read_parameters(calibrated[0] / "stick.toml")
     with pytest.raises(ConfigurationError, match="cannot be written"):
-        joystick._keep(tmp_path / "taken away" / "stick.toml", parameters)
+        joystick._write_parameters(tmp_path / "taken away" / "stick.toml", parameters)
     words, text = capfd.readouterr().err.split("\n\n", 1)
     assert "could not be written" in words
     assert parse_parameters(text, "standard error") == parameters

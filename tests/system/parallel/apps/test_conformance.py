@@ -14,7 +14,7 @@ from apps.conformance.limits import METRICS, passes
 from apps.conformance.picture import draw
 from apps.conformance.report import by_element
 from apps.conformance.subjects import RendererSubject, choose
-from apps.conformance.suite import judge, judge_all
+from apps.conformance.suite import judge_all, run_cell
 from tests.processes import ROOT
 from tests.system.parallel.commands import run_python
 
@@ -48,10 +48,10 @@ def test_rows_are_in_the_order_of_renderers_and_cells():
 def test_rigid_admittance_does_not_move():
     (subject,) = choose(["A"])
     for cell in (REFERENCE, CELLS[0], CELLS[-1]):
-        row = judge(subject, cell)
+        row = run_cell(subject, cell)
         assert row["hold_drift_um_s"] == 0.0
         assert row["fluctuation_drift_um"] == 0.0
-    assert passes(judge(subject, REFERENCE))
+    assert passes(run_cell(subject, REFERENCE))
 
 
 @pytest.mark.parametrize("cells", [1, 3])

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from apps.cli import main
-from apps.doctor.child import NoAnswer, ask
+from apps.doctor.child import NoAnswer, call_in_child
 from apps.doctor.registry import CHECKS
 from tests.apps.doctor.machines import is_shell
 from tests.processes import ROOT, program
@@ -189,7 +189,7 @@ def hang():
 
 
 def test_child_answers_besides_printed_noise():
-    assert ask(f"{HERE}:echo", 1, "two", [3.5, None]) == [1, "two", [3.5, None]]
+    assert call_in_child(f"{HERE}:echo", 1, "two", [3.5, None]) == [1, "two", [3.5, None]]
 
 
 @pytest.mark.parametrize(
@@ -202,11 +202,11 @@ def test_child_answers_besides_printed_noise():
 )
 def test_failing_child_is_reported_with_its_reason(function, reason):
     with pytest.raises(NoAnswer, match=reason):
-        ask(f"{HERE}:{function}")
+        call_in_child(f"{HERE}:{function}")
 
 
 def test_hanging_child_is_stopped():
     waited: list[float] = []
     with pytest.raises(NoAnswer, match=r"no answer within 0\.3 s"):
-        ask(f"{HERE}:hang", timeout=0.3, waiting=waited.append)
+        call_in_child(f"{HERE}:hang", timeout=0.3, waiting=waited.append)
     assert waited == sorted(waited) and waited

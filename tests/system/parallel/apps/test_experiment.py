@@ -106,7 +106,7 @@ def test_live_block_is_configured_only_where_the_level_changes(make, level, tmp_
     low, high = (design.config(design.conditions[0], level) for level in (0.5, 0.7))
     stage: Any = LiveStage(low, tmp_path / "block", lambda kind, **fields: None, Followers())
     for config in (low, high, high, low):
-        stage.take(config)
+        stage.apply_parameters(config)
     assert [level(table) for table in stage.session.tables] == [(0.7, False), (0.5, False)]
 
 
@@ -178,7 +178,7 @@ def test_session_that_is_killed_thirty_times_has_the_journal_of_an_undisturbed_o
     (whole,), (cut,) = sessions_below(tmp_path / "whole"), sessions_below(tmp_path / "cut")
     assert lasting_records(cut)[1:] == lasting_records(whole)[1:]
     state = replay(read_journal(cut.journal).records)
-    for one in state.answered.values():
+    for one in state.counted_attempts.values():
         assert one.recording is not None
         found = set(np.unique(Recording(cut.folder / one.recording).rows["marker"]).tolist())
         assert found >= set(one.start["markers"]), "an answered trial is in the recording"

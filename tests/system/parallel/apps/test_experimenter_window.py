@@ -17,7 +17,19 @@ pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError)
 import pyqtgraph as pg
 from PySide6 import QtCore, QtWidgets
 
-from apps.experiment.screens import Abort, Certificate, Figure, GoOn, Note, Notice, Outcome, Pause, Plan, Progress, Redo
+from apps.experiment.screens import (
+    Abort,
+    Certificate,
+    Figure,
+    GoOn,
+    Note,
+    Notice,
+    Outcome,
+    Pause,
+    Progress,
+    Redo,
+    SessionOutline,
+)
 from apps.experiment.screens.experimenter.tracks import reversals
 from apps.experiment.screens.experimenter.window import ExperimenterWindow
 from apps.front_ends.link import Link
@@ -28,8 +40,8 @@ from haptics.records import ROW
 from haptics.trace import Trace
 from tests.apps.experiment.screens.driving import started
 
-PLAN = Plan("weber-friction", "P07", 1, 4, 80, "law.force", "N")
-BLIND = Plan("weber-friction", "P07", 1, 4, 80, "law.force", "N", blind=True)
+PLAN = SessionOutline("weber-friction", "P07", 1, 4, 80, "law.force", "N")
+BLIND = SessionOutline("weber-friction", "P07", 1, 4, 80, "law.force", "N", blind=True)
 
 
 class Desk:

@@ -107,17 +107,17 @@ def wanted(views=1, stage=False, headless=False):
 def test_several_windows_need_a_display(monkeypatch):
     with pytest.raises(ConfigurationError, match=r"--views 2: no window can be shown \(--headless was given\); leave"):
         _windows(wanted(2, headless=True))
-    monkeypatch.setattr(launch, "why_no_window", lambda: "no display")
+    monkeypatch.setattr(launch, "window_obstacle", lambda: "no display")
     with pytest.raises(ConfigurationError, match=r"--views 3: no window can be shown \(no display\)"):
         _windows(wanted(3))
     assert _windows(wanted()) == ([], "no display")
-    monkeypatch.setattr(launch, "why_no_window", lambda: None)
+    monkeypatch.setattr(launch, "window_obstacle", lambda: None)
     assert len(_windows(wanted(3))[0]) == 3
 
 
 def test_stage_is_opened_with_the_view_alone_or_not_at_all_with_its_reason(monkeypatch, capsys):
-    monkeypatch.setattr(launch, "why_no_window", lambda: None)
-    monkeypatch.setattr(stage_launch, "why_no_stage", lambda: None)
+    monkeypatch.setattr(launch, "window_obstacle", lambda: None)
+    monkeypatch.setattr(stage_launch, "stage_obstacle", lambda: None)
 
     def kinds(arguments):
         windows, obstacle = _windows(arguments)
@@ -125,10 +125,10 @@ def test_stage_is_opened_with_the_view_alone_or_not_at_all_with_its_reason(monke
 
     assert kinds(wanted(stage=True)) == ([launch.ViewLink, stage_launch.StageLink], "")
     assert kinds(wanted(0, stage=True)) == ([stage_launch.StageLink], "")
-    monkeypatch.setattr(launch, "why_no_window", lambda: "Qt cannot be loaded")
+    monkeypatch.setattr(launch, "window_obstacle", lambda: "Qt cannot be loaded")
     assert kinds(wanted(stage=True)) == ([stage_launch.StageLink], "Qt cannot be loaded")
     assert capsys.readouterr().err == ""
-    monkeypatch.setattr(stage_launch, "why_no_stage", lambda: "no OpenGL")
+    monkeypatch.setattr(stage_launch, "stage_obstacle", lambda: "no OpenGL")
     assert _windows(wanted(stage=True)) == ([], "Qt cannot be loaded")
     assert capsys.readouterr().err == "no stage: no OpenGL.\n"
     assert _windows(wanted(0, stage=True)) == ([], "--views 0 was given, and there is no stage (no OpenGL)")
@@ -340,7 +340,7 @@ def test_key_is_held_until_it_is_released(ends):
     assert not servo.key_is_held()
     session.held(time.monotonic())
     assert servo.key_is_held()
-    session.let_go()
+    session.release()
     assert not servo.key_is_held()
 
 
@@ -396,7 +396,7 @@ def test_count_and_seconds_are_shown_until_the_device_is_open(monkeypatch):
     progress.refresh()
     assert shown == []
     for message in (("compiling", (1, 40)), ("compiling", (2, 40)), ("opening", None), ("ready", None)):
-        progress.take(*message)
+        progress.handle_message(*message)
         now[0] += 7.0
         progress.refresh()
     texts = [f"kernel {number} of about 40 ({seconds} s;" for number, seconds in ((1, 0), (1, 7), (2, 7), (2, 14))]

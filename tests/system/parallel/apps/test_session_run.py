@@ -15,8 +15,8 @@ import pytest
 
 from apps.cli import main
 from apps.commands import _answer
+from apps.session.advice import ParameterAdvice
 from apps.session.application import Application
-from apps.session.counsel import Counsel
 from apps.session.offline import record_offline
 from apps.session.record import _facts
 from apps.session.run import Session
@@ -451,22 +451,22 @@ def test_defaults_give_no_warning_except_for_models_without_damping(device, mode
     config = complete({"session": {"model": model}, "device": {"name": device}})
     element = config.built_element
     undamped = hasattr(element, "stiffness") and not hasattr(element, "damping")
-    assert bool(Counsel(config.spec).consider(element, 0)) is undamped
+    assert bool(ParameterAdvice(config.spec).consider(element, 0)) is undamped
     assert undamped is (model in {"dahl", "hayward-armstrong"})
 
 
 def test_arm_without_a_sufficient_mass_can_be_recorded():
     config = complete({"session": {"model": "A"}, "device": {"name": "virtual-arm"}})
     vars(config)["spec"] = replace(config.spec, least_mass=math.inf)
-    assert "no element.mass keeps it" in Counsel(config.spec).consider(config.built_element, 0)
+    assert "no element.mass keeps it" in ParameterAdvice(config.spec).consider(config.built_element, 0)
     assert json.loads(json.dumps(_facts(config), allow_nan=False))["device"]["least_mass"] is None
 
 
 def test_crossing_a_bound_warns_once_and_again_after_a_return_and_a_note_does_not_warn():
-    counsel = Counsel(JOYSTICK)
+    counsel = ParameterAdvice(JOYSTICK)
     assert counsel.consider(model_c(7e3), 0) == ""
     assert [entry.pop("severity") for entry in counsel.record] == ["note"]
-    counsel = Counsel(JOYSTICK)
+    counsel = ParameterAdvice(JOYSTICK)
     said = [counsel.consider(model_c(K), version) for version, K in enumerate((4.5e3, 2e4, 3e4, 5e4, 4.5e3, 2e4))]
     assert [bool(line) for line in said] == [False, True, False, False, False, True]
     assert [entry["settings_version"] for entry in counsel.record] == [1, 5]
@@ -474,7 +474,7 @@ def test_crossing_a_bound_warns_once_and_again_after_a_return_and_a_note_does_no
 
 
 def test_second_bound_warns_without_repeating_the_first():
-    counsel = Counsel(JOYSTICK)
+    counsel = ParameterAdvice(JOYSTICK)
     first, second = counsel.consider(model_c(2e4), 0), counsel.consider(model_c(2e4, force=0.5), 1)
     assert "element.stiffness = 20000" in first and "encoder" not in first
     assert "encoder" in second and "element.stiffness = 20000" not in second

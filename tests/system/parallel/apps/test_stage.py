@@ -196,11 +196,11 @@ def test_end_of_a_run_is_shown_and_a_run_without_ticks_is_empty(stage):
 def test_missing_display_is_reported(screen):
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("DISPLAY", raising=False)
-        assert "DISPLAY is not set" in (launch.why_no_stage() or "")
+        assert "DISPLAY is not set" in (launch.stage_obstacle() or "")
         patch.setenv("DISPLAY", ":4242")
-        assert "It needs a display (DISPLAY) with OpenGL 3.3" in (launch.why_no_stage() or "")
+        assert "It needs a display (DISPLAY) with OpenGL 3.3" in (launch.stage_obstacle() or "")
         patch.setenv("DISPLAY", screen.environment["DISPLAY"])
-        assert launch.why_no_stage() is None
+        assert launch.stage_obstacle() is None
 
 
 def test_space_bar_stops_and_other_keys_are_passed_on(stage):

@@ -8,7 +8,7 @@ import pytest
 from calibration.data.files import Source
 from calibration.data.joint_recording import JointRecording
 from calibration.friction import choose_model
-from calibration.identification import Wishes, identify
+from calibration.identification import IdentificationOptions, identify
 from tests.calibration.joints import KNEE, hand, measured
 from tests.calibration.test_friction import recording, truth_of
 from tests.processes import ROOT
@@ -32,7 +32,7 @@ FRANKA = ROOT.parent / "shared" / "data" / "franka_joint7" / "slow.csv"
 
 def test_presliding_is_chosen_where_friction_builds_up_after_reversals():
     truth = {"coulomb": 1.0, "viscosity": 3.0, "presliding": 0.6, "presliding_distance": 0.02}
-    found = identify([recording(0, truth, "coulomb-viscous-presliding")], Wishes())
+    found = identify([recording(0, truth, "coulomb-viscous-presliding")], IdentificationOptions())
     assert found.choice.name == "coulomb-viscous-presliding"
     for name, value in truth.items():
         low, high = found.fit.intervals[name]
@@ -43,7 +43,7 @@ def test_presliding_is_chosen_where_friction_builds_up_after_reversals():
 
 
 def test_presliding_is_not_chosen_for_a_joint_without_it():
-    found = identify([recording(0, KNEE, "stribeck", noise=0.1)], Wishes())
+    found = identify([recording(0, KNEE, "stribeck", noise=0.1)], IdentificationOptions())
     assert found.choice.name in {"stribeck", "stribeck-plateau"}
     assert any(name.endswith("-presliding") for name in found.choice.scores)
 
@@ -68,7 +68,7 @@ def test_an_extrapolated_coulomb_level_is_doubted(fall):
     level = 0.4 - fall * np.abs(velocity) / float(np.abs(velocity).max())
     friction = np.sign(velocity) * level + 0.02 * np.random.default_rng(3).standard_normal(len(time))
     joint = JointRecording("knee", True, time, velocity, -friction, Source("k.csv", "0" * 64), position=angle)
-    codes = {doubt.code for doubt in identify([joint], Wishes()).fit.doubts if doubt.spoils_intervals}
+    codes = {doubt.code for doubt in identify([joint], IdentificationOptions()).fit.doubts if doubt.spoils_intervals}
     assert codes & {"scale-at-limit", "still-falling"}
 
 
@@ -77,7 +77,7 @@ def test_the_last_joint_of_a_research_robot():
     """Friction that falls with speed, with an offset and hysteresis; a fit by hand gives 0.20 N m about -0.217 N m."""
     from calibration.data.reading import read_joint_recordings
 
-    found = identify(read_joint_recordings(FRANKA), Wishes())
+    found = identify(read_joint_recordings(FRANKA), IdentificationOptions())
     assert 0.19 <= found.fit.values["coulomb"] <= 0.21
     assert -0.22 <= found.fit.values["offset"] <= -0.21
     assert found.fit.diagnostics.relative_rms <= 0.15

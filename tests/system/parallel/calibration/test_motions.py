@@ -8,7 +8,7 @@ import pytest
 
 import devices
 from calibration.friction import FitSettings
-from calibration.identification import Wishes, identify
+from calibration.identification import IdentificationOptions, identify
 from calibration.motions import Mover, rows_of
 from calibration.motions.axis_recordings import recorded_axes
 from calibration.motions.excitation import Excitation
@@ -67,7 +67,7 @@ def test_intervals_of_handles_hold_the_truth(handle):
 # --- the joints of an arm ---------------------------------------------------------------------------------------------
 
 SHORT = Excitation(slowest=0.01, fastest=0.4, speeds=4, rounds=2, strokes=1, stroke_time=0.8)
-WISHES = Wishes("stribeck-asymmetric", settings=FitSettings(fit_inertia=True))
+WISHES = IdentificationOptions("stribeck-asymmetric", settings=FitSettings(fit_inertia=True))
 
 
 def arm(clock, **changes):

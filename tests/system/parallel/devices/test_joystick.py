@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from calibration.friction import FitSettings
-from calibration.identification import Wishes, identify
+from calibration.identification import IdentificationOptions, identify
 from calibration.motions.axis_recordings import recorded_axes
 from calibration.motions.excitation import Excitation
 from calibration.motions.handle_motion import excite
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("compiled_stick")
 SHORT = Excitation(speeds=6, rounds=2, strokes=1, stroke_time=0.5)
 
 
-WISHES = Wishes("stribeck-asymmetric", "auto", settings=FitSettings(fit_inertia=True))
+WISHES = IdentificationOptions("stribeck-asymmetric", "auto", settings=FitSettings(fit_inertia=True))
 
 
 class Stepped:

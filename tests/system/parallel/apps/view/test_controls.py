@@ -104,7 +104,7 @@ def test_refusal_is_shown_and_start_is_enabled_again(live, qtbot):
     assert notice.words.text() == "law.force is 40 N: at most 10 N is allowed"
     assert live.window.controls.start.isEnabled()
     assert QtWidgets.QApplication.activeModalWidget() is None
-    notice.tell("short", seconds=0.01)
+    notice.show_notice("short", seconds=0.01)
     qtbot.waitUntil(notice.isHidden)
 
 

@@ -326,7 +326,7 @@ def test_live_window_fits(room, live, rows):
     live.begin(laws=("coulomb", "stribeck"), law="coulomb")
     live.window.apply(room[2])
     live.window.resize(*room[:2])
-    live.window._feed.take(rows[:3000])
+    live.window._feed.add_rows(rows[:3000])
     for _ in range(4):
         live.window.frame()
         QtWidgets.QApplication.processEvents()
@@ -335,7 +335,7 @@ def test_live_window_fits(room, live, rows):
     live.window.controls.session.law.setCurrentText("stribeck")
     live.window.dashboard.transport.cursors.click()
     if room[:2] != LEAST:
-        live.window.dashboard.notice.tell("The end effector was at the edge of the workspace. " * 4)
+        live.window.dashboard.notice.show_notice("The end effector was at the edge of the workspace. " * 4)
     for _ in range(4):
         live.window.frame()
         QtWidgets.QApplication.processEvents()

@@ -82,7 +82,7 @@ def test_spectrum_names_its_method_and_finds_a_vibration(place, live, shown, row
     shaken = rows[:6000].copy()
     shaken["command"][:, 0] += 0.5 * np.sin(2 * np.pi * 37.0 * shaken["time"])
     shown.window._feed.history.clear()
-    shown.window._feed.take(shaken)
+    shown.window._feed.add_rows(shaken)
     plot.refresh(shown.window._feed)
     plot.refresh_texts(shown.window._feed)
     for part in ("Hann", "1 s", "9 segments", "resolution 1.5 Hz", "largest above 5 Hz: 37 Hz"):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from apps.experiment.design import Design, keys_of
-from apps.experiment.engine.audience import Audience
+from apps.experiment.engine.display import Display
 from apps.experiment.screens.experimenter.blind import hidden
 from apps.experiment.screens.messages import (
     Choice,
@@ -15,16 +15,16 @@ from apps.experiment.screens.messages import (
     Notice,
     Outcome,
     Pacing,
-    Plan,
     Progress,
+    SessionOutline,
     Show,
     StartBox,
 )
 from apps.experiment.screens.quality import Quality
 
 if TYPE_CHECKING:
-    from apps.experiment.engine.course import Plan as Trial
     from apps.experiment.engine.presenting import Reply
+    from apps.experiment.engine.sequence import TrialSpec as Trial
     from apps.front_ends.front_end import FrontEnd
 
 GO_ON = "space"
@@ -37,7 +37,7 @@ _USUAL_PACE = 0.1
 """Speed of the target if the experiment has no speed limits [m/s]."""
 
 
-class ScreenAudience(Audience):
+class ScreenDisplay(Display):
     """Sends contents to the participant's screen, and the progress to the experimenter's.
 
     Parameters
@@ -75,7 +75,7 @@ class ScreenAudience(Audience):
         self._design, self._participant, self._experimenter = design, participant, experimenter
         self._texts = design.texts
         staircase = design.procedure.get("kind") == "staircase"
-        self._plan = Plan(
+        self._plan = SessionOutline(
             design.experiment.title or design.experiment.name,
             code,
             session,
@@ -91,7 +91,7 @@ class ScreenAudience(Audience):
         self._practised: set[int] = set()
         self._quality = Quality()
         self._first: tuple[int, float] | None = None
-        self._tell(self._plan)
+        self._send(self._plan)
 
     # --- during a trial ---
 
@@ -112,11 +112,11 @@ class ScreenAudience(Audience):
         """Show that interval `number` is over."""
         self._show(self._field("gap", plan, number, ""), f"after interval {number + 1}", plan)
 
-    def judged(self, ticks: int, late: int, gap: float, reasons: tuple[str, ...]) -> None:
+    def show_interval(self, ticks: int, late: int, gap: float, reasons: tuple[str, ...]) -> None:
         """Add an interval to the certificate on the experimenter's screen."""
-        self._tell(self._quality.with_interval(ticks, late, gap, bool(reasons)).certificate(self._design.trials))
+        self._send(self._quality.with_interval(ticks, late, gap, bool(reasons)).certificate(self._design.trials))
 
-    def ask(self, plan: Trial) -> None:
+    def prompt(self, plan: Trial) -> None:
         """Ask for the answer."""
         show = replace(self._question(None if self._design.task.responses else ""), of=len(plan.values))
         self._show(show, "waiting for the answer", plan)
@@ -143,7 +143,7 @@ class ScreenAudience(Audience):
             None if reply is None else reply.reaction_time,
             attempt,
         )
-        self._tell(outcome)
+        self._send(outcome)
         self._progress = replace(self._progress, attempt=1)
 
     def feedback(self, correct: bool) -> None:
@@ -174,7 +174,7 @@ class ScreenAudience(Audience):
         show = replace(self._base, kind="pause", title=self._texts.pause_title, text=self._texts.pause)
         self._show(show, f"paused by the {by}" if by else "paused")
 
-    def let_go(self, seconds: float) -> None:
+    def announce_motion(self, seconds: float) -> None:
         """Announce that the device will move by itself for `seconds` [s] and must be released."""
         texts = self._texts
         words = texts.let_go.replace("{seconds}", f"{seconds:.0f}")
@@ -188,7 +188,7 @@ class ScreenAudience(Audience):
 
     def measured(self, words: str) -> None:
         """Announce the end of the measurement, and send its result to the experimenter."""
-        self._tell(Notice(words))
+        self._send(Notice(words))
         show = replace(self._base, kind="pause", title=self._texts.measured, keys=self._go_on())
         self._show(show, "the device's own friction was measured")
 
@@ -203,11 +203,11 @@ class ScreenAudience(Audience):
 
     def notice(self, words: str) -> None:
         """Show a notice to the experimenter."""
-        self._tell(Notice(words))
+        self._send(Notice(words))
 
     # --- helpers ---
 
-    def _tell(self, message: Any) -> None:
+    def _send(self, message: Any) -> None:
         """Send a message to the experimenter's screen, if any.
 
         In blind mode, hidden values are removed.
@@ -231,15 +231,15 @@ class ScreenAudience(Audience):
                 track=plan.label,
                 level=plan.level,
             )
-        self._tell(self._progress)
+        self._send(self._progress)
 
     def _question(self, entry: str | None) -> Show:
         """Return the display that asks for an answer; `entry` is a partly typed number."""
         design = self._design
         keys = self._answers()
         if entry is not None:
-            keys = (Choice("return", self._texts.answer("done"), self._texts.key("return")),)
-        title = self._texts.ask(design.experiment.task)
+            keys = (Choice("return", self._texts.answer_label("done"), self._texts.key("return")),)
+        title = self._texts.question_text(design.experiment.task)
         return replace(self._base, kind="response", title=title, keys=keys, entry=entry)
 
     def _answers(self) -> tuple[Choice, ...]:
@@ -248,9 +248,9 @@ class ScreenAudience(Audience):
         for key, answer in keys_of(self._design).items():
             found.setdefault(answer, key)
         texts, buttons = self._texts, self._design.response.buttons.items()
-        keys = [Choice(key, texts.answer(answer), texts.key(key)) for answer, key in found.items()]
+        keys = [Choice(key, texts.answer_label(answer), texts.key(key)) for answer, key in found.items()]
         pushed = [(answer, number, texts.button.replace("{number}", str(number))) for answer, number in buttons]
-        return (*keys, *(Choice(f"button {number}", texts.answer(answer), cap) for answer, number, cap in pushed))
+        return (*keys, *(Choice(f"button {number}", texts.answer_label(answer), cap) for answer, number, cap in pushed))
 
     def _go_on(self) -> tuple[Choice, ...]:
         """Return the key that turns a page."""

@@ -61,7 +61,7 @@ class Participant:
 
 
 @dataclass(frozen=True)
-class Plan:
+class TrialSpec:
     """Specification of a trial.
 
     Attributes
@@ -146,7 +146,7 @@ def _catches(design: Design, seed: SeedSequence) -> dict[int, str]:
     return catch_positions(_MOST, share, seed, kinds=kinds)
 
 
-class Course:
+class TrialSequence:
     """Sequence of the trials of a session.
 
     Parameters
@@ -187,7 +187,7 @@ class Course:
             for number, procedure in enumerate(section.tracks.procedures)
         ]
 
-    def next(self) -> Plan | None:
+    def next(self) -> TrialSpec | None:
         """Return the next trial, or None at the end.
 
         The result is the same until `take` is called.
@@ -204,12 +204,12 @@ class Course:
         condition, label = section.named(track)
         return self._plan("test", condition, level, track, label)
 
-    def _practice(self) -> Plan:
+    def _practice(self) -> TrialSpec:
         conditions = self.design.conditions
         condition = conditions[self._in_section % len(conditions)]
         return self._plan("practice", condition, self.design.practice_level(condition))
 
-    def _caught(self, section: _Section, kind: str) -> Plan:
+    def _caught(self, section: _Section, kind: str) -> TrialSpec:
         place = self._generator(2).integers(len(section.conditions))
         condition = section.conditions[int(place)]
         level = self.design.easy_level(condition) if kind == "easy" else 0.0
@@ -217,13 +217,13 @@ class Course:
 
     def _plan(
         self, kind: str, condition: ConditionSettings, level: float, track: int | None = None, label: str | None = None
-    ) -> Plan:
+    ) -> TrialSpec:
         reference, comparison = condition.reference, None
         values: tuple[float, ...] = (reference + level,) if self.design.task.responses else (level,)
         if self.design.task.intervals == 2:
             comparison = self._comparison()
             values = (reference, reference + level) if comparison == 2 else (reference + level, reference)
-        return Plan(self._trial, self._block, kind, condition, track, label, level, values, comparison)
+        return TrialSpec(self._trial, self._block, kind, condition, track, label, level, values, comparison)
 
     def _comparison(self) -> int:
         """Return the interval of the comparison.
@@ -236,11 +236,11 @@ class Course:
     def _generator(self, purpose: int) -> np.random.Generator:
         return child(self._who.seed_of(self._block, self._trial), purpose)
 
-    def generator(self, plan: Plan, missed: int = 0) -> np.random.Generator:
+    def generator(self, plan: TrialSpec, missed: int = 0) -> np.random.Generator:
         """Return the random generator of a simulated observer in a trial, after `missed` late answers."""
         return child(self._who.seed_of(plan.block, plan.trial), _OBSERVER if not missed else _MISSED + missed)
 
-    def take(self, plan: Plan, response: str | float, correct: bool | None) -> None:
+    def add_answer(self, plan: TrialSpec, response: str | float, correct: bool | None) -> None:
         """Add the answer to `plan`, which `next` has returned."""
         if plan.kind == "practice":
             self._practised.append(bool(correct))
@@ -248,7 +248,7 @@ class Course:
             level = (
                 plan.level if self.design.task.responses or self.design.experiment.task == "estimation" else response
             )
-            self._sections[self._section].tracks.take(plan.track, float(level), correct is not False)
+            self._sections[self._section].tracks.add_outcome(plan.track, float(level), correct is not False)
         self._trial += 1
         self._in_section += 1
         self._in_block += 1
@@ -276,7 +276,7 @@ class Course:
         if section:
             self._in_section = 0
 
-    def conditions_of(self, plan: Plan) -> list[str]:
+    def conditions_of(self, plan: TrialSpec) -> list[str]:
         """Return the names of the conditions in the block that begins with `plan`."""
         if plan.kind == "practice":
             return [one.name for one in self.design.conditions]

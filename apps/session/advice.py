@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from haptics.scenes import Scene
 
 
-class Counsel:
+class ParameterAdvice:
     """Checks the elements of a session against the stability bounds of the device.
 
     Parameters

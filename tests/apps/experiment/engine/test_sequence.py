@@ -7,11 +7,11 @@ import pytest
 
 from apps.experiment.design import read_design
 from apps.experiment.design.settings import ExplorationSettings
-from apps.experiment.engine.audience import Audience
-from apps.experiment.engine.course import Course, Participant
+from apps.experiment.engine.display import Display
 from apps.experiment.engine.live.person import Person
 from apps.experiment.engine.live.screens import Screens
 from apps.experiment.engine.presenting import Reply
+from apps.experiment.engine.sequence import Participant, TrialSequence
 from apps.experiment.engine.watch import Watch
 from apps.experiment.screens import Abort, Cannot, GoOn, Note, Pause, Redo
 from apps.session.events import KeyEvent
@@ -19,19 +19,19 @@ from apps.settings.config import SessionConfig
 from haptics.errors import DeviceFault
 from haptics.records import NEUTRAL, ROW, Status
 from tests.apps.experiment.design.designs import WEBER, changed
-from tests.apps.experiment.screens.test_audience import begin
+from tests.apps.experiment.screens.test_display import begin
 
 WHO = Participant("P01", 1, 0, 7)
 
 
 def walk(design, right, who=WHO):
     """Return the trials of a participant who answers the share `right` of each ten trials correctly."""
-    course, plans = Course(design, who), []
-    while (plan := course.next()) is not None:
-        assert course.next() == plan
+    sequence, plans = TrialSequence(design, who), []
+    while (plan := sequence.next()) is not None:
+        assert sequence.next() == plan
         plans.append(plan)
         correct = plan.trial % 10 < 10 * right
-        course.take(plan, str(plan.comparison if correct else 3 - (plan.comparison or 1)), correct)
+        sequence.add_answer(plan, str(plan.comparison if correct else 3 - (plan.comparison or 1)), correct)
     return plans
 
 
@@ -155,7 +155,7 @@ def explored(rows, chunk=7, **settings):
     watch = Watch(ExplorationSettings(**{"stroke": 0.03, **settings}), PERIOD, 0)
     slots = np.concatenate((rows, rows[:1]))
     for count in [*range(chunk, len(rows), chunk), len(rows)]:
-        watch.look(slots, count)
+        watch.evaluate(slots, count)
     return watch
 
 
@@ -199,7 +199,7 @@ def test_watch_collects_flags_lateness_and_gaps_of_its_marker():
     rows["marker"][100:] = 2
     rows["status"][150] = int(Status.ENERGY)
     watch = Watch(ExplorationSettings(), PERIOD, 0, marker=1)
-    watch.look(np.concatenate((rows, rows[:1])), len(rows))
+    watch.evaluate(np.concatenate((rows, rows[:1])), len(rows))
     assert (watch.rows, watch.late, watch.last_tick) == (100, 1, 99)
     assert watch.flags == int(Status.LIMITED | Status.STARTED_LATE)
     assert watch.gap == pytest.approx(0.005)
@@ -217,7 +217,7 @@ class ScriptedStage:
         self.count = 0
         self.taken: list[SessionConfig] = []
 
-    def take(self, config):
+    def apply_parameters(self, config):
         self.taken.append(config)
 
     def run(self, script, events=None):
@@ -237,8 +237,8 @@ def press(person, name, tick):
 
 def started(path):
     design = read_design(path)
-    plan = Course(design, Participant("P01", 1, 0, 7)).next()
-    return design, Person(design, Audience()), plan
+    plan = TrialSequence(design, Participant("P01", 1, 0, 7)).next()
+    return design, Person(design, Display()), plan
 
 
 def answer(stage, person, plan, design, events=None):
@@ -328,18 +328,18 @@ class Written:
     def event(self, name, **fields):
         self.events.append(name)
 
-    def note(self, text):
+    def add_note(self, text):
         self.notes.append(text)
 
 
 @pytest.fixture
 def screens(tmp_path):
-    """Return the screens of a session, its audience, the front end of the participant, and its records."""
+    """Return the screens of a session, its display, the front end of the participant, and its records."""
     design = read_design(changed(tmp_path))
-    audience, participant, _, _ = begin(design)
-    screens = Screens(design, audience, participant, None)
-    screens.sitting = Written()
-    return screens, audience, participant, screens.sitting
+    display, participant, _, _ = begin(design)
+    screens = Screens(design, display, participant, None)
+    screens.experiment_session = Written()
+    return screens, display, participant, screens.experiment_session
 
 
 def test_lost_screen_is_journaled_once(screens):
@@ -353,13 +353,13 @@ def test_lost_screen_is_journaled_once(screens):
 
 
 def test_screen_requests_are_executed_and_notes_journaled(screens):
-    screens, audience, participant, written = screens
+    screens, display, participant, written = screens
     paused = []
     for message in (Pause(), GoOn(), Pause(), Pause(), Redo(), Note("said aloud"), Cannot("sound", "no device")):
         screens._do(participant, message)
-        paused.append(audience.paused)
+        paused.append(display.paused)
     assert paused[:4] == [True, False, True, False]
-    assert audience.redo and not audience.aborted
+    assert display.redo and not display.aborted
     assert (written.notes, written.events) == (["said aloud"], ["screen-cannot"])
     screens._do(participant, Abort())
-    assert audience.aborted
+    assert display.aborted

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from apps.experiment.design import Design
-from apps.experiment.engine.audience import Audience
-from apps.experiment.engine.course import Course, Participant, Plan
+from apps.experiment.engine.display import Display
 from apps.experiment.engine.presenting import Outcome, Presenter, Respondent
 from apps.experiment.engine.records import require_same, start_of
+from apps.experiment.engine.sequence import Participant, TrialSequence, TrialSpec
 from apps.experiment.engine.stage import Script, Stage
-from apps.experiment.friction.session import Hands, Nobody, with_friction
+from apps.experiment.friction.session import Hands, NullHandleRelease, with_friction
 from apps.experiment.journal import Journal, replay
-from apps.experiment.journal.state import take
+from apps.experiment.journal.state import apply_record
 from apps.experiment.trial import Answer
 from apps.settings.config import SessionConfig
 from haptics.errors import DeviceFault, RecordingError
@@ -66,7 +66,7 @@ StageMaker = Callable[[SessionConfig, Any, Callable[..., Any]], RunningStage]
 """Factory of the stage of a block, given settings, recording folder and journal writer."""
 
 
-class Sitting:
+class ExperimentSession:
     """Session of a participant.
 
     Parameters
@@ -81,7 +81,7 @@ class Sitting:
         Factory of the respondent, from the trial sequence.
     stage : callable
         Factory of the stage of a block.
-    audience : Audience
+    display : Display
         Display of the session.
     again : bool
         Whether an interrupted block is repeated from its beginning, which requires a stage without a clock.
@@ -97,22 +97,22 @@ class Sitting:
         who: Participant,
         journal: Journal,
         *,
-        respondent: Callable[[Course], Respondent],
+        respondent: Callable[[TrialSequence], Respondent],
         stage: StageMaker,
-        audience: Audience,
+        display: Display,
         again: bool,
-        before: Callable[[Sitting, Plan], None] = lambda sitting, plan: None,
+        before: Callable[[ExperimentSession, TrialSpec], None] = lambda session, plan: None,
         hands: Hands | None = None,
     ) -> None:
-        self.design, self.journal, self.audience = design, journal, audience
+        self.design, self.journal, self.display = design, journal, display
         self.state = replay(journal.records)
         self._who, self._stage, self._again, self._before = who, stage, again, before
         self._expected: deque[dict[str, Any]] = deque()
         self._complete()
-        self.course = Course(design, who)
+        self.sequence = TrialSequence(design, who)
         self._catch_up()
-        self._respondent = respondent(self.course)
-        self._hands = hands or Nobody()
+        self._respondent = respondent(self.sequence)
+        self._hands = hands or NullHandleRelease()
 
     def _complete(self) -> None:
         """Complete an interrupted trial that was answered, and apply the resume policy ``block``.
@@ -125,7 +125,7 @@ class Sitting:
             self._append("trial_end", trial=cut.trial, attempt=cut.number, outcome="ok", reasons=[])
         block = max(self.state.blocks, default=0)
         if self.design.resume.policy == "block" and not self._is_over(block):
-            for trial, one in self.state.answered.items():
+            for trial, one in self.state.counted_attempts.items():
                 if one.start["block"] == block:
                     self._append("event", name="redo", trial=trial, why="the block begins again")
 
@@ -134,14 +134,14 @@ class Sitting:
 
         The records that a repeated block must reproduce are queued.
         """
-        answered = self.state.answered
+        answered = self.state.counted_attempts
         last = self.state.attempts[-1].start["block"] if self.state.attempts else 0
-        while (plan := self.course.next()) is not None and plan.trial in answered:
+        while (plan := self.sequence.next()) is not None and plan.trial in answered:
             if self._again and plan.block == last and not self._is_over(last):
                 break
             require_same(plan, answered[plan.trial].start)
             response = answered[plan.trial].response or {}
-            self.course.take(plan, response.get("response", 0.0), response.get("correct"))
+            self.sequence.add_answer(plan, response.get("response", 0.0), response.get("correct"))
         if plan is not None and self._again:
             for attempt in self.state.attempts:
                 if attempt.start["block"] == plan.block and attempt.end is not None and not attempt.redone:
@@ -162,29 +162,29 @@ class Sitting:
             The error that stopped the session, which can be resumed.
         """
         try:
-            if self.course.next() is not None:
+            if self.sequence.next() is not None:
                 self.design = with_friction(self.design, self.journal, self._hands, self.event, live=not self._again)
-            while (plan := self.course.next()) is not None:
+            while (plan := self.sequence.next()) is not None:
                 self._before(self, plan)
                 self._block(plan)
-            reason = "practice not passed" if self.course.failed else "completed"
+            reason = "practice not passed" if self.sequence.failed else "completed"
         except Ended:
             reason = "ended by a person"
-        counted = sum(one.start["kind"] != "practice" for one in self.state.answered.values())
+        counted = sum(one.start["kind"] != "practice" for one in self.state.counted_attempts.values())
         self.journal.append("end", reason=reason, trials=counted, repeated=self.state.repeated)
         return reason
 
-    def _block(self, plan: Plan) -> None:
+    def _block(self, plan: TrialSpec) -> None:
         attempt = self.state.blocks.get(plan.block, 0) + 1
         config = self.design.config(plan.condition, plan.condition.reference)
         stage = self._stage(config, self.journal.place.recording(plan.block, attempt), self._write)
         relative = stage.folder.relative_to(self.journal.place.folder).as_posix()
-        conditions = self.course.conditions_of(plan)
+        conditions = self.sequence.conditions_of(plan)
         self._append("block_start", block=plan.block, conditions=conditions, recording=relative, attempt=attempt)
         stage.run(self._trials(stage, plan.block))
-        if self.audience.aborted:
+        if self.display.aborted:
             raise Ended
-        following = self.course.next()
+        following = self.sequence.next()
         if not self._is_over(plan.block) and (following is None or following.block > plan.block):
             self._append("event", name="block-end", block=plan.block)
 
@@ -192,31 +192,33 @@ class Sitting:
         """Write an event to the journal."""
         self._append("event", name=name, **fields)
 
-    def note(self, text: str) -> None:
+    def add_note(self, text: str) -> None:
         """Write a note of the experimenter to the journal."""
         self._append("note", text=text, by="experimenter")
 
     def _trials(self, stage: Stage, block: int) -> Script[None]:
-        presenter = Presenter(self.design, stage, self.audience)
-        while (plan := self.course.next()) is not None and plan.block == block and not self.audience.aborted:
+        presenter = Presenter(self.design, stage, self.display)
+        while (plan := self.sequence.next()) is not None and plan.block == block and not self.display.aborted:
             yield from self._trial(presenter, stage, plan)
             yield from self._wishes(stage)
 
-    def _trial(self, presenter: Presenter, stage: Stage, plan: Plan) -> Script[None]:
+    def _trial(self, presenter: Presenter, stage: Stage, plan: TrialSpec) -> Script[None]:
         attempt = self._next_attempt(plan)
-        stage.note("trial_start", attempt=attempt, **start_of(plan, self.design, attempt))
-        outcome = yield from self._attended(presenter.present(plan, attempt, self._respondent), stage)
-        correct = self._answered(stage, plan, attempt, outcome)
+        stage.write_record("trial_start", attempt=attempt, **start_of(plan, self.design, attempt))
+        outcome = yield from self._run_script(presenter.present(plan, attempt, self._respondent), stage)
+        correct = self._record_answer(stage, plan, attempt, outcome)
         result = "aborted" if ABORTED in outcome.reasons else "repeat" if outcome.reasons else "ok"
-        stage.note("trial_end", trial=plan.trial, attempt=attempt, outcome=result, reasons=list(outcome.reasons))
-        self.audience.ended(plan, attempt, correct, outcome.reasons, outcome.reply)
+        stage.write_record(
+            "trial_end", trial=plan.trial, attempt=attempt, outcome=result, reasons=list(outcome.reasons)
+        )
+        self.display.ended(plan, attempt, correct, outcome.reasons, outcome.reply)
         if outcome.reply is not None and not outcome.reasons:
-            self.course.take(plan, outcome.reply.response, correct)
+            self.sequence.add_answer(plan, outcome.reply.response, correct)
             yield from self._feedback(stage, plan, correct)
         else:
             self._require_few_repeated()
 
-    def _attended(self, script: Script[Outcome], stage: Stage) -> Script[Outcome]:
+    def _run_script(self, script: Script[Outcome], stage: Stage) -> Script[Outcome]:
         """Run the script of a trial until it ends or a user interrupts it."""
         while True:
             try:
@@ -224,41 +226,41 @@ class Sitting:
             except StopIteration as end:
                 found: Outcome = end.value
                 return found
-            audience = self.audience
-            if audience.paused or audience.aborted or audience.redo:
+            display = self.display
+            if display.paused or display.aborted or display.redo:
                 script.close()
                 stage.gate(True)
-                return Outcome(None, (ABORTED if audience.aborted else REDONE if audience.redo else PAUSED,))
+                return Outcome(None, (ABORTED if display.aborted else REDONE if display.redo else PAUSED,))
 
     def _wishes(self, stage: Stage) -> Script[None]:
         """Wait during a pause, and rebuild the trial sequence if the last answered trial should be repeated."""
-        if self.audience.waits():
-            stage.note("event", name="pause")
-            self.audience.pause("")
-            while self.audience.waits():
+        if self.display.waits():
+            stage.write_record("event", name="pause")
+            self.display.pause("")
+            while self.display.waits():
                 yield _WAITING
-            stage.note("event", name="go on")
-        if self.audience.redo:
-            self.audience.redo = False
-            answered = self.state.answered
+            stage.write_record("event", name="go on")
+        if self.display.redo:
+            self.display.redo = False
+            answered = self.state.counted_attempts
             if answered:
-                stage.note("event", name="redo", trial=max(answered))
-                self.course = Course(self.design, self._who)
+                stage.write_record("event", name="redo", trial=max(answered))
+                self.sequence = TrialSequence(self.design, self._who)
                 self._catch_up()
 
-    def _feedback(self, stage: Stage, plan: Plan, correct: bool | None) -> Script[None]:
+    def _feedback(self, stage: Stage, plan: TrialSpec, correct: bool | None) -> Script[None]:
         """Show whether the answer was right, if the experiment gives feedback."""
         wanted = self.design.practice.feedback if plan.kind == "practice" else self.design.trials.feedback
-        if wanted and correct is not None and self.audience.present:
-            self.audience.feedback(correct)
+        if wanted and correct is not None and self.display.present:
+            self.display.feedback(correct)
             yield round(FEEDBACK / stage.period)
 
-    def _next_attempt(self, plan: Plan) -> int:
+    def _next_attempt(self, plan: TrialSpec) -> int:
         if self._expected:
             return int(self._expected[0]["attempt"])
         return self.state.attempts_at(plan.trial) + 1
 
-    def _answered(self, stage: Stage, plan: Plan, attempt: int, outcome: Outcome) -> bool | None:
+    def _record_answer(self, stage: Stage, plan: TrialSpec, attempt: int, outcome: Outcome) -> bool | None:
         """Record the answer.
 
         Return whether it was right.
@@ -267,7 +269,7 @@ class Sitting:
         if reply is None:
             return None
         correct = Answer(reply.response, reply.reaction_time).correct(plan.view(self.design))
-        stage.note(
+        stage.write_record(
             "response",
             trial=plan.trial,
             attempt=attempt,
@@ -307,4 +309,4 @@ class Sitting:
             )
 
     def _append(self, kind: str, /, **fields: Any) -> None:
-        take(self.state, self.journal.append(kind, **fields))
+        apply_record(self.state, self.journal.append(kind, **fields))

@@ -22,7 +22,7 @@ import numpy as np
 from apps.bench.outcome import CannotMeasure
 from apps.bench.stop import Stop
 from apps.front_ends.messages import Quit, SessionStarted
-from apps.view.launch import why_no_window
+from apps.view.launch import window_obstacle
 from haptics.recording.columns import with_missing_columns
 from haptics.records import Rows
 from haptics.servo.mailbox import Mailbox
@@ -41,7 +41,7 @@ _FIRST_FRAMES = 10
 _PATIENCE, _QUITTING = 60.0, 2.0
 
 
-def why_no_view() -> str:
+def view_obstacle() -> str:
     """Return the reason why no view can be drawn, with or without a display; empty if it can."""
     try:
         importlib.import_module("PySide6.QtWidgets")
@@ -170,7 +170,7 @@ def show_view(connection: Connection, trace: Path, drawn: Path, rows: Rows, rate
 
     This is the target of the process of the view.
     """
-    if why_no_window():
+    if window_obstacle():
         os.environ["QT_QPA_PLATFORM"] = "offscreen"
     from apps.view import process
     from apps.view.qt import QtCore, application
@@ -190,9 +190,9 @@ def show_stage(connection: Connection, trace: Path, drawn: Path, rows: Rows, rat
 
     This is the target of its process.
     """
-    from apps.stage.process import SIZE, opened
+    from apps.stage.process import SIZE, open_stage
 
-    stage = opened(connection, "dark", SIZE)
+    stage = open_stage(connection, "dark", SIZE)
     feeder = Feeder(Trace.attach(trace), rows, rate)
     frames = Mailbox(drawn, DRAWN).record["frames"]
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from apps.experiment.engine.course import Plan
     from apps.experiment.engine.presenting import Reply
+    from apps.experiment.engine.sequence import TrialSpec
 
 
-class Audience:
+class Display:
     """Display that shows nothing.
 
     Attributes
@@ -34,16 +34,16 @@ class Audience:
 
     # --- during a trial ---
 
-    def park(self, plan: Plan, number: int) -> None:
+    def park(self, plan: TrialSpec, number: int) -> None:
         """Ask the participant to move to the start box, before interval `number` (from 0)."""
 
-    def interval(self, plan: Plan, number: int) -> None:
+    def interval(self, plan: TrialSpec, number: int) -> None:
         """Announce the start of interval `number`."""
 
-    def gap(self, plan: Plan, number: int) -> None:
+    def gap(self, plan: TrialSpec, number: int) -> None:
         """Announce the end of interval `number`."""
 
-    def judged(self, ticks: int, late: int, gap: float, reasons: tuple[str, ...]) -> None:
+    def show_interval(self, ticks: int, late: int, gap: float, reasons: tuple[str, ...]) -> None:
         """Report the rendering of an interval.
 
         Parameters
@@ -56,7 +56,7 @@ class Audience:
             Reasons for a repetition, empty if the interval counts.
         """
 
-    def ask(self, plan: Plan) -> None:
+    def prompt(self, plan: TrialSpec) -> None:
         """Ask for the answer."""
 
     def entry(self, text: str) -> None:
@@ -64,7 +64,7 @@ class Audience:
 
     def ended(
         self,
-        plan: Plan,
+        plan: TrialSpec,
         attempt: int,
         correct: bool | None,
         reasons: tuple[str, ...],
@@ -92,7 +92,7 @@ class Audience:
     def finish(self, text: str) -> None:
         """Show that the session is over."""
 
-    def let_go(self, seconds: float) -> None:
+    def announce_motion(self, seconds: float) -> None:
         """Announce that the device will move by itself for `seconds` [s] and must be released."""
 
     def measures(self, share: float) -> None:

@@ -13,7 +13,7 @@ from haptics.recording.recorder import Recorder
 from haptics.records import Permission, Rows
 from haptics.rendering.envelope import UNUSABLE
 from haptics.rendering.motion import Motion
-from haptics.rendering.programs import keep_motion
+from haptics.rendering.programs import save_motion
 
 Procedure = Generator[Motion, Rows, None]
 """Generator that yields motions and receives, for each of them, the rows recorded during it, in order."""
@@ -26,7 +26,7 @@ Only time with the dead-man's switch held counts.
 """
 
 
-class Course:
+class ProcedureRunner:
     """Executor of a procedure that writes each motion to the recording before it becomes active.
 
     Parameters
@@ -48,13 +48,13 @@ class Course:
         self.number = 0
         self._watched, self._begun = -1, 0
 
-    def note(self, recorder: Recorder) -> dict[str, Any]:
+    def save_motion(self, recorder: Recorder) -> dict[str, Any]:
         """Write the motion to a recording; return its journal entry."""
-        entry = keep_motion(recorder.folder, self.motion, self.number)
+        entry = save_motion(recorder.folder, self.motion, self.number)
         recorder.journal_settings(self.number, entry)
         return {"version": self.number, **entry}
 
-    def go_on(self, rows: Rows) -> bool:
+    def advance(self, rows: Rows) -> bool:
         """Send all recorded rows to the procedure; return True if it yields another motion."""
         try:
             self.motion = self._procedure.send(own_rows(rows, self.number))

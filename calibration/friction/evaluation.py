@@ -54,7 +54,7 @@ def starts(problem: Problem, samples: Samples, settings: FitSettings, kept: NDAr
     return found
 
 
-def judged(
+def evaluate_fit(
     problem: Problem,
     samples: Samples,
     settings: FitSettings,
@@ -99,7 +99,7 @@ def judged(
     seen = doubts_about(fit, found.converged and better.settled, limits)
     fit = replace(fit, doubts=(*seen, *changes(fit, found.jacobian, found.linear.weights)))
     rivals = [
-        judged(problem, samples, settings, band, kept, replace(other, others=()))
+        evaluate_fit(problem, samples, settings, band, kept, replace(other, others=()))
         for other in found.others
         if _as_good(other, found, fit)
     ]

@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.experiment.design import read_design
-from apps.experiment.engine.course import Course, Participant
 from apps.experiment.engine.presenting import Reply
+from apps.experiment.engine.sequence import Participant, TrialSequence
 from apps.experiment.screens import Certificate, Outcome, Pacing, Progress, ScreenSettings, Show
-from apps.experiment.screens.audience import ScreenAudience
+from apps.experiment.screens.display import ScreenDisplay
 from apps.experiment.screens.participant.layout import arrange
 from apps.experiment.screens.participant.sound import RATE, part_of, pink_noise, samples, tones
 from haptics.errors import ConfigurationError
@@ -48,24 +48,24 @@ class Heard:
 
 def begin(design, trials=None):
     participant, experimenter = Heard(), Heard()
-    audience = ScreenAudience(design, participant, experimenter, code="P01", session=1, blocks=2, trials=trials)
-    plan = Course(design, Participant("P01", 1, 0, 7)).next()
-    return audience, participant, experimenter, plan
+    display = ScreenDisplay(design, participant, experimenter, code="P01", session=1, blocks=2, trials=trials)
+    plan = TrialSequence(design, Participant("P01", 1, 0, 7)).next()
+    return display, participant, experimenter, plan
 
 
-def present(audience, plan):
+def present(display, plan):
     """Present a trial and its answer."""
     for number in (0, 1):
-        audience.park(plan, number)
-        audience.interval(plan, number)
-        audience.gap(plan, number)
-    audience.ask(plan)
-    audience.ended(plan, 1, True, (), Reply("2", 0.8, 5000, "key", "2"))
+        display.park(plan, number)
+        display.interval(plan, number)
+        display.gap(plan, number)
+    display.prompt(plan)
+    display.ended(plan, 1, True, (), Reply("2", 0.8, 5000, "key", "2"))
 
 
 def test_trial_is_shown_to_participant_and_experimenter(tmp_path):
-    audience, participant, experimenter, plan = begin(read_design(changed(tmp_path)))
-    present(audience, plan)
+    display, participant, experimenter, plan = begin(read_design(changed(tmp_path)))
+    present(display, plan)
     shows = [message for message in participant.told if isinstance(message, Show)]
     kinds = [(show.kind, show.interval, show.of) for show in shows]
     trial = [(kind, number, 2) for number in (1, 2) for kind in ("park", "interval", "gap")]
@@ -78,13 +78,13 @@ def test_trial_is_shown_to_participant_and_experimenter(tmp_path):
 
 
 def test_experimenter_sees_the_timing_certificate(tmp_path):
-    audience, participant, experimenter, _ = begin(read_design(changed(tmp_path)))
-    audience.judged(2000, 0, 1.2e-3, ())
+    display, participant, experimenter, _ = begin(read_design(changed(tmp_path)))
+    display.show_interval(2000, 0, 1.2e-3, ())
     told = {one.name: one for one in experimenter.last(Certificate).figures}
     verdicts = {name: one.verdict for name, one in told.items()}
     assert verdicts.pop("intervals") == "" and set(verdicts.values()) == {"good"}
     assert set(verdicts) == {"repeated", "late ticks in intervals", "longest gap"}
-    audience.judged(2000, 8, 9e-3, ("late ticks", "gap between ticks"))
+    display.show_interval(2000, 8, 9e-3, ("late ticks", "gap between ticks"))
     told = {one.name: one for one in experimenter.last(Certificate).figures}
     assert {one.verdict for name, one in told.items() if name != "intervals"} == {"doubtful"}
     assert (told["intervals"].value, told["repeated"].value) == ("2", "50 %")
@@ -96,8 +96,8 @@ def test_experimenter_sees_the_timing_certificate(tmp_path):
 def test_blind_session_hides_condition_and_level(tmp_path):
     design = read_design(changed(tmp_path))
     design = dataclasses.replace(design, experiment=dataclasses.replace(design.experiment, blind=True))
-    audience, _, experimenter, plan = begin(design)
-    present(audience, plan)
+    display, _, experimenter, plan = begin(design)
+    present(display, plan)
     for message in experimenter.told:
         if isinstance(message, Progress | Outcome):
             assert (message.kind, message.condition, message.track, message.level) == ("", "", None, None)
@@ -106,20 +106,20 @@ def test_blind_session_hides_condition_and_level(tmp_path):
 
 
 def test_remaining_time_follows_the_pace(tmp_path, monkeypatch):
-    audience, participant, experimenter, plan = begin(read_design(changed(tmp_path)), trials=20)
+    display, participant, experimenter, plan = begin(read_design(changed(tmp_path)), trials=20)
     now = 1000.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
-    audience.park(dataclasses.replace(plan, kind="practice", trial=1), 0)
+    display.park(dataclasses.replace(plan, kind="practice", trial=1), 0)
     for trial in range(2, 13):
         now += 7.0
-        audience.park(dataclasses.replace(plan, kind="test", trial=trial), 0)
+        display.park(dataclasses.replace(plan, kind="test", trial=trial), 0)
     assert experimenter.last(Progress).remaining == pytest.approx(10 * 7.0)
     assert experimenter.last(Progress).of == 21
     assert participant.last(Show).share == pytest.approx(0.5)
-    audience.pause("experimenter")
+    display.pause("experimenter")
     assert experimenter.last(Progress).paused
     assert participant.last(Show).kind == "pause"
-    audience.park(plan, 0)
+    display.park(plan, 0)
     assert not experimenter.last(Progress).paused
 
 

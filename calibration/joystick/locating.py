@@ -75,21 +75,21 @@ def look(settings: StickSettings, backend: Any, person: Person, request: Request
     """
     places = TURNS if request.rim_radius else GATES[request.gate]
     with RawStick(settings, backend, wheel=bool(request.rim_radius)) as stick:
-        person.tell(f"Calibrating {stick.link}. Ctrl-C ends it at any time, and there is no force then.")
+        person.show_message(f"Calibrating {stick.link}. Ctrl-C ends it at any time, and there is no force then.")
         if request.rim_radius:
-            person.tell(f"The angle is {request.turn:g} degrees from straight ahead.")
-        counts = np.array([_look_at(stick, person, place) for place in places])
+            person.show_message(f"The angle is {request.turn:g} degrees from straight ahead.")
+        counts = np.array([_mean_counts_at(stick, person, place) for place in places])
         person.bring(MIDDLE, stick.counts)
         if request.rim_radius:
             axes, misfit = fit_rim(places, counts[:, 0], request.rim_radius, math.radians(request.turn), stick.ranges)
         else:
             axes, misfit = fit_axes(places, counts, request.travel, stick.ranges)
-        person.tell(f"The places fit to {1e3 * misfit:.2f} mm.")
+        person.show_message(f"The places fit to {1e3 * misfit:.2f} mm.")
         axes = replace(axes, usage_x=stick.usages[0])
         return Seen(_identity(stick), axes, misfit, stick.quantum, stick.full_scale)
 
 
-def _look_at(stick: RawStick, person: Person, place: Place) -> Array:
+def _mean_counts_at(stick: RawStick, person: Person, place: Place) -> Array:
     """Return the mean counts at a place, where the handle must be still."""
     for _ in range(_TRIES):
         person.bring(place, stick.counts)
@@ -101,9 +101,9 @@ def _look_at(stick: RawStick, person: Person, place: Place) -> Array:
         spread = float(np.ptp(table, axis=0).max())
         if spread <= max(_RESTLESS * min(high - low for low, high in stick.ranges), _FLICKER):
             mean: Array = table.mean(axis=0)
-            person.tell(f"At {place.words} the counts are ({mean[0]:.0f}, {mean[1]:.0f}).")
+            person.show_message(f"At {place.words} the counts are ({mean[0]:.0f}, {mean[1]:.0f}).")
             return mean
-        person.tell(f"The handle moved meanwhile, by {spread:.0f} counts: hold it still.")
+        person.show_message(f"The handle moved meanwhile, by {spread:.0f} counts: hold it still.")
     raise ConfigurationError(f"the handle was not held still at {place.words}: begin again.")
 
 
