@@ -156,13 +156,6 @@ class VirtualArm(VirtualDevice):
         return np.array(self._record["clamp_force"][0])
 
     @property
-    def tracking_error(self) -> NDArray[np.float64]:
-        """Distance of the end effector behind the reference of the servo, (2,) [m]."""
-        joints = self._record["servo"]["error"]
-        jacobian = self.body.linkage.jacobians(self._record["measured"])[0]
-        return np.asarray(jacobian @ joints[0])
-
-    @property
     def _servo_poles(self) -> tuple[float, float]:
         """Frequency [Hz] and damping ratio of the servo, with joint and rotor as one inertia."""
         servo, body = self.servo, self.body

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -263,31 +262,6 @@ def require_duration(duration: float) -> None:
     """Raise `ConfigurationError` unless the duration is positive and finite."""
     if not 0.0 < duration < math.inf:
         raise ConfigurationError(f"duration = {duration!r}: must be a finite time greater than 0 s.")
-
-
-def run_many(jobs: Sequence[OfflineJob], workers: int = 2) -> list[OfflineRun]:
-    """Run many programs in parallel, each on a separate device, and return the results in the same order.
-
-    Parameters
-    ----------
-    jobs : sequence of OfflineJob
-        Runs to execute. Different seeds must be set in their factories.
-    workers : int
-        Number of threads, at least 1.
-
-    Raises
-    ------
-    ConfigurationError, DeviceFault
-        Error of the first failed job; see `run_offline`.
-    """
-    if workers < 1:
-        raise ConfigurationError(f"workers = {workers}: must be at least 1.")
-
-    def run(job: OfflineJob) -> OfflineRun:
-        return run_offline(job.factory, job.program, job.duration, limits=job.limits, reduction=job.reduction)
-
-    with ThreadPoolExecutor(workers, "haptics offline") as threads:
-        return list(threads.map(run, jobs))
 
 
 class _RowCallback:

@@ -15,7 +15,7 @@ from apps.catalogue import chosen
 from apps.cli import main
 from apps.shared.answer import Answer
 from apps.shared.progress import Line
-from apps.shared.words import WIDEST, columns, wrapped
+from apps.shared.words import wrapped
 from devices.virtual.hands.csv_table import read_table
 from haptics.errors import ConfigurationError
 from tests.processes import program
@@ -73,13 +73,6 @@ def test_decimal_commas_in_a_table_are_explained(tmp_path, text):
     path.write_text(text)
     with pytest.raises(ConfigurationError, match=r"line 2.*Write numbers with a point, not with a comma: 4\.5"):
         read_table(str(path))
-
-
-@pytest.mark.parametrize(("command", "words"), [("demo", "default: 30 s"), ("run", "default: until it is stopped")])
-def test_help_states_the_default_duration(command, words, capsys):
-    with pytest.raises(SystemExit):
-        main([command, "--help"])
-    assert words in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize(("names", "expected"), [
@@ -148,12 +141,6 @@ def test_wrapped_text_keeps_its_words_and_fits_the_width(lines, width, indent):
     longest = max((len(word) for word in text.split()), default=0)
     for line in found.splitlines():
         assert len(line) <= max(width, longest + max(indent, len(line) - len(line.lstrip())))
-
-
-@pytest.mark.parametrize(("terminal", "expected"), [("80", 80), ("300", WIDEST), ("5", 40)])
-def test_text_width_is_that_of_the_terminal(terminal, expected, monkeypatch):
-    monkeypatch.setenv("COLUMNS", terminal)
-    assert columns() == expected
 
 
 @pytest.mark.parametrize("terminal", [True, False])

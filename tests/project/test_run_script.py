@@ -77,15 +77,6 @@ def test_an_old_python_is_refused(run, monkeypatch):
     assert caught.value.status == 2
 
 
-def test_a_newer_python_is_tried_before_it_is_used(run, tmp_path):
-    shell = tmp_path / "python3.13"
-    shell.write_text("#!/bin/sh\nexit 127\n")
-    shell.chmod(0o755)
-    found = {"python3.13": str(shell), "python3.11": sys.executable}
-    assert run.newer_python(found.get) == sys.executable
-    assert run.newer_python({"python3.13": str(shell)}.get) is None
-
-
 # --- system packages --------------------------------------------------------------------------------------------
 
 
@@ -94,44 +85,6 @@ def test_each_missing_library_names_its_package_once(run):
     assert run.packages_for(needs, lambda name: name == "libGL.so.1") == ["glib", "x11"]
     assert run.packages_for(needs, lambda name: True) == []
     assert not run.loads("libthere-is-no-such-thing.so.7")
-
-
-@pytest.mark.parametrize(
-    ("command", "display", "window", "tools"),
-    [
-        *(("demo", False, False, False), ("demo", True, True, False), ("haptics", True, True, False)),
-        *(("check", False, False, False), ("test", False, True, True), ("setup", False, True, True)),
-    ],
-)
-def test_each_command_needs_its_system_packages(run, monkeypatch, command, display, window, tools):
-    monkeypatch.setattr(run.sys, "platform", "linux")
-    monkeypatch.setattr(run, "loads", lambda library: False)
-    monkeypatch.setattr(run.shutil, "which", lambda name: None)
-    wanted = run.wanted_packages(run.COMMANDS[command], display)
-    assert ("libegl1" in wanted, "libxcb-cursor0" in wanted) == (window, window)
-    assert ("xvfb" in wanted, "xdotool" in wanted, "libusb-1.0-0" in wanted) == (tools, tools, tools)
-    assert ("rt-tests" in wanted, "gcc" in wanted) == (command == "setup", command == "setup")
-
-
-def test_missing_packages_are_advised_as_a_command(run, monkeypatch):
-    monkeypatch.setattr(run.shutil, "which", lambda name: f"/usr/bin/{name}")
-    assert run.advice(["libegl1", "xvfb"]) == "sudo apt-get install -y --no-install-recommends libegl1 xvfb"
-    monkeypatch.setattr(run.shutil, "which", lambda name: None)
-    assert run.advice(["libegl1"]) == "what Debian calls libegl1"
-
-
-def test_the_package_lists_are_fetched_only_when_needed(run, monkeypatch):
-    monkeypatch.setattr(run, "administrator", lambda: ["sudo", "-n"])
-    for answers, verbs, succeeded in [
-        ([], ["install"], True),
-        ([False], ["install", "update", "install"], True),
-        ([False, False], ["install", "update"], False),
-    ]:
-        logged = Logged(*answers)
-        monkeypatch.setattr(run, "logged", logged)
-        assert run.install_packages(["xvfb"]) is succeeded
-        assert [next(verb for verb in ("install", "update") if verb in command) for command in logged.commands] == verbs
-        assert all(command[:2] == ["sudo", "-n"] for command in logged.commands)
 
 
 def test_a_user_can_forbid_system_packages(run, monkeypatch):
@@ -249,32 +202,7 @@ def test_concurrent_setups_exclude_each_other(run):
         fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-@pytest.mark.usefixtures("venv")
-def test_the_output_of_a_step_goes_to_the_log(run, capfd):
-    assert run.logged([sys.executable, "-c", "print('heard')"])
-    assert not run.logged([sys.executable, "-c", "raise SystemExit(3)"])
-    assert capfd.readouterr().out == ""
-    assert "heard" in run.LOG.read_text()
-
-
 # --- the command line -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments", "expected"),
-    [
-        ("demo", ["--headless"], ["-P", "-m", "apps", "demo", "--headless"]),
-        ("haptics", ["run", "--json"], ["-P", "-m", "apps", "run", "--json"]),
-        ("haptics", [], ["-P", "-m", "apps"]),
-        ("docs", [], ["-P", "-m", "mkdocs", "build", "--strict"]),
-        ("docs", ["serve"], ["-P", "-m", "mkdocs", "serve"]),
-        ("python", ["examples/one.py"], ["examples/one.py"]),
-        ("test", ["-k", "law"], ["-m", "pytest", "-k", "law"]),
-        ("test", [], ["-m", "pytest", "-n", WORKERS, "--dist", "worksteal"]),
-    ],
-)
-def test_each_command_executes_its_program(run, name, arguments, expected):
-    assert run.program(name, arguments) == expected
 
 
 def test_the_program_replaces_the_script(run, monkeypatch, tmp_path):
@@ -314,17 +242,6 @@ def test_every_level_runs_also_after_one_has_failed(run, monkeypatch):
     ]
     with pytest.raises(run.SetupError, match="no other arguments"):
         run.start("test", ["--all", "-k", "law"])
-
-
-def test_bytecode_can_be_written_into_the_environment(run, monkeypatch):
-    monkeypatch.delenv("PYTHONPYCACHEPREFIX", raising=False)
-    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
-    assert "PYTHONPYCACHEPREFIX" not in run.clean_environment()
-    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
-    assert run.clean_environment()["PYTHONPYCACHEPREFIX"] == str(run.VENV / "bytecode")
-    assert "PYTHONDONTWRITEBYTECODE" not in run.clean_environment()
-    monkeypatch.setenv("PYTHONPYCACHEPREFIX", "/elsewhere")
-    assert run.clean_environment()["PYTHONPYCACHEPREFIX"] == "/elsewhere"
 
 
 def test_help_goes_to_standard_output_and_an_error_exits_with_status_2(run, capsys):

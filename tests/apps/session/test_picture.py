@@ -1,7 +1,5 @@
 """Report and picture of a run."""
 
-import threading
-import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,8 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from apps.session.report import describe
-from apps.shared.picture import _Cells, _Run, _Spans, draw, preloading
-from apps.shared.theme import LIGHT
+from apps.shared.picture import _Cells, _Run, _Spans, draw
 from haptics.device import Causality
 from haptics.recording.certificate import Fitness
 from haptics.recording.recorder import Recorder
@@ -199,24 +196,6 @@ def test_picture_histograms_count_every_tick(drawn):
     assert [label.get_text() for label in axes.get_xticklabels()] == ["10⁻¹", "10⁰", "10¹", "10²", "10³", "10⁴"]
 
 
-def test_modules_are_preloaded_only_while_permitted(monkeypatch):
-    permitted, imported = threading.Event(), list[str]()
-
-    def note(name):
-        imported.append(name)
-        if len(imported) == 3:
-            permitted.clear()
-
-    monkeypatch.setattr("apps.shared.picture.importlib.import_module", note)
-    permitted.set()
-    with preloading(permitted):
-        while permitted.is_set():
-            time.sleep(1e-3)
-    with preloading(permitted):
-        pass
-    assert len(imported) == 3
-
-
 def test_picture_shows_the_verdict(drawn):
     rows = circle(3000)
     assert "no certificate" in words_of(drawn(rows))
@@ -228,14 +207,6 @@ def test_picture_shows_the_verdict(drawn):
         assert word in text
         assert "3000 ticks, 0 skipped, 1000 late, 0 lost" in text
         assert "computation time p50 30 µs" in text
-
-
-def test_picture_uses_the_colours_of_the_live_view(drawn):
-    lines = [line for axes in drawn(circle(500), Causality.ADMITTANCE).axes for line in axes.lines]
-    colours = {str(line.get_label()): line.get_color() for line in lines}
-    assert colours["friction |f|"] == LIGHT.friction
-    assert colours["measured |h|"] == LIGHT.force
-    assert (colours["path, slipping"], colours["sticking"]) == (LIGHT.motion, LIGHT.stick)
 
 
 @pytest.mark.parametrize("size", [1, 7, 100, 1000])

@@ -18,6 +18,7 @@ import numpy as np
 
 from haptics.recording.recording import Recording
 from tests.processes import NO_PICTURE, ROOT
+from tests.system.parallel.commands import haptics
 
 # Slower than this the arm may be turning back [m/s].
 SLOW = 0.02
@@ -48,15 +49,8 @@ def session(folder, protocol, model, scheduling, seconds):
     """Run the emulated arm with a hand that strokes a surface with 6 N of friction; return its answer."""
     arm = ("--device", "arm", "--set", "device.emulated=true", "--set", f"device.motors.protocol={protocol}")
     how = ("--duration", f"{seconds:g}", "--headless", "--json", "--set", f"servo.scheduling={scheduling}")
-    done = subprocess.run(
-        [*(sys.executable, "-m", "apps", "run"), *arm, "--model", model, *how, "--record", str(folder), *NO_PICTURE],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        check=False,
-    )
-    if done.returncode:
-        raise SystemExit(done.stderr)
+    where = ("--record", str(folder), *NO_PICTURE)
+    done = haptics("run", *arm, "--model", model, *how, *where, folder=ROOT)
     return dict(json.loads(done.stdout))
 
 

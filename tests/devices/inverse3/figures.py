@@ -4,7 +4,6 @@
 """
 
 import json
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -14,6 +13,7 @@ import numpy as np
 from haptics.recording.recording import Recording
 from haptics.recording.replay import verify
 from tests.processes import NO_PICTURE, ROOT
+from tests.system.parallel.commands import haptics
 
 # Of the friction law [N].
 FORCE = 3.0
@@ -27,17 +27,9 @@ COUNT = 1e-5
 
 def session(folder, seconds, *more):
     """Run model C at 1 kHz on the emulated device; return the answer of the command and the recording."""
-    command = (sys.executable, "-m", "apps", "run", "--device", "inverse3", "--set", "device.emulated=true")
-    law = ("--model", "C", "--set", f"law.force={FORCE}", "--duration", f"{seconds:g}", "--headless", "--json")
-    done = subprocess.run(
-        [*command, *law, *COUPLING, "--record", str(folder), *NO_PICTURE, *more],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        check=False,
-    )
-    if done.returncode:
-        raise SystemExit(done.stderr)
+    device = ("--device", "inverse3", "--set", "device.emulated=true", "--model", "C", "--set", f"law.force={FORCE}")
+    how = ("--duration", f"{seconds:g}", "--headless", "--json", "--record", str(folder), *NO_PICTURE)
+    done = haptics("run", *device, *COUPLING, *how, *more, folder=ROOT)
     answer = json.loads(done.stdout)
     return answer, Recording(Path(answer["recording"]))
 

@@ -94,14 +94,6 @@ def test_every_law_and_kind_of_arm_follows_a_path(law, kind, error):
     assert behind[-1] < 5e-4
 
 
-def test_tracking_error_is_the_handle_error_of_a_rigid_arm():
-    device, clock = arm(arm={"coupling": "rigid"})
-    path = stroke(0.1, 0.4)[:200]
-    places = follow(device, clock, path)
-    behind = path[-1] - places[-1]
-    np.testing.assert_allclose(device.tracking_error, behind, atol=0.2 * np.abs(behind).max())
-
-
 def test_commands_are_limited_to_the_workspace():
     device, clock = arm()
     device.write(np.array((10.0, -10.0)))

@@ -21,7 +21,6 @@ from haptics.servo.offline import (
     Reduction,
     metrics_of,
     run_all,
-    run_many,
     run_offline,
 )
 from haptics.servo.servo import MAX_TICKS_PER_CALL, EndReason
@@ -77,28 +76,15 @@ def test_device_without_a_port_keeps_all_rows():
     assert run.metrics.path == pytest.approx(np.hypot(*np.diff(run.rows["position"], axis=0).T).sum())
 
 
-def test_many_runs_equal_single_runs():
-    jobs = [OfflineJob(functools.partial(virtual, "virtual-joystick", seed), element(), 0.5) for seed in range(8)]
-    together = run_many(jobs, workers=3)
-    alone = [run_offline(job.factory, job.program, job.duration) for job in jobs]
-    assert [run.metrics for run in together] == [run.metrics for run in alone]
-    assert len({run.metrics.path for run in together}) == 8  # a seed each
-
-
 def test_device_fault_is_raised():
     with pytest.raises(DeviceFault, match="failed at tick 40"):
         run_offline(functools.partial(PortedBench, fail_at=40), element(), 1.0)
-    jobs = [OfflineJob(functools.partial(PortedBench, fail_at=k), element(), 0.1) for k in (-1, 40)]
-    with pytest.raises(DeviceFault, match="failed at tick 40"):
-        run_many(jobs)
 
 
 @pytest.mark.parametrize("duration", [0.0, -1.0, float("nan"), float("inf")])
-def test_invalid_duration_or_number_of_workers_is_refused(duration):
+def test_invalid_duration_is_refused(duration):
     with pytest.raises(ConfigurationError, match="duration"):
         run_offline(BenchDevice, element(), duration)
-    with pytest.raises(ConfigurationError, match="workers = 0"):
-        run_many([], workers=0)
 
 
 # --- many in one call -------------------------------------------------------------------------------------------------

@@ -16,26 +16,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from apps import cli
-from apps.bench.live import cyclictest, frames, soak, stage
-from apps.bench.live.parallel_view import Together, View, show_stage
+from apps.bench.live import cyclictest, soak, stage
 from apps.bench.live.receiver import missing
 from apps.bench.live.servo import Settings as ServoSettings
 from apps.bench.live.servo_report import report as report_servo
 from apps.bench.live.servo_slices import Condition, ServoSlice, Slice, Trial
-from apps.bench.live.stream import Settings as StreamSettings
 from apps.bench.live.stream_report import Streamed, report
-from apps.bench.outcome import CannotMeasure
-from apps.bench.stop import Stop
 from haptics.errors import ConfigurationError
 from haptics.recording.recording import Recording
 from haptics.recording.replay import Verification
 from haptics.records import ROW
 from tests.apps.screen import WHY_NOT
-from tests.apps.stage.driving import started
 from tests.conftest import MISSING_QT
 from tests.processes import program, until
 
@@ -71,37 +64,12 @@ def test_servo_report_takes_the_median_over_pairs_of_slices():
     assert outcome.error == ""
 
 
-def test_servo_report_has_the_figures_of_a_run_and_of_the_reference():
-    slices = {"with_view": condition([(1e-5, 2e-5)] * 2), "without_view": condition([(3e-5, 2e-5)], frames=None)}
-    outcome = report_servo(slices, TRIAL, 1.0, "cyclictest --loops=1", "a remark")
-    result = outcome.result
-    json.dumps(result, allow_nan=False)
-    assert result["ticks"] == 1980 and result["skipped"] == 20 and result["overruns"] == 6
-    assert result["realtime"] == "fifo" and result["priority"] == 80
-    assert result["stolen_s"] == 0.5 and result["reference"]["stolen_s"] == 1.0
-    headline = result["conditions"]["with_view"]
-    assert headline["ratio_p99"] == result["ratio_p99"] == pytest.approx(0.5)
-    assert result["conditions"]["without_view"]["ratio_p99"] == pytest.approx(1.5)
-    assert result["conditions"]["without_view"]["view_frames_per_s"] is None
-    lines = outcome.text.splitlines()
-    assert sum("servo " in line for line in lines) == sum("cyclictest " in line for line in lines) == 2
-    assert any(line.startswith("without view") for line in lines) and lines[-1] == "a remark"
-    assert "fifo, priority 80" in lines[0]
-
-
 @pytest.mark.parametrize(
     ("facts", "complaint"), [({"lost_ticks": 4}, "8 ticks with view are missing"), ({"frames": 0.5}, "0.5 frames")]
 )
 def test_servo_report_names_figures_that_cannot_be_trusted(facts, complaint):
     outcome = report_servo({"with_view": condition([(1e-5, 2e-5)] * 2, **facts)}, TRIAL, 1.0, "cyclictest")
     assert complaint in outcome.error
-
-
-@given(st.floats(2.0, 1000.0), st.sampled_from(["on", "off", "both"]))
-def test_servo_slices_fit_into_the_duration(duration, view):
-    settings = ServoSettings(duration=duration, view=view)
-    assert 0.5 <= settings.length <= 10.0 and settings.rounds >= 1
-    assert 0.5 * duration < settings.rounds * settings.turns * settings.length <= duration * (1 + 1e-9)
 
 
 @pytest.mark.skipif(not shutil.which(cyclictest.NAME), reason="needs cyclictest (Debian package rt-tests)")
@@ -251,14 +219,6 @@ def test_missing_ticks_are_counted_with_their_gaps():
     assert missing(executed, np.array([], np.int64)) == (8, 1)
 
 
-@pytest.mark.parametrize(("kind", "turns"), [("udp", 2), ("websocket", 2), ("both", 3)])
-def test_stream_slices_alternate_with_slices_without_a_stream(kind, turns):
-    settings = StreamSettings(stream=kind)
-    assert (settings.kinds[0], settings.turns, settings.length) == ("off", turns, 10.0)
-    with pytest.raises(ConfigurationError, match=f"{turns} slices of 30 s"):
-        StreamSettings(stream=kind, slice=30.0, duration=40.0)
-
-
 def test_stream_benchmark_runs_with_both_streams(compiled_kernels, tmp_path, monkeypatch, capsys):
     pytest.importorskip("websockets")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -292,26 +252,6 @@ def test_stage_benchmark_compares_with_a_cleared_window(monkeypatch):
     assert found["ratio_p50"] > 1.0
     assert found["within_budget"] == (found["frame_ms"]["p95"] < stage.BUDGET)
     assert "ratio" in outcome.text
-
-
-@pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
-def test_stage_benchmark_needs_a_display(monkeypatch):
-    monkeypatch.setenv("DISPLAY", ":4242")
-    with pytest.raises(CannotMeasure, match="the stage cannot be shown"):
-        stage.run(lambda share, words: None)
-
-
-@pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
-@pytest.mark.usefixtures("shown")
-def test_stage_draws_during_a_benchmark():
-    not_shown = ("trace", "parameters", "choices", "hands")
-    about = {name: value for name, value in vars(started("none")).items() if name not in not_shown}
-    with Stop() as stop, Together(View(frames.motion(2000), about, stop, show_stage)) as windows:
-        before = windows.frames
-        time.sleep(0.5)
-        assert windows.frames > before
-        assert len(multiprocessing.active_children()) == 1
-    assert multiprocessing.active_children() == []
 
 
 def alive(group):

@@ -1,8 +1,7 @@
 """Failing devices and killed or stopped processes of real sessions: how soon the device is safe, and no lost data.
 
-Times are read from the log of the device and the journal of the session, both in monotonic time. Stalls of the machine
-are measured by a thread that wakes up every half millisecond, and subtracted. It misses some stalls, so
-the tests have the marker `wall_clock`.
+Times are read from the log of the device and the journal of the session, both in monotonic time. The machine may stall,
+so the tests have the marker `wall_clock`.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import json
 import os
 import signal
 import subprocess
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -86,39 +84,6 @@ def test_failing_device_is_status_4_and_named_with_its_tick(tmp_path, fault):
 by_signal = pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=lambda number: number.name)
 
 
-class Stalls(threading.Thread):
-    """Wakes up every half millisecond and records its delays."""
-
-    def __init__(self):
-        super().__init__(daemon=True)
-        self._over = threading.Event()
-        self._late: list[tuple[float, float]] = []
-        self._began = 0.0
-
-    def run(self):
-        last = time.monotonic()
-        while not self._over.is_set():
-            time.sleep(0.0005)
-            now = time.monotonic()
-            if now - last > 0.002:
-                self._late.append((now, now - last))
-            last = now
-
-    def passed(self, instant):
-        """Return the time from the beginning to `instant` without stalls [s]."""
-        stalls = (min(now, instant) - max(now - late, self._began) for now, late in self._late)
-        return instant - self._began - sum(max(stall, 0.0) for stall in stalls)
-
-    def __enter__(self):
-        self.start()
-        self._began = time.monotonic()
-        return self
-
-    def __exit__(self, *_):
-        self._over.set()
-        self.join()
-
-
 class SlidingSession(Application):
     """A session with a sliding handle."""
 
@@ -167,10 +132,10 @@ def judge_fade(rows):
 @pytest.mark.wall_clock
 @by_signal
 def test_device_without_the_application_is_safe_within_20_ms(session, number):
-    with Stalls() as stalls:
-        session.application.send_signal(number)
-        until((session.recording / "events.jsonl").exists, "nothing was written into the journal")
-        time.sleep(0.05)
+    lost = time.monotonic()
+    session.application.send_signal(number)
+    until((session.recording / "events.jsonl").exists, "nothing was written into the journal")
+    time.sleep(0.05)
     event, safe = session.event(), safe_at(session)
     assert event["event"] == "application lost"
     assert event["safe_output_monotonic_ns"] * 1e-9 == pytest.approx(safe, abs=0.02)
@@ -188,19 +153,19 @@ def test_device_without_the_application_is_safe_within_20_ms(session, number):
     judge_fade(recording.rows)
     if number == signal.SIGKILL:
         assert recording.metadata["state"] == "interrupted"
-    assert stalls.passed(safe) <= PROMPT
+    assert safe - lost <= PROMPT
 
 
 @pytest.mark.wall_clock
 @by_signal
 def test_lost_servo_is_ended_within_20_ms_and_its_device_commanded_no_more(session, number):
-    with Stalls() as stalls:
-        os.kill(session.servo, number)
-        until(lambda: state_of(session.servo) in "TZX", "the servo was not stopped", every=0.0002)
-        until(lambda: state_of(session.servo) != "T", "the servo was not killed", every=0.0002)
-        killed = time.monotonic()
-        until(lambda: ended(session.servo), "the servo never ended", every=0.001)
-        status = session.application.wait(60.0)
+    lost = time.monotonic()
+    os.kill(session.servo, number)
+    until(lambda: state_of(session.servo) in "TZX", "the servo was not stopped", every=0.0002)
+    until(lambda: state_of(session.servo) != "T", "the servo was not killed", every=0.0002)
+    killed = time.monotonic()
+    until(lambda: ended(session.servo), "the servo never ended", every=0.001)
+    status = session.application.wait(60.0)
     assert status == 4, session.said
     assert "Traceback" not in session.said
     word = "was stopped from outside" if number == signal.SIGSTOP else "killed by SIGKILL"
@@ -217,7 +182,7 @@ def test_lost_servo_is_ended_within_20_ms_and_its_device_commanded_no_more(sessi
     assert session.event()["event"] == "servo lost"
     # The system needs up to 50 ms to remove a killed process on busy processors.
     instants = (silent, killed) if number == signal.SIGSTOP else (silent,)
-    assert max(map(stalls.passed, instants)) <= PROMPT
+    assert max(instants) - lost <= PROMPT
 
 
 # --- the arm: the emulated drive records the state of its motors at the end. The first session compiles its kernels.
@@ -239,38 +204,6 @@ def account(recording):
     file = recording / "emulated_arm.json"
     until(lambda: file.exists() and file.read_text().endswith("}"), "the emulated drive did not end")
     return dict(json.loads(file.read_text()))
-
-
-def friction(recording):
-    """Return the mean force of the hand while sliding, without inertia [N], and the number of ticks."""
-    rows, mass = recording.rows, 2.0
-    velocity = rows["sliding_velocity"]
-    speed = np.hypot(*velocity.T)
-    good = (rows["status"] == 0) & (rows["permission"] == 0) & (speed > 0.02)
-    chosen = np.flatnonzero(good[1:] & good[:-1] & (np.diff(rows["tick"]) == 1)) + 1
-    needed = rows["force"][chosen] - mass * (velocity[chosen] - velocity[chosen - 1]) / 1e-3
-    along = np.sum(needed * velocity[chosen], axis=1) / speed[chosen]
-    return float(along.mean()), len(chosen)
-
-
-@pytest.mark.timeout(400)
-@pytest.mark.wall_clock
-@pytest.mark.parametrize("model", ["A", "D"])
-def test_arm_slides_at_the_friction_of_its_law(tmp_path, model):
-    done = run(tmp_path, *ARM, "--model", model, "--duration", "2")
-    assert done.returncode == 0, done.stderr
-    answer = json.loads(done.stdout)
-    assert answer["lost_ticks"] == 0
-    recording = Recording(Path(answer["recording"]))
-    assert verify(recording).mismatches == 0
-    felt, count = friction(recording)
-    assert count > 200
-    assert felt == pytest.approx(6.0, abs=0.15)
-    error = np.hypot(*(recording.rows["position"] - recording.rows["proxy"]).T)
-    assert np.median(error) < 2e-3  # measured some milliseconds later, during motion
-    assert np.ptp(recording.rows["position"], axis=0).max() > 0.01
-    end = account(Path(answer["recording"]))
-    assert (end["states"], end["errors"], end["torques"]) == ([1, 1], [0, 0], [0.0, 0.0])
 
 
 WIRE_FAULTS = {"motors.unplug": "the drive was unplugged", "sensor.mute": "has sent no usable force|was too old"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 import pytest
@@ -11,26 +10,6 @@ import pytest
 import devices
 from apps.cli import main
 from haptics.device import Causality
-from tests.processes import ROOT
-
-TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-_NAMES = r"((?:`[A-Za-z_]+`(?:, | and |, and )?)+)"
-_FILE = r"(?:\[[^]]+\]\()?`?([a-z_/]+\.py)`?"
-IN_FILES = [
-    (name, file)
-    for names, file in re.findall(rf"{_NAMES}\s+(?:in|of)\s+{_FILE}", " ".join(TEXT.split()))
-    for name in re.findall(r"[A-Za-z_]+", names)
-    if name != "and"
-]
-
-
-def test_named_functions_and_files_exist():
-    assert {("LAWS", "tests/haptics/strategies.py"), ("slope", "tests/haptics/references.py")} <= set(IN_FILES)
-    for name, file in IN_FILES:
-        source = (ROOT / file).read_text(encoding="utf-8")
-        assert re.search(rf"^(?:def |class )?{name}\b", source, re.MULTILINE), f"{name} is not defined in {file}"
-    for file in re.findall(r"[a-z_]+/[a-z_/]+\.(?:py|md)", TEXT):
-        assert (ROOT / file).is_file(), file
 
 
 @pytest.mark.parametrize("arguments", [["devices"], ["devices", "--json"], ["run", "--help"], ["doctor", "--list"]])

@@ -11,20 +11,6 @@ from apps.bench.workload import elements
 from haptics.errors import ConfigurationError, HapticError
 
 
-def result(peak, ratio):
-    return {"commands": {"verify": {"lengths": [{"memory_mb": peak}], "memory_ratio": ratio}}}
-
-
-@pytest.mark.parametrize(
-    ("peak", "ratio", "words"),
-    [(299.0, 1.09, []), (301.0, 1.0, ["verify had 301 MB"]), (200.0, 1.2, ["verify needs 1.20 times the memory"])],
-)
-def test_large_and_growing_memory_are_failures(peak, ratio, words):
-    found = hours.failures(result(peak, ratio))
-    assert len(found) == len(words)
-    assert all(word in sentence for word, sentence in zip(words, found, strict=True))
-
-
 def test_missing_disk_space_is_reported_before_recording(tmp_path, monkeypatch):
     monkeypatch.setattr(hours, "_SPARE", 1e12)
     with pytest.raises(ConfigurationError, match="name another folder with --record"):

@@ -6,21 +6,6 @@ import pytest
 from apps.shared.picture import _Run, draw
 from haptics.device import Causality
 from tests.apps.session.test_picture import circle, record
-from tests.system.parallel.commands import run_python
-
-
-def test_session_draws_its_picture_without_pyplot(tmp_path):
-    """Importing pyplot takes longer than drawing the whole picture, and selects a window system."""
-    program = (
-        "import sys; from apps.cli import main\n"
-        f"assert main(['run', '--device', 'virtual-joystick', '--duration', '0.1', '--clock', 'off', '--headless', "
-        f"'--record', {str(tmp_path)!r}]) == 0\n"
-        "assert 'matplotlib.figure' in sys.modules\n"
-        "assert 'matplotlib.pyplot' not in sys.modules"
-    )
-    run_python("-c", program)
-    (picture,) = tmp_path.glob("*/picture.png")
-    assert picture.read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize("kind", ["link", "link to nowhere", "file"])
