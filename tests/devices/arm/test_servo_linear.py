@@ -126,9 +126,13 @@ class Driven:
         self._plant.begin()
         self._velocity = self.force = np.zeros(2)
 
+    @property
+    def handle(self):
+        return self._plant.handle
+
     def tick(self, place):
         """Command a place and advance by a tick."""
-        here = self.body.angles(*self._plant.handle)
+        here = self.body.angles(*self.handle)
         hand = self.body.linkage.jacobians([here])[0].T @ self.force
         angles, speeds, torques = map(np.array, self._references.step(self.body.angles(*place), hand))
         turns = self._ratios / math.tau

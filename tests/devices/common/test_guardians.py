@@ -4,7 +4,6 @@ import os
 import socket
 import threading
 import tty
-from types import SimpleNamespace
 
 import pytest
 
@@ -103,12 +102,8 @@ def test_guardian_of_a_lost_port_reports_it():
 
 
 def test_messages_of_the_board_are_arguments_of_its_guardian(monkeypatch):
-    asked = SimpleNamespace(arguments=None)
-
-    def come_to_rest(*arguments):
-        asked.arguments = arguments
-        return asked.arguments[0] == 7
-
-    monkeypatch.setattr(of_board, "come_to_rest", come_to_rest)
-    assert (of_board.prepare(["7", "0102", "03"])(), asked.arguments) == (0, (7, b"\1\2", b"\3"))
+    asked = []
+    monkeypatch.setattr(of_board, "come_to_rest", lambda *words: asked.append(words) or words[0] == 7)
+    assert of_board.prepare(["7", "0102", "03"])() == 0
     assert of_board.prepare(["8", "0102", "03"])() == 1
+    assert asked == [(7, b"\1\2", b"\3"), (8, b"\1\2", b"\3")]

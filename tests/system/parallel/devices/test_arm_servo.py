@@ -10,12 +10,13 @@ from devices.arm.mechanics.joint import Drive
 from devices.arm.servo.driven import RATE
 from devices.arm.servo.settings import ServoSettings
 from devices.arm.settings import ArmSettings
+from devices.emulators.arm import plant
 from haptics.clock import Clock
 from haptics.design import FIRM_GRIP, Severity, advise
 from haptics.elements.models import RigidAdmittance
 from haptics.friction.laws import Coulomb
 from tests.devices.arm.test_hybrid import CLASSIC, FRACTIONAL, LINKS, RIGID, START, press
-from tests.devices.arm.test_servo_linear import TICK, Driven, open_arm
+from tests.devices.arm.test_servo_linear import TICK, Driven, _run_finely
 
 # Rms force above 40 Hz of an unstable and of a calm loop [N]; encoders, friction and noise cause less than `CALM`.
 LOUD, CALM = 4.0, 2.0
@@ -40,8 +41,9 @@ def loudness(forces):
 
 def shaking(law, mass, hand):
     """Render model A with 6 N on the default arm; return the force above 40 Hz while it slides, rms [N], and it."""
-    clock = Clock(TICK)
-    device, element = open_arm(law, clock, hand=hand), RigidAdmittance(Coulomb(6.0), mass)
+    clock, element = Clock(TICK), RigidAdmittance(Coulomb(6.0), mass)
+    arm = {"encoder": "both" if law == "linearising" else "motor"}
+    device = devices.open_device("virtual-arm", {"hand": hand, "arm": arm, "servo": {"law": law}}, clock=clock)
     reference, forces = device.read().position.copy(), np.zeros((2500, 2))
     for tick in range(len(forces)):
         clock.wait(tick)
@@ -82,7 +84,7 @@ GONE = 200.0
 
 def shaking_driven(law, mass, late, hand):
     """Render model A with 6 N on the default arm; return the force above 40 Hz while it slides, rms [N]."""
-    rig = Driven(ArmSettings().body, ServoSettings(law=law), hand, late, fine=4)
+    rig = Driven(ArmSettings().body, ServoSettings(law=law), hand, late)
     element = RigidAdmittance(Coulomb(6.0), mass)
     reference, forces = rig.handle.copy(), np.zeros((2500, 2))
     for tick in range(len(forces)):
@@ -96,7 +98,8 @@ def shaking_driven(law, mass, late, hand):
 
 @pytest.mark.parametrize(("law", "calm"), [("pid", 1.15), ("rigid", 1.15), ("flatness", 1.3)])
 @pytest.mark.parametrize("late", [7, 16])
-def test_advice_warns_of_a_mass_exactly_where_the_emulated_arm_shakes(tmp_path, law, calm, late):
+def test_advice_warns_of_a_mass_exactly_where_the_emulated_arm_shakes(tmp_path, monkeypatch, law, calm, late):
+    monkeypatch.setattr(plant, "_run", _run_finely)
     spec = devices.create_device("arm", {"emulated": True, "delay": late / RATE, "servo": {"law": law}}).spec
     hand, limit = circling_hand(tmp_path, *FIRM_GRIP), spec.least_mass
     assert limit is not None
