@@ -77,7 +77,7 @@ def measure(rounds: int) -> dict[str, Any]:
             "cpu_ms": _figures(cpu_times),
             **{f"ratio_{name}": _ratio(stage_times, empty_times, share) for name, share in _SHARES},
             "shapes": stage.picture.shapes,
-            "standing_shapes": stage.picture.standing,
+            "standing_shapes": stage.picture.static_count,
             "renderer": window.context.get_info().get_renderer(),
         }
         window.close()

@@ -27,7 +27,7 @@ def open_participant(settings: ScreenSettings) -> FrontEnd:
 def open_experimenter(theme: str = "auto") -> FrontEnd:
     """Open the experimenter's screen in a theme (``auto``, ``dark`` or ``light``).
 
-    Use `apps.view.launch.why_no_window` to check first whether Qt can show a window.
+    Use `apps.view.launch.window_obstacle` to check first whether Qt can show a window.
     """
     from apps.front_ends.front_end import ProcessFrontEnd
     from apps.view.process import main

@@ -115,7 +115,7 @@ class NativeRounds:
         self._count = 0
 
     def exchange(self, command: Command, *, alive: bool) -> Answer:
-        """See `Rounds.play`."""
+        """See `Rounds.exchange`."""
         self._count += 1
         with self._line.at_once():
             self.send(command, alive=alive)
@@ -161,19 +161,19 @@ class NativeRounds:
             self._next_feed = now + _FEEDS_AFTER * self._watchdog
 
     def invalidate(self) -> None:
-        """See `Rounds.forget`."""
+        """See `Rounds.invalidate`."""
         self._told = [None, None]
         self._next_feed = 0.0
 
     def set_wake_callback(self, wake: Callable[[], object]) -> None:
-        """See `Rounds.attend`: the drive sends nothing unrequested."""
+        """See `Rounds.set_wake_callback`: the drive sends nothing unrequested."""
 
     def trouble(self) -> str:
         """See `Rounds.trouble`."""
         return trouble(self._drive)
 
     def disable_motors(self) -> None:
-        """See `Rounds.let_go`."""
+        """See `Rounds.disable_motors`."""
         with contextlib.suppress(TransferError, DeviceOpenError):
             for axis in AXES:
                 speed = self._drive.property(f"axis{axis}.controller.input_vel")
@@ -204,7 +204,7 @@ class TextRounds:
         self._count = 0
 
     def exchange(self, command: Command, *, alive: bool) -> Answer:
-        """See `Rounds.play`."""
+        """See `Rounds.exchange`."""
         if not alive:
             self._native.invalidate()  # the text commands have changed its cached values
             self._native.send(command, alive=False)
@@ -227,18 +227,18 @@ class TextRounds:
         return Answer(asked, (one, two, one_speed, two_speed), state.name, _integer(value))
 
     def invalidate(self) -> None:
-        """See `Rounds.forget`; pending replies to earlier rounds are skipped."""
+        """See `Rounds.invalidate`; pending replies to earlier rounds are skipped."""
         self._native.invalidate()
 
     def set_wake_callback(self, wake: Callable[[], object]) -> None:
-        """See `Rounds.attend`: the drive sends nothing unrequested."""
+        """See `Rounds.set_wake_callback`: the drive sends nothing unrequested."""
 
     def trouble(self) -> str:
         """See `Rounds.trouble`."""
         return self._native.trouble()
 
     def disable_motors(self) -> None:
-        """See `Rounds.let_go`; sent over the native protocol."""
+        """See `Rounds.disable_motors`; sent over the native protocol."""
         self._native.disable_motors()
 
 

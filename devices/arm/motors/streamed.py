@@ -122,7 +122,7 @@ class StreamedStage(ABC):
         streaming.start()
 
     def read_angles(self) -> Vector:
-        """Return the angles of the joints; see `devices.arm.motors.stage.MotorStage.look`."""
+        """Return the angles of the joints; see `devices.arm.motors.stage.MotorStage.read_angles`."""
         if self._streaming is None:
             np.divide(self._turns() - self._offsets, self._per_radian, out=self._angles)
             return self._angles

@@ -52,13 +52,13 @@ class CanRounds:
         self._stuck = math.inf
 
     def set_wake_callback(self, wake: Callable[[], object]) -> None:
-        """See `devices.arm.motors.rounds.Rounds.attend`."""
+        """See `devices.arm.motors.rounds.Rounds.set_wake_callback`."""
         self._line.set_wake_callback(wake)
 
     def exchange(self, command: Command, *, alive: bool) -> Answer:
         """Send the command as a CAN frame per axis and return the latest messages.
 
-        See `devices.arm.motors.rounds.Rounds.play`. A stop is sent only once, so that it does not feed the watchdogs.
+        See `devices.arm.motors.rounds.Rounds.exchange`. A stop is sent only once, so that it does not feed the watchdogs.
         """
         now = time.perf_counter()
         if alive and (command is not self._sent or now >= self._next):
@@ -87,7 +87,7 @@ class CanRounds:
         return self._latest_reply(timeout)
 
     def invalidate(self) -> None:
-        """See `devices.arm.motors.rounds.Rounds.forget`."""
+        """See `devices.arm.motors.rounds.Rounds.invalidate`."""
         self._sent, self._still = None, False
 
     def trouble(self) -> str:
@@ -95,7 +95,7 @@ class CanRounds:
         return words_of(self._line, self._generation)
 
     def disable_motors(self) -> None:
-        """See `devices.arm.motors.rounds.Rounds.let_go`."""
+        """See `devices.arm.motors.rounds.Rounds.disable_motors`."""
         for node in self._line.nodes:
             with contextlib.suppress(TransferError):
                 self._line.send(codec.input_speed(node, 0.0, 0.0), codec.requested_state(node, IDLE))
