@@ -58,7 +58,8 @@ class CanRounds:
     def exchange(self, command: Command, *, alive: bool) -> Answer:
         """Send the command as a CAN frame per axis and return the latest messages.
 
-        See `devices.arm.motors.rounds.Rounds.exchange`. A stop is sent only once, so that it does not feed the watchdogs.
+        See `devices.arm.motors.rounds.Rounds.exchange`. A stop is sent only once, so that it does not feed the
+        watchdogs.
         """
         now = time.perf_counter()
         if alive and (command is not self._sent or now >= self._next):
