@@ -545,6 +545,6 @@ def test_unit_that_does_not_answer_is_refused(monkeypatch):
 
 def test_unit_that_refuses_its_settings_is_reported(monkeypatch):
     with unit_with() as unit:
-        monkeypatch.setattr(unit.program, "due", lambda now: bytes.fromhex("aa0050010300fe"))
+        monkeypatch.setattr(unit.program, "due_bytes", lambda now: bytes.fromhex("aa0050010300fe"))
         with pytest.raises(DeviceOpenError, match="does not take its settings"), opened_unit(unit):
             pass
