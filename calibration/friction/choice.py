@@ -30,7 +30,7 @@ _FEWEST, _ERRORS = 2, 2.0
 _COMPARED = 30_000
 """Maximum number of samples for the comparison of models; the chosen model is fitted to all."""
 _EXACT = 1e-9
-"""Errors below this share of the friction are rounding errors and do not distinguish models."""
+"""Share of the friction below which errors, and differences of errors, are rounding and do not distinguish models."""
 _NEAR = 1.05
 """Factor on the lowest error up to which a simpler model is preferred."""
 _MOST = 0.5
@@ -287,7 +287,8 @@ class _Comparison:
         good = [
             name
             for name in known
-            if self._exact(name)
+            # A model whose parameters are at their bounds equals a simpler one up to rounding.
+            if self.score(name) <= self.score(best) + _EXACT
             or (self.excess(name, best) <= _ERRORS and (self.settings.unbounded or not self._explained(name, best)))
         ]
         return sorted(good, key=lambda name: named_model(name).freedom)

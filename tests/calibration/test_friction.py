@@ -18,6 +18,7 @@ from calibration.friction import (
     Motion,
     Samples,
     Travel,
+    choice,
     choose_model,
     fit_friction,
     joined,
@@ -182,6 +183,18 @@ def test_a_joint_without_dry_friction_is_viscous(seed):
     assert choice.name == "viscous"
     assert choice.fit.values == pytest.approx(truth, rel=0.01)
     negative = measured({"coulomb": -0.02, "viscosity": 1.0 / DEGREE}, seed, 15.0, model="coulomb-viscous")
+    assert choose_model([negative], ["viscous", "coulomb-viscous"]).name == "viscous"
+
+
+def test_rounding_does_not_decide_between_equal_models(monkeypatch):
+    """A Coulomb level at its bound 0 leaves the viscous model, whose errors round up on some processors."""
+    errors = choice._Comparison._errors
+
+    def rounded(comparison, name, settings):
+        return errors(comparison, name, settings) * (1.0 + 1e-12 * (name == "viscous"))
+
+    monkeypatch.setattr(choice._Comparison, "_errors", rounded)
+    negative = measured({"coulomb": -0.02, "viscosity": 1.0 / DEGREE}, 1, 15.0, model="coulomb-viscous")
     assert choose_model([negative], ["viscous", "coulomb-viscous"]).name == "viscous"
 
 

@@ -92,15 +92,6 @@ def test_board_is_asked_without_its_earlier_answers():
         os.close(port)
 
 
-def test_guardian_of_a_lost_port_reports_it():
-    port = os.open("/dev/null", os.O_RDWR)
-    try:
-        with pytest.raises(OSError, match="Inappropriate ioctl"):
-            of_board.discard_input(port)
-    finally:
-        os.close(port)
-
-
 def test_messages_of_the_board_are_arguments_of_its_guardian(monkeypatch):
     asked = []
     monkeypatch.setattr(of_board, "come_to_rest", lambda *words: asked.append(words) or words[0] == 7)
