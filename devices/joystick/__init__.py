@@ -2,7 +2,7 @@
 
 - `usages`: HID usages by name. `items`, `layout`, `descriptor`: parser of report descriptors. `report`: encoding and
   decoding of reports. `families`: device quirks that no descriptor states.
-- `transport`: interface of the transports `usb_transport` (libusb, with `usb_listing`) and `hidraw`. `finding`:
+- `transport`: interface of the transports `usb_transport` (libusb, with `listing`) and `hidraw`. `finding`:
   discovery of connected sticks; `remedies`: error messages with instructions; `reattaching`: return of the interface to
   the kernel's driver.
 - `session`: set-up of a stick. `forces`: selection of the reports to send. `streaming`: input and output threads.

@@ -1,5 +1,6 @@
 """Friction laws: the force of a sliding contact, and its exact implicit counterpart.
 
-`haptics.friction.laws` contains the isotropic laws (Coulomb, viscous, Stribeck), `anisotropy` the laws that depend on
-the direction, `closed_form` the approximation of Kikuuwe et al. 2006, and `custom_law` user-defined functions.
+`haptics.friction.laws` contains the built-in laws: isotropic ones (Coulomb, viscous, Stribeck), laws that depend on the
+direction, and the approximation of Kikuuwe et al. 2006 in closed form. `custom_law` contains user-defined functions,
+`kernels` the compiled code of all laws.
 """

@@ -7,7 +7,7 @@
   bytes; the ``.hex`` files: their report descriptors.
 - `devices.emulators.pid.firmware`: firmware with its `machine`, which has a `pool` of `effects`; `enumeration`.
 - `devices.emulators.pid.plant`: the virtual joystick with motors and converters.
-- `devices.emulators.pid.stick`: the stick on the bus, with `faults` and `times`.
+- `devices.emulators.pid.stick`: the stick on the bus, with its `faults`.
 - `devices.emulators.pid.usb_backend`: the bus, for pyusb, with its `descriptor_tree` and its `transfers`.
 """
 
