@@ -34,7 +34,7 @@ from haptics.servo.control import DISMISSED, Job, Supervision
 from haptics.servo.kernels import CONTROL, HEARTBEAT_TIMEOUT, SETTINGS
 from haptics.servo.mailbox import Mailbox
 from haptics.servo.realtime import ProcessState, Usage, request_real_time, without_requests
-from haptics.servo.servo import MAX_TICKS_PER_CALL, Servo
+from haptics.servo.servo import MAX_TICKS_PER_CALL, EndReason, Servo
 from haptics.servo.standby import TERMINAL_SIGNALS, Standby
 from haptics.trace import Reader, Trace
 
@@ -352,6 +352,8 @@ def _serve_device(job: Job, servo: Servo, application: int, connection: Connecti
         error.used = used.until_now()
         _journal_end(job.recording, servo, "fault", "".join(traceback.format_exception(error)))
         raise
+    if recorder is not None and recorder.lost:
+        end = EndReason.APPLICATION_LOST
     _journal_end(job.recording, servo, end)
     send(connection, ("ended", (str(end), used.until_now())))
 
@@ -359,11 +361,11 @@ def _serve_device(job: Job, servo: Servo, application: int, connection: Connecti
 class _RecorderWait:
     """Callback that makes a run in simulated time wait for its recorder.
 
-    It ends the run if the application is lost.
+    It ends the run if the application is lost, which is then True in ``lost``.
     """
 
     def __init__(self, servo: Servo, control: Mailbox, application: int) -> None:
-        self._servo, self._application = servo, application
+        self._servo, self._application, self.lost = servo, application, False
         self._recorded, self._heartbeat = control.record["recorded"], control.record["heartbeat_ns"]
 
     def __call__(self) -> None:
@@ -371,6 +373,7 @@ class _RecorderWait:
         while trace.count - self._recorded[0] > trace.capacity - 2 * MAX_TICKS_PER_CALL:
             silent = time.monotonic_ns() - self._heartbeat[0] > HEARTBEAT_TIMEOUT * 1e9
             if silent or os.getppid() != self._application:
+                self.lost = True
                 self._servo.stop()
                 return
             time.sleep(_CHECK_INTERVAL)

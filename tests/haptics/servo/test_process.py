@@ -129,7 +129,8 @@ class Running:
     def waits(self, application):
         """Start a thread that waits for room in the trace."""
         me: Any = self
-        thread = threading.Thread(target=_RecorderWait(me, me, application), daemon=True)
+        self.wait = _RecorderWait(me, me, application)
+        thread = threading.Thread(target=self.wait, daemon=True)
         thread.start()
         return thread
 
@@ -141,7 +142,7 @@ def test_offline_run_waits_for_room_in_the_trace():
         servo.record["recorded"][0] = recorded
         thread.join(10.0 if goes_on else 0.1)
         assert thread.is_alive() is not goes_on
-    assert not servo.stopped
+    assert not (servo.stopped or servo.wait.lost)
 
 
 @pytest.mark.parametrize(("silent", "alive"), [(HEARTBEAT_TIMEOUT + 1.0, True), (0.0, False)])
@@ -150,7 +151,7 @@ def test_offline_run_ends_without_a_recorder(silent, alive):
     thread = servo.waits(os.getppid() if alive else -1)
     thread.join(10.0)
     assert not thread.is_alive()
-    assert servo.stopped
+    assert servo.stopped and servo.wait.lost
 
 
 def test_standby_without_a_job_ends_with_its_context():
