@@ -1,7 +1,8 @@
-"""Make `examples/data/joint.csv`: a joint of known friction that somebody swings by hand, its motor off.
+"""Make `examples/data/joint.csv`: a joint of known friction, swung by hand with its motor off.
 
-The recording is synthetic. What it was made from is in `JOINT`, so that what `haptics calibrate friction` finds can be
-compared with it. Torques follow the convention of the command: with no drive the measured torque is minus the friction.
+The recording is synthetic. Its true parameters are in `JOINT`, for comparison with those that `haptics calibrate
+friction` identifies. Torques follow the convention of the command: with no drive the measured torque is minus the
+friction.
 """
 
 import sys

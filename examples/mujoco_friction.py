@@ -1,7 +1,7 @@
 """Exact friction in MuJoCo, as a callback that needs no interpreter (``pip install mujoco``).
 
-A box of 2 kg is pushed with 0.9 of its friction, and should stay where it is; then a Stribeck law, which MuJoCo does
-not have, lets it stick and slip behind a spring. Usage: ``python examples/mujoco_friction.py``
+A box of 2 kg is pushed with 0.9 of its friction, and should stay where it is; then it sticks and slips behind a spring
+under a Stribeck law, which MuJoCo does not have. Usage: ``python examples/mujoco_friction.py``
 """
 
 import mujoco

@@ -1,4 +1,4 @@
-"""A friction law of one's own, exact and compiled, in the model that a joystick renders.
+"""Custom friction law, exact and compiled, in the model that a joystick renders.
 
 In a session: haptics run --device virtual-joystick --model C --set law.file=examples/own_law.py --set law.static=5
 """

@@ -1,6 +1,6 @@
 """A loop that rings because its force comes late, and the same loop with the passivity controller.
 
-A bare handle of 0.2 kg, let go after a push; model C on it, sticking; two milliseconds from a sample to its force.
+A bare handle of 0.2 kg, released after a push; model C on it, sticking; two milliseconds from a sample to its force.
 Usage: ``python examples/passivity.py [PICTURE.png]``
 """
 
@@ -19,7 +19,7 @@ from haptics.rendering.envelope import Limits
 MASS, DELAY, STIFFNESS, DAMPING, PERIOD = 0.2, 2e-3, 6000.0, 10.0, 1e-3
 PUSH = [[0.2, 0.0, 0.0], [0.21, 6.0, 0.0], [0.23, 6.0, 0.0], [0.24, 0.0, 0.0]]
 BARE = {"mass": MASS, "damping": 0.0, "delay": DELAY, "hand": {"name": "scripted-force", "script": PUSH}}
-BARE["substep"] = 1e-5  # of the plant [s]: what its integration makes of energy must not show
+BARE["substep"] = 1e-5  # of the plant [s]: errors of the integration must not change the energy noticeably
 STIFFNESSES = np.geomspace(1500.0, 24000.0, 41)
 BLUE, VERMILION, INK = "#0072B2", "#D55E00", "#222222"
 
@@ -32,7 +32,7 @@ COURSES = (
 
 
 def session(stiffness, control, seconds=2.0):
-    """Run the loop as fast as the machine can; return what it recorded."""
+    """Run the loop in simulated time and return its rows."""
     clock = Clock(PERIOD)
     joystick = create_device("virtual-joystick", BARE, clock=clock)
     limits = Limits.for_device(joystick.spec, {"passivity_control": control})
@@ -49,7 +49,7 @@ def swing(rows):
 
 
 def draw(path, runs, swings, limit):
-    """Draw speed, force and injected energy of both runs, and what is left of the swing at every stiffness."""
+    """Draw speed, force and injected energy of both runs, and the remaining swing at every stiffness."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -92,7 +92,7 @@ def draw_course(axes, line, column, rows):
 
 
 def draw_swings(axes, swings, limit):
-    """Draw the swing left [mm] over the stiffness, the `limit` of stability [N/m] and what no damping can hold."""
+    """Draw the remaining swing [mm] over the stiffness, with the `limit` of stability [N/m]."""
     for (name, colour, marker), values in zip(RUNS, swings, strict=True):
         axes.loglog(STIFFNESSES / 1e3, values, marker, color=colour, markersize=4, label=name)
     bound = 0.55 * MASS / (DELAY + PERIOD) ** 2

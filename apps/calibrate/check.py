@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from apps.calibrate.options import add_data_options, wishes_of
+from apps.calibrate.options import add_data_options, identification_options
 from apps.shared.answer import Answer
 from haptics.errors import ConfigurationError
 
@@ -28,7 +28,7 @@ def run(options: argparse.Namespace) -> Answer:
     file = read_parameter_file(options.parameters)
     if not file.joints:
         raise ConfigurationError(f"{options.parameters}: has no table [joint.NAME], so there is nothing to check.")
-    wishes = wishes_of(options)
+    wishes = identification_options(options)
     files = {
         name: check_file(options, path, file.joints, wishes, file.coupling)
         for path, name in zip(options.data, names_of(options.data), strict=True)

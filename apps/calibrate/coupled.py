@@ -10,7 +10,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from apps.calibrate.friction import identify_all, require_places
-from apps.calibrate.options import add_data_options, add_fit_options, add_result_options, behind, by_joint, wishes_of
+from apps.calibrate.options import (
+    add_data_options,
+    add_fit_options,
+    add_result_options,
+    behind,
+    by_joint,
+    identification_options,
+)
 from apps.shared.answer import Answer
 from haptics.errors import ConfigurationError
 from haptics.reading import read_toml
@@ -39,7 +46,7 @@ def run(options: argparse.Namespace) -> Answer:
     from apps.calibrate.outcome import deliver
 
     require_places(options)
-    wishes = wishes_of(options)
+    wishes = identification_options(options)
     coupling = coupling_of(options.coupling)
     joints = by_joint(options)
     motors: dict[str, list[JointRecording]] = {}

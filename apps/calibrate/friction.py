@@ -16,7 +16,7 @@ from apps.calibrate.options import (
     add_result_options,
     by_joint,
     chosen,
-    wishes_of,
+    identification_options,
 )
 from apps.calibrate.places import require_place
 from apps.shared.answer import Answer
@@ -44,10 +44,10 @@ def run(options: argparse.Namespace) -> Answer:
     if bool(options.data) == bool(options.device):
         raise ConfigurationError("give either --data FILE (a recording) or --device NAME (measure on a device).")
     require_places(options)
-    wishes = wishes_of(options)
+    wishes = identification_options(options)
     if options.device:
         joints = chosen(measure(options), options.joints)
-        wishes = wishes_for_a_device(wishes, joints)
+        wishes = options_for_device(wishes, joints)
     else:
         joints = by_joint(options)
     require_law(options, joints)
@@ -56,9 +56,7 @@ def run(options: argparse.Namespace) -> Answer:
     return answer if options.law is None else write_law(options, identified[0], answer)
 
 
-def wishes_for_a_device(
-    wishes: IdentificationOptions, joints: dict[str, list[JointRecording]]
-) -> IdentificationOptions:
+def options_for_device(wishes: IdentificationOptions, joints: dict[str, list[JointRecording]]) -> IdentificationOptions:
     """Return the settings for motions made by the device itself, without a hand.
 
     Velocities are derived from smoothed positions, if available, and the moving mass is identified.

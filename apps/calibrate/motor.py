@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from apps.calibrate.friction import require_places
-from apps.calibrate.options import add_data_options, add_result_options, behind, measured, wishes_of
+from apps.calibrate.options import add_data_options, add_result_options, behind, identification_options, measured
 from apps.shared.answer import Answer
 from haptics.errors import ConfigurationError
 
@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> Answer:
         raise ConfigurationError("--data: a motor is identified from one recording; give one.")
     if options.open_windings and options.friction is None:
         raise ConfigurationError("--open-windings: needs --friction, the friction with currents, to compare with.")
-    wishes = wishes_of(options)
+    wishes = identification_options(options)
     known = _known(options.friction)
     fits = [_fit(one, known, wishes) for one in _measured(options, options.data[0], known, wishes)]
     opened = _identify_open_windings(options, known, wishes)

@@ -103,7 +103,7 @@ def add_check_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def wishes_of(options: argparse.Namespace) -> IdentificationOptions:
+def identification_options(options: argparse.Namespace) -> IdentificationOptions:
     """Return the settings of the friction identification.
 
     Raises

@@ -39,15 +39,15 @@ def record_offline(config: SessionConfig, folder: Path) -> Recording:
     session = config.session
     if session.clock != "off" or session.duration is None:
         raise ConfigurationError("session.clock: must be 'off', with session.duration, for a session in this process.")
-    counsel = ParameterAdvice(config.spec)
-    counsel.consider(config.strongest_element, 0, config.scene)
+    advice = ParameterAdvice(config.spec)
+    advice.consider(config.strongest_element, 0, config.scene)
     clock, file = Clock(1.0 / session.rate), SharedFile("trace")
     try:
         trace = Trace.create(file.path, capacity=_CAPACITY)
         faults = tuple(parse_fault(text) for text in session.faults)
         device = create_faulty(config.device, config.device_settings, faults, session.seed, clock)
         servo = Servo(device, config.program, trace, clock=clock, limits=config.limits)
-        recorder = new_recorder(config, counsel.record, folder)
+        recorder = new_recorder(config, advice.record, folder)
         recorder.attach(Reader(trace))
         ending = RunCloser(recorder, trace, lambda words: None)
         try:

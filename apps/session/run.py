@@ -69,14 +69,14 @@ class Session(Run):
         self._faults = tuple(parse_fault(text) for text in config.session.faults)
         self._tell = tell
         self._warn = warn or tell
-        self._counsel = ParameterAdvice(config.known_spec)
-        self._counsel.consider(config.strongest_element, 0, config.scene)
+        self._advice = ParameterAdvice(config.known_spec)
+        self._advice.consider(config.strongest_element, 0, config.scene)
         self._program = self.version = 0
         self._interrupted = False
         self._attend: Callable[[], None] = lambda: None
         self._progress = progress or Progress(config.session.duration)
         self._preparation = Preparation(config.device, self._progress, tell, prepare)
-        recorder = new_recorder(config, self._counsel.record, folder)
+        recorder = new_recorder(config, self._advice.record, folder)
         self.folder = recorder.folder
         super().__init__(recorder, make_job(config, self._faults, self.folder), config.device, tell, standby)
         self._key = HeldKey(self.servo.job.paths.control.path)
@@ -182,11 +182,11 @@ class Session(Run):
 
     def _advise(self, element: Element, version: int) -> None:
         """Report and record the bounds that `element` newly exceeds."""
-        warning = self._counsel.consider(element, version, self.config.scene)
+        warning = self._advice.consider(element, version, self.config.scene)
         if warning:
             self._progress.clear()
             self._warn(warning)
-            self.recorder.update_metadata(advice=self._counsel.record)
+            self.recorder.update_metadata(advice=self._advice.record)
 
     def run(self, attend: Callable[[], None] = lambda: None, listen: ExtraConnections = tuple) -> Outcome:
         """Run the session to its end and complete the recording.
@@ -218,8 +218,8 @@ class Session(Run):
         self._tell(f"recording to {self.folder}")
         if self._faults:
             self._tell(f"faults on demand: {describe(self._faults)}")
-        if self._counsel.warnings:
-            self._warn(" ".join(self._counsel.warnings))
+        if self._advice.warnings:
+            self._warn(" ".join(self._advice.warnings))
 
     def prepared(self, stage: str, facts: Any) -> None:
         """Report the progress of the preparation."""
@@ -261,7 +261,7 @@ class Session(Run):
             "realtime": self.granted.get("scheduling", "other"),
             "processors": self.granted.get("processors", "unknown"),
             "reason": reason,
-            "advice": self._counsel.warnings,
+            "advice": self._advice.warnings,
         }
         if self.config.session.clock == "off":
             summary["real_time_factor"] = real_time_factor(self.recorder.count / rate, self.servo.used)

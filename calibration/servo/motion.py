@@ -141,7 +141,7 @@ def measure_servo(
 def require_reference(spec: DeviceSpec) -> None:
     """Raise `ConfigurationError` unless the device accepts position references."""
     if spec.causality is not Causality.ADMITTANCE:
-        raise ConfigurationError(f"{spec.name} is told forces: it has no position servo to identify.")
+        raise ConfigurationError(f"{spec.name} takes forces as commands: it has no position servo to identify.")
 
 
 def motions(excitation: Excitation, spec: DeviceSpec, period: float) -> Procedure:
@@ -240,5 +240,5 @@ def _strokes(rows: Rows, excitation: Excitation, period: float) -> Iterator[Rows
         first = number * whole + round((_RAMP + _SETTLING) / period)
         kept = usable_rows(rows[(begun >= first) & (begun < first + measured)])
         if len(kept) < measured // 2:
-            raise ConfigurationError("the arm: too few samples were usable to tell how its servo follows.")
+            raise ConfigurationError("the arm: too few samples were usable to identify its servo.")
         yield kept

@@ -1,4 +1,4 @@
-"""The reference of the command line, from what the command itself says with ``--help``."""
+"""The reference of the command line, from the output of ``--help``."""
 
 from __future__ import annotations
 

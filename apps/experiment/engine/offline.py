@@ -56,9 +56,9 @@ class OfflineStage:
     def __init__(self, config: SessionConfig, folder: Path, journal: Any) -> None:
         self._config = without_clock(config)
         self.period = 1.0 / config.session.rate
-        counsel = ParameterAdvice(config.known_spec)
-        counsel.consider(config.strongest_element, 0, config.scene)
-        self._recorder = new_recorder(self._config, counsel.record, folder)
+        advice = ParameterAdvice(config.known_spec)
+        advice.consider(config.strongest_element, 0, config.scene)
+        self._recorder = new_recorder(self._config, advice.record, folder)
         self.folder = self._recorder.folder
         self._journal = journal
         self._file = SharedFile("trace")

@@ -77,7 +77,7 @@ def measure(design: Design, recording: Path, out: Path, *, live: bool, progress:
     HapticError
         The error that stopped the measurement. The recording is kept.
     """
-    from apps.calibrate.friction import wishes_for_a_device
+    from apps.calibrate.friction import options_for_device
     from apps.calibrate.outcome import METHOD
     from apps.calibrate.reports.results import provenance
     from apps.session.record import made_by
@@ -92,7 +92,7 @@ def measure(design: Design, recording: Path, out: Path, *, live: bool, progress:
     found = []
     for name, rounds in joints.items():
         wishes = IdentificationOptions(models.get(name, IdentificationOptions().model), settings=FitSettings())
-        found.append(_identified(rounds, wishes_for_a_device(wishes, joints)))
+        found.append(_identified(rounds, options_for_device(wishes, joints)))
     sources = [one.source for rounds in joints.values() for one in rounds]
     file = ParameterFile(provenance(METHOD.format(loss=FitSettings().loss), sources, ""), tuple(found))
     require_known(file.joints, recording)

@@ -97,7 +97,7 @@ INPUTS = ("controller.input_pos", "controller.input_vel", "controller.input_torq
 
 
 @kernel
-def _run_finely(axes, record, first, count):
+def run_finely(axes, record, first, count):
     """Simulate iterations of the drive like `devices.emulators.arm.plant`, but with `FINE` steps of the arm in each."""
     s = record[0]
     for k in range(first, first + count):
@@ -161,7 +161,7 @@ class Driven:
     ],
 )
 def test_linear_arm_matches_the_emulated_arm(law, own, servo, place, late, monkeypatch):
-    monkeypatch.setattr(plant, "_run", _run_finely)
+    monkeypatch.setattr(plant, "_run", run_finely)
     body, settings = ArmBody(**(STRAIGHT | own)), ServoSettings(law=law, **servo)
     rig = Driven(body, settings, holding(*place), late)
     arm = DrivenArm(body, body.model_joints, settings, gains_for(body), (body.reduction,) * 2, late / RATE)

@@ -16,7 +16,7 @@ from haptics.design import FIRM_GRIP, Severity, advise
 from haptics.elements.models import RigidAdmittance
 from haptics.friction.laws import Coulomb
 from tests.devices.arm.test_hybrid import CLASSIC, FRACTIONAL, LINKS, RIGID, START, press
-from tests.devices.arm.test_servo_linear import TICK, Driven, _run_finely
+from tests.devices.arm.test_servo_linear import TICK, Driven, run_finely
 
 # Rms force above 40 Hz of an unstable and of a calm loop [N]; encoders, friction and noise cause less than `CALM`.
 LOUD, CALM = 4.0, 2.0
@@ -99,7 +99,7 @@ def shaking_driven(law, mass, late, hand):
 @pytest.mark.parametrize(("law", "calm"), [("pid", 1.15), ("rigid", 1.15), ("flatness", 1.3)])
 @pytest.mark.parametrize("late", [7, 16])
 def test_advice_warns_of_a_mass_exactly_where_the_emulated_arm_shakes(tmp_path, monkeypatch, law, calm, late):
-    monkeypatch.setattr(plant, "_run", _run_finely)
+    monkeypatch.setattr(plant, "_run", run_finely)
     spec = devices.create_device("arm", {"emulated": True, "delay": late / RATE, "servo": {"law": law}}).spec
     hand, limit = circling_hand(tmp_path, *FIRM_GRIP), spec.least_mass
     assert limit is not None
