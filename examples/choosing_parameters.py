@@ -1,4 +1,4 @@
-"""Print the tables of docs/choosing_parameters.md: computed limits, and those of the simulated virtual arm (20 s).
+"""Print the tables of docs/choosing_parameters.md: computed and simulated limits of the virtual arm (20 s).
 
 The arm is led round a circle of .1 m once in a second by a hand of 400 N/m and 8 N s/m, with model A and 6 N. It shakes
 where the measured force has more than 4 N rms above 40 Hz.

@@ -1,4 +1,4 @@
-"""A block that is pushed, slides and comes to rest: exactly, whatever the step (Kikuuwe et al. 2006, Fig. 6).
+"""Block that is pushed, slides and stops exactly, for any step size (Kikuuwe et al. 2006, Fig. 6).
 
 Run with ``./run python examples/sliding_block.py`` or with the Python of your environment.
 """

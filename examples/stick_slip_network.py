@@ -1,4 +1,4 @@
-"""A row of blocks on a creeping floor: what sticks together breaks loose in avalanches of all sizes.
+"""A row of blocks on a creeping floor: sticking blocks break loose in avalanches of all sizes.
 
 Each block is joined to its neighbours and held by springs. Friction falls once a block slides, so that one that breaks
 loose can take others along: the model of Burridge and Knopoff, a caricature of earthquakes. Every contact is a model-C

@@ -42,7 +42,7 @@ FITTED = {"QUEST+": QUEST, "2-down/1-up": EQUAL, "2-down/1-up, half steps down":
 OWN = {"2-down/1-up, mean of reversals": EQUAL, "QUEST+ that knows slope and lapses": KNOWN}
 METHODS = (*FITTED, *OWN)
 _MOST = 0.95
-"""Of what is drawn at least so many are known: what is left of the others is better than they are."""
+"""Minimum fraction of sessions with an estimate for a point to be drawn; the other sessions would bias the point."""
 FLOOR = "floor (Cramér and Rao)"
 COLOURS = dict(zip(METHODS, ("#0072B2", "#D55E00", "#009E73", "#8A8A8A", "#56B4E9"), strict=True))
 INK = "#222222"
@@ -51,7 +51,7 @@ NORMAL = NormalDist()
 
 
 def information(z, lapse):
-    """Return what a trial tells of ln(threshold) (Fisher), slope and lapses known.
+    """Return the Fisher information of a trial on ln(threshold), for known slope and lapses.
 
     `z` is the level in standard deviations of a comparison: P = lapse + (1 - 2 lapse) Phi(z), and z falls by its own
     value when ln(threshold) rises by 1, so that (dP/d ln threshold)^2 / (P (1 - P)) is the information.
@@ -71,7 +71,7 @@ def best(lapse):
 
 
 def run(table, person, rng):
-    """Let a person do a procedure; return places of its levels, answers, and ln of its own estimate at each length."""
+    """Simulate a procedure; return the indices of its levels, the answers, and ln of its estimate at each length."""
     procedure = make_procedure(table, guess=0.5, seed=np.random.SeedSequence(0))
     places, right, own = [], [], []
     for _ in range(max(LENGTHS)):
@@ -124,7 +124,7 @@ def simulate(people):
 
 
 def moments(errors):
-    """Return mean and deviation of errors and the standard error of each, and how many there are."""
+    """Return mean and deviation of the errors, the standard error of each, and the number of errors."""
     known = errors[np.isfinite(errors)]
     count, off = len(known), known - known.mean()
     sd = float(known.std(ddof=1))
@@ -167,7 +167,7 @@ def tell_power(found, truth, floor):
 
 
 def draw(path, scatter, plans, floor):
-    """Draw scatter over trials beside power over participants."""
+    """Draw scatter over trials and power over participants."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

@@ -1,4 +1,4 @@
-"""Walls with friction: what they hold, what they store, how stiff they may be; a joystick and an arm.
+"""Walls with friction: force, stored energy and largest stiffness, for a joystick and an arm.
 
 A hand, prescribed, moves the handle of an ideal joystick along a wall, and into it; a virtual joystick of 0.2 kg is
 pressed to walls of every stiffness. Usage: ``python examples/walls.py [PICTURE.png]``
@@ -36,7 +36,7 @@ def ideal(name, **facts):
 
 
 def among(element, wall):
-    """Return an element beside a wall, on ground of its own law."""
+    """Return an element on a scene with a wall and the law of the element."""
     return SceneElement(element, Scene(element.law, walls=(wall,)))
 
 
@@ -50,7 +50,7 @@ def path(*corners, speed=0.1):
 
 
 def moved(places, wall):
-    """Move a handle along `places`, (n, 2) [m]; return the rows and what the wall stores [J]."""
+    """Move a handle along `places`, (n, 2) [m]; return the rows and the energy stored by the wall [J]."""
     spec = ideal("virtual-joystick", max_force=200.0, max_force_rate=1e6)
     rendering = Rendering(among(ELEMENT, wall), spec)
     rows, stored = np.repeat(NEUTRAL, len(places)), np.zeros(len(places))
@@ -117,7 +117,7 @@ def tell_stick():
 
 
 def tell_push():
-    """Print what pushing 15 mm into a wall of 2 kN/m makes of the ledger of energy."""
+    """Print the energy balance of a push of 15 mm into a wall of 2 kN/m."""
     rows, stored = moved(path((0.0, 0.002), (0.0, -0.015), (0.0, 0.002)), Wall(FLOOR, STIFFNESS, DAMPING, MU))
     limit = create_device("virtual-joystick", {}).spec.max_energy
     ticks = np.count_nonzero(rows["status"] & Status.ENERGY)

@@ -136,7 +136,7 @@ def _docstring(item: griffe.Object | griffe.Alias) -> str:
 
 
 def _without_docstring(item: griffe.Object | griffe.Alias) -> Iterator[tuple[str, str]]:
-    """Yield `item` and what is public in it, as far as they have no docstring."""
+    """Yield `item` and its public members that have no docstring."""
     target = item.final_target if item.is_alias else item
     if not _documented(target):
         yield item.path, f" ({target.relative_package_filepath}:{target.lineno})"
@@ -147,7 +147,7 @@ def _without_docstring(item: griffe.Object | griffe.Alias) -> Iterator[tuple[str
 
 
 def _documented(target: griffe.Object) -> bool:
-    """Tell whether `target` has a docstring, or what it overrides has one."""
+    """Return True if `target` or the member that it overrides has a docstring."""
     if target.has_docstring:
         return True
     owner = target.parent

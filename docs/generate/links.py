@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 SOURCES = "source/"
-"""Where the pages are that show a file as it is."""
+"""Folder of the pages that show a source file."""
 
 _TEXTS = {"README.md": "overview.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 """Texts of the repository that are pages of the site."""
@@ -23,7 +23,7 @@ _MOST_LINES = 400
 
 
 def origin_of(page: str) -> str:
-    """Return the path in the repository of what the page at `page` was made from."""
+    """Return the path in the repository of the source of the page at `page`."""
     for text, made in _TEXTS.items():
         if page == made:
             return text
@@ -31,7 +31,7 @@ def origin_of(page: str) -> str:
 
 
 def rewritten(markdown: str, origin: str, page: str) -> str:
-    """Return `markdown`, which stands in the repository at `origin`, with the links it needs on the site at `page`."""
+    """Return `markdown` from the file `origin` with its links adapted to the site's page `page`."""
     return _outside_fences(markdown, _LINK, lambda found: found[1] + _target(found[2], origin, page))
 
 
@@ -75,7 +75,7 @@ def _leaving(text: Path) -> Iterator[str]:
 
 
 def _path(target: str, origin: str) -> str:
-    """Return what a link leads to, from the top of the repository; empty for one that leads elsewhere, or nowhere."""
+    """Return the target of a link relative to the top of the repository; empty if it is outside or missing."""
     plain = target.partition("#")[0]
     if not plain or ":" in plain:
         return ""

@@ -34,7 +34,7 @@ def main() -> None:
         record(runs)
         for size in SIZES:
             with virtual_screen(size) as screen:
-                # A process of its own: Qt learns the size of the screen when it starts.
+                # In a separate process, because Qt reads the size of the screen when it starts.
                 program = [sys.executable, "-m", "docs.generate.windows.in_qt", str(runs), str(shots), options.only]
                 subprocess.run(program, env=screen.environment, check=True)
                 if not options.only:

@@ -55,7 +55,7 @@ def _stage(screen: Screen, size: tuple[int, int], theme: str, runs: Path) -> dic
 
 
 def _participant(screen: Screen, size: tuple[int, int], theme: str, runs: Path) -> dict[str, NDArray[np.uint8]]:
-    """Return what a participant sees of a trial."""
+    """Return pictures of the participant's screen during a trial, by name."""
     width, height = size
     settings = ScreenSettings(full_screen=False, width=width, height=height, theme=theme)
     recording, _ = load(runs, "stribeck")

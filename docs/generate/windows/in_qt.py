@@ -50,7 +50,7 @@ class Windows:
         self._runs, self._theme = runs, theme
 
     def live(self, name: str = "stribeck") -> LiveWindow:
-        """Return the live view while a run goes on."""
+        """Return the live view during a run."""
         recording, metadata = load(self._runs, name)
         config, rows = config_of(name), recording.rows
         info = from_metadata(metadata, rows)

@@ -15,7 +15,7 @@ RUNS = {
     "coulomb": {"law": {"name": "coulomb", "force": 4.0}},
     "materials": {"session": {"scene": "ice-wood-rubber"}},
 }
-"""By name: what differs from the session that they have in common."""
+"""Settings by name that differ from the common session."""
 
 
 def config_of(name: str) -> SessionConfig:
@@ -32,6 +32,6 @@ def record(folder: Path) -> None:
 
 
 def load(folder: Path, name: str) -> tuple[Recording, dict[str, object]]:
-    """Return a run and what is known of it, as if it had been made by a person at some time."""
+    """Return a run and its metadata with a fixed person and time."""
     recording = Recording(folder / name)
     return recording, {**recording.metadata, "recording": f"recordings/2026-11-22T19-00-00_virtual-joystick_C_{name}"}

@@ -1,6 +1,6 @@
-"""A device and two friction laws for Haptics, in a package of their own.
+"""Example package with a device and two friction laws for Haptics.
 
-What describes the device is here, where it can be had without the driver: the list of devices must not need the SDK.
+The description of the device is separate from the driver, because the list of devices must not need the SDK.
 """
 
 from devices import BackendInfo

@@ -15,7 +15,7 @@ from haptics_puck import PUCK, maker
 
 @dataclass(frozen=True)
 class PuckSettings(VelocitySettings):
-    """Settings of the puck, besides those of the velocity estimator.
+    """Settings of the puck, in addition to `VelocitySettings`.
 
     Attributes
     ----------

@@ -29,12 +29,12 @@ class Table:
         self._force = 0.0, 0.0
 
     def counts(self):
-        """Return what the encoders show now, two whole numbers."""
+        """Return the present counts of both encoders."""
         self._catch_up()
         return tuple(round(position / COUNT) for position, _ in self._axes)
 
     def push(self, x, y):
-        """Have the magnets push with (x, y) [N], as far as they can, until they are told otherwise."""
+        """Set the force (x, y) [N] of the magnets, within their limits, until the next call."""
         self._catch_up()
         self._force = tuple(min(max(force, -STRONGEST), STRONGEST) for force in (x, y))
 
@@ -43,7 +43,7 @@ class Table:
         self._force = 0.0, 0.0
 
     def _catch_up(self):
-        """Let the puck glide until now; after a long time in which nobody asked, for a second."""
+        """Simulate the motion since the last call, at most one second."""
         now = time.perf_counter()
         self._now = max(self._now, now - 1.0)
         while self._now < now:
