@@ -1,6 +1,5 @@
 """Language of docstrings, comments and pages: standard English without the idioms that the project once had."""
 
-import ast
 import re
 from pathlib import Path
 
@@ -30,8 +29,7 @@ IDIOMS = re.compile(
 def prose_of_python(path):
     """Return the docstrings and comments of a Python file."""
     text = path.read_text(encoding="utf-8")
-    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    docstrings = [ast.get_docstring(node) or "" for node in ast.walk(ast.parse(text)) if isinstance(node, documented)]
+    docstrings = re.findall(r'"""(.*?)"""', text, re.DOTALL)
     comments = re.findall(r"(?:^|\s)#:? (?!---|noqa|type:)(.*)", text)
     return "\n".join([*docstrings, *comments])
 

@@ -31,8 +31,11 @@ def run(options: argparse.Namespace) -> Answer:
     from apps.experiment.report.settings import AnalysisSettings
     from apps.experiment.report.words import methods
     from apps.experiment.stimulus import measure
+    from haptics.errors import ConfigurationError
     from haptics.files import write_atomically
 
+    if not options.out.parent.is_dir():  # said before the analysis, which takes a while
+        raise ConfigurationError(f"{options.out}: cannot be written (there is no folder {options.out.parent}).")
     experiment = read_experiment(options.folders, measure)
     table = experiment.table("analysis")
     percent = options.percent or ([] if table.get("percent") else staircase_percent(experiment))

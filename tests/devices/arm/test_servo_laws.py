@@ -76,7 +76,7 @@ def test_servo_holds_a_load_beyond_friction():
 @pytest.mark.parametrize("law", LAWS)
 def test_servo_holds_the_weight_from_the_start(law):
     rig = ServoRig(ServoSettings(law=law), links=HANGING, encoders="both")
-    rows = rig.hold(1.0)
+    rows = rig.hold(0.4)
     assert abs(rows["angle"] - START).max() < 1e-3
     weight = HANGING.terms(START)["gravity"][0]
     np.testing.assert_allclose(100.0 * rows["torque"][-1], weight, rtol=0.05)
