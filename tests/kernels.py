@@ -1,7 +1,6 @@
-"""Compile the large kernels before the tests, so that two test processes do not both compile them.
+"""Compile the kernels of sessions before the system tests, so that no session in real time waits for the compiler.
 
-``./run test`` runs this module unless these sources have been compiled before. Kernels of a single test are compiled in
-that test.
+``./run test --all`` runs this module unless these sources have been compiled before. Unit tests compile what they need.
 """
 
 from __future__ import annotations
