@@ -1,4 +1,4 @@
-"""Release of a blocked arm: the table of ``docs/arm.md``.
+"""Release of a blocked arm: the table of ``docs/studies/blocked_arm.md``.
 
 A hand pushes with 20 N for one second while a clamp holds the last link of the virtual arm, in front of the force
 sensor. The model responds to the hand and moves its reference, but the arm cannot follow. Then hand and clamp release
