@@ -51,7 +51,7 @@ def test_progress_is_shown_on_a_terminal_and_removed(tmp_path, monkeypatch, caps
 
 def require_page_numbers(line, name):
     """Compare with the page; the tolerance covers other processors and libraries, which move the place of a knock."""
-    assert numbers(line) == pytest.approx(stated("reproduction.md", name), rel=0.12, abs=0.06)
+    assert numbers(line) == pytest.approx(stated("studies/servo_laws.md", name), rel=0.12, abs=0.06)
 
 
 @pytest.mark.parametrize("law", LAWS)
