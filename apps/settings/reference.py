@@ -146,7 +146,7 @@ def _devices() -> Iterator[str]:
     yield _section("device.servo", "Servo of the arm: `virtual-arm`, `arm`", ServoSettings)
     yield _section("device.sensor", "Force sensor of `virtual-arm`", WrenchSettings)
     yield _section("device", "`pid-joystick`", StickSettings, "See [Joysticks](joysticks.md).")
-    yield _section("device", "`pantograph`", PantographSettings, "See [Joysticks](joysticks.md#the-pantograph).")
+    yield _section("device", "`pantograph`", PantographSettings, "See [The pantograph](pantograph.md).")
     yield _section("device", "`inverse3`", Inverse3Settings, "See [The Inverse3](inverse3.md).")
     yield _section("device", "`arm`", RealArmSettings, "See [The arm](arm.md).")
     yield _section("device", "Emulated `pid-joystick`, `pantograph`, `inverse3`, `arm`", EmulationSettings, _EMULATION)

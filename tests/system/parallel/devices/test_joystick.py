@@ -105,7 +105,7 @@ def felt(device, hand, element):
 
 # --- friction that holds ---------------------------------------------------------------------------------------------
 
-# Friction forces of the table in docs/joysticks.md [N].
+# Friction forces of the table in docs/joystick_driver.md [N].
 DOCUMENTED_FORCES = (1.0, 2.0, 4.0)
 
 
@@ -129,7 +129,7 @@ def test_push_below_friction_is_held(profile, force, loop):
 
 
 def test_documented_advice_is_that_of_the_data_sheets():
-    page = (ROOT / "docs/joysticks.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/joystick_driver.md").read_text(encoding="utf-8")
     rows = [line.strip("|").split("|") for line in page.splitlines() if line.startswith("| `")]
     rows = [row for row in rows if row[0].split("`")[1] in PROFILES]
     for stick, rate, delay, step, *advice in rows:
