@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Mapping
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,13 +13,12 @@ from devices.arm.device import Arm
 from devices.arm.motors.settings import CAN, DriveGains
 from devices.arm.settings import ArmSettings
 from devices.emulated.settings import EmulationSettings
-from devices.emulators.arm.child import spawn
-from devices.emulators.arm.faults import known_faults
-from devices.emulators.arm.gains import gains_for
-from devices.emulators.arm.sensors import SENSITIVITY
-from devices.emulators.odrive.child import can_of
-from devices.emulators.odrive.remote import RemoteBackend
-from devices.emulators.odrive.serving.can_port import RemotePort
+from devices.emulators import child
+from devices.emulators.arm import gains_for
+from devices.emulators.odrive import packets
+from devices.emulators.odrive.remote import RemoteBackend, RemotePort
+from devices.emulators.optoforce import SENSITIVITY
+from devices.emulators.wire_faults import arm_faults
 from devices.virtual.hands.registry import make_hand
 from haptics.errors import DeviceFault, DeviceOpenError
 from haptics.settings import documented
@@ -40,12 +39,7 @@ class EmulatedArmSettings(EmulationSettings, ArmSettings):
 
     def __post_init__(self) -> None:
         ArmSettings.__post_init__(self)
-        self.check_emulation()
-
-    @property
-    def known_faults(self) -> Mapping[str, str]:
-        """Faults of the communication with drive and sensor: name to description."""
-        return known_faults(self.sensor_name)
+        self.check_emulation(arm_faults(self.sensor_name))
 
     @property
     def home(self) -> tuple[float, float]:
@@ -77,7 +71,7 @@ class EmulatedArmSettings(EmulationSettings, ArmSettings):
 
     @property
     def emulation(self) -> dict[str, Any]:
-        """Parameters of the emulated arm (`devices.emulators.arm.child.spawn`)."""
+        """Parameters of the emulated arm (`devices.emulators.arm.emulator`)."""
         motors, table = self.motor_settings, self.sensor_table
         return {
             "arm": dict(self.arm or {}),
@@ -122,9 +116,6 @@ class EmulatedArm(Arm):
         """Return an explanation if the emulator was starved before it closed; see `haptics.device.ExplainsFaults`."""
         return _too_busy(self._lost)
 
-    def _look_back(self) -> None:
-        self._lost = self._starved()
-
     def _starved(self) -> float:
         """Return the time for which the emulator was not executed recently [s]; 0 with faults on demand."""
         if self._emulator is None or self.settings.wire_faults:
@@ -136,12 +127,18 @@ class EmulatedArm(Arm):
 
     def _far_end(self, resources: contextlib.ExitStack) -> tuple[Any, dict[str, Any]]:
         own = self.settings
-        address, found = resources.enter_context(spawn(own.emulation))
+        farewell = packets.LINGER + child.FAREWELL
+        words = resources.enter_context(child.spawn("devices.emulators.arm", own.emulation, "arm", farewell))
+        address, _, located = words.partition(" ")
         self._emulator = RemoteBackend(address)
-        resources.callback(self._look_back)  # after the motors are disarmed, and before the emulator ends
+
+        def record_stall() -> None:  # after the motors are disarmed, and before the emulator ends
+            self._lost = self._starved()
+
+        resources.callback(record_stall)
         on_can = own.motor_settings.protocol == CAN
-        far_end = functools.partial(RemotePort, can_of(address)) if on_can else self._emulator
-        return far_end, own.sensor_table | found
+        far_end = functools.partial(RemotePort, packets.can_of(address)) if on_can else self._emulator
+        return far_end, own.sensor_table | json.loads(located)
 
 
 def _too_busy(lost: float) -> str:
@@ -150,5 +147,5 @@ def _too_busy(lost: float) -> str:
         return ""
     return (
         f"this machine is too busy for the emulation: it kept the emulated arm from running for "
-        f"{1e3 * lost:.0f} ms. End other programs that work hard, or take virtual-arm."
+        f"{1e3 * lost:.0f} ms. End other programs that use the processors, or use virtual-arm."
     )

@@ -6,13 +6,12 @@ The service is in `devices.emulators.inverse3`.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 from devices.emulated.settings import EmulationSettings
-from devices.emulators.inverse3.child import spawn
-from devices.emulators.inverse3.faults import WIRE_FAULTS
+from devices.emulators import child
+from devices.emulators.wire_faults import INVERSE3_FAULTS
 from devices.inverse3.device import Inverse3
 from devices.inverse3.handshake import Address, parse_address
 from devices.inverse3.settings import Inverse3Settings
@@ -34,17 +33,12 @@ class EmulatedInverse3Settings(EmulationSettings, Inverse3Settings):
 
     def __post_init__(self) -> None:
         Inverse3Settings.__post_init__(self)
-        self.check_emulation()
+        self.check_emulation(INVERSE3_FAULTS)
 
     @property
     def identity(self) -> str:
         """Identification of the device, for display."""
         return f"emulated {self.device_id or _DEVICE_ID}"
-
-    @property
-    def known_faults(self) -> Mapping[str, str]:
-        """Faults of the communication: name to description."""
-        return WIRE_FAULTS
 
 
 class EmulatedInverse3(Inverse3):
@@ -65,4 +59,4 @@ class EmulatedInverse3(Inverse3):
             "damping": own.damping,
             "faults": list(own.wire_faults),
         }
-        return parse_address(resources.enter_context(spawn(table)))
+        return parse_address(resources.enter_context(child.spawn("devices.emulators.inverse3", table, "service")))

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from devices.common.friction import parse_friction
 from devices.common.settings import Workspace
 from devices.emulated.settings import EmulationSettings
-from devices.emulators.pid import emulated_stick
-from devices.emulators.pid.faults import WIRE_FAULTS
-from devices.emulators.pid.profiles.known import PROFILES
-from devices.emulators.pid.usb_backend import EmulatedUsbBackend
+from devices.emulators.pid.profiles import PROFILES
+from devices.emulators.pid.stick import EmulatedUsbBackend, emulated_stick
+from devices.emulators.wire_faults import STICK_FAULTS
 from devices.joystick.device import PidJoystick
 from devices.joystick.parameters import StickParameters, build_parameters
 from devices.joystick.settings import StickSettings
@@ -38,16 +36,11 @@ class EmulatedStickSettings(EmulationSettings, StickSettings):
 
     def __post_init__(self) -> None:
         StickSettings.__post_init__(self)
-        self.check_emulation()
+        self.check_emulation(STICK_FAULTS)
         if parse_friction(self.friction) is not None and not self.emulated:
             raise ConfigurationError("device.friction: only an emulated stick can be given friction of its own.")
         if self.emulated and self.transport == "hidraw":
             raise ConfigurationError("device.transport = 'hidraw': an emulated stick is on an emulated USB only.")
-
-    @property
-    def known_faults(self) -> Mapping[str, str]:
-        """Faults of the bus: name to description."""
-        return WIRE_FAULTS
 
     def plug_in(self, hand: Any = None) -> EmulatedUsbBackend:
         """Return a bus with the stick, whose time starts now; `hand` replaces the hand of the settings."""

@@ -6,13 +6,12 @@ The board is in `devices.emulators.hapi`.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 from devices.emulated.settings import EmulationSettings
-from devices.emulators.hapi.child import spawn
-from devices.emulators.hapi.faults import WIRE_FAULTS
+from devices.emulators import child
+from devices.emulators.wire_faults import HAPI_FAULTS
 from devices.pantograph.device import Pantograph
 from devices.pantograph.settings import PantographSettings
 from haptics.errors import ConfigurationError
@@ -31,7 +30,7 @@ class EmulatedPantographSettings(EmulationSettings, PantographSettings):
 
     def __post_init__(self) -> None:
         PantographSettings.__post_init__(self)
-        self.check_emulation()
+        self.check_emulation(HAPI_FAULTS)
         if self.emulated and self.port:
             raise ConfigurationError(f"device.port = {self.port!r}: an emulated board brings its own; leave it out.")
 
@@ -44,11 +43,6 @@ class EmulatedPantographSettings(EmulationSettings, PantographSettings):
     def identity(self) -> str:
         """Identification of the board, for display."""
         return "emulated"
-
-    @property
-    def known_faults(self) -> Mapping[str, str]:
-        """Faults of the communication: name to description."""
-        return WIRE_FAULTS
 
 
 class EmulatedPantograph(Pantograph):
@@ -67,4 +61,4 @@ class EmulatedPantograph(Pantograph):
             "damping": own.damping,
             "faults": list(own.wire_faults),
         }
-        return resources.enter_context(spawn(table))
+        return resources.enter_context(child.spawn("devices.emulators.hapi", table, "board"))

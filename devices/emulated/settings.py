@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
@@ -31,13 +30,13 @@ class EmulationSettings(SeedSettings):
     wire_faults: tuple[str, ...] = unrestricted((), _FAULTS, doc="faults of the emulated wire, on demand")
     hand: Any = unrestricted(None, "a table", doc="the hand on the emulated handle")
 
-    @property
-    @abstractmethod
-    def known_faults(self) -> Mapping[str, str]:
-        """Faults of the communication: name to description."""
-
-    def check_emulation(self) -> None:
+    def check_emulation(self, known_faults: Mapping[str, str]) -> None:
         """Validate the settings, and raise an error if a real device has settings of an emulated one.
+
+        Parameters
+        ----------
+        known_faults : mapping
+            Faults of the communication: name to description.
 
         Raises
         ------
@@ -52,7 +51,7 @@ class EmulationSettings(SeedSettings):
                 f"device.wire_faults = {faults!r}: only an emulated {self.NOUN} has an emulated wire."
             )
         for text in faults:
-            parse_wire_fault(text, self.known_faults)
+            parse_wire_fault(text, known_faults)
         if self.hand is not None and not self.emulated:
             raise ConfigurationError(
                 f"device.hand: only an emulated {self.NOUN} has a hand in software; add device.emulated=true."

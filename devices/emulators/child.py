@@ -1,14 +1,16 @@
 """Emulator in a separate process: it takes no computing time from its driver, and may outlive it.
 
-`spawn` starts a module with a ``main`` that takes a table. ``main`` calls `settle_in` first, builds the device from the
-table, and calls `announce` with its address, or `give_up` with the error. It then serves until its standard input ends,
-because the parent process has closed it or has ended.
+`spawn` runs this module, whose `main` starts an emulator. The module of the emulator has a context manager
+``emulator(table)`` that builds the device from a table and yields its address and a function that serves it until
+standard input ends, because the parent process has closed it or has ended. It is imported after `settle_in`, because
+its imports are slow.
 """
 
 from __future__ import annotations
 
 import contextlib
 import gc
+import importlib
 import json
 import os
 import select
@@ -19,7 +21,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from haptics.errors import ConfigurationError, DeviceOpenError
+from haptics.errors import ConfigurationError, DeviceOpenError, HapticError
 from haptics.servo.realtime import NICENESS, raise_precedence
 
 START = 180.0
@@ -32,8 +34,6 @@ _ROOT = Path(__file__).resolve().parents[2]
 _PLACES = ("/", "ws://")
 """Prefixes of an emulator's address; any other output is an error message."""
 
-_WRONG = 2
-
 
 @contextlib.contextmanager
 def spawn(module: str, table: Mapping[str, Any], what: str, farewell: float = FAREWELL) -> Iterator[str]:
@@ -45,9 +45,9 @@ def spawn(module: str, table: Mapping[str, Any], what: str, farewell: float = FA
     Parameters
     ----------
     module : str
-        Module with the function ``main``.
+        Module of the emulator.
     table : mapping
-        Argument of ``main``.
+        Argument of its ``emulator``.
     what : str
         Name of the device, for messages.
     farewell : float
@@ -61,19 +61,19 @@ def spawn(module: str, table: Mapping[str, Any], what: str, farewell: float = FA
         If the process does not start.
     """
     path = os.pathsep.join(part for part in (str(_ROOT), os.environ.get("PYTHONPATH", "")) if part)
-    ours, its_own = _divided()
-    with _kept_to(its_own):  # affinity is inherited by the process
+    ours, its_own = _divide_processors()
+    with _affinity(its_own):  # inherited by the process
         process = subprocess.Popen(
-            [sys.executable, "-m", module, json.dumps(table)],
+            [sys.executable, "-m", "devices.emulators.child", module, json.dumps(table)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env={**os.environ, "PYTHONPATH": path},
             start_new_session=True,  # signals from a terminal to the driver must not reach it
         )
-    with process, _kept_to(ours):
+    with process, _affinity(ours):
         try:
-            yield _first_line(process, what)
+            yield _read_address(process, what)
         finally:
             assert process.stdin is not None
             process.stdin.close()
@@ -83,7 +83,7 @@ def spawn(module: str, table: Mapping[str, Any], what: str, farewell: float = FA
                 process.kill()
 
 
-def _divided() -> tuple[set[int], set[int]]:
+def _divide_processors() -> tuple[set[int], set[int]]:
     """Divide the processors of the calling thread: a set for the thread, and a set for an emulator.
 
     The emulator's processor depends on the process ID, so that simultaneous sessions use different ones. A thread with
@@ -97,7 +97,7 @@ def _divided() -> tuple[set[int], set[int]]:
 
 
 @contextlib.contextmanager
-def _kept_to(processors: set[int]) -> Iterator[None]:
+def _affinity(processors: set[int]) -> Iterator[None]:
     """Set the processor affinity of the calling thread and its children within the block, where permitted."""
     before = os.sched_getaffinity(0)
     with contextlib.suppress(OSError):
@@ -109,7 +109,7 @@ def _kept_to(processors: set[int]) -> Iterator[None]:
             os.sched_setaffinity(0, before)
 
 
-def _first_line(process: subprocess.Popen[bytes], what: str) -> str:
+def _read_address(process: subprocess.Popen[bytes], what: str) -> str:
     assert process.stdout is not None
     ready, _, _ = select.select([process.stdout], [], [], START)
     line = process.stdout.readline().decode().strip() if ready else ""
@@ -120,17 +120,40 @@ def _first_line(process: subprocess.Popen[bytes], what: str) -> str:
     return line
 
 
+# --- in the process of the emulator ----------------------------------------------------------------------------------
+
+
+def main(module: str, table: dict[str, Any]) -> int:
+    """Build an emulator, print its address or the error in `table`, and serve it; return the exit status."""
+    priority = settle_in()
+    with contextlib.ExitStack() as resources:
+        try:
+            address, serve = resources.enter_context(importlib.import_module(module).emulator(table))
+        except HapticError as error:
+            sys.stdout.write(f"{error}\n")
+            return 2
+        gc.collect()
+        gc.freeze()  # otherwise a collection traverses all objects of numba, and the emulator does not reply for 50 ms
+        sys.stdout.write(f"{address}\n")
+        sys.stdout.flush()
+        if priority > 1:
+            with contextlib.suppress(OSError):  # only this thread: other work must not delay the loop
+                os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority - 1))
+        serve()
+    return 0
+
+
 def settle_in() -> int:
     """Ignore termination signals, leave real-time scheduling, and take priority over other programs.
 
-    The process then ends only when its parent closes the pipe, and does not disturb a real-time loop.
-
-    The emulator represents a device with its own processor: it gets priority over other programs, where permitted.
+    The process then ends only when its parent closes the pipe, and does not disturb a real-time loop while it imports
+    and compiles. The emulator represents a device with its own processor: it gets priority over other programs, where
+    permitted.
 
     Returns
     -------
     int
-        Priority of the real-time loop that started it, 0 if none (`hurry`).
+        Priority of the real-time loop that started it, 0 if none.
     """
     priority = os.sched_getparam(0).sched_priority
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -150,27 +173,5 @@ def come_first() -> None:
         Path("/proc/self/autogroup").write_text(f"{NICENESS}")
 
 
-def hurry(priority: int) -> None:
-    """Set a real-time priority just below the `priority` of the loop that started the emulator.
-
-    Only the calling thread gets it.
-
-    Other threads are not affected: building, compiling and other work must not delay that loop.
-    """
-    if priority > 1:
-        with contextlib.suppress(OSError):
-            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority - 1))
-
-
-def announce(place: str) -> None:
-    """Print the address of the emulator, which is now complete."""
-    gc.collect()
-    gc.freeze()  # otherwise a collection traverses all objects of numba, and the emulator does not reply for 50 ms
-    sys.stdout.write(f"{place}\n")
-    sys.stdout.flush()
-
-
-def give_up(error: Exception) -> int:
-    """Print the error in the table; return the exit status."""
-    sys.stdout.write(f"{error}\n")
-    return _WRONG
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], json.loads(sys.argv[2])))

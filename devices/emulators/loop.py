@@ -10,8 +10,9 @@ import select
 import socket
 import threading
 import time
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any, Self
 
 LOOK = 0.01
 """Maximum waiting time [s], so that the time of the emulated device does not lag far behind."""
@@ -23,16 +24,16 @@ MEMORY = 1.0
 """Time for which a stall can explain later failures [s]."""
 
 
-class Source(Protocol):
+class Source:
     """Object with events at certain times."""
 
+    @abstractmethod
     def pause(self, now: float) -> float:
         """Return the time until the next event [s]; `now` is a time of the system's monotonic clock."""
-        ...
 
+    @abstractmethod
     def serve(self, now: float) -> None:
         """Process due events."""
-        ...
 
 
 class Loop:
@@ -82,7 +83,10 @@ class Loop:
             ready, _, _ = select.select(self._files, (), (), pause)
             before, used_before = now, used
             now, used = time.monotonic(), time.thread_time()
-            self._notice(now, now - before - pause - (used - used_before))
+            lost = now - before - pause - (used - used_before)  # neither used nor waited for
+            if lost >= STALL:
+                self._stalls = [stall for stall in self._stalls if stall[0] >= now - MEMORY]
+                self._stalls.append((now, lost))
             for file in ready:
                 call = self._files.get(file)
                 if call is not None:
@@ -102,8 +106,22 @@ class Loop:
             over.set()
             thread.join()
 
-    def _notice(self, now: float, lost: float) -> None:
-        """Record a stall if the time `lost` [s] was neither used nor waited for."""
-        if lost >= STALL:
-            self._stalls = [stall for stall in self._stalls if stall[0] >= now - MEMORY]
-            self._stalls.append((now, lost))
+
+class ServedDevice(Source):
+    """Emulated device, served by a thread in a ``with`` statement, or by an event loop (`within`)."""
+
+    def __enter__(self) -> Self:
+        """Start the thread."""
+        loop = Loop()
+        self._ends = contextlib.ExitStack()
+        self._ends.enter_context(self.within(loop))
+        self._ends.enter_context(loop.in_thread(f"emulated {type(self).__name__}"))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop the thread and release the files of the device."""
+        self._ends.close()
+
+    @abstractmethod
+    def within(self, loop: Loop) -> contextlib.AbstractContextManager[None]:
+        """Serve the device in an event loop within the block."""

@@ -1,7 +1,7 @@
 """Fault injection in emulated communication, by name and time, for every emulator: ``stall@2+0.05``.
 
-Each emulator has a separate table of faults. The texts have the same form as for faults of samples and commands
-(`devices.faults`).
+Each emulator has its table of faults: name to description. The texts have the same form as for faults of samples and
+commands (`devices.faults`).
 """
 
 from __future__ import annotations
@@ -16,6 +16,132 @@ from haptics.settings import unknown_name
 
 DELAYS = {"delay-1ms": 1e-3, "delay-5ms": 5e-3, "delay-20ms": 20e-3, "delay-100ms": 0.1}
 """Delays by fault name [s]; a table of faults may contain all or some of them, with descriptions."""
+
+
+def longest_delay(names: Iterable[str]) -> float:
+    """Return the additional duration of a transfer with these faults [s]."""
+    return max((DELAYS.get(name, 0.0) for name in names), default=0.0)
+
+
+def _delays(words: str, *milliseconds: int) -> dict[str, str]:
+    return {f"delay-{delay}ms": words.format(f"{delay} ms") for delay in milliseconds}
+
+
+STICK_FAULTS: dict[str, str] = {
+    "unplug": "the stick is not there; if the fault ends, it is back under another address",
+    "read-error": "reading reports an input/output error",
+    "write-error": "writing reports an input/output error, reading goes on",
+    "stall": "the interrupt endpoints are halted until somebody clears that",
+    "nak": "the stick neither takes nor sends anything (NAK)",
+    "dropout": "no input reports, output is taken",
+    "short": "input reports are cut in half",
+    **_delays("every transfer takes {} longer", 1, 5, 20),
+    "full-pool": "there is no block left for an effect",
+    "stale-block-load": "block load reports the previous request",
+    "no-permission": "the stick may not be opened",
+    "busy": "another program holds the interface",
+}
+"""Faults of the bus of a stick (`devices.emulators.pid`); their times count from its creation."""
+
+HAPI_FAULTS: dict[str, str] = {
+    "unplug": "the cable is pulled out, for good: the port goes away, torques stay",
+    "lost-byte": "every message to the board lacks a byte in its middle",
+    "lost-reply-byte": "every reply lacks a byte in its middle",
+    "short": "replies are cut in half",
+    "dropout": "no replies, torques are taken",
+    **_delays("every reply comes {} later", 1, 5, 20, 100),
+}
+"""Faults of a Haply board (`devices.emulators.hapi`).
+
+Their times count from the release of the handle, approximately when the driver starts rendering, for every host.
+"""
+
+INVERSE3_FAULTS: dict[str, str] = {
+    "unplug": "the device is unplugged: the service goes on without it",
+    "no-power": "the service says that the device has no power supply",
+    "uncalibrated": "the service says that the device is not calibrated",
+    "hang-up": "the service ends the connection without a word",
+    "close": "the service closes the connection as it should",
+    "dropout": "no answers, forces are taken",
+    "half": "of every answer half comes at once, the rest 1 ms later",
+    "fragments": "every answer comes in three fragments, with a ping between them",
+    "nonsense": "answers are no JSON",
+    "not-utf8": "answers are no text",
+    "giant": "answers announce a length of 2^62 bytes",
+    **_delays("every answer comes {} later", 1, 5, 20, 100),
+}
+"""Faults between a driver and the service of an Inverse3 (`devices.emulators.inverse3`).
+
+Their times count from the first force that the driver commands, for every connection.
+"""
+
+ODRIVE_FAULTS: dict[str, str] = {
+    "unplug": "the drive is not there; if the fault ends, it is back under another address, switched on anew",
+    "read-error": "reading reports an input/output error",
+    "write-error": "writing reports an input/output error",
+    "stall": "the endpoints are halted until somebody clears that",
+    "nak": "the drive neither takes nor sends anything (NAK)",
+    "wrong-crc": "the drive has another table than it announced, and drops every native request silently",
+    "lost-answer": "the drive does what it is told and does not answer",
+    "short": "answers are only a header, as for an endpoint that the drive does not know; of text, only the line end",
+    "motor-fault": "the gate driver of axis 0 reports a fault, latched",
+    "encoder-jump": "the encoder of axis 0 jumps by an eighth of a turn, once",
+    **_delays("every transfer takes {} longer", 1, 5, 20),
+    "link-down": "of CAN: the interface is down",
+    "bus-off": "of CAN: the interface has left the bus; when the fault ends it is back",
+    "wrong-bit-rate": "of CAN: the interface has another bit rate than the drive",
+    "lost-frames": "of CAN: every second frame is lost, in both directions",
+    "reset-comes-anew": "when its port is reset the drive leaves the bus and comes back under another address",
+    "no-permission": "the drive may not be opened",
+    "busy": "another program holds the interface",
+}
+"""Faults of a drive (`devices.emulators.odrive`); their times count from its creation."""
+
+RDT_FAULTS: dict[str, str] = {
+    "lost": "every second record is lost",
+    "duplicated": "every record comes twice",
+    "reordered": "every second record comes after the one behind it",
+    "truncated": "every second record is cut short",
+    "flood": "7000 records a second come, whatever was wanted",
+    "saturated": "the status of all records says that the transducer is saturated",
+    "stalled": "records go on with one and the same measurement",
+    "mute": "nothing is sent",
+    **_delays("every record comes {} later", 1, 5, 20),
+}
+"""Faults of a network force sensor (`devices.emulators.rdt`)."""
+
+OPTOFORCE_FAULTS: dict[str, str] = {
+    "lost": "every second frame is lost",
+    "duplicated": "every second frame comes twice",
+    "truncated": "every second frame lacks its last bytes",
+    "inserted": "every second frame has foreign bytes in its middle",
+    "damaged": "every second frame has a wrong bit",
+    "overloaded": "the status of all frames says that the sensor is overloaded",
+    "stalled": "frames go on with one and the same number",
+    "mute": "nothing is sent",
+    "unplug": "the cable is pulled out, for good: the port goes away",
+    **_delays("every frame comes {} later", 1, 5, 20),
+}
+"""Faults of an OptoForce unit (`devices.emulators.optoforce`)."""
+
+MOTORS, SENSOR = "motors.", "sensor."
+"""Prefixes of the fault names of each part of an arm."""
+
+
+def arm_faults(sensor: str) -> dict[str, str]:
+    """Return the faults of an arm (`devices.emulators.arm`) with the force sensor of this name."""
+    parts = ((MOTORS, ODRIVE_FAULTS), (SENSOR, sensor_faults(sensor)))
+    return {prefix + fault: words for prefix, faults in parts for fault, words in faults.items()}
+
+
+def sensor_faults(sensor: str) -> dict[str, str]:
+    """Return the faults of the force sensor of this name."""
+    return OPTOFORCE_FAULTS if sensor == "optoforce" else RDT_FAULTS
+
+
+def of_part(prefix: str, faults: Iterable[str]) -> list[str]:
+    """Return the timed `faults` of the part with this prefix, without the prefix."""
+    return [text.strip().removeprefix(prefix) for text in faults if text.strip().startswith(prefix)]
 
 
 _NONE: frozenset[str] = frozenset()
@@ -100,4 +226,4 @@ class WireFaults:
 
     def delay(self, now: float) -> float:
         """Return the additional duration of a transfer at `now` [s]."""
-        return max((DELAYS.get(name, 0.0) for name in self.at(now)), default=0.0)
+        return longest_delay(self.at(now))

@@ -16,10 +16,8 @@ from apps.doctor.checks.usb import unknown_sticks
 from apps.doctor.machine import Machine, program
 from apps.plugged import describe, survey
 from apps.settings.config import parse_assignment
-from devices.emulators.pid import emulated_stick
-from devices.emulators.pid.profiles.profile import read_hex
-from devices.emulators.pid.stick import EmulatedStick
-from devices.emulators.pid.usb_backend import EmulatedUsbBackend
+from devices.emulators.pid.profiles import read_hex
+from devices.emulators.pid.stick import EmulatedStick, EmulatedUsbBackend, emulated_stick
 from devices.joystick.usb.finding import hidraw_sticks
 from haptics.errors import DeviceOpenError
 from tests.apps.doctor.machines import expect, machine, usb_serial, write_files

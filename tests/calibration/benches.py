@@ -16,9 +16,8 @@ from calibration.joystick.procedure import Bench, calibrate
 from calibration.joystick.request import Request
 from calibration.motions import Mover
 from devices.emulated.joystick import EmulatedPidJoystick, EmulatedStickSettings
-from devices.emulators.pid import emulated_stick
-from devices.emulators.pid.usb_backend import EmulatedUsbBackend
-from devices.emulators.times import FreeTime
+from devices.emulators.pid.stick import EmulatedUsbBackend, emulated_stick
+from devices.emulators.usb_bus import FreeTime
 from devices.faults import FaultyDevice, parse_fault
 from devices.joystick.parameters import build_parameters
 from haptics.clock import Clock, WallClock

@@ -18,7 +18,7 @@ from calibration.joystick.request import Request
 from calibration.joystick.response import Push, Response, identify
 from calibration.joystick.stick import RawStick
 from devices.emulated.joystick import EmulatedPidJoystick, EmulatedStickSettings
-from devices.emulators.pid.profiles.known import PROFILES
+from devices.emulators.pid.profiles import PROFILES
 from devices.joystick.parameters import format_parameters, parse_parameters
 from haptics.errors import ConfigurationError, DeviceOpenError
 from tests.calibration.benches import Idle, Mirrored, attempt, bench, left_alone, moved_here, truth_of

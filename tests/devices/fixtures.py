@@ -3,10 +3,9 @@
 import pytest
 
 from devices.emulated.joystick import EmulatedPidJoystick
-from devices.emulators.hapi import arms
-from devices.emulators.hapi import board as boards
-from devices.emulators.hapi.board import HapiBoard
-from devices.emulators.inverse3.server import InverseServer
+from devices.emulators import hapi
+from devices.emulators.hapi import HapiBoard
+from devices.emulators.inverse3 import InverseServer
 from haptics import Coulomb, MasslessImpedance, Servo
 from haptics.trace import Trace
 from tests.devices.arm import odrive_rig
@@ -52,9 +51,9 @@ def server():
 
 @pytest.fixture
 def quick_operator(monkeypatch):
-    monkeypatch.setattr(boards, "Arms", Attentive)
-    monkeypatch.setattr(arms, "HOLD", 0.0)
-    monkeypatch.setattr(arms, "CARRY", 0.04)
+    monkeypatch.setattr(hapi, "Arms", Attentive)
+    monkeypatch.setattr(hapi, "HOLD", 0.0)
+    monkeypatch.setattr(hapi, "CARRY", 0.04)
 
 
 @pytest.fixture

@@ -1,28 +1,48 @@
-"""Drive on a bus: its firmware, its USB descriptors, and its faults.
+"""Drive on the emulated USB bus: endpoints of both protocols, descriptors, faults, and the backend for pyusb.
 
-Time advances on access: before every access, the pending control iterations are executed. There is no thread here;
-`lock` is held by the accessing thread.
+A bulk transfer does not wait for a frame. A drive accepts no native packet while a reply is unread.
 """
 
 from __future__ import annotations
 
+import array
 import errno
-import itertools
 import math
 import struct
 import threading
-from collections.abc import Iterable
-from types import SimpleNamespace
+from collections.abc import Iterable, Set
 
-from devices.emulators.odrive.axis import DRIVER_FAULT, MOTOR_FAILED, STEP
-from devices.emulators.odrive.faults import OdriveFaults
+from devices.emulators.odrive.axis import DRIVER_FAULT, MOTOR_FAILED, STEP, Flywheels, Plant
 from devices.emulators.odrive.firmware import Firmware
-from devices.emulators.odrive.pipes import NativePipe, TextPipe
-from devices.emulators.odrive.plant import Flywheels, Plant
-from devices.emulators.pid import enumeration
-from devices.emulators.pid.firmware import Stall
-from devices.emulators.pid.transfers import fail
-from devices.emulators.times import BusTime, WallTime
+from devices.emulators.odrive.text import TextProtocol
+from devices.emulators.usb_bus import (
+    CONFIGURATION,
+    CONFIGURATION_FORM,
+    DEVICE,
+    DEVICE_FORM,
+    GET_DESCRIPTOR,
+    IN,
+    ROUNDING,
+    STRING,
+    Handle,
+    Stall,
+    UsbBackend,
+    UsbDevice,
+    UsbFirmware,
+    WallTime,
+    fail,
+    fill,
+)
+from devices.emulators.wire_faults import ODRIVE_FAULTS, WireFaults
+
+PACKET = 64
+"""Maximum length of a packet [byte]."""
+
+WAITING = 510
+"""Maximum length of pending text [byte]; additional text is lost."""
+
+_TABLE = b"\0\x80"
+_HEADER = 2
 
 VENDOR, PRODUCT = 0x1209, 0x0D32
 NATIVE, TEXT = 2, 1
@@ -40,52 +60,137 @@ SERIAL_PORT = frozenset({0, TEXT})
 JUMP = 0.125
 """Error of an encoder that jumps [turn]."""
 
-_ROUNDING = 1e-6
-_IN_STRING = 0x80
-_GET_DESCRIPTOR = 0x06
-
-_addresses = itertools.count(2)
+NAK_PAUSE = 1e-3
+"""Maximum interval between retries of a transfer for which the drive is not ready [s]."""
 
 
-def _configuration() -> bytes:
-    """Return the configuration: a serial port (0, 1) and the native interface (2)."""
-    body = bytes.fromhex(
+class NativePipe:
+    """Endpoints of the native protocol: one request, one reply.
+
+    No request is accepted while a reply is pending.
+
+    Parameters
+    ----------
+    inside : Firmware
+        The drive.
+    """
+
+    def __init__(self, inside: Firmware) -> None:
+        self._inside = inside
+        self._answer: bytes | None = None
+
+    def busy(self) -> bool:
+        """Return True while a reply is pending: no further request is accepted."""
+        return self._answer is not None
+
+    def out(self, packet: bytes, faults: Set[str]) -> None:
+        """Process a packet from the host."""
+        if "wrong-crc" in faults and packet[2:4] != _TABLE:
+            return
+        answer = self._inside.handle(packet)
+        if answer is not None and "lost-answer" not in faults:
+            self._answer = answer[:_HEADER] if "short" in faults else answer
+
+    def poll_in(self) -> bytes | None:
+        """Return the pending reply, None if there is no reply."""
+        answer, self._answer = self._answer, None
+        return answer
+
+    def reset(self) -> None:
+        """Discard the pending reply."""
+        self._answer = None
+
+    switch_on = reset
+
+
+class TextPipe:
+    """Endpoints of the serial port, which always accepts data.
+
+    The first reply is put into a packet at once. Later replies wait, and are put into the next packet when the first
+    one was read. Two defects of firmware 0.5.6 are emulated. If 64 bytes or more are waiting at that time, they do not
+    fit into a packet, and nothing is sent until the supply is switched off. Waiting text survives a reset of the port
+    and is sent before the next reply.
+
+    Parameters
+    ----------
+    inside : Firmware
+        The drive.
+    """
+
+    def __init__(self, inside: Firmware) -> None:
+        self._protocol = TextProtocol(inside)
+        self._waiting = b""
+        self._under_way = 0
+
+    def busy(self) -> bool:
+        """Return False: data are always accepted."""
+        return False
+
+    def out(self, packet: bytes, faults: Set[str]) -> None:
+        """Process a packet, or several at once."""
+        for answer in self._protocol.handle_packet(packet):
+            if "lost-answer" not in faults:
+                whole = b"\r\n" if "short" in faults else answer
+                self._waiting += whole[: WAITING - len(self._waiting)]
+                self._send()
+
+    def poll_in(self) -> bytes | None:
+        """Return the packet being sent, None if there is no packet."""
+        if not self._under_way:
+            return None
+        packet, self._waiting = self._waiting[: self._under_way], self._waiting[self._under_way :]
+        self._under_way = 0
+        self._send()
+        return packet
+
+    def _send(self) -> None:
+        """Make a packet of all waiting text, unless a packet is being sent or the text is too long."""
+        if not self._under_way and len(self._waiting) < PACKET:
+            self._under_way = len(self._waiting)
+
+    def reset(self) -> None:
+        """Discard an incomplete line and the state of the packet being sent."""
+        self._protocol.restart()
+        self._under_way = 0
+
+    def switch_on(self) -> None:
+        """Reset."""
+        self.reset()
+        self._waiting = b""
+
+
+class _UsbFirmware(UsbFirmware):
+    """Descriptors of the drive: a serial port (0, 1) and the native interface (2)."""
+
+    device_descriptor = struct.pack(
+        DEVICE_FORM, 18, DEVICE, 0x0200, 0xEF, 2, 1, 64, VENDOR, PRODUCT, 0x0300, 1, 2, 3, 1
+    )
+    _interfaces = bytes.fromhex(
         "08 0b 00 02 02 02 01 00"  # 0 and 1 belong together
         "09 04 00 00 01 02 02 01 00  05 24 00 10 01  05 24 01 00 01  04 24 02 02  05 24 06 00 01  07 05 82 03 08 00 10"
         "09 04 01 00 02 0a 00 00 00  07 05 01 02 40 00 00  07 05 81 02 40 00 00"
         "09 04 02 00 02 00 01 00 00  07 05 03 02 40 00 00  07 05 83 02 40 00 00"
     )
-    return struct.pack("<BBHBBBBB", 9, enumeration.CONFIGURATION, 9 + len(body), 3, 1, 0, 0xC0, 50) + body
-
-
-class _Descriptors:
-    """Firmware interface that `devices.emulators.pid.usb_backend` requires."""
-
-    device_descriptor = struct.pack(
-        "<BBHBBBBHHHBBBB", 18, enumeration.DEVICE, 0x0200, 0xEF, 2, 1, 64, VENDOR, PRODUCT, 0x0300, 1, 2, 3, 1
+    configuration_descriptor = (
+        struct.pack(CONFIGURATION_FORM, 9, CONFIGURATION, 9 + len(_interfaces), 3, 1, 0, 0xC0, 50) + _interfaces
     )
-    configuration_descriptor = _configuration()
 
-    def __init__(self, board: EmulatedOdrive) -> None:
+    def __init__(self, board: EmulatedOdrive, serial: int) -> None:
+        self.strings = "ODrive Robotics", "ODrive 3.6 Native Interface", f"{serial:012X}"
         self._board = board
-        self._strings = "ODrive Robotics", "ODrive 3.6 Native Interface", f"{board.serial:012X}"
-
-    def control(self, request_type: int, request: int, value: int, index: int, given: bytes | int) -> bytes:
-        """Reply to a request on endpoint 0: the strings."""
-        kind, number = value >> 8, value & 0xFF
-        if (request_type, request, kind) != (_IN_STRING, _GET_DESCRIPTOR, enumeration.STRING):
-            raise Stall
-        if number > len(self._strings):
-            raise Stall
-        text = enumeration.string(self._strings[number - 1]) if number else enumeration.LANGUAGES
-        return text[: given if isinstance(given, int) else len(given)]
 
     def power_on(self) -> None:
-        """Set the configuration, which discards pending replies."""
+        """Discard pending replies, as after a set configuration."""
         self._board.flush()
 
+    def control(self, request_type: int, request: int, value: int, index: int, data_or_length: bytes | int) -> bytes:
+        """Reply to a request on endpoint 0: the strings."""
+        if (request_type, request, value >> 8) != (IN, GET_DESCRIPTOR, STRING):
+            raise Stall
+        return self.string(value & 0xFF)[: data_or_length if isinstance(data_or_length, int) else len(data_or_length)]
 
-class EmulatedOdrive:
+
+class EmulatedOdrive(UsbDevice):
     """Drive that can be plugged and unplugged; its two motors turn `plant`.
 
     Parameters
@@ -94,10 +199,10 @@ class EmulatedOdrive:
         Load of the motors; by default two flywheels.
     serial : int
         Serial number.
-    time : BusTime, optional
+    time : WallTime, optional
         Clock; by default real time.
     faults : iterable of str
-        Faults with their times from now, ``NAME@SECONDS+DURATION`` (`devices.emulators.odrive.faults`).
+        Faults with their times from now, ``NAME@SECONDS+DURATION`` (`devices.emulators.wire_faults.ODRIVE_FAULTS`).
 
     Attributes
     ----------
@@ -105,16 +210,10 @@ class EmulatedOdrive:
         Firmware of the drive.
     plant : Plant
         Load of the motors.
-    faults : OdriveFaults
-        Faults.
-    plugged : bool
-        Whether it is on the bus.
+    changed : threading.Condition
+        Notified after every packet; it shares the lock of the device.
     loose_at : float
         Time at which the last motor was disarmed, on the time scale of the faults [s]; nan while one is armed.
-    address, generation : int
-        Address on the bus, and number of times that it has been plugged in.
-    owners, drivers, halted : dict, set, set
-        Handle by claimed interface; interfaces claimed by the kernel; endpoints that are halted.
     """
 
     def __init__(
@@ -122,19 +221,14 @@ class EmulatedOdrive:
         plant: Plant | None = None,
         *,
         serial: int = 0x2065339F304B,
-        time: BusTime | None = None,
+        time: WallTime | None = None,
         faults: Iterable[str] = (),
     ) -> None:
-        self.serial = serial
         self.plant: Plant = plant if plant is not None else Flywheels()
         self.inside = Firmware(self.plant, serial)
-        self.firmware = _Descriptors(self)
-        self.profile = SimpleNamespace(interface=NATIVE)
-        self.faults = OdriveFaults(faults)
-        self.time = time or WallTime()
-        self.lock = threading.RLock()
+        self.firmware = _UsbFirmware(self, serial)
+        super().__init__(WireFaults(ODRIVE_FAULTS, faults), time)
         self.changed = threading.Condition(self.lock)
-        self.generation = 0
         self.loose_at = 0.0
         native, text = NativePipe(self.inside), TextPipe(self.inside)
         self._pipes: dict[int, NativePipe | TextPipe] = {
@@ -143,52 +237,33 @@ class EmulatedOdrive:
             TEXT_OUT: text,
             TEXT_IN: text,
         }
-        self.plugged = False
-        self.owners: dict[int, object] = {}
-        self.drivers: set[int] = set()
-        self.halted: set[int] = set()
-        self.origin = self.time.now()
         self._iterations = 0
         self._last: frozenset[str] = frozenset()
         self.plug()
-
-    @property
-    def now(self) -> float:
-        """Time since creation [s]."""
-        return self.time.now() - self.origin
 
     def catch_up(self) -> frozenset[str]:
         """Execute the pending control iterations; return the names of the active faults."""
         with self.lock:
             now = self.now
-            due = math.floor(now / STEP + _ROUNDING)
+            due = math.floor(now / STEP + ROUNDING)
             if due > self._iterations:
                 self.inside.iterate(due - self._iterations)
                 self._iterations = due
-                self._check_loose_motors(now)
+                if any(axis.driven for axis in self.inside.axes):
+                    self.loose_at = math.nan
+                elif math.isnan(self.loose_at):
+                    self.loose_at = now - self.faults.origin
             faults = self.faults.at(now)
-            if faults != self._last:
-                self._begin(faults - self._last, self._last - faults)
-                self._last = faults
+            begun, ended, self._last = faults - self._last, self._last - faults, faults
+            if "unplug" in begun:
+                self.unplug()
+            if "unplug" in ended:
+                self.plug()
+            if "motor-fault" in begun:
+                self.inside.axes[0].fail(MOTOR_FAILED, "motor", DRIVER_FAULT)
+            if "encoder-jump" in begun:
+                self.inside.axes[0].jump(JUMP)
             return faults
-
-    def _check_loose_motors(self, now: float) -> None:
-        first, second = self.inside.axes
-        if first.driven or second.driven:
-            self.loose_at = math.nan
-        elif math.isnan(self.loose_at):
-            self.loose_at = now - self.faults.origin
-
-    def _begin(self, begun: frozenset[str], ended: frozenset[str]) -> None:
-        """Apply the effects of faults that begin or end."""
-        if "unplug" in begun:
-            self.unplug()
-        if "unplug" in ended:
-            self.plug()
-        if "motor-fault" in begun:
-            self.inside.axes[0].fail(MOTOR_FAILED, "motor", DRIVER_FAULT)
-        if "encoder-jump" in begun:
-            self.inside.axes[0].jump(JUMP)
 
     # --- bus ---------------------------------------------------------------------------------------------------------
 
@@ -198,7 +273,7 @@ class EmulatedOdrive:
             if not self.plugged:
                 self._switch_on()
                 self.plugged = True
-            self.come_anew()
+            self.reconnect()
 
     def unplug(self) -> None:
         """Unplug the drive and switch its power off."""
@@ -212,11 +287,10 @@ class EmulatedOdrive:
         for pipe in self._pipes.values():
             pipe.switch_on()
 
-    def come_anew(self) -> None:
+    def reconnect(self) -> None:
         """Reappear on the bus under another address; all open handles become invalid."""
         with self.lock:
-            self.address = next(_addresses) % 127 + 1
-            self.generation += 1
+            self.move()
             self.owners.clear()
             self.halted.clear()
             self.bind(TEXT)
@@ -245,7 +319,7 @@ class EmulatedOdrive:
 
     def busy(self, endpoint: int) -> bool:
         """Return True if an endpoint does not accept a packet at present."""
-        return self._pipe(endpoint).busy
+        return self._pipe(endpoint).busy()
 
     def out(self, endpoint: int, packet: bytes, faults: frozenset[str]) -> None:
         """Process a packet from the host."""
@@ -264,3 +338,86 @@ class EmulatedOdrive:
     def _pipe(self, endpoint: int) -> NativePipe | TextPipe:
         pipe = self._pipes.get(endpoint)
         return pipe if pipe is not None else fail(errno.ENOENT)
+
+
+class EmulatedOdriveBackend(UsbBackend):
+    """Backend for pyusb with emulated drives.
+
+    Parameters
+    ----------
+    *boards : EmulatedOdrive
+        Drives on the bus.
+    latency : float
+        Duration of every transfer [s].
+    """
+
+    def __init__(self, *boards: EmulatedOdrive, latency: float = 0.0) -> None:
+        super().__init__(boards)
+        self.boards = boards
+        self._latency = latency
+
+    def reset_device(self, dev_handle: Handle) -> None:
+        """Reset the port and discard pending replies; firmware and motors keep running."""
+        board = dev_handle.unit
+        with board.lock:
+            faults = self.advance(dev_handle)
+            board.halted.clear()
+            board.flush()
+            if "reset-comes-anew" in faults:
+                board.reconnect()
+                fail(errno.ENODEV)
+
+    def bulk_write(self, dev_handle: Handle, ep: int, intf: int, data: array.array[int], timeout: int) -> int:
+        """Write a packet as soon as the drive accepts it."""
+        board, payload = dev_handle.unit, bytes(data)
+        self.travel(dev_handle)
+        latest = board.deadline(timeout)
+        with board.changed:
+            while not self.try_out(dev_handle, ep, intf, payload):
+                self._wait(board, latest)
+        return len(payload)
+
+    def bulk_read(self, dev_handle: Handle, ep: int, intf: int, buff: array.array[int], timeout: int) -> int:
+        """Read a packet as soon as the drive has one."""
+        board = dev_handle.unit
+        latest = board.deadline(timeout)
+        with board.changed:
+            while (answer := self.try_in(dev_handle, ep, intf)) is None:
+                self._wait(board, latest)
+        self.travel(dev_handle)
+        return fill(buff, answer)
+
+    # --- non-blocking transfers --------------------------------------------------------------------------------------
+
+    def try_out(self, handle: Handle, endpoint: int, interface: int, packet: bytes) -> bool:
+        """Write a packet; return False if the drive does not accept it at present."""
+        board = handle.unit
+        with board.changed:
+            faults = self.ready_for(handle, endpoint, interface)
+            if "write-error" in faults:
+                fail(errno.EIO)
+            if "nak" in faults or board.busy(endpoint):
+                return False
+            board.out(endpoint, packet, faults)
+            return True
+
+    def try_in(self, handle: Handle, endpoint: int, interface: int) -> bytes | None:
+        """Return the pending packet, None if there is no packet."""
+        board = handle.unit
+        with board.changed:
+            faults = self.ready_for(handle, endpoint, interface)
+            if "read-error" in faults:
+                fail(errno.EIO)
+            packet: bytes | None = None if "nak" in faults else board.poll_in(endpoint)
+            return packet
+
+    def delay(self, handle: Handle) -> float:
+        """Return the present additional duration of a transfer [s]."""
+        return super().delay(handle) + self._latency
+
+    def _wait(self, board: EmulatedOdrive, latest: float) -> None:
+        """Wait for a change, with the lock released; raise a timeout after `latest`."""
+        remaining = latest - board.time.now()
+        if remaining <= 0.0:
+            fail(errno.ETIMEDOUT)
+        board.changed.wait(min(remaining, NAK_PAUSE))

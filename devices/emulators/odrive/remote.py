@@ -1,8 +1,7 @@
-"""Backend for pyusb whose bus is in another process, which `devices.emulators.odrive.child` runs.
+"""Client side of an emulated drive in another process: start, backend for pyusb, queue of transfers, and CAN port.
 
 Writes to a drive do not wait for a reply. Only a failure is reported, which the next request of the thread raises
-(`devices.emulators.odrive.serving.packets`). A queue of the endpoints is also available, as with libusb:
-`devices.emulators.odrive.serving.remote_queue`.
+(`devices.emulators.odrive.packets`). A queue of the endpoints is also available, as with libusb.
 """
 
 from __future__ import annotations
@@ -12,19 +11,68 @@ import contextlib
 import errno
 import functools
 import json
+import os
 import select
 import socket
+import struct
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import usb.backend
 
-from devices.emulators.odrive.serving import packets
-from devices.emulators.odrive.serving.remote_queue import RemoteQueue, Wire
-from devices.emulators.pid.descriptor_tree import DescriptorTrees, configuration_tree, placed
-from devices.emulators.pid.transfers import fail
+from devices.arm.motors.can.port import SocketPort
+from devices.arm.motors.usb.pipes import PACKET, WRITE_TIMEOUT
+from devices.arm.motors.usb.queue import Done
+from devices.emulators import child
+from devices.emulators.odrive import packets
+from devices.emulators.usb_bus import DescriptorTrees, configuration_tree, device_fields, fail, fill
+
+SILENCE = 30
+"""Time without a reply after which an emulator is considered dead [s]; no timeout of a transfer is longer."""
+
+FAREWELL = 0.2
+"""Timeout for packets that are waiting to be sent when the queue is closed [s]."""
+
+WAITING = 48
+"""Number of pending requests for packets in. New ones are sent when half of them are used, because sending wakes the
+other process.
+"""
+
+_LAST = b"", bytes((packets.CALL,))
+"""Last replies on a connection: end of the connection, or the reply to the request that closes a queue."""
+
+
+class Wire:
+    """Connection to an emulator, closed with the object."""
+
+    def __init__(self, address: str) -> None:
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", SILENCE, 0))
+        self.socket.connect(address)
+
+    def __del__(self) -> None:
+        self.socket.close()
+
+
+def spawn(table: Mapping[str, Any]) -> contextlib.AbstractContextManager[str]:
+    """Run an emulated drive in another process; yield its address.
+
+    Parameters
+    ----------
+    table : mapping
+        ``serial`` and ``faults`` of `devices.emulators.odrive.board.EmulatedOdrive`, ``latency`` of its backend, and
+        ``log``, a file for the final state of the motors; all optional.
+
+    Raises
+    ------
+    ConfigurationError, DeviceOpenError
+        As `devices.emulators.child.spawn` does.
+    """
+    return child.spawn("devices.emulators.odrive.server", table, "drive", packets.LINGER + child.FAREWELL)
 
 
 class RemoteDevice(NamedTuple):
@@ -99,15 +147,11 @@ class RemoteBackend(DescriptorTrees, usb.backend.IBackend):  # type: ignore[misc
         request = bytes((packets.CALL,)) + json.dumps((name, *arguments)).encode()
         return json.loads(self._receive(self._send(request, wire_name)))
 
-    def _watch(self, name: str, *arguments: Any) -> Any:
-        """Call a method through a separate connection, which does not wait for transfers."""
-        return self._call(name, *arguments, wire_name="observer")
-
     # --- information for observers -----------------------------------------------------------------------------------
 
     def observe(self) -> dict[str, Any]:
-        """Return the true state of both axes (`devices.emulators.odrive.serving.server.observe`)."""
-        found: dict[str, Any] = self._watch("observe")
+        """Return the true state of both axes (`devices.emulators.odrive.server.observe`)."""
+        found: dict[str, Any] = self._call("observe", wire_name="observer")
         return found
 
     def stalled(self, patience: float = 0.2) -> float:
@@ -122,12 +166,12 @@ class RemoteBackend(DescriptorTrees, usb.backend.IBackend):  # type: ignore[misc
         return float(json.loads(self._receive(wire)))
 
     def fault(self, *names: str) -> None:
-        """Activate faults (`devices.emulators.odrive.faults`)."""
-        self._watch("fault", *names)
+        """Activate faults (`devices.emulators.odrive.board`)."""
+        self._call("fault", *names, wire_name="observer")
 
     def clear(self, *names: str) -> None:
         """Deactivate faults; all of them if none is named."""
-        self._watch("clear", *names)
+        self._call("clear", *names, wire_name="observer")
 
     # --- devices -----------------------------------------------------------------------------------------------------
 
@@ -139,7 +183,7 @@ class RemoteBackend(DescriptorTrees, usb.backend.IBackend):  # type: ignore[misc
 
     def get_device_descriptor(self, dev: RemoteDevice) -> SimpleNamespace:
         """Return the device descriptor, with bus address and port."""
-        return placed(dev.descriptor, dev.address, dev.port)
+        return device_fields(dev.descriptor, dev.address, dev.port)
 
     def open_device(self, dev: RemoteDevice) -> int:
         """Open a device."""
@@ -171,7 +215,7 @@ class RemoteBackend(DescriptorTrees, usb.backend.IBackend):  # type: ignore[misc
     def bulk_read(self, dev_handle: int, ep: int, intf: int, buff: array.array[int], timeout: int) -> int:
         """Read a packet."""
         request = packets.IN_REQUEST.pack(packets.IN, dev_handle, ep, intf, timeout, len(buff))
-        return _fill(buff, self._receive(self._send(request)))
+        return fill(buff, self._receive(self._send(request)))
 
     def queues_of(self, device: Any) -> Callable[[int, int, int], RemoteQueue]:
         """Return a function that makes queues of an open device (`devices.arm.motors.usb.queued.best_pipes`)."""
@@ -188,15 +232,10 @@ class RemoteBackend(DescriptorTrees, usb.backend.IBackend):  # type: ignore[misc
         timeout: int,
     ) -> int:
         """Perform a request on endpoint 0."""
-        what = bmRequestType, bRequest, wValue, wIndex
-        head = packets.CONTROL_HEAD.pack(packets.CONTROL, dev_handle, *what, timeout, len(data))
+        setup = bmRequestType, bRequest, wValue, wIndex
+        head = packets.CONTROL_HEAD.pack(packets.CONTROL, dev_handle, *setup, timeout, len(data))
         found = self._receive(self._send(head + data.tobytes()))
-        return _fill(data, found) if bmRequestType & 0x80 else len(data)
-
-
-def _fill(buff: array.array[int], found: bytes) -> int:
-    buff[: len(found)] = array.array("B", found)
-    return len(found)
+        return fill(data, found) if bmRequestType & 0x80 else len(data)
 
 
 def _forwarded(name: str) -> Any:
@@ -204,9 +243,141 @@ def _forwarded(name: str) -> Any:
         return self._call(name, *arguments)
 
     forward.__name__ = name
-    forward.__doc__ = f"Have the other process do it: `usb.backend.IBackend.{name}`."
+    forward.__doc__ = f"Call `usb.backend.IBackend.{name}` in the other process."
     return forward
 
 
 for _name in packets.FORWARDED:
     setattr(RemoteBackend, _name, _forwarded(_name))
+
+
+class RemoteQueue:
+    """See `devices.arm.motors.usb.queue.Queue`.
+
+    Parameters
+    ----------
+    address : str
+        Address of the other process.
+    handle : int
+        Handle of the open device there.
+    interface, out, inward : int
+        Number of the claimed interface, and its endpoints out and in.
+    """
+
+    def __init__(self, address: str, handle: int, interface: int, out: int, inward: int) -> None:
+        milliseconds = round(WRITE_TIMEOUT * 1e3)
+        self._head = packets.OUT_HEAD.pack(packets.OUT, handle, out, interface, milliseconds)
+        self._request = packets.IN_REQUEST.pack(packets.IN, handle, inward, interface, 0, PACKET)
+        self._wires = Wire(address), Wire(address)  # closed with the queue
+        self._in, self._out = (wire.socket for wire in self._wires)
+        self._ready = select.poll()
+        for wire in (self._in, self._out):
+            self._ready.register(wire, select.POLLIN)
+        self._came: deque[Done] = deque()
+        self._wanted, self._under_way = WAITING, 0
+        self._request_more()
+
+    def _request_more(self) -> None:
+        """Send the missing requests for transfers in."""
+        missing, self._under_way = self._wanted - self._under_way, self._wanted
+        try:
+            _send(self._in, missing * [self._request])
+        except OSError as error:
+            self._came.append(Done(False, error.errno or errno.EIO, b""))
+
+    def submit(self, *data: bytes) -> None:
+        """Send packets."""
+        _send(self._out, [self._head + packet for packet in data])
+
+    def wait(self, timeout: float) -> Done | None:
+        """Return the next result, None after `timeout` [s]."""
+        if not self._came:
+            self._read_replies(timeout)
+        return self._came.popleft() if self._came else None
+
+    def restart(self, outward: bool, clear: Callable[[], None]) -> None:
+        """Clear an endpoint, and discard its earlier failures, which have been answered by then."""
+        clear()
+        self._read_replies(0.0)
+        kept = [done for done in self._came if done.outward != outward or done.error != errno.EPIPE]
+        self._came.clear()
+        self._came.extend(kept)
+        self._wanted = WAITING
+        self._request_more()
+
+    def close(self) -> None:
+        """Wait until the packets are sent, which are served before any other request on their connection."""
+        with contextlib.suppress(OSError):
+            _send(self._out, [bytes((packets.CALL,)) + b'["stalled"]'])
+            waiting = select.poll()
+            waiting.register(self._out, select.POLLIN)
+            latest = time.monotonic() + FAREWELL
+            while waiting.poll(max(1e3 * (latest - time.monotonic()), 0.0)):
+                if any(answer[:1] in _LAST for answer in packets.apart(self._out.recv(packets.LONGEST))):
+                    break
+        for wire in (self._in, self._out):
+            wire.close()
+
+    # --- private -----------------------------------------------------------------------------------------------------
+
+    def _read_replies(self, timeout: float) -> None:
+        """Read all available replies, waiting for the first one for at most `timeout` [s]."""
+        for number, _ in self._ready.poll(1e3 * timeout):
+            with contextlib.suppress(BlockingIOError):
+                while self._process_packet(outward=number == self._out.fileno()):
+                    pass
+        if self._under_way <= self._wanted // 2:
+            self._request_more()
+
+    def _process_packet(self, *, outward: bool) -> bool:
+        """Process the replies in a packet; return True if there may be more."""
+        try:
+            packet = (self._out if outward else self._in).recv(packets.LONGEST, socket.MSG_DONTWAIT)
+        except ConnectionError:
+            packet = b""
+        for answer in packets.apart(packet):
+            number = packets.ANSWER.unpack_from(answer)[1] if answer else errno.ENODEV
+            self._came.append(Done(outward, number, answer[packets.ANSWER.size :]))
+            if not outward:
+                self._under_way -= 1
+                self._wanted -= number != 0  # a failed transfer is not retried until the endpoint is cleared
+        return bool(packet)
+
+
+def _send(wire: socket.socket, requests: Sequence[bytes]) -> None:
+    """Send requests as soon as there is space; raise `ENODEV` if the other process has ended."""
+    for packet in packets.together(requests):
+        try:
+            try:
+                wire.send(packet, socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                if not select.select((), (wire,), (), WRITE_TIMEOUT)[1]:
+                    raise
+                wire.send(packet, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            raise OSError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT)) from None
+        except OSError:
+            raise OSError(errno.ENODEV, os.strerror(errno.ENODEV)) from None
+
+
+class RemotePort(SocketPort):
+    """Port to a remote CAN bus: the driver's port with another socket family and additional errors.
+
+    Parameters
+    ----------
+    address : str
+        Address of the other process.
+    """
+
+    def __init__(self, address: str) -> None:
+        wire = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        wire.connect(address)
+        super().__init__(wire)
+
+    def next_frame(self) -> bytes:
+        """Return a frame that has been received; raise the error that the other process reports instead."""
+        raw = super().next_frame()
+        if len(raw) == packets.NUMBER.size:
+            (number,) = packets.NUMBER.unpack(raw)
+            raise OSError(number, os.strerror(number))
+        return raw

@@ -130,29 +130,25 @@ class TextProtocol:
         command, star, given = line.partition(b"*")
         if star and scan(given.decode("latin-1"), "u") != [checksum(command)]:
             return
-        answer = self._execute(command.decode("latin-1"))
-        if answer is not None:
+        words = command.decode("latin-1")
+        known = self._commands.get(words[:1])
+        answer = known(words[1:]) if known else _UNKNOWN
+        if answer:
             summed = f"*{checksum(answer.encode())}" if star else ""
             yield f"{answer}{summed}\r\n".encode()[:LONGEST_ANSWER]
 
-    def _execute(self, command: str) -> str | None:
-        known = self._commands.get(command[:1])
-        if known is None:
-            return _UNKNOWN
-        return known(command[1:]) or None
-
     # --- commands: each returns its reply, empty for none ------------------------------------------------------------
 
-    def _of_axis(self, found: list[Any], least: int) -> str:
-        """Return the error in the arguments, the first of which is the number of an axis; empty if none."""
+    def _scan(self, text: str, kinds: str, least: int) -> tuple[list[Any], str]:
+        """Return the arguments, the first of which is the number of an axis, and their error; empty if none."""
+        found = scan(text, kinds)
         if len(found) < least:
-            return _FORMAT
-        return "" if found[0] < len(self._inside.axes) else f"invalid motor {found[0]}"
+            return found, _FORMAT
+        return found, "" if found[0] < len(self._inside.axes) else f"invalid motor {found[0]}"
 
     def _drive(self, kinds: str, mode: int, inputs: tuple[str, ...], rest: str) -> str:
         """Set the control mode and the inputs or limits that are given, and feed the watchdog."""
-        found = scan(rest, kinds)
-        wrong = self._of_axis(found, 2)
+        found, wrong = self._scan(rest, kinds, 2)
         if wrong:
             return wrong
         axis = self._inside.axes[found[0]]
@@ -169,8 +165,7 @@ class TextProtocol:
         return wrong
 
     def _feedback(self, rest: str) -> str:
-        found = scan(rest, "u")
-        wrong = self._of_axis(found, 1)
+        found, wrong = self._scan(rest, "u", 1)
         if wrong:
             return wrong
         values = self._inside.axes[found[0]].values
@@ -178,15 +173,13 @@ class TextProtocol:
         return f"{position:f} {speed:f}"
 
     def _feed(self, rest: str) -> str:
-        found = scan(rest, "u")
-        wrong = self._of_axis(found, 1)
+        found, wrong = self._scan(rest, "u", 1)
         if not wrong:
             self._inside.axes[found[0]].feed()
         return wrong
 
     def _set_count(self, rest: str) -> str:
-        found = scan(rest[2:], "ui") if rest[:2] == "sl" else []
-        wrong = self._of_axis(found, 2)
+        found, wrong = self._scan(rest[2:] if rest[:2] == "sl" else "", "ui", 2)
         if wrong:
             return wrong
         axis = self._inside.axes[found[0]]
@@ -201,21 +194,17 @@ class TextProtocol:
 
     def _read(self, rest: str) -> str:
         found = scan(rest, "s")
-        if not found:
-            return _FORMAT
-        row = self._inside.property(found[0])
+        row = self._inside.property(found[0]) if found else None
         if row is None:
-            return _PROPERTY
+            return _PROPERTY if found else _FORMAT
         value = self._inside.read(row)
         return (f"{value:f}" if row.kind == "float" else f"{value:d}")[:_SHOWN]
 
     def _write(self, rest: str) -> str:
         found = scan(rest, "ss")
-        if not found:
-            return _FORMAT
-        row = self._inside.property(found[0])
+        row = self._inside.property(found[0]) if found else None
         if row is None:
-            return _PROPERTY
+            return _PROPERTY if found else _FORMAT
         values = scan(found[1] if len(found) > 1 else "", "f" if row.kind == "float" else "i")
         if not values or not row.writable:
             return _REFUSED

@@ -1,16 +1,31 @@
-"""Firmware of a stick: requests, output reports, and input reports over time.
+"""Firmware of a stick: descriptors, requests, output reports, and input reports over time.
 
 It is independent of the transport: the same firmware serves every transport.
 """
 
 from __future__ import annotations
 
+import struct
 from collections import deque
 
-from devices.emulators.pid import enumeration
 from devices.emulators.pid.machine import Machine
 from devices.emulators.pid.plant import StickPlant
-from devices.emulators.pid.profiles.profile import Pair, Profile
+from devices.emulators.pid.profiles import Pair, Profile
+from devices.emulators.usb_bus import (
+    CONFIGURATION,
+    CONFIGURATION_FORM,
+    DEVICE,
+    DEVICE_FORM,
+    ENDPOINT,
+    GET_DESCRIPTOR,
+    HID,
+    IN,
+    INTERFACE,
+    REPORT,
+    STRING,
+    Stall,
+    UsbFirmware,
+)
 from haptics.device import Vector
 
 INPUT, OUTPUT, FEATURE = 1, 2, 3
@@ -18,16 +33,16 @@ INPUT, OUTPUT, FEATURE = 1, 2, 3
 
 _LOG_LENGTH = 20_000
 
-_IN, _STANDARD_TO_INTERFACE, _CLASS = 0x80, 0x81, 0x20
-_GET_DESCRIPTOR, _GET_CONFIGURATION, _SET_CONFIGURATION = 0x06, 0x08, 0x09
+_ASSOCIATION = 0x0B
+_BULK, _INTERRUPT = 0x02, 0x03
+_SERIAL_CONTROL, _SERIAL_DATA, _HID_CLASS, _MIXED = 0x02, 0x0A, 0x03, 0xEF
+
+_TO_INTERFACE, _CLASS = 0x01, 0x20
+_GET_CONFIGURATION, _SET_CONFIGURATION = 0x08, 0x09
 _GET_REPORT, _GET_IDLE, _SET_REPORT, _SET_IDLE = 0x01, 0x02, 0x09, 0x0A
 
 
-class Stall(Exception):
-    """The device refuses a request."""
-
-
-class Firmware:
+class Firmware(UsbFirmware):
     """Firmware of a stick of the PID class, with its handle.
 
     Parameters
@@ -45,17 +60,15 @@ class Firmware:
         State machine of the effects.
     log : deque of (int, str, dict)
         Reports received: frame, kind and fields.
-    report_descriptor, device_descriptor, configuration_descriptor : bytes
-        Descriptors.
-    strings : tuple of str
-        String descriptors, from number 1 on.
+    report_descriptor : bytes
+        Report descriptor.
     """
 
     def __init__(self, profile: Profile, plant: StickPlant, serial: str) -> None:
         self.profile, self._plant = profile, plant
         self.report_descriptor = profile.report_descriptor
-        self.device_descriptor = enumeration.device(profile, bool(serial))
-        self.configuration_descriptor = enumeration.configuration(profile)
+        self.device_descriptor = _device_descriptor(profile, bool(serial))
+        self.configuration_descriptor = _configuration_descriptor(profile)
         self.strings = (profile.manufacturer, profile.product, *((serial,) if serial else ()))
         self.log: deque[tuple[int, str, dict[str, int]]] = deque(maxlen=_LOG_LENGTH)
         self.machine = Machine(profile)
@@ -85,11 +98,6 @@ class Firmware:
         self.power_on()
         self._powered = False
 
-    def suspend(self) -> None:
-        """React to a suspended bus."""
-        if self.profile.suspend_resets:
-            self.power_on()
-
     def step(self) -> None:
         """Simulate one frame of 1 ms: motor forces, motion of the handle, next report."""
         level = self.machine.push(self._plant.place, self._plant.speed)
@@ -111,11 +119,12 @@ class Firmware:
         return ready
 
     def out(self, endpoint: int, data: bytes) -> None:
-        """Process a packet from an OUT endpoint; short or unknown packets are dropped, as in real firmware."""
+        """Process a packet from an OUT endpoint."""
         if endpoint == self.profile.out_endpoint and data:
-            self._take(data)
+            self._process_report(data)
 
-    def _take(self, data: bytes) -> None:
+    def _process_report(self, data: bytes) -> None:
+        """Process an output report; short or unknown ones are dropped, as in real firmware."""
         layout = self.profile.layouts.get(data[0])
         if layout is None or len(data) < layout.size:
             self.log.append((self.frame, "dropped", {"number": data[0], "length": len(data)}))
@@ -125,6 +134,7 @@ class Firmware:
         self.machine.handle_report(layout.kind, fields)
 
     def _next_report(self) -> bytes:
+        """Return the next state or input report; empty if the input has not changed and need not be repeated."""
         if self.machine.states:
             return self.machine.states.popleft()
         report = self._input_report()
@@ -140,85 +150,46 @@ class Firmware:
     # --- control requests --------------------------------------------------------------------------------------------
 
     def control(self, request_type: int, request: int, value: int, index: int, data_or_length: bytes | int) -> bytes:
-        """Serve a request on endpoint 0.
-
-        Parameters
-        ----------
-        request_type, request, value, index : int
-            Setup packet.
-        data_or_length : bytes or int
-            Data of a request to the device; maximum length of the reply for a request from the device [byte].
-
-        Returns
-        -------
-        bytes
-            The reply; empty for a request to the device.
-
-        Raises
-        ------
-        Stall
-            If the request is not supported.
-        """
-        if request_type & _IN:
-            answer = self._answer(request_type, request, value, index)
+        """Serve a request on endpoint 0; see `UsbFirmware.control`."""
+        high, low, ours = value >> 8, value & 0xFF, index & 0xFF == self.profile.interface
+        if request_type & IN:
+            answer = self._answer(request_type & ~IN, request, high, low, ours)
             return answer[: data_or_length if isinstance(data_or_length, int) else 0]
-        self._obey(request_type, request, value, index, data_or_length if isinstance(data_or_length, bytes) else b"")
-        return b""
-
-    def _answer(self, request_type: int, request: int, value: int, index: int) -> bytes:
-        ours = index & 0xFF == self.profile.interface
-        if request_type == _IN and request == _GET_CONFIGURATION:
-            return b"\x01"
-        if request_type == _IN and request == _GET_DESCRIPTOR:
-            return self._descriptor(value >> 8, value & 0xFF)
-        if request_type == _STANDARD_TO_INTERFACE and request == _GET_DESCRIPTOR and ours:
-            return self._class_descriptor(value >> 8)
-        if request_type == _STANDARD_TO_INTERFACE | _CLASS and ours:
-            if request == _GET_REPORT:
-                return self._get_report(value >> 8, value & 0xFF)
-            if request == _GET_IDLE:
-                return bytes([self._idle // 4])
-        raise Stall
-
-    def _obey(self, request_type: int, request: int, value: int, index: int, data: bytes) -> None:
         if request_type == 0 and request == _SET_CONFIGURATION and value in {0, 1}:
             self.power_on()
-        elif request_type == _CLASS | 1 and index & 0xFF == self.profile.interface and request == _SET_IDLE:
-            self._idle = 4 * (value >> 8)
-        elif request_type == _CLASS | 1 and index & 0xFF == self.profile.interface and request == _SET_REPORT:
-            self._set_report(value >> 8, value & 0xFF, data)
+        elif request_type == _CLASS | _TO_INTERFACE and ours and request == _SET_IDLE:
+            self._idle = 4 * high
+        elif request_type == _CLASS | _TO_INTERFACE and ours and request == _SET_REPORT:
+            self._set_report(high, low, data_or_length if isinstance(data_or_length, bytes) else b"")
         else:
             raise Stall
+        return b""
 
-    def _descriptor(self, kind: int, number: int) -> bytes:
-        if kind == enumeration.DEVICE:
-            return self.device_descriptor
-        if kind == enumeration.CONFIGURATION and number == 0:
-            return self.configuration_descriptor
-        if kind == enumeration.STRING and number == 0:
-            return enumeration.LANGUAGES
-        if kind == enumeration.STRING and number <= len(self.strings):
-            return enumeration.string(self.strings[number - 1])
-        raise Stall
-
-    def _class_descriptor(self, kind: int) -> bytes:
-        if kind == enumeration.REPORT:
-            return self.report_descriptor
-        if kind == enumeration.HID:
-            return enumeration.hid(self.profile)
-        raise Stall
-
-    def _get_report(self, kind: int, number: int) -> bytes:
+    def _answer(self, recipient: int, request: int, kind: int, number: int, ours: bool) -> bytes:
+        """Return the reply to a request; `kind` and `number` are the bytes of its value."""
         profile, machine = self.profile, self.machine
-        if (kind, number) == (FEATURE, profile.load):
-            return machine.pool.load_report()
-        if (kind, number) == (FEATURE, profile.pool):
-            return machine.pool.pool_report()
-        if (kind, number) == (INPUT, 1):
-            return self._input_report()
-        if (kind, number) == (INPUT, 2):
-            return machine.state_report(0)
-        raise Stall
+        if recipient == 0 and request == _GET_CONFIGURATION:
+            return b"\x01"
+        if recipient == 0 and request == GET_DESCRIPTOR and kind == STRING:
+            return self.string(number)
+        answers: dict[tuple[int, ...], bytes] = {}
+        if recipient == 0 and request == GET_DESCRIPTOR:
+            answers = {(CONFIGURATION, 0): self.configuration_descriptor, (DEVICE, number): self.device_descriptor}
+        elif recipient == _TO_INTERFACE and request == GET_DESCRIPTOR and ours:
+            answers = {(REPORT, number): self.report_descriptor, (HID, number): _hid_descriptor(profile)}
+        elif recipient == _TO_INTERFACE | _CLASS and request == _GET_IDLE and ours:
+            return bytes([self._idle // 4])
+        elif recipient == _TO_INTERFACE | _CLASS and request == _GET_REPORT and ours:
+            if (kind, number) == (FEATURE, profile.load):
+                return machine.pool.load_report()
+            answers = {
+                (FEATURE, profile.pool): machine.pool.pool_report(),
+                (INPUT, 1): self._input_report(),
+                (INPUT, 2): machine.state_report(0),
+            }
+        if (kind, number) not in answers:
+            raise Stall
+        return answers[kind, number]
 
     def _set_report(self, kind: int, number: int, data: bytes) -> None:
         if kind == FEATURE and number == self.profile.create and len(data) >= 2:
@@ -226,8 +197,52 @@ class Firmware:
             self.machine.create(data[1])
         elif kind == OUTPUT and data:
             if self.profile.control_pipe == "works":
-                self._take(data)
+                self._process_report(data)
             elif self.profile.control_pipe == "shifted":  # it interprets the first byte of the fields as the id
-                self._take(bytes([number]) + data[2:])
+                self._process_report(bytes([number]) + data[2:])
         else:
             raise Stall
+
+
+# --- descriptors -----------------------------------------------------------------------------------------------------
+
+
+def _device_descriptor(profile: Profile, has_serial: bool) -> bytes:
+    kind = (_MIXED, 2, 1) if profile.interface else (0, 0, 0)
+    numbers = profile.vendor_id, profile.product_id, profile.release
+    fields = (profile.usb, *kind, profile.control_size, *numbers, 1, 2, 3 if has_serial else 0, 1)
+    return struct.pack(DEVICE_FORM, 18, DEVICE, *fields)
+
+
+def _hid_descriptor(profile: Profile) -> bytes:
+    return struct.pack("<BBHBBBH", 9, HID, 0x0111, 0, 1, REPORT, len(profile.report_descriptor))
+
+
+def _configuration_descriptor(profile: Profile) -> bytes:
+    """Return the configuration descriptor with all interfaces; 0 and 1 are the serial port, if present."""
+    ends = _endpoint(profile.in_endpoint, _INTERRUPT, 64, profile.in_interval)
+    if profile.out_endpoint:
+        ends += _endpoint(profile.out_endpoint, _INTERRUPT, profile.out_size, profile.out_interval)
+    own = _interface(profile.interface, 1 + bool(profile.out_endpoint), _HID_CLASS) + _hid_descriptor(profile) + ends
+    body = (_serial_port(profile) if profile.interface else b"") + own
+    count = profile.interface + 1
+    return struct.pack(CONFIGURATION_FORM, 9, CONFIGURATION, 9 + len(body), count, 1, 0, 0x80, 250) + body
+
+
+def _interface(number: int, endpoints: int, kind: int, subclass: int = 0) -> bytes:
+    return struct.pack("<9B", 9, INTERFACE, number, 0, endpoints, kind, subclass, 0, 0)
+
+
+def _endpoint(address: int, kind: int, size: int, interval: int) -> bytes:
+    return struct.pack("<BBBBHB", 7, ENDPOINT, address, kind, size, interval)
+
+
+def _serial_port(profile: Profile) -> bytes:
+    """Return the interfaces of a serial port of the communications class, on free endpoints of the stick."""
+    taken = {profile.in_endpoint & 0x0F, profile.out_endpoint & 0x0F}
+    notify, data = [number for number in range(1, 8) if number not in taken][:2]
+    association = struct.pack("<8B", 8, _ASSOCIATION, 0, 2, _SERIAL_CONTROL, 2, 0, 0)
+    functions = bytes.fromhex("05 24 00 20 01  05 24 01 00 01  04 24 02 02  05 24 06 00 01")
+    control = _interface(0, 1, _SERIAL_CONTROL, 2) + functions + _endpoint(IN | notify, _INTERRUPT, 8, 16)
+    ends = _endpoint(data, _BULK, 64, 0) + _endpoint(IN | data, _BULK, 64, 0)
+    return association + control + _interface(1, 2, _SERIAL_DATA) + ends

@@ -1,13 +1,27 @@
-"""State machine of the PID class: from reports and time to motor forces."""
+"""State machine of the PID class: from reports and time to motor forces.
+
+An effect is a force as a fraction of full scale; it is stored in a block of the pool. Times are in milliseconds, which
+are the frames of the bus. Deflections and speeds of the conditions are in the device's own axes: 1 is half the travel,
+and half the travel per quarter of a second.
+"""
 
 from __future__ import annotations
 
 import math
+import struct
 from collections import deque
+from dataclasses import dataclass, field
 
-from devices.emulators.pid.effects import CONSTANT, SPRING, Condition, Effect, Envelope
-from devices.emulators.pid.pool import Pool
-from devices.emulators.pid.profiles.profile import Pair, Profile, Scales
+from devices.emulators.pid.profiles import Pair, Profile
+
+CONSTANT, RAMP, SQUARE, SINE, TRIANGLE, SAW_UP, SAW_DOWN, SPRING, DAMPER, INERTIA, FRICTION, CUSTOM = range(1, 13)
+"""Types of effects, by their position in the list of the report."""
+
+SUCCESS, FULL, ERROR = 1, 2, 3
+"""Status in the block load report."""
+
+_BLOCK_SIZE = 32
+"""Memory of a block [byte]."""
 
 ENABLE, DISABLE, STOP_ALL, RESET, PAUSE, CONTINUE = range(1, 7)
 """Commands of device control, by their position in the list."""
@@ -16,6 +30,203 @@ START, START_SOLO, STOP = 1, 2, 3
 """Effect operations."""
 
 _OLDEST_STATES = 4
+
+ENDLESS_LOOPS = 255
+"""Loop count of an endless effect."""
+
+UNIT_SPEED = 4.0
+"""Speed that corresponds to 1 for a damper, in half travels per second."""
+
+_FRICTION_SPEED = 0.05
+"""Speed below which friction decreases, to prevent chatter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One axis of a spring, damper or friction, as fractions of full scale."""
+
+    centre: float = 0.0
+    positive: float = 0.0
+    negative: float = 0.0
+    positive_saturation: float = 1.0
+    negative_saturation: float = 1.0
+    dead_band: float = 0.0
+
+    def force(self, metric: float) -> float:
+        """Return the force against `metric`, the deflection or the speed."""
+        beyond = metric - self.centre
+        if abs(beyond) <= self.dead_band:
+            return 0.0
+        if beyond > 0.0:
+            force = -self.positive * (beyond - self.dead_band)
+        else:
+            force = -self.negative * (beyond + self.dead_band)
+        return max(-self.positive_saturation, min(self.negative_saturation, force))
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """Attack and fade of an effect: levels as fractions of full scale, times in ms."""
+
+    attack_level: float = 0.0
+    attack_time: float = 0.0
+    fade_level: float = 0.0
+    fade_time: float = 0.0
+
+
+@dataclass(slots=True)
+class Effect:
+    """Effect in a block of the pool."""
+
+    kind: int
+    duration: float = math.inf
+    start_delay: int = 0
+    gain: float = 1.0
+    direction: Pair = (0.0, 0.0)
+    magnitude: float = 0.0
+    ramp: Pair = (0.0, 0.0)
+    offset: float = 0.0
+    phase: float = 0.0
+    period: float = 1.0
+    envelope: Envelope | None = None
+    conditions: dict[int, Condition] = field(default_factory=dict)
+    playing: bool = False
+    started: int = 0
+    loops: int = 1
+
+    def start(self, now: int, loops: int) -> None:
+        """Play from the beginning, also if already playing."""
+        self.playing, self.started, self.loops = True, now, max(loops, 1)
+
+    def over(self, now: int) -> bool:
+        """Return True if the effect has ended."""
+        if self.loops == ENDLESS_LOOPS:
+            return False
+        return now - self.started >= self.start_delay + self.duration * self.loops
+
+    def level(self, now: int, place: Pair, speed: Pair) -> Pair:
+        """Return the force along the device's axes, before saturation."""
+        elapsed = now - self.started - self.start_delay
+        if elapsed < 0:
+            return 0.0, 0.0
+        if self.kind in {SPRING, DAMPER, FRICTION}:
+            metric = place if self.kind == SPRING else speed
+            if self.kind == FRICTION:
+                metric = _clip(speed[0] / _FRICTION_SPEED), _clip(speed[1] / _FRICTION_SPEED)
+            x, y = self.conditions.get(0), self.conditions.get(1)
+            push = x.force(metric[0]) if x else 0.0, y.force(metric[1]) if y else 0.0
+        else:
+            time = elapsed % self.duration if self.duration < math.inf else elapsed
+            size = self._size(time)
+            push = size * self.direction[0], size * self.direction[1]
+        return self.gain * push[0], self.gain * push[1]
+
+    def _size(self, time: float) -> float:
+        if self.kind == CONSTANT:
+            return self._enveloped(self.magnitude, time)
+        if self.kind == RAMP:
+            part = time / self.duration if self.duration < math.inf else 0.0
+            return self._enveloped(self.ramp[0] + part * (self.ramp[1] - self.ramp[0]), time)
+        if SQUARE <= self.kind <= SAW_DOWN:
+            turn = (time / self.period + self.phase) % 1.0
+            return self.offset + self._enveloped(self.magnitude, time) * _wave(self.kind, turn)
+        return 0.0  # inertia requires an acceleration, a custom force its samples: stored, not played
+
+    def _enveloped(self, size: float, time: float) -> float:
+        """Return `size` with attack and fade applied; its sign is unchanged."""
+        envelope = self.envelope
+        if envelope is None:
+            return size
+        if time < envelope.attack_time:
+            edge, part = envelope.attack_level, time / envelope.attack_time
+        elif self.duration - time < envelope.fade_time:
+            edge, part = envelope.fade_level, (self.duration - time) / envelope.fade_time
+        else:
+            return size
+        return math.copysign(edge + part * (abs(size) - edge), size)
+
+
+def _clip(level: float) -> float:
+    return max(-1.0, min(1.0, level))
+
+
+def _wave(kind: int, turn: float) -> float:
+    """Return a wave of amplitude 1 at the fraction `turn` of its period, 0 to 1."""
+    if kind == SQUARE:
+        return 1.0 if turn < 0.5 else -1.0
+    if kind == SINE:
+        return math.sin(2.0 * math.pi * turn)
+    if kind == TRIANGLE:
+        return 4.0 * abs(turn - 0.5) - 1.0
+    return 2.0 * turn - 1.0 if kind == SAW_UP else 1.0 - 2.0 * turn
+
+
+# --- pool of effects --------------------------------------------------------------------------------------------------
+
+
+class Pool:
+    """Effects by block number.
+
+    Parameters
+    ----------
+    profile : Profile
+        Number of blocks, and properties of the firmware's replies.
+
+    Attributes
+    ----------
+    blocks : dict of Effect
+        Blocks in use.
+    full : bool
+        Whether the pool reports that it is full, regardless of its contents: a fault on demand.
+    stale : bool
+        Whether block load reports the previous request, as if not updated yet: a fault on demand.
+    """
+
+    def __init__(self, profile: Profile) -> None:
+        self._profile = profile
+        self.full = self.stale = False
+        self.clear()
+
+    def clear(self) -> None:
+        """Free all blocks."""
+        self.blocks: dict[int, Effect] = {}
+        self._answer = (0, ERROR)
+        self._older = (0, ERROR)
+
+    def create(self, kind: int) -> None:
+        """Reserve a block for an effect of type `kind`; block load reports the result."""
+        profile = self._profile
+        self._older = self._answer
+        old = self._answer[0] if profile.stale_when_full else 0
+        free = next((block for block in range(1, profile.blocks + 1) if block not in self.blocks), None)
+        if not 1 <= kind <= profile.types:
+            self._answer = old, ERROR
+        elif free is None or self.full:
+            self._answer = old, FULL
+        else:
+            self.blocks[free] = Effect(kind)
+            self._answer = free, SUCCESS
+
+    @property
+    def loaded_block(self) -> int:
+        """Block that the next block load reports."""
+        return self._answer[0]
+
+    def load_report(self) -> bytes:
+        """Return the feature report block load."""
+        block, status = self._older if self.stale else self._answer
+        if self._profile.load_once and not self.stale:
+            self._answer = 0, self._answer[1]
+        left = max(self._profile.memory - _BLOCK_SIZE * len(self.blocks), 0)
+        return struct.pack("<BBBH", self._profile.load, block, status, left)
+
+    def pool_report(self) -> bytes:
+        """Return the feature report pool, for a pool that the device manages."""
+        flags = 0b11 if self._profile.load_once else 0b01  # the lowest bit: the device manages its pool itself
+        return struct.pack("<BHBB", self._profile.pool, self._profile.memory, self._profile.pool_says, flags)
+
+
+# --- state machine ----------------------------------------------------------------------------------------------------
 
 
 class Machine:
@@ -81,7 +292,7 @@ class Machine:
         Parameters
         ----------
         place, speed : (float, float)
-            Deflection and speed of the handle along the device's axes (`devices.emulators.pid.effects`).
+            Deflection and speed of the handle along the device's axes (`devices.emulators.pid.machine`).
 
         Returns
         -------
@@ -98,18 +309,16 @@ class Machine:
                 effect.playing = False
                 self._report("play", block)
             else:
-                x, y = self._with(effect, (x, y), effect.level(self.frame, place, speed))
+                along = effect.level(self.frame, place, speed)
+                if self._profile.sums == "turns" and effect.kind == CONSTANT:
+                    size = effect.gain * effect.magnitude
+                    x, y = (x + size) * effect.direction[0], (y + size) * effect.direction[1]
+                else:
+                    x, y = x + along[0], y + along[1]
         self.frame += 1
         if self.paused or not (self.enabled or not self._profile.must_enable):
             return 0.0, 0.0
-        return _cut(self.gain * x), _cut(self.gain * y)
-
-    def _with(self, effect: Effect, sum_: Pair, along: Pair) -> Pair:
-        """Return the sum of the previous effects and one more, according to the rule of this firmware."""
-        if self._profile.sums == "turns" and effect.kind == CONSTANT:
-            size, (x, y) = effect.gain * effect.magnitude, effect.direction
-            return (sum_[0] + size) * x, (sum_[1] + size) * y
-        return sum_[0] + along[0], sum_[1] + along[1]
+        return _clip(self.gain * x), _clip(self.gain * y)
 
     def state_report(self, block: int) -> bytes:
         """Return the state report of a block, or of all blocks if the block is not in use."""
@@ -133,23 +342,30 @@ class Machine:
         """Process an output report; reports about unused blocks or of unknown kinds have no effect."""
         if kind == "gain":
             self.gain = fields["gain"] / 255.0
+        elif kind == "control" and self._profile.bits_control:
+            for place in range(6):
+                if fields["bits"] >> place & 1:
+                    self._command(place + 1)
         elif kind == "control":
-            self._control(fields)
+            self._command(fields["command"])
         elif kind == "free":
-            self.pool.free(fields["block"])
+            self.pool.blocks.pop(fields["block"], None)
         elif (effect := self.pool.blocks.get(fields.get("block", 0))) is not None:
             self._change(effect, kind, fields)
 
     def _change(self, effect: Effect, kind: str, fields: dict[str, int]) -> None:
         scales = self._profile.scales
         if kind == "constant":
-            effect.magnitude = _cut(fields["magnitude"] / scales.constant)
+            effect.magnitude = _clip(fields["magnitude"] / scales.constant)
         elif kind == "set-effect":
             self._set_effect(effect, fields)
         elif kind == "operation":
             self._operate(effect, fields)
         elif kind == "condition":
-            effect.conditions[fields["place"] & 0x0F] = _condition(fields, scales)
+            middle = (fields[name] / scales.coefficient for name in ("centre", "positive", "negative"))
+            limits = ("positive_saturation", "negative_saturation", "dead_band")
+            levels = (fields[name] / scales.saturation for name in limits)
+            effect.conditions[fields["place"] & 0x0F] = Condition(*middle, *levels)
         elif kind == "periodic":
             effect.magnitude, effect.offset = fields["magnitude"] / scales.periodic, fields["offset"] / scales.offset
             effect.phase, effect.period = fields["phase"] / scales.phase, max(fields["period"], 1)
@@ -184,14 +400,6 @@ class Machine:
         for effect in self.pool.blocks.values():
             effect.playing = False
 
-    def _control(self, fields: dict[str, int]) -> None:
-        if not self._profile.bits_control:
-            self._command(fields["command"])
-            return
-        for place in range(6):
-            if fields["bits"] >> place & 1:
-                self._command(place + 1)
-
     def _command(self, command: int) -> None:
         if command == RESET:
             self._reset()
@@ -203,13 +411,3 @@ class Machine:
             self.paused = command == PAUSE
         if self._profile.stop_disables and command in {STOP_ALL, PAUSE, CONTINUE}:
             self.enabled = command == CONTINUE
-
-
-def _condition(fields: dict[str, int], scales: Scales) -> Condition:
-    centre, positive, negative = (fields[name] / scales.coefficient for name in ("centre", "positive", "negative"))
-    high, low = (fields[f"{name}_saturation"] / scales.saturation for name in ("positive", "negative"))
-    return Condition(centre, positive, negative, high, low, fields["dead_band"] / scales.saturation)
-
-
-def _cut(level: float) -> float:
-    return max(-1.0, min(1.0, level))

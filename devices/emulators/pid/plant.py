@@ -7,16 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from devices.emulators.pid.effects import UNIT_SPEED
-from devices.emulators.pid.profiles.profile import Handle, Pair
-from devices.virtual.hands.hand import Hand
+from devices.emulators.pid.machine import UNIT_SPEED
+from devices.emulators.pid.profiles import Handle, Pair
+from devices.emulators.usb_bus import FRAME
 from devices.virtual.hands.registry import HandTable
 from devices.virtual.joystick import VirtualJoystick
 from haptics.clock import Clock
 from haptics.device import DEAD_MAN_BUTTON, Vector
-
-FRAME = 1e-3
-"""Length of a frame [s]."""
 
 _ROOM = 1.01
 """Factor on the maximum force of the plant, which must not clip: the firmware clips each axis."""
@@ -41,7 +38,7 @@ class StickPlant:
     counts : (int, int)
         Converter readings of the axes X and Y.
     place, speed : (float, float)
-        Deflection and speed along the axes, in the units of `devices.emulators.pid.effects`.
+        Deflection and speed along the axes, in the units of `devices.emulators.pid.machine`.
 
     Raises
     ------
@@ -73,7 +70,6 @@ class StickPlant:
             clock=self._clock,
         )
         self.joystick.open()
-        self._constrain_to_rim()
         self._observe(0)
 
     @property
@@ -91,11 +87,6 @@ class StickPlant:
         """True force of the hand on the handle, (2,) [N]."""
         return self.joystick.hand_force
 
-    @property
-    def hand(self) -> Hand:
-        """The hand that holds the handle."""
-        return self.joystick.hand
-
     def force_of(self, level: Pair) -> Vector:
         """Return the force on the handle, (2,) [N], for motor levels of X and Y as fractions of full scale."""
         force: Vector = self._gear @ level
@@ -105,20 +96,16 @@ class StickPlant:
         """Simulate one frame with these motor levels as fractions of full scale."""
         self.joystick.write(self._gear @ level)
         self._clock.tick += 1
-        buttons = self.joystick.read().buttons
-        self._constrain_to_rim()
-        self._observe(buttons)
-
-    def _constrain_to_rim(self) -> None:
-        if self.truth.rim_radius:
-            self.joystick.constrain_to_x_axis()
+        self._observe(self.joystick.read().buttons)
 
     def _observe(self, buttons: int) -> None:
-        """Update counts, deflection, speed and buttons.
+        """Constrain a wheel to its rim, and update counts, deflection, speed and buttons.
 
         A hand that grips firmly presses button 1, the first bit.
         """
         truth = self.truth
+        if truth.rim_radius:
+            self.joystick.constrain_to_x_axis()
         (x, y), (vx, vy) = self._counts @ self.joystick.handle, self._counts @ self.joystick.handle_velocity
         self.counts = _convert(x + truth.centre[0], truth), _convert(y + truth.centre[1], truth)
         self.place = float(x) / truth.limit, float(y) / truth.limit

@@ -1,49 +1,73 @@
-"""Stick on the bus: its firmware, its handle, its connection to the bus, and its faults.
-
-Time advances on access: before every access to the stick, the pending frames are simulated. There is no thread here;
-`lock` is held by the accessing thread.
-"""
+"""Stick on the emulated bus, with its faults, and the backend for pyusb with interrupt transfers."""
 
 from __future__ import annotations
 
-import itertools
+import array
+import errno
 import math
-import threading
 from collections.abc import Iterable
 from typing import Any
 
-from devices.emulators.pid.faults import WireFaults
 from devices.emulators.pid.firmware import Firmware
-from devices.emulators.pid.plant import FRAME, StickPlant
-from devices.emulators.pid.profiles.known import PROFILES
-from devices.emulators.times import BusTime, WallTime
+from devices.emulators.pid.plant import StickPlant
+from devices.emulators.pid.profiles import PROFILES
+from devices.emulators.usb_bus import FRAME, ROUNDING, FreeTime, Handle, UsbBackend, UsbDevice, WallTime, fail, fill
+from devices.emulators.wire_faults import STICK_FAULTS, WireFaults
 from devices.virtual.hands.registry import HandTable
 from haptics.device import Vector
+from haptics.errors import ConfigurationError
 from haptics.settings import unknown_name
 
-_ROUNDING = 1e-6
-"""Tolerance within which a time belongs to the next frame [frame]."""
 
-_addresses = itertools.count(2)
+def emulated_stick(
+    profile: str,
+    *,
+    hand: HandTable | None = None,
+    seed: int = 0,
+    serial: str | None = None,
+    period: float = 1e-3,
+    faults: Iterable[str] = (),
+    friction: Any = None,
+) -> EmulatedUsbBackend:
+    """Return a backend for pyusb with one stick on its bus; see `EmulatedStick`.
+
+    Parameters
+    ----------
+    profile, hand, seed, serial, faults, friction
+        As for `EmulatedStick`.
+    period : float
+        Length of a frame of the bus: 1e-3 s in real time; or 0 for simulated time, which advances with the transfers as
+        fast as possible.
+
+    Raises
+    ------
+    ConfigurationError
+        If profile, fault, period, hand or friction is invalid.
+    """
+    if period not in {0.0, 1e-3}:
+        raise ConfigurationError(f"period = {period!r} s: must be 1e-3 s (real time) or 0 (simulated time).")
+    time = WallTime() if period else FreeTime()
+    stick = EmulatedStick(profile, hand=hand, seed=seed, serial=serial, time=time, faults=faults, friction=friction)
+    return EmulatedUsbBackend(stick)
 
 
-class EmulatedStick:
+class EmulatedStick(UsbDevice):
     """Stick that can be plugged and unplugged.
 
     Parameters
     ----------
     profile : str
-        A key of `devices.emulators.pid.profiles.known.PROFILES`.
+        A key of `devices.emulators.pid.profiles.PROFILES`.
     hand : mapping, optional
         Table of the hand that holds the handle (`devices.virtual.hands.registry.make_hand`).
     seed : int
         Seed of the random numbers.
     serial : str, optional
         Serial number; by default the serial number of the profile, which may be empty.
-    time : BusTime, optional
+    time : WallTime, optional
         Clock; by default real time.
     faults : iterable of str
-        Communication faults, ``NAME@SECONDS+DURATION`` (`devices.emulators.pid.faults`).
+        Communication faults, ``NAME@SECONDS+DURATION`` (`devices.emulators.wire_faults.STICK_FAULTS`).
     friction : mapping, optional
         Dry friction of the handle (`devices.common.friction.parse_friction`).
 
@@ -53,26 +77,14 @@ class EmulatedStick:
         Firmware.
     plant : StickPlant
         Handle with motors and converters.
-    faults : WireFaults
-        Faults.
-    plugged : bool
-        Whether it is on the bus.
-    address : int
-        Its address on the bus.
-    generation : int
-        Number of times it has been plugged in; older handles are invalid.
-    drivers : set of int
-        Interfaces claimed by a kernel driver.
-    owners : dict
-        Handle by claimed interface.
-    halted : set of int
-        Endpoints that are halted.
 
     Raises
     ------
     ConfigurationError
         If profile, fault, hand or friction is invalid.
     """
+
+    firmware: Firmware
 
     def __init__(
         self,
@@ -81,24 +93,17 @@ class EmulatedStick:
         hand: HandTable | None = None,
         seed: int = 0,
         serial: str | None = None,
-        time: BusTime | None = None,
+        time: WallTime | None = None,
         faults: Iterable[str] = (),
         friction: Any = None,
     ) -> None:
         if profile not in PROFILES:
             raise unknown_name("emulated stick", profile, PROFILES)
+        super().__init__(WireFaults(STICK_FAULTS, faults), time)
         self.profile = PROFILES[profile]
         self.serial = self.profile.serial if serial is None else serial
-        self.faults = WireFaults(faults)
         self.plant = StickPlant(self.profile.handle, hand, seed, friction)
         self.firmware = Firmware(self.profile, self.plant, self.serial)
-        self.time = time or WallTime()
-        self.lock = threading.RLock()
-        self.generation = 0
-        self.plugged = False
-        self.halted: set[int] = set()
-        self.drivers: set[int] = set()
-        self.owners: dict[int, object] = {}
         self.origin = self.time.now()
         self._gone = False
         self.plug()
@@ -135,7 +140,7 @@ class EmulatedStick:
 
     @property
     def truths(self) -> dict[str, dict[str, Any]]:
-        """Tables that a perfect calibration of this stick would produce (`profiles.profile.Profile.truths`)."""
+        """Tables that a perfect calibration of this stick would produce (`profiles.Profile.truths`)."""
         return self.profile.truths(self.serial)
 
     def received(self, kind: str) -> list[dict[str, int]]:
@@ -155,8 +160,7 @@ class EmulatedStick:
         with self.lock:
             if self.plugged:
                 return
-            self.address = next(_addresses) % 127 + 1 if address is None else address
-            self.generation += 1
+            self.move(address)
             self.plugged = True
             self.firmware.power_on()
             for number in range(self.profile.interface + 1):
@@ -183,32 +187,72 @@ class EmulatedStick:
         self.drivers.discard(interface)
 
     def suspend(self) -> None:
-        """Suspend the bus and resume it."""
+        """Suspend the bus and resume it, which resets some firmware."""
         with self.lock:
             self.catch_up()
-            self.firmware.suspend()
-
-    @property
-    def now(self) -> float:
-        """Time since creation [s]."""
-        return self.time.now() - self.origin
+            if self.profile.suspend_resets:
+                self.firmware.power_on()
 
     def catch_up(self) -> frozenset[str]:
         """Simulate the pending frames; return the names of the active faults."""
         now = self.now
-        due = math.floor(now / FRAME + _ROUNDING)
+        due = math.floor(now / FRAME + ROUNDING)
         while self.firmware.frame < due:
             self.firmware.step()
         faults = self.faults.at(now)
         self.firmware.machine.pool.full = "full-pool" in faults
         self.firmware.machine.pool.stale = "stale-block-load" in faults
-        self._come_and_go("unplug" in faults)
+        gone = "unplug" in faults
+        if gone != self._gone:
+            self._gone = gone
+            if gone:
+                self.unplug()
+            else:
+                self.plug()
         return faults
 
-    def _come_and_go(self, gone: bool) -> None:
-        if gone and not self._gone:
-            self._gone = True
-            self.unplug()
-        elif self._gone and not gone:
-            self._gone = False
-            self.plug()
+
+class EmulatedUsbBackend(UsbBackend):
+    """Backend for pyusb with emulated sticks.
+
+    Parameters
+    ----------
+    *sticks : EmulatedStick
+        Sticks on the bus.
+    """
+
+    def __init__(self, *sticks: EmulatedStick) -> None:
+        super().__init__(sticks)
+        self.sticks = sticks
+
+    def intr_read(self, dev_handle: Handle, ep: int, intf: int, buff: array.array[int], timeout: int) -> int:
+        """Read one packet; raise a timeout if the device has none."""
+        stick, deadline = dev_handle.unit, dev_handle.unit.deadline(timeout)
+        report = None
+        while report is None:
+            self.wait_for_slot(dev_handle, ep, deadline)
+            with stick.lock:
+                faults = self.ready_for(dev_handle, ep, intf)
+                if "read-error" in faults:
+                    fail(errno.EIO)
+                if faults.isdisjoint({"nak", "dropout"}):
+                    report = stick.firmware.poll_in(ep)
+        self.travel(dev_handle)
+        return fill(buff, report[: len(report) // 2] if "short" in faults else report)
+
+    def intr_write(self, dev_handle: Handle, ep: int, intf: int, data: array.array[int], timeout: int) -> int:
+        """Write data in packets of the endpoint's size."""
+        stick, deadline = dev_handle.unit, dev_handle.unit.deadline(timeout)
+        self.travel(dev_handle)
+        payload, size = bytes(data), dev_handle.device.endpoint(ep).wMaxPacketSize
+        for start in range(0, max(len(payload), 1), size):
+            while True:
+                self.wait_for_slot(dev_handle, ep, deadline)
+                with stick.lock:
+                    faults = self.ready_for(dev_handle, ep, intf)
+                    if "write-error" in faults:
+                        fail(errno.EIO)
+                    if "nak" not in faults:
+                        stick.firmware.out(ep, payload[start : start + size])
+                        break
+        return len(payload)

@@ -23,7 +23,7 @@ from apps.experiment.stimulus.own import Residual
 from calibration.parameters.files import read_parameter_file
 from devices.common.friction import read_own_friction
 from devices.emulated.joystick import EmulatedPidJoystick
-from devices.emulators.pid import emulated_stick
+from devices.emulators.pid.stick import emulated_stick
 from devices.virtual.joystick import VirtualJoystick
 from haptics import Coulomb, MasslessImpedance
 from haptics.device import Causality

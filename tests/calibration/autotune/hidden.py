@@ -18,8 +18,8 @@ import pytest
 from calibration.autotune import Autotune, Tuned, tune
 from calibration.motions import Mover
 from devices.emulated.joystick import EmulatedPidJoystick
-from devices.emulators.pid import emulated_stick
-from devices.emulators.pid.profiles.known import PROFILES
+from devices.emulators.pid.profiles import PROFILES
+from devices.emulators.pid.stick import emulated_stick
 from devices.virtual.joystick import VirtualJoystick
 from haptics.recording.recording import Recording
 from tests.calibration.benches import StepClock

@@ -11,14 +11,11 @@ from devices.arm import device
 from devices.arm.sensors import force_sensor, onrobot, optoforce, rdt
 from devices.common import driver
 from devices.emulated.arm import EmulatedArm
-from devices.emulators.arm import sensors
-from devices.emulators.arm.board import ArmBoard
-from devices.emulators.arm.faults import MOTORS, SENSOR, of_part, sensor_faults
-from devices.emulators.arm.plant import ArmPlant
-from devices.emulators.odrive.usb_backend import EmulatedOdriveBackend
-from devices.emulators.optoforce import port
-from devices.emulators.rdt import box
-from devices.emulators.wire_faults import WireFaults
+from devices.emulators import optoforce as optoforce_emulator
+from devices.emulators import rdt as rdt_emulator
+from devices.emulators.arm import ArmBoard, ArmPlant, make_sensor
+from devices.emulators.odrive.board import EmulatedOdriveBackend
+from devices.emulators.wire_faults import MOTORS, SENSOR, WireFaults, of_part, sensor_faults
 from devices.virtual.wrench import WrenchSettings
 from haptics.device import State
 from haptics.errors import DeviceFault
@@ -36,7 +33,7 @@ PATIENT = {
 }
 
 # Modules of driver and emulators that read the time, besides the motor modules.
-LIVE_BY_IT = (device, driver, force_sensor, onrobot, optoforce, rdt, box, port)
+LIVE_BY_IT = (device, driver, force_sensor, onrobot, optoforce, rdt, rdt_emulator, optoforce_emulator)
 
 # A measurement of the force is of this step or the one before [s].
 NEW = 1.5e-3
@@ -79,7 +76,7 @@ class ArmHere(EmulatedArm):
         faults = of_part(MOTORS, told["faults"])
         asked = {"fastest": told["fastest"], "watchdog": told["watchdog"]}
         self.board = ArmBoard(plant, body, faults, self.sensor_faults, self.time, **asked)
-        unit, found = sensors.make_sensor(name, told["sensor"], self.board.wrench, self.board.sensor_faults)
+        unit, found = make_sensor(name, told["sensor"], self.board.wrench, self.board.sensor_faults)
         resources.enter_context(unit)
         return EmulatedOdriveBackend(self.board), told["sensor"] | found
 

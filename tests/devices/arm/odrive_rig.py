@@ -18,14 +18,10 @@ from devices.arm.motors.can import line as can_line
 from devices.arm.motors.can import rounds as can_rounds
 from devices.arm.motors.native import line
 from devices.arm.motors.usb import finding, text
-from devices.emulators.odrive.axis import STEP
-from devices.emulators.odrive.board import EmulatedOdrive
-from devices.emulators.odrive.can_simple import CanSimple
-from devices.emulators.odrive.firmware import Firmware
-from devices.emulators.odrive.plant import Flywheels
-from devices.emulators.odrive.serving.can_bus import CanBus
-from devices.emulators.odrive.table import rows
-from devices.emulators.odrive.usb_backend import EmulatedOdriveBackend
+from devices.emulators.odrive.axis import STEP, Flywheels
+from devices.emulators.odrive.board import EmulatedOdrive, EmulatedOdriveBackend
+from devices.emulators.odrive.can import CanBus, CanSimple
+from devices.emulators.odrive.firmware import Firmware, rows
 from haptics.errors import DeviceFault
 from tests.devices.arm.sensor_rigs import wait_until
 from tests.devices.stepped_time import LOOK, SteppedTime, settle

@@ -11,12 +11,10 @@ from devices.arm.sensors.ati import AtiSettings
 from devices.arm.sensors.mounting import Mounting, turn
 from devices.arm.settings import ArmSettings
 from devices.common.settings import Workspace
-from devices.emulators.arm.board import ArmBoard
-from devices.emulators.arm.faults import MOTORS, SENSOR, known_faults, of_part
-from devices.emulators.arm.plant import ArmPlant
+from devices.emulators.arm import ArmBoard, ArmPlant
 from devices.emulators.odrive.axis import CLOSED_LOOP, IDLE
-from devices.emulators.times import FreeTime
-from devices.emulators.wire_faults import WireFaults
+from devices.emulators.usb_bus import FreeTime
+from devices.emulators.wire_faults import MOTORS, SENSOR, WireFaults, arm_faults, of_part
 from haptics import parts
 from haptics.errors import DeviceOpenError
 from tests.devices.arm.arm_rig import opened
@@ -149,7 +147,7 @@ def test_fault_times_count_from_arming():
 
 
 def test_fault_names_select_the_part():
-    known = known_faults("optoforce")
+    known = arm_faults("optoforce")
     assert {"motors.unplug", "sensor.damaged"} <= known.keys()
     assert "sensor.flood" not in known
     texts = ["motors.unplug@1", " sensor.mute@2+1"]

@@ -13,15 +13,29 @@ from hypothesis import strategies as st
 
 from devices.arm.body import ArmBody
 from devices.common.settings import Workspace
-from devices.emulators.arm.plant import ArmPlant
-from devices.emulators.odrive.axis import CLOSED_LOOP, IDLE, POSITION_CONTROL, STEP, TORQUE_CONTROL, VELOCITY_CONTROL
-from devices.emulators.odrive.board import JUMP, NATIVE, TEXT, TEXT_IN, TEXT_OUT, EmulatedOdrive
-from devices.emulators.odrive.faults import OdriveFaults
+from devices.emulators.arm import ArmPlant
+from devices.emulators.odrive.axis import (
+    CLOSED_LOOP,
+    IDLE,
+    POSITION_CONTROL,
+    STEP,
+    TORQUE_CONTROL,
+    VELOCITY_CONTROL,
+    Flywheels,
+)
+from devices.emulators.odrive.board import (
+    JUMP,
+    NATIVE,
+    TEXT,
+    TEXT_IN,
+    TEXT_OUT,
+    EmulatedOdrive,
+    EmulatedOdriveBackend,
+)
 from devices.emulators.odrive.firmware import LONGEST_LOG, Firmware
-from devices.emulators.odrive.plant import Flywheels
 from devices.emulators.odrive.text import TextProtocol
-from devices.emulators.odrive.usb_backend import EmulatedOdriveBackend
-from devices.emulators.times import FreeTime
+from devices.emulators.usb_bus import FreeTime
+from devices.emulators.wire_faults import ODRIVE_FAULTS, WireFaults
 from haptics.errors import ConfigurationError
 from tests.devices.arm.odrive_rig import IDS, alone, let_go_by
 
@@ -228,11 +242,11 @@ def test_faults_start_and_end_at_their_times():
 @pytest.mark.parametrize("text", ["nonsense@1", "nak", "nak@", "nak@-1", "nak@1+0", "nak@x", "nak@nan"])
 def test_invalid_fault_descriptions_are_rejected(text):
     with pytest.raises(ConfigurationError, match="fault of the wire"):
-        OdriveFaults([text])
+        WireFaults(ODRIVE_FAULTS, [text])
 
 
 def test_faults_can_be_set_and_cleared():
-    faults = OdriveFaults()
+    faults = WireFaults(ODRIVE_FAULTS)
     faults.set("nak", "delay-5ms", "delay-1ms")
     assert faults.delay(0.0) == 5e-3
     faults.clear("nak")

@@ -16,8 +16,7 @@ from devices.arm.motors.can import codec
 from devices.arm.motors.rounds import NativeRounds, TextRounds
 from devices.arm.motors.usb.pipes import Pipes
 from devices.emulators.odrive.axis import CLOSED_LOOP, IDLE
-from devices.emulators.odrive.board import TEXT, EmulatedOdrive
-from devices.emulators.odrive.usb_backend import EmulatedOdriveBackend
+from devices.emulators.odrive.board import TEXT, EmulatedOdrive, EmulatedOdriveBackend
 from haptics.errors import ConfigurationError, DeviceFault, DeviceNotFoundError, DeviceOpenError
 from tests.devices.arm.odrive_rig import (
     HOME,
@@ -527,7 +526,8 @@ def test_axis_disabled_by_another_program_ends_the_run(frame, message, error):
 def test_disarm_sends_an_emergency_stop_to_a_motor_that_stays_enabled():
     with armed_on_can(watchdog=0.5) as (stage, board, drive):
         run(stage, 0.02)
-        drive._orders[0x07] = lambda axis, data: None  # the drive ignores state requests
+        execute = drive._execute  # the drive ignores state requests
+        drive._execute = lambda axis, command, data: None if command == 0x07 else execute(axis, command, data)
         stage.disarm()
         assert states(board) == [IDLE, IDLE]
         assert all(axis.values["error"] & 0x4000 for axis in board.inside.axes)

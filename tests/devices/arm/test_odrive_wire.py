@@ -27,11 +27,9 @@ from devices.arm.motors.streaming import Streaming
 from devices.arm.motors.usb.finding import open_drive
 from devices.arm.motors.usb.text import LONGEST, TextLine
 from devices.common.bus import TransferError, Trouble
-from devices.emulators.odrive.board import EmulatedOdrive
-from devices.emulators.odrive.firmware import crc16
-from devices.emulators.odrive.table import rows, table_text
+from devices.emulators.odrive.board import EmulatedOdrive, EmulatedOdriveBackend
+from devices.emulators.odrive.firmware import crc16, rows, table_text
 from devices.emulators.odrive.text import TextProtocol
-from devices.emulators.odrive.usb_backend import EmulatedOdriveBackend
 from haptics.errors import DeviceFault, DeviceOpenError
 from tests.devices.arm.odrive_rig import IDS, alone
 

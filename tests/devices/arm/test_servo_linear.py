@@ -14,11 +14,9 @@ from devices.arm.servo.settings import ServoSettings
 from devices.arm.servo.sliding import sampled_arm
 from devices.arm.settings import ArmSettings
 from devices.common.settings import Workspace
-from devices.emulators.arm import plant
-from devices.emulators.arm.board import ArmBoard
-from devices.emulators.arm.gains import gains_for
-from devices.emulators.arm.plant import SLICES, ArmPlant
-from devices.emulators.odrive.control_kernels import CLOSED_LOOP, iterate
+from devices.emulators import arm as arm_emulator
+from devices.emulators.arm import SLICES, ArmBoard, ArmPlant, gains_for
+from devices.emulators.odrive.axis import CLOSED_LOOP, iterate
 from devices.virtual.arm_kernels import move_body
 from haptics.clock import Clock
 from haptics.jit import kernel
@@ -98,7 +96,7 @@ INPUTS = ("controller.input_pos", "controller.input_vel", "controller.input_torq
 
 @kernel
 def run_finely(axes, record, first, count):
-    """Simulate iterations of the drive like `devices.emulators.arm.plant`, but with `FINE` steps of the arm in each."""
+    """Simulate iterations of the drive like `devices.emulators.arm`, but with `FINE` steps of the arm in each."""
     s = record[0]
     for k in range(first, first + count):
         for i in range(2):
@@ -161,7 +159,7 @@ class Driven:
     ],
 )
 def test_linear_arm_matches_the_emulated_arm(law, own, servo, place, late, monkeypatch):
-    monkeypatch.setattr(plant, "_run", run_finely)
+    monkeypatch.setattr(arm_emulator, "_run", run_finely)
     body, settings = ArmBody(**(STRAIGHT | own)), ServoSettings(law=law, **servo)
     rig = Driven(body, settings, holding(*place), late)
     arm = DrivenArm(body, body.model_joints, settings, gains_for(body), (body.reduction,) * 2, late / RATE)

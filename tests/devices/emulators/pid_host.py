@@ -7,10 +7,9 @@ import numpy as np
 import usb.core
 import usb.util
 
-from devices.emulators.pid.profiles import known as profiles
-from devices.emulators.pid.stick import EmulatedStick
-from devices.emulators.pid.usb_backend import EmulatedUsbBackend
-from devices.emulators.times import FreeTime
+from devices.emulators.pid import profiles
+from devices.emulators.pid.stick import EmulatedStick, EmulatedUsbBackend
+from devices.emulators.usb_bus import FreeTime
 
 # Those of two axes.
 PROFILES = tuple(name for name, profile in profiles.PROFILES.items() if not profile.handle.rim_radius)

@@ -12,11 +12,10 @@ from hidtools.hid import ReportDescriptor
 from hypothesis import given
 from hypothesis import strategies as st
 
-from devices.emulators.pid import emulated_stick
-from devices.emulators.pid.faults import WIRE_FAULTS, parse_wire_fault
-from devices.emulators.pid.profiles import known as profiles
-from devices.emulators.pid.stick import EmulatedStick
-from devices.emulators.times import FreeTime
+from devices.emulators.pid import profiles
+from devices.emulators.pid.stick import EmulatedStick, emulated_stick
+from devices.emulators.usb_bus import FreeTime
+from devices.emulators.wire_faults import STICK_FAULTS, parse_wire_fault
 from haptics.errors import ConfigurationError
 from tests.devices.emulators.pid_host import NO_HAND, PROFILES, SPRING, Host, push
 
@@ -250,10 +249,10 @@ def test_port_reset_deletes_the_effects(profile):
 
 
 def test_every_fault_is_parsed():
-    for name in WIRE_FAULTS:
-        fault = parse_wire_fault(f"{name}@1.5+0.25")
+    for name in STICK_FAULTS:
+        fault = parse_wire_fault(f"{name}@1.5+0.25", STICK_FAULTS)
         assert [fault.covers(now) for now in (1.4, 1.5, 1.7, 1.8)] == [False, True, True, False]
-        assert parse_wire_fault(f"{name}@2").covers(math.nextafter(math.inf, 0.0))
+        assert parse_wire_fault(f"{name}@2", STICK_FAULTS).covers(math.nextafter(math.inf, 0.0))
 
 
 def test_invalid_names_are_rejected():

@@ -8,9 +8,7 @@ import time
 import numpy as np
 
 import devices
-from devices.emulators.inverse3.filters import Filters
-from devices.emulators.inverse3.handle import Handle
-from devices.emulators.inverse3.service import EmulatedDevice
+from devices.emulators.inverse3 import EmulatedDevice, Filters, Handle
 
 PATIENT = {"reply_timeout": 1.0, "watchdog": 0.5, "patience": 5.0}
 # Patience with a busy machine [s].

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from devices.emulators.inverse3 import wire
-from devices.emulators.inverse3.filters import Filters
-from devices.emulators.inverse3.service import IDLE_AFTER, Service
+from devices.emulators import websocket as wire
+from devices.emulators.inverse3 import IDLE_AFTER, Filters, Service
 from devices.inverse3 import exchange, frames, handshake
 from devices.inverse3.choosing import choose, require_free, require_kind
 from devices.inverse3.connection import ConnectionLost
@@ -200,14 +199,14 @@ def test_emulated_service_applies_every_documented_command_once(name):
     modes = {"set_cursor_force": "force", "set_cursor_position": "position", "set_angular_torques": "torque"}
     assert first["control_mode"] == modes.get(name, "idle")
     assert first["transform"] == COMMANDS[name].get("transform", {})
-    assert (device.given != (0.0, 0.0, 0.0)) == (name in {"set_cursor_force", "set_cursor_position"})
+    assert (device.applied != (0.0, 0.0, 0.0)) == (name in {"set_cursor_force", "set_cursor_position"})
     if name == "set_cursor_force":
-        assert device.given == (0.0, 0.0, 1.5)
+        assert device.applied == (0.0, 0.0, 1.5)
         assert first["current_cursor_force"] == {"x": 0.0, "y": 0.0, "z": 1.5}
     after = json.loads(service.receive("{}", 0.002))["inverse3"][0]["state"]
     assert after["control_mode"] == "idle"
     assert after["transform"] == first["transform"], "a transform stays"
-    assert device.given == (0.0, 0.0, 0.0)
+    assert device.applied == (0.0, 0.0, 0.0)
 
 
 def test_emulated_service_keeps_configuration_and_expires_forces():
@@ -219,20 +218,20 @@ def test_emulated_service_keeps_configuration_and_expires_forces():
     message = {"inverse3": [{"device_id": "049D", "configure": configure, "commands": force}]}
     service.receive(json.dumps(message), 0.001)
     device.advance(0.9 * IDLE_AFTER)
-    assert device.given[:2] == (1.0, 0.0)
+    assert device.applied[:2] == (1.0, 0.0)
     device.advance(1.1 * IDLE_AFTER)
-    assert device.given == (0.0, 0.0, 0.0)
+    assert device.applied == (0.0, 0.0, 0.0)
     assert (device.preset, device.filters.gate, device.filters.damping) == ("arm_front_centered", 0.1, 0.5)
 
 
 def test_force_gate_attenuates_alternating_forces():
     still, steady, shaken = (0.0, 0.0, 0.0), Filters(fixed=0.0), Filters(fixed=0.0)
     for _ in range(5):
-        left = steady.passed((3.0, 0.0, 0.0), still)
+        left = steady.apply((3.0, 0.0, 0.0), still)
     assert left == (3.0, 0.0, 0.0)
-    tops = [abs(shaken.passed((3.0 * (-1.0) ** k, 0.0, 0.0), still)[0]) for k in range(50)]
+    tops = [abs(shaken.apply((3.0 * (-1.0) ** k, 0.0, 0.0), still)[0]) for k in range(50)]
     assert max(tops[20:]) < 2.0
-    assert Filters(fixed=0.5).passed((3.0, 0.0, 0.0), (0.2, 0.0, 0.0))[0] == pytest.approx(2.9)
+    assert Filters(fixed=0.5).apply((3.0, 0.0, 0.0), (0.2, 0.0, 0.0))[0] == pytest.approx(2.9)
 
 
 # --- WebSocket frames -------------------------------------------------------------------------------------------------
@@ -314,7 +313,10 @@ def test_invalid_frames_are_rejected(data, code, words):
 def test_too_large_fragmented_message_is_rejected_early():
     reader = FrameReader(largest=1000)
     with pytest.raises(FrameError, match="1200 bytes is announced"):
-        for part in [wire.frame(wire.TEXT, bytes(400), last=False), *[wire.frame(0, bytes(400), last=False)] * 2]:
+        for part in [
+            wire.frame(wire.TEXT, bytes(400), last=False),
+            *[wire.frame(0, bytes(400), last=False)] * 2,
+        ]:
             assert list(reader.feed(part)) == []
 
 

@@ -26,7 +26,7 @@ Fields = dict[tuple[ReportType, int], list[Field]]
 
 MAIN = {ReportType.INPUT: items.INPUT, ReportType.OUTPUT: items.OUTPUT, ReportType.FEATURE: items.FEATURE}
 PAGES = (0x01, 0x02, 0x09, 0x0A, 0x0F, 0xFF00)
-FOLDER = Path(devices.emulators.__path__[0]) / "pid" / "profiles"
+FOLDER = Path(devices.emulators.__path__[0]) / "pid"
 
 
 def descriptor_of(name):

@@ -6,8 +6,8 @@ import time
 
 from devices.common.bus import TransferError, Trouble
 from devices.emulated.joystick import EmulatedPidJoystick
-from devices.emulators.pid import emulated_stick
-from devices.emulators.pid.profiles.known import PROFILES
+from devices.emulators.pid.profiles import PROFILES
+from devices.emulators.pid.stick import emulated_stick
 from devices.joystick.families import GENERIC
 from devices.joystick.hid.descriptor import parse_descriptor
 from devices.joystick.playbook import Playbook

@@ -9,7 +9,7 @@ import pytest
 
 from devices import create_device
 from devices.emulated.joystick import EmulatedPidJoystick
-from devices.emulators.pid import emulated_stick
+from devices.emulators.pid.stick import emulated_stick
 from devices.joystick import trial
 from devices.joystick.parameters import Force, build_parameters, format_parameters, parse_parameters, write_parameters
 from haptics import Coulomb, MasslessImpedance, Servo

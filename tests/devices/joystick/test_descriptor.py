@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from devices.emulators.pid.profiles.known import PROFILES
+from devices.emulators.pid.profiles import PROFILES
 from devices.joystick.hid import usages as u
 from devices.joystick.hid.descriptor import Collection, DescriptorError, ReportType, parse_descriptor
 from devices.joystick.hid.report import ReportError, Value, decode, encode

@@ -16,8 +16,8 @@ import pytest
 import usb.core
 
 from devices.emulated.joystick import EmulatedPidJoystick
-from devices.emulators.pid import emulated_stick
-from devices.emulators.pid.profiles.known import PROFILES
+from devices.emulators.pid.profiles import PROFILES
+from devices.emulators.pid.stick import emulated_stick
 from devices.joystick import session as sessions
 from devices.joystick.families import GENERIC, family_of
 from devices.joystick.forces import Forces, TurnedForces

@@ -17,8 +17,7 @@ from devices.common import bus
 from devices.common.driver_kernels import estimate_velocity
 from devices.common.settings import VelocitySettings
 from devices.common.velocity import fill_velocity, prepare_velocity
-from devices.emulators.hapi.arms import PROFILES, Arms
-from devices.emulators.hapi.firmware import TORQUE_LIMIT, Firmware
+from devices.emulators.hapi import PROFILES, TORQUE_LIMIT, Arms, Firmware
 from devices.pantograph import guardian, ports, wire
 from devices.pantograph.kernels import PANTOGRAPH, drive_motors, fill_mechanism, place_handle
 from devices.pantograph.mechanisms import CLEARANCE, MAX_TORQUE, MECHANISMS

@@ -13,7 +13,7 @@ import devices
 from devices.common.linkage import FiveBar
 from devices.common.settings import Workspace
 from devices.emulators.pid.plant import StickPlant
-from devices.emulators.pid.profiles.known import PROFILES
+from devices.emulators.pid.profiles import PROFILES
 from devices.virtual.hands.csv_table import read_table
 from devices.virtual.hands.hand import Hand, HandSample, HandSettings
 from devices.virtual.hands.presses import CLICK, MOST_BUTTONS, Press, edges_of, parse_presses

@@ -22,8 +22,7 @@ from calibration.joystick.response import Response
 from calibration.joystick.stick import RawStick
 from calibration.motions import drive
 from devices.emulated.joystick import EmulatedPidJoystick, EmulatedStickSettings
-from devices.emulators.pid.profiles.known import PROFILES
-from devices.emulators.pid.profiles.profile import Handle
+from devices.emulators.pid.profiles import PROFILES, Handle
 from devices.joystick.parameters import Force, write_parameters
 from haptics.errors import ConfigurationError, DeviceFault
 from haptics.recording.recording import Recording

@@ -16,8 +16,8 @@ from devices.arm import device
 from devices.arm.motors import streamed
 from devices.arm.sensors.force_sensor import ForceSensor
 from devices.emulated.arm import EmulatedArmSettings
-from devices.emulators.arm.faults import MOTORS, SENSOR
 from devices.emulators.odrive.axis import CLOSED_LOOP, IDLE
+from devices.emulators.wire_faults import MOTORS, SENSOR
 from haptics import Coulomb, RigidAdmittance
 from haptics.clock import WallClock
 from haptics.device import Causality

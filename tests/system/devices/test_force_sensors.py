@@ -19,10 +19,9 @@ from devices.arm.sensors.onrobot import OnRobotSettings
 from devices.arm.sensors.optoforce import SPEEDS, OptoForceSettings, OptoForceWire
 from devices.arm.sensors.rdt_web import FILTERS
 from devices.arm.sensors.wire import Health, Sample
-from devices.emulators.optoforce import program as optoforce_program
-from devices.emulators.optoforce.port import OptoForceUnit
-from devices.emulators.rdt.box import ADDRESS, RdtBox
-from devices.emulators.rdt.program import Program
+from devices.emulators import optoforce as optoforce_emulator
+from devices.emulators.optoforce import OptoForceUnit
+from devices.emulators.rdt import ADDRESS, Program, RdtBox
 from haptics.errors import ConfigurationError, DeviceFault, DeviceNotFoundError, DeviceOpenError
 from tests.devices.arm.sensor_rigs import LOAD, load, wait_until
 
@@ -511,7 +510,7 @@ def test_unit_gets_rate_and_filter(rate, cutoff):
 
 
 def test_one_faulty_frame_among_others_is_reported():
-    frames = optoforce_program.Program(load, [1.0] * 3)
+    frames = optoforce_emulator.Program(load, [1.0] * 3)
     wire = OptoForceWire(OptoForceSettings(sensitivity=[[1, 1]] * 3))
     frames.faults.status = 0x0080
     data = frames.due_bytes(0.0)

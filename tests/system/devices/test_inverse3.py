@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 import devices
-from devices.emulators.inverse3 import wire
-from devices.emulators.inverse3.server import InverseServer
-from devices.emulators.inverse3.service import CENTRE
+from devices.emulators import websocket as wire
+from devices.emulators.inverse3 import CENTRE, InverseServer
 from devices.emulators.wire_faults import DELAYS
 from devices.inverse3.connection import Connection
 from devices.inverse3.exchange import MOST_OPEN, Exchange
@@ -59,7 +58,7 @@ def test_position_and_force_are_those_of_the_plane(plane):
     with InverseServer([one]) as server, driven(server, plane=plane) as device:
         for force in ((0.0, 0.0), (2.0, 0.0), (0.0, -3.0)):
             exercise(device, 0.3, force)
-            np.testing.assert_allclose([one.told[axis] for axis in axes], force, atol=1e-6)
+            np.testing.assert_allclose([one.commanded[axis] for axis in axes], force, atol=1e-6)
             where = [one.handle.position[axis] for axis in axes]
             np.testing.assert_allclose(device.read().position, where, atol=1e-4)
             np.testing.assert_allclose(where, np.array(force) / 400.0, atol=1e-3)  # the hand's grip gives way
@@ -78,7 +77,7 @@ def test_origin_and_preset_transform_position_and_force(preset, origin, sign):
         where = sign * np.array(one.handle.position[:2]) - (0.01, -0.02)
         np.testing.assert_allclose(device.read().position, where, atol=1e-4)
         exercise(device, 0.1, (1.0, 0.5))
-        np.testing.assert_allclose(one.told[:2], sign * np.array((1.0, 0.5)), atol=1e-6)
+        np.testing.assert_allclose(one.commanded[:2], sign * np.array((1.0, 0.5)), atol=1e-6)
 
 
 def test_named_device_is_driven_and_the_other_left_alone():
@@ -87,9 +86,9 @@ def test_named_device_is_driven_and_the_other_left_alone():
         for chosen, left, name in ((one, other, "049D"), (other, one, other.uuid)):
             with driven(server, device_id=name) as device:
                 exercise(device, 0.1, (1.0, 0.0))
-                assert chosen.told == pytest.approx((1.0, 0.0, 0.0))
+                assert chosen.commanded == pytest.approx((1.0, 0.0, 0.0))
                 assert device.read().position[0] == pytest.approx(chosen.handle.position[0], abs=1e-3)
-            assert not any(any(entry.told) for entry in list(left.log))
+            assert not any(any(entry.commanded) for entry in list(left.log))
             one.log.clear()
             other.log.clear()
 
@@ -116,13 +115,13 @@ def test_third_axis_is_held_near_the_plane_with_a_bounded_force():
         exercise(device, 0.4, (0.0, 0.0), share=0.0)
         fallen = one.handle.position[2]
         assert fallen < -5e-3, "the safe output holds nothing"
-        assert one.told[2] == 0.0
+        assert one.commanded[2] == 0.0
         wait_until(lambda: exercise(device, 0.05, (0.0, 0.0), share=1.0) or abs(one.handle.position[2]) < 1.5e-3)
         exercise(device, 0.3, (0.0, 0.0), share=1.0)
         assert one.handle.position[2] == pytest.approx(-0.3 / 300.0, abs=2e-4)  # the spring yields
-        assert one.told[2] == pytest.approx(0.3, abs=0.05)
+        assert one.commanded[2] == pytest.approx(0.3, abs=0.05)
         log = list(one.log)  # a snapshot
-        told = np.array([entry.told[2] for entry in log])
+        told = np.array([entry.commanded[2] for entry in log])
         speed = np.array([entry.velocity[2] for entry in log])
         assert told.max() <= 1.0
         assert np.abs(speed[told > 0.0]).max() < 0.15, "it is brought back slowly"
@@ -162,7 +161,7 @@ def test_device_that_is_not_ready_times_out(server, fault, words):
     server.faults.set(fault)
     with pytest.raises(DeviceOpenError, match=f"049D {words}"):
         driver(server, patience=0.2).open()
-    assert not any(any(entry.told) for entry in list(one.log))
+    assert not any(any(entry.commanded) for entry in list(one.log))
     server.faults.clear()
     with driven(server):
         pass
@@ -225,7 +224,7 @@ def test_late_answer_is_an_old_sample(server, fault):
         wait_until(lambda: age(device) >= DELAYS[fault])
         server.faults.clear()
         wait_until(lambda: exercise(device, 0.02, (0.5, 0.0)) or age(device) < device.spec.max_sample_age)
-        assert one.told[0] == pytest.approx(0.5)
+        assert one.commanded[0] == pytest.approx(0.5)
 
 
 def conversation(server):
@@ -250,10 +249,10 @@ def test_stalled_service_gets_no_queue_of_forces_but_always_the_zero(server):
         exchange.wake.call()
         time.sleep(1e-3)
     assert len(one.log) <= MOST_OPEN + 1
-    assert one.told[0] >= 1.0
+    assert one.commanded[0] >= 1.0
     exchange.forces.publish(0.0, 0.0, 0.0, time.perf_counter())
     exchange.wake.call()
-    wait_until(lambda: one.told == (0.0, 0.0, 0.0))
+    wait_until(lambda: one.commanded == (0.0, 0.0, 0.0))
     exchange.stop()
     connection.close(0.5)
 
@@ -282,12 +281,12 @@ def test_fault_ends_the_run_with_its_reason_and_no_force(server, fault, words):
     device = driver(server, reply_timeout=0.2)
     device.open()
     exercise(device, 0.05, (1.0, 0.5))
-    assert any(one.told)
+    assert any(one.commanded)
     server.faults.set(fault)
     with pytest.raises(DeviceFault, match=f"inverse3: .*{words}.*; the service lets go of a force"):
         wait_until(lambda: exercise(device, 0.02, (1.0, 0.5)))
     if fault not in {"hang-up", "close"}:
-        wait_until(lambda: one.told == (0.0, 0.0, 0.0))
+        wait_until(lambda: one.commanded == (0.0, 0.0, 0.0))
     if fault in {"no-power", "uncalibrated"}:
         server.faults.clear()
         device.close()  # the trouble has passed, and the service confirms
@@ -311,7 +310,7 @@ def test_stalled_service_makes_old_samples_and_no_force(server, tmp_path):
     rows = trace.since(0)
     assert (rows["status"][-10:] & int(Status.STALE) != 0).all()
     assert not rows["command"][-10:].any()
-    assert one.told == (0.0, 0.0, 0.0)
+    assert one.commanded == (0.0, 0.0, 0.0)
 
 
 def test_timed_faults_start_at_the_first_force_of_every_driver():
@@ -331,4 +330,4 @@ def test_command_that_is_not_finite_never_reaches_the_service(server):
         with pytest.raises(DeviceFault, match="finite"):
             device.write(np.array((np.nan, 0.0)))
         exercise(device)
-        assert np.isfinite([entry.told for entry in list(one.log)]).all()
+        assert np.isfinite([entry.commanded for entry in list(one.log)]).all()

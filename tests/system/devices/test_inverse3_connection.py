@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from devices.emulators.inverse3 import wire
+from devices.emulators import websocket as wire
 from devices.inverse3.connection import Connection, ConnectionLost
 from devices.inverse3.frames import CloseCode
 from devices.inverse3.handshake import HandshakeError, parse_address

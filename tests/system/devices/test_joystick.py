@@ -16,9 +16,9 @@ import usb.core
 
 import devices
 from devices.emulated.joystick import EmulatedPidJoystick
-from devices.emulators.pid import emulated_stick
-from devices.emulators.pid.profiles.known import PROFILES
-from devices.emulators.pid.transfers import fail
+from devices.emulators.pid.profiles import PROFILES
+from devices.emulators.pid.stick import emulated_stick
+from devices.emulators.usb_bus import fail
 from devices.joystick.device import PidJoystick
 from devices.joystick.parameters import build_parameters, write_parameters
 from devices.joystick.usb import finding, hidraw, usb_transport

@@ -13,7 +13,7 @@ import pytest
 from devices.common import driver
 from devices.common.driver_kernels import NOT_FINITE
 from devices.emulated.joystick import EmulatedPidJoystick
-from devices.emulators.pid import emulated_stick
+from devices.emulators.pid.stick import emulated_stick
 from devices.faults import FaultyDevice, parse_fault
 from devices.joystick.streaming import STUCK
 from haptics import Coulomb, MasslessImpedance, Servo

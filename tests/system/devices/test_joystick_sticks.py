@@ -11,10 +11,8 @@ import pytest
 from hidtools.hid import ReportDescriptor
 
 from devices.emulated.joystick import EmulatedPidJoystick
-from devices.emulators.pid import emulated_stick
-from devices.emulators.pid.profiles.known import PROFILES
-from devices.emulators.pid.stick import EmulatedStick
-from devices.emulators.pid.usb_backend import EmulatedUsbBackend
+from devices.emulators.pid.profiles import PROFILES
+from devices.emulators.pid.stick import EmulatedStick, EmulatedUsbBackend, emulated_stick
 from devices.joystick.device import PidJoystick
 from devices.joystick.parameters import build_parameters, format_parameters, parse_parameters
 from devices.joystick.usb.finding import choose, find_sticks, usb_sticks

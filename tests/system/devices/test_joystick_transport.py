@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 from devices.common.bus import TransferError, Trouble
-from devices.emulators.pid.profiles.profile import read_hex
+from devices.emulators.pid.profiles import read_hex
 from devices.joystick.hid import usages as use
 from devices.joystick.inputs import InputLayout
 from devices.joystick.streaming import Streaming

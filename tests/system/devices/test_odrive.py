@@ -28,13 +28,11 @@ from devices.arm.motors.usb.pipes import Unsent
 from devices.arm.motors.usb.queue import Done, NoQueue
 from devices.arm.motors.usb.queued import QueuedPipes
 from devices.common.bus import TransferError
-from devices.emulators.odrive import emulated_odrive
+from devices.emulators.odrive import packets
 from devices.emulators.odrive.axis import CLOSED_LOOP, IDLE
-from devices.emulators.odrive.board import NATIVE, TEXT, TEXT_IN, TEXT_OUT
-from devices.emulators.odrive.child import can_of, spawn
-from devices.emulators.odrive.remote import RemoteBackend
-from devices.emulators.odrive.serving import packets
-from devices.emulators.odrive.serving.can_port import RemotePort
+from devices.emulators.odrive.board import NATIVE, TEXT, TEXT_IN, TEXT_OUT, EmulatedOdrive, EmulatedOdriveBackend
+from devices.emulators.odrive.packets import can_of
+from devices.emulators.odrive.remote import RemoteBackend, RemotePort, spawn
 from haptics.errors import ConfigurationError, DeviceFault
 from tests.devices.arm.odrive_rig import HOME, run
 from tests.processes import program, until
@@ -188,8 +186,7 @@ DRIVER = """
 import contextlib, sys, time
 import numpy as np
 from devices.arm.motors import OdriveStage
-from devices.emulators.odrive.child import spawn
-from devices.emulators.odrive.remote import RemoteBackend
+from devices.emulators.odrive.remote import RemoteBackend, spawn
 
 where = sys.argv[1]
 with spawn({"log": where}) if where.endswith(".json") else contextlib.nullcontext(where) as address:
@@ -253,19 +250,9 @@ def test_emulated_drive_outlives_its_driver_and_logs_the_motors(tmp_path):
     assert (end["states"], end["errors"], end["torques"]) == ([IDLE, IDLE], [0x800, 0x800], [0.0, 0.0])
 
 
-@pytest.mark.parametrize(
-    ("table", "message"),
-    [({"faults": ["nonsense@1"]}, "unknown fault"), ({"plant": "no_such_module:f"}, "no_such_module")],
-)
-def test_invalid_emulator_is_named(table, message):
-    with pytest.raises(ConfigurationError, match=message), spawn(table):
+def test_invalid_fault_of_the_emulator_is_named():
+    with pytest.raises(ConfigurationError, match="unknown fault"), spawn({"faults": ["nonsense@1"]}):
         pass
-
-
-def test_custom_plant_is_used():
-    maker = {"plant": "devices.emulators.odrive.plant:Flywheels", "plant_settings": {"inertia": 4e-4}}
-    with spawn(maker) as address:
-        assert RemoteBackend(address).observe()["angles"] == [0.0, 0.0]
 
 
 # --- the queue of transfers ------------------------------------------------------------------------------------------
@@ -340,7 +327,7 @@ def test_libusb_without_transfers_is_named():
 
 
 def test_facts_give_the_reason_for_single_transfers():
-    with OdriveStage(backend=emulated_odrive()) as stage:
+    with OdriveStage(backend=EmulatedOdriveBackend(EmulatedOdrive())) as stage:
         assert stage.facts["transfers"] == "one at a time: the device is not reached by libusb 1.0"
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import devices
-from devices.emulators.hapi.board import HapiBoard
+from devices.emulators.hapi import HapiBoard
 from devices.pantograph import guardian, wire
 from devices.pantograph.exchange import Exchange
 from devices.pantograph.line import Line
@@ -213,7 +213,7 @@ def test_lost_byte_costs_one_exchange(board, fault, values):
     with driven(board, resyncs=len(values), reply_timeout=0.15) as device:
         exercise(device, 0.05)
         for count, value in enumerate(values, 1):
-            getattr(board, fault)(value)
+            setattr(board, fault, value)
             wait_until(lambda count=count: device.resyncs == count)
             wait_until(lambda: exercise(device, 0.02) or any(board.torques))
             exercise(device, 0.05)
@@ -224,10 +224,10 @@ def test_lost_byte_costs_one_exchange(board, fault, values):
 
 def test_repeated_loss_of_synchronisation_ends_the_run_without_torque(board):
     with driven(board, resyncs=1) as device:
-        board.lose_reply_byte(0)
+        board.lose_reply_byte = 0
         wait_until(lambda: device.resyncs == 1)
         wait_until(lambda: exercise(device, 0.02) or any(board.torques))  # in step again
-        board.lose_request_byte(9)  # the board waits for it and keeps its torques
+        board.lose_request_byte = 9  # the board waits for it and keeps its torques
         with pytest.raises(DeviceFault, match=r"pantograph: .*home the arms and start again"):
             wait_until(lambda: exercise(device, 0.02))
         assert board.torques == (0.0, 0.0)
@@ -237,9 +237,9 @@ def test_late_reply_is_an_old_sample(board):
     with driven(board, reply_timeout=0.25) as device:
         exercise(device, 0.05)
         for delay in (1e-3, 5e-3, 20e-3):
-            board.delay_replies(delay, 5)
+            board.reply_delays = [delay] * 5
             oldest = 0.0
-            while board._delays or oldest < delay:
+            while board.reply_delays or oldest < delay:
                 device.write(np.array((0.2, 0.1)))
                 oldest = max(device._clock.elapsed() - device.read().time, oldest)
             wait_until(lambda: device._clock.elapsed() - device.read().time < device.spec.max_sample_age)
@@ -278,7 +278,7 @@ def exchanging(board):
 @pytest.mark.parametrize("delay", [0.052, 0.06, 0.08, 0.12])
 def test_late_reply_does_not_answer_a_later_message(board, delay):
     with exchanging(board) as (port, _, exchange):
-        board.delay_replies(delay)
+        board.reply_delays = [delay]
         wait_until(lambda: exchange.resyncs)
         resynchronised = exchange.samples.read()[0]
         wait_until(lambda: exchange.samples.read()[0] > resynchronised)
@@ -293,7 +293,7 @@ def test_reply_from_before_a_failed_exchange_is_refused(board):
             assert line.exchange((0.0, 0.0)) == pytest.approx((180.0, 0.0), abs=0.03)
             guardian.write_all(port, line.zero)
             old = guardian.read_up_to(port, guardian.REPLY_LENGTH, 1.0)
-            board.shorten_reply(0)
+            board.shorten_reply = 0
             line.patience = 0.05
             with pytest.raises(WireError, match="nothing"):
                 line.exchange((0.0, 0.0))

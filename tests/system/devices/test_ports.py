@@ -14,8 +14,8 @@ import pytest
 
 import devices
 from devices.common import driver as drivers
-from devices.emulators.hapi.board import HapiBoard
-from devices.emulators.inverse3 import service
+from devices.emulators import inverse3
+from devices.emulators.hapi import HapiBoard
 from devices.inverse3 import exchange
 from devices.inverse3.kernels import APPROACH
 from devices.pantograph.mechanisms import MECHANISMS
@@ -54,8 +54,8 @@ def rig(request):
             driver=partial(services.driver, server),
             driven=partial(services.driven, server),
             never_ready=lambda: server.faults.set("uncalibrated") or services.driver(server, patience=60.0),
-            force=lambda: one.told,
-            forces=lambda: [entry.told for entry in list(one.log)],
+            force=lambda: one.commanded,
+            forces=lambda: [entry.commanded for entry in list(one.log)],
             step_of_exchange=lambda device: (exchange, "find_reading"),
             left=lambda: server.closed[-1:] == ["EOFError: closed with 03e8"],
             free=lambda: bool(server.closed),
@@ -176,7 +176,7 @@ def host(rig):
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_killed_or_stopped_host_leaves_no_force(rig, number, monkeypatch):
-    monkeypatch.setattr(service, "IDLE_AFTER", 3600.0)  # the service keeps its last force, as the board does
+    monkeypatch.setattr(inverse3, "IDLE_AFTER", 3600.0)  # the service keeps its last force, as the board does
     with host(rig) as process:
         process.send_signal(number)
         wait_until(lambda: not any(rig.force()))
@@ -192,9 +192,9 @@ def test_killed_or_stopped_host_leaves_no_force(rig, number, monkeypatch):
 def test_killed_host_that_is_out_of_step_leaves_no_torque(rig, board):
     with host(rig) as process:
         process.send_signal(signal.SIGSTOP)
-        board.lose_request_byte(7)
+        board.lose_request_byte = 7
         process.send_signal(signal.SIGCONT)
-        wait_until(lambda: board._lost_in is None)
+        wait_until(lambda: board.lose_request_byte is None)
         process.send_signal(signal.SIGKILL)
         process.wait()
         wait_until(lambda: not any(rig.force()))

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from devices.emulators.pid.firmware import Stall
+from devices.emulators.usb_bus import Stall
 
 # Duration on a full-speed bus [s].
 FRAME = 1e-3
@@ -77,7 +77,7 @@ def _endpoints(configuration):
 class Bus:
     """Carries transfers to a stick in a thread until it is disconnected, and logs them; `lock` protects the stick.
 
-    The faults are defined by `devices.emulators.pid.faults`.
+    The faults are defined by `devices.emulators.pid.stick`.
     """
 
     def __init__(self, stick):

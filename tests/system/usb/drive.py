@@ -30,7 +30,7 @@ from devices.arm.motors.usb.queue import NoQueue
 from devices.common.bus import TransferError
 from devices.emulators.child import come_first
 from devices.emulators.odrive.board import ENDPOINT_IN, ENDPOINT_OUT, EmulatedOdrive
-from devices.emulators.times import FreeTime
+from devices.emulators.usb_bus import FreeTime
 from tests.system.usb.bus import FRAME, TO_HOST, Bus
 from tests.system.usb.scenes import named, packaged_libusb, play
 from tests.system.usb.umockdev import FOLDER, UsbDeviceFiles

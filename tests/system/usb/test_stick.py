@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from devices.emulators.pid.profiles.known import PROFILES
-from devices.emulators.pid.profiles.profile import Profile
+from devices.emulators.pid.profiles import PROFILES, Profile
 from tests.processes import ROOT
 from tests.system.usb import kernel, umockdev
 from tests.system.usb.guest import LEVELS

@@ -16,7 +16,7 @@ from devices.arm.motors.can import codec
 from devices.arm.motors.can.codec import Frame
 from devices.arm.motors.can.port import SocketPort, open_interface
 from devices.emulators.odrive.axis import CLOSED_LOOP
-from devices.emulators.odrive.can_simple import CanSimple
+from devices.emulators.odrive.can import CanSimple
 from haptics.errors import DeviceNotFoundError
 from tests.devices.arm.odrive_rig import alone
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from devices.emulators.pid.profiles.known import PROFILES
+from devices.emulators.pid.profiles import PROFILES
 from haptics.errors import ConfigurationError
 from haptics.recording.recording import Recording
 from haptics.recording.replay import verify

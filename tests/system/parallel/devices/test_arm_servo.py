@@ -10,7 +10,7 @@ from devices.arm.mechanics.joint import Drive
 from devices.arm.servo.driven import RATE
 from devices.arm.servo.settings import ServoSettings
 from devices.arm.settings import ArmSettings
-from devices.emulators.arm import plant
+from devices.emulators import arm as arm_emulator
 from haptics.clock import Clock
 from haptics.design import FIRM_GRIP, Severity, advise
 from haptics.elements.models import RigidAdmittance
@@ -99,7 +99,7 @@ def shaking_driven(law, mass, late, hand):
 @pytest.mark.parametrize(("law", "calm"), [("pid", 1.15), ("rigid", 1.15), ("flatness", 1.3)])
 @pytest.mark.parametrize("late", [7, 16])
 def test_advice_warns_of_a_mass_exactly_where_the_emulated_arm_shakes(tmp_path, monkeypatch, law, calm, late):
-    monkeypatch.setattr(plant, "_run", run_finely)
+    monkeypatch.setattr(arm_emulator, "_run", run_finely)
     spec = devices.create_device("arm", {"emulated": True, "delay": late / RATE, "servo": {"law": law}}).spec
     hand, limit = circling_hand(tmp_path, *FIRM_GRIP), spec.least_mass
     assert limit is not None

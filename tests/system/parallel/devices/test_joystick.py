@@ -14,8 +14,8 @@ from calibration.motions.mover import Mover
 from calibration.parameters.files import write_parameter_file
 from calibration.parameters.parameters import ParameterFile, Provenance
 from devices.emulated.joystick import EmulatedPidJoystick
-from devices.emulators.pid import emulated_stick
-from devices.emulators.pid.profiles.known import PROFILES
+from devices.emulators.pid.profiles import PROFILES
+from devices.emulators.pid.stick import emulated_stick
 from haptics import Coulomb, MasslessImpedance
 from tests.devices.felt import FRICTION, ToAndFro, feel
 from tests.devices.joystick.doubles import STILL

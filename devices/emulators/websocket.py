@@ -1,4 +1,4 @@
-"""WebSocket frames of a server (RFC 6455), for the emulated service.
+"""WebSocket frames of a server (RFC 6455), for the emulated service of an Inverse3.
 
 Frames that a client must not send raise an error: frames without a mask, with reserved bits, fragmented control frames.
 """

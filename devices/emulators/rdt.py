@@ -1,4 +1,8 @@
-"""Firmware of the sensor: commands in, datagrams out, web pages, and communication faults.
+"""Network force sensor, at a real UDP socket and a real local web server.
+
+It is written only from the layout of commands, records and pages and shares no code with the driver, so that a mistake
+there does not cancel out here. Like the real sensors it streams to the client that started it until it gets another
+command, and its default rate is 7000 records per second.
 
 Layout, numbers big-endian::
 
@@ -12,14 +16,18 @@ command ends the previous stream. The first record number of the real sensors is
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import socket
 import struct
+import time
 from collections import deque
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from devices.emulators.rdt.faults import PER_RECORD, SATURATED
+from devices.emulators.loop import Loop, ServedDevice
 from devices.emulators.wire_faults import DELAYS
 
 INTERNAL_RATE = 7000
@@ -30,6 +38,23 @@ LONGEST_BACKLOG = 0.1
 
 HEX_COUNTS = (1e4, 1e5)
 """Counts per newton and per newton metre of a HEX."""
+
+SATURATED = 0x80020000
+"""Status word of a record with a saturated transducer."""
+
+PER_RECORD = {"lost": "lose", "duplicated": "duplicate", "reordered": "swap", "truncated": "truncate"}
+"""Faults of single records, with the counting attribute of `Faults`."""
+
+_LONGEST_REQUEST = 8192
+"""Maximum length of a request [byte]."""
+
+_PATIENCE = 1.0
+"""Timeout for a client that does not accept its reply [s]."""
+
+_SHORTEST = 5e-4
+"""Minimum interval between bundles of datagrams [s], limited by the speed of a thread."""
+
+ADDRESS = "127.0.0.1"
 
 _WRAP = 1 << 32
 _LIMIT = (1 << 31) - 1
@@ -148,8 +173,8 @@ class Program:
         """Records per second."""
         return INTERNAL_RATE if "flood" in self._standing else int(self.settings["comrdtrate"])
 
-    def spoil(self, names: Set[str]) -> None:
-        """Activate the faults with these `names` (`devices.emulators.rdt.faults`), and deactivate all others."""
+    def set_faults(self, names: Set[str]) -> None:
+        """Activate the faults with these `names` (`RDT_FAULTS`), and deactivate all others."""
         if names != self._standing:
             own, self._standing = self.faults, names
             own.stalled, own.mute = "stalled" in names, "mute" in names
@@ -164,30 +189,22 @@ class Program:
             return
         command, count = struct.unpack(">HI", data[2:])
         self.commands.append((command, count))
-        if self._is_hex and command in {0x42, 0x81, 0x82}:
-            self._set_hex(command, count)
-            return
         if command == 0x42:
-            self._zero()
+            self._bias = tuple(self._wrench()) if count > 0 or not self._is_hex else (0.0,) * 6
+            counts = (round(bias * per_unit) for bias, per_unit in zip(self._bias, self._per_unit, strict=True))
+            self.settings["setbias"] = ";".join(map(str, counts))
+        elif self._is_hex and command == 0x81:
+            self.settings["setuserfilter"] = str(count)
+        elif self._is_hex and command == 0x82:
+            self.settings["comrdtrate"] = str(1000 // max(count, 1))
+        if self._is_hex and command in {0x42, 0x81, 0x82}:
+            return
         self.streaming = command in {2, 3}
         if self.streaming:
             self._at_once = int(self.settings["comrdtbsiz"]) if command == 3 else 1
             self._next = now
             self.number = 0
             self._late.clear()
-
-    def _set_hex(self, command: int, count: int) -> None:
-        if command == 0x42:
-            self._zero(on=count > 0)
-        elif command == 0x81:
-            self.settings["setuserfilter"] = str(count)
-        else:
-            self.settings["comrdtrate"] = str(1000 // max(count, 1))
-
-    def _zero(self, on: bool = True) -> None:
-        self._bias = tuple(self._wrench()) if on else (0.0,) * 6
-        counts = (round(bias * per_unit) for bias, per_unit in zip(self._bias, self._per_unit, strict=True))
-        self.settings["setbias"] = ";".join(map(str, counts))
 
     def due_datagrams(self, now: float) -> list[bytes]:
         """Return the datagrams that are due at the time `now` [s], as modified by the faults."""
@@ -263,3 +280,83 @@ class Program:
             return None
         self.settings.update((name, value) for name, value in parse_qsl(address.query) if name in self.settings)
         return ""
+
+
+class RdtBox(ServedDevice):
+    """Emulated sensor at its sockets: one for the stream, and a web server for its pages.
+
+    Parameters
+    ----------
+    wrench : callable
+        Returns the present wrench on the sensor, 6 numbers [N], [N m].
+    standing : callable, optional
+        Returns the names of the active faults (`devices.emulators.wire_faults.RDT_FAULTS`); by default they are
+        switched manually, in ``program.faults``.
+    arguments
+        As for `Program`.
+
+    Attributes
+    ----------
+    program : Program
+        Firmware of the sensor with its settings and its faults.
+    address, web_address : dict
+        Settings of the driver for the address of the stream, and for the addresses of stream and pages.
+    """
+
+    def __init__(
+        self,
+        wrench: Callable[[], Sequence[float]],
+        standing: Callable[[], Set[str]] = frozenset,
+        **arguments: Any,
+    ) -> None:
+        self.program = Program(wrench, **arguments)
+        self._standing = standing
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.bind((ADDRESS, 0))
+        self._listener = socket.create_server((ADDRESS, 0))
+        self.address: dict[str, Any] = {"address": ADDRESS, "port": self._socket.getsockname()[1]}
+        self.web_address = {**self.address, "web_port": self._listener.getsockname()[1]}
+        self._host: tuple[str, int] | None = None
+
+    @contextlib.contextmanager
+    def within(self, loop: Loop) -> Iterator[None]:
+        """Serve the sensor in an event loop within the block."""
+
+        def accept(wire: socket.socket) -> bool:
+            wire.settimeout(_PATIENCE)
+            loop.watch(wire, lambda: self._serve_page(loop, wire))
+            return True
+
+        loop.watch(self._socket, self._listen)
+        loop.sources.append(self)
+        loop.welcome(self._listener, accept)
+        with self._socket, self._listener:
+            yield
+
+    def pause(self, now: float) -> float:
+        """Return the time until the next transmission [s]."""
+        return max(self.program.pause(now), _SHORTEST)
+
+    def serve(self, now: float) -> None:
+        """Send due datagrams."""
+        self.program.set_faults(self._standing())
+        for datagram in self.program.due_datagrams(now):
+            if self._host is not None:
+                with contextlib.suppress(OSError):  # the host may have closed its socket
+                    self._socket.sendto(datagram, self._host)
+
+    def _listen(self) -> None:
+        with contextlib.suppress(OSError):  # the host may have closed its socket since the last datagram
+            data, self._host = self._socket.recvfrom(64)
+            self.program.command(data, time.monotonic())
+
+    def _serve_page(self, loop: Loop, wire: socket.socket) -> None:
+        """Serve one web page per connection; the request arrives in one piece."""
+        loop.remove(wire)
+        with wire, contextlib.suppress(OSError):  # the client may have disconnected
+            method, path, *_ = (*wire.recv(_LONGEST_REQUEST).decode("latin-1").split(), "", "")
+            page = self.program.page(path) if method == "GET" else None
+            status = "404 Not Found" if page is None else "200 OK" if page else "302 Found\r\nLocation: /"
+            body = (page or "").encode()
+            head = f"HTTP/1.0 {status}\r\nContent-Type: text/xml\r\nContent-Length: {len(body)}\r\n\r\n"
+            wire.sendall(head.encode() + body)

@@ -1,4 +1,6 @@
-"""Firmware of the DAQ unit: bytes in, bytes out, and communication faults.
+"""OptoForce sensor with its DAQ unit at a pseudo-terminal: the far end of the driver's communication.
+
+It is written only from the byte layout and shares no code with the driver.
 
 Layout, numbers big-endian, sum of all bytes before in 16 bits::
 
@@ -12,20 +14,43 @@ The speed is the period in milliseconds, 0 for none.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import os
 import struct
+import threading
+import time
+import tty
 from collections import deque
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 
-from devices.emulators.optoforce.faults import OVERLOADED, PER_FRAME
+from devices.emulators.loop import Loop, ServedDevice
 from devices.emulators.wire_faults import DELAYS
+
+SENSITIVITY = ((7925, 300), (8641, 300), (6049, 2000))
+"""Sensitivity of the sensor of an emulated arm: counts at full load, and that load [N], for each axis."""
+
+OVERLOADED = 0x0200
+"""Status of a frame if the sensor is overloaded in Fx."""
+
+PER_FRAME = {
+    "lost": "lose",
+    "duplicated": "duplicate",
+    "truncated": "truncate",
+    "inserted": "insert",
+    "damaged": "damage",
+}
+"""Faults of single frames, with the counting attribute of `Faults`."""
 
 INSERT = b"\x27\x0a\x62\x27"
 """Four bytes that were found in the middle of frames of a real recording."""
 
 LONGEST_BACKLOG = 0.1
 """Maximum backlog of frames that are sent after a pause of the emulator [s]."""
+
+_POLL = 2e-3
+"""Polling interval for received data [s]; the system reports a port that no program has open as always readable."""
 
 _LIMIT = (1 << 15) - 1
 
@@ -97,16 +122,8 @@ class Program:
         self._next = 0.0
         self._late: deque[tuple[float, bytes]] = deque()
 
-    @property
-    def streaming(self) -> bool:
-        """Whether it sends frames."""
-        return self.period > 0
-
-    def spoil(self, names: Set[str]) -> None:
-        """Activate the faults with these `names`, and deactivate all others.
-
-        See `devices.emulators.optoforce.faults`.
-        """
+    def set_faults(self, names: Set[str]) -> None:
+        """Activate the faults with these `names` (`OPTOFORCE_FAULTS`), and deactivate all others."""
         if names != self._standing:
             self._standing = names
             self.faults.mute = "mute" in names
@@ -129,22 +146,19 @@ class Program:
                 self._input = self._input[1:]
                 continue
             self._input = self._input[9:]
-            self._configure(message[4], message[5], message[6], now)
-
-    def _configure(self, speed: int, cutoff: int, zero: int, now: float) -> None:
-        if self.faults.deaf:
-            self.faults.deaf -= 1
-            return
-        self._next = now + 1e-3 * speed
-        self.period, self.cutoff = speed, cutoff
-        self._zero = tuple(self._wrench())[: len(self._per_unit)] if zero else (0.0,) * len(self._per_unit)
-        answer = b"\xaa\x00\x50\x01\x00"
-        self._late.append((now, answer + _sum(answer)))
+            if self.faults.deaf:
+                self.faults.deaf -= 1
+                continue
+            self.period, self.cutoff, zero = message[4:7]
+            self._next = now + 1e-3 * self.period
+            self._zero = tuple(self._wrench())[: len(self._per_unit)] if zero else (0.0,) * len(self._per_unit)
+            answer = b"\xaa\x00\x50\x01\x00"
+            self._late.append((now, answer + _sum(answer)))
 
     def due_bytes(self, now: float) -> bytes:
         """Return the bytes that are due at the time `now` [s], as modified by the faults."""
         self._next = max(self._next, now - LONGEST_BACKLOG)
-        while self.streaming and self._next <= now:
+        while self.period > 0 and self._next <= now:
             self._next += 1e-3 * self.period
             self._renew()
             late = self.faults.delays.popleft() if self.faults.delays else 0.0
@@ -156,7 +170,7 @@ class Program:
 
     def pause(self, now: float) -> float:
         """Return the time until the next transmission [s]; infinite while nothing is sent."""
-        waiting = [when for when, _ in itertools.islice(self._late, 1)] + [self._next] * self.streaming
+        waiting = [when for when, _ in itertools.islice(self._late, 1)] + [self._next] * (self.period > 0)
         return max(min(waiting, default=float("inf")) - now, 0.0)
 
     def _frame(self) -> bytes:
@@ -195,3 +209,76 @@ class Program:
 
 def _sum(data: bytes) -> bytes:
     return (sum(data) & 0xFFFF).to_bytes(2, "big")
+
+
+class OptoForceUnit(ServedDevice):
+    """Emulated DAQ unit at a pseudo-terminal.
+
+    Parameters
+    ----------
+    wrench : callable
+        Returns the present wrench on the sensor, 6 numbers [N], [N m].
+    per_unit : sequence of float
+        Counts per newton or newton metre, for 3 or 6 axes.
+    standing : callable, optional
+        Returns the names of the active faults (`devices.emulators.wire_faults.OPTOFORCE_FAULTS`); by default they are
+        switched manually, in ``program.faults``.
+
+    Attributes
+    ----------
+    port : str
+        Serial port for the driver.
+    program : Program
+        Firmware of the unit with its settings and its faults.
+    """
+
+    def __init__(
+        self,
+        wrench: Callable[[], Sequence[float]],
+        per_unit: Sequence[float],
+        standing: Callable[[], Set[str]] = frozenset,
+    ) -> None:
+        self.program = Program(wrench, per_unit)
+        self._standing = standing
+        self._master, slave = os.openpty()
+        tty.setraw(slave)
+        os.set_blocking(self._master, False)  # unread data are lost, as on the bus
+        self.port = os.ttyname(slave)
+        os.close(slave)
+        self._plugged = True
+        self._lock = threading.Lock()
+
+    def unplug(self) -> None:
+        """Unplug the cable: the port disappears."""
+        with self._lock:
+            if self._plugged:
+                self._plugged = False
+                os.close(self._master)
+
+    @contextlib.contextmanager
+    def within(self, loop: Loop) -> Iterator[None]:
+        """Serve the unit in an event loop within the block."""
+        loop.sources.append(self)
+        try:
+            yield
+        finally:
+            self.unplug()
+
+    def pause(self, now: float) -> float:
+        """Return the time until the next transmission or poll [s]."""
+        return min(self.program.pause(now), _POLL)
+
+    def serve(self, now: float) -> None:
+        """Process received data, and send due data."""
+        standing = self._standing()
+        if "unplug" in standing:
+            self.unplug()
+        self.program.set_faults(standing)
+        with self._lock, contextlib.suppress(OSError):
+            if not self._plugged:
+                return
+            with contextlib.suppress(OSError):  # no data, or the port is not open
+                self.program.receive(os.read(self._master, 4096), time.monotonic())
+            data = self.program.due_bytes(time.monotonic())
+            if data:
+                os.write(self._master, data)

@@ -1,6 +1,7 @@
-"""Protocol between an emulated drive in another process and the backend for pyusb: raw packets.
+"""Protocol between an emulated drive in another process and its driver, on two sockets (AF_UNIX, SEQPACKET).
 
-Each thread of the host has a connection (AF_UNIX, SEQPACKET: one packet, one request or reply). Transfers are a few
+The socket of the CAN bus carries one frame or error number per packet (`can_of`). The socket of the USB bus is for the
+backend for pyusb: each thread of the host has a connection, and one packet is one request or reply. Transfers are a few
 numbers and raw data; rare requests are a name and arguments as JSON. A packet out is answered only on failure. Several
 requests or replies may share one packet, so that the other side wakes up once for all of them. Numbers are
 little-endian::
@@ -36,6 +37,24 @@ FORWARDED = (
     "attach_kernel_driver claim_interface release_interface clear_halt reset_device"
 ).split()
 """Methods of a backend for pyusb that are forwarded to the process of the bus."""
+
+
+FRAME_SIZE = 16
+"""Size of a frame on the CAN bus [byte]."""
+
+CAN_FRAME = struct.Struct("=IB3x8s")
+"""Frame of Linux: identifier with flags, length, data."""
+
+NUMBER = struct.Struct("<i")
+"""System error number that the CAN bus sends instead of a frame."""
+
+LINGER = 1.5
+"""Maximum time for which the drive continues after the end of its input while a motor is armed [s]."""
+
+
+def can_of(address: str) -> str:
+    """Return the address of the CAN bus of an emulated drive whose USB bus is at `address`."""
+    return f"{address}-can"
 
 
 def together(messages: Sequence[bytes]) -> list[bytes]:

@@ -1,0 +1,514 @@
+"""Emulated Haply board (hAPI) on a pseudo-terminal, with a pantograph and a hand.
+
+It is written only from the message layout and the geometry of the arms and shares no code with the driver, so that a
+mistake there does not cancel out here. Like the real board it has no watchdog, keeps its torques through a reset,
+waits a second for the rest of a message, and accepts any byte as the beginning of a message.
+
+The handle is the mass of a virtual joystick in the plane. Its position determines the angles of the arms, by one
+triangle each. Torques exert a force on it by virtual work, with numerical derivatives of the angles.
+
+Byte layouts, number = little-endian float32::
+
+    00 id                                                                            reset
+    01 id  m d.. e d.. s pin.. p pin..  [angle counts]..                             set up (m, e: one bit per port)
+    02 id  torque..                                            ->  id angle..        move
+
+Where the behaviour of the real board is unknown (a move before the set-up, missing bytes after the timeout), the
+emulation does nothing, and uses zeros.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import select
+import struct
+import sys
+import threading
+import time
+import tty
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from devices.emulators.wire_faults import HAPI_FAULTS, WireFaults
+from devices.virtual.joystick import VirtualJoystick
+from haptics.clock import Clock
+from haptics.device import Vector
+
+HOLD = 0.35
+"""Time for which the operator holds the arms at home after the set-up [s]."""
+
+CARRY = 0.25
+"""Time in which the handle is moved to the start position of the hand [s]."""
+
+TORQUE_LIMIT = 0.123
+"""Maximum torque [N m]."""
+
+STEPS = 4095
+"""Steps of the pulse width, 12 bit."""
+
+BLOCKS = 1.0
+"""Timeout for the rest of a message [s]."""
+
+LONGEST_LOG = 200_000
+
+_POLL = 2e-3
+"""Polling interval while no host has opened the port [s]."""
+
+_SUBSTEP = 1e-4
+_CHUNK = 5
+"""Substeps for which the force of constant torques is treated as constant."""
+
+_NUDGE = 1e-6
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Geometry of the arms.
+
+    Attributes
+    ----------
+    inner, outer, base : float
+        Lengths of the links, distance of the motors [m].
+    home : (float, float)
+        Home pose of the left and the right arm [degree].
+    counts : float
+        Counts per revolution.
+    arm_of_port : (int, int)
+        Arm, 0 left or 1 right, at the first and the second port.
+    middle, room : (float, float)
+        Centre and half size of the rectangle in which the handle can move [m].
+    """
+
+    inner: float
+    outer: float
+    base: float
+    home: tuple[float, float]
+    counts: float
+    arm_of_port: tuple[int, int]
+    middle: tuple[float, float]
+    room: tuple[float, float]
+
+
+PROFILES = {
+    "gen-1": Profile(0.05, 0.07, 0.02, (180.0, 0.0), 13824.0, (0, 1), (0.01, 0.06), (0.045, 0.036)),
+    "2diy": Profile(0.07, 0.09, 0.0, (97.23, 82.77), 5219.328, (0, 1), (0.0, 0.08), (0.065, 0.05)),
+    "2diy-38mm": Profile(0.07, 0.09, 0.038, (241.0, -61.0), 10752.0, (1, 0), (0.019, 0.0775), (0.06, 0.045)),
+}
+
+
+class Arms:
+    """Two arms, a handle, and its operator or hand.
+
+    Initially the operator holds the arms at their home pose. After the first set-up of the board, the operator holds on
+    for a moment, moves the handle to the start position of the hand, and releases it.
+
+    Parameters
+    ----------
+    profile : Profile
+        Geometry of the arms.
+    hand : mapping or None
+        Table ``hand`` of a virtual joystick.
+    seed : int
+        Seed of the hand's random numbers.
+    mass, damping : float
+        Mass [kg] and damping [N s/m] of the handle.
+    """
+
+    def __init__(
+        self, profile: Profile, hand: Mapping[str, Any] | None, *, seed: int = 0, mass: float, damping: float
+    ) -> None:
+        self.profile = profile
+        self._clock = Clock(_SUBSTEP)
+        width, height = profile.room
+        self.joystick = VirtualJoystick(
+            {
+                "half_width": width,
+                "half_height": height,
+                "substep": _SUBSTEP,
+                "mass": mass,
+                "damping": damping,
+                "max_force": 100.0,
+                "resolution": 0.0,
+                "velocity_estimator": "difference",
+                "delay": 0.0,
+                "watchdog": 10.0,  # each chunk sends a new command, so the watchdog never expires
+                "seed": seed,
+                **({} if hand is None else {"hand": dict(hand)}),
+            },
+            clock=self._clock,
+        )
+        self._released: float | None = None
+        self.go_home()
+
+    def go_home(self) -> None:
+        """Return the arms to the home pose, held by the operator."""
+        self.joystick.close()
+        self._clock.start()
+        self.joystick.open()
+        self._released = None
+
+    def release(self, now: float) -> None:
+        """Notify the operator at `now` [s] that the board is set up."""
+        if self._released is None:
+            self._released = now + HOLD
+
+    def since_let_go(self, now: float) -> float:
+        """Return the time since the operator released the handle at `now` [s]; negative while it is held."""
+        return -math.inf if self._released is None else now - self._released - CARRY
+
+    @property
+    def free(self) -> bool:
+        """Whether the handle is moved by the hand and the motors."""
+        return self._clock.tick > 0
+
+    def advance(self, now: float, torques: tuple[float, float]) -> None:
+        """Advance to the time `now` [s] with `torques` of the left and the right motor [N m]."""
+        if self._released is None:
+            return
+        target = int(self.since_let_go(now) / _SUBSTEP)
+        while self._clock.tick < target:
+            self._clock.tick = min(self._clock.tick + _CHUNK, target)
+            self.joystick.write(np.array(self.force(torques)))
+            self.joystick.read()
+
+    def force(self, torques: tuple[float, float]) -> tuple[float, float]:
+        """Return the force on the handle [N] that does the same work as the `torques` [N m]."""
+        x, y = self._tip()
+        left, right = torques
+        force = []
+        for dx, dy in ((_NUDGE, 0.0), (0.0, _NUDGE)):
+            ahead, behind = self._reach(x + dx, y + dy), self._reach(x - dx, y - dy)
+            slopes = [(one - other) / (2.0 * _NUDGE) for one, other in zip(ahead, behind, strict=True)]
+            force.append(left * slopes[0] + right * slopes[1])
+        return force[0], force[1]
+
+    def angles(self, now: float) -> tuple[float, float]:
+        """Return the true angles of the arms at `now` [s], continuous from the home pose on [degree]."""
+        left, right = self.profile.home
+        if self._released is None or now <= self._released:
+            return left, right
+        u = min((now - self._released) / CARRY, 1.0)
+        part = u * u * (3.0 - 2.0 * u)
+        angles = []
+        for radians, home in zip(self._reach(*self._tip()), (left, right), strict=True):
+            angle = math.degrees(radians)
+            angle += 360.0 * round((home - angle) / 360.0)
+            angles.append(home + part * (angle - home))
+        return angles[0], angles[1]
+
+    def _tip(self) -> tuple[float, float]:
+        x, y = self.joystick.handle
+        return x + self.profile.middle[0], y + self.profile.middle[1]
+
+    def _reach(self, x: float, y: float) -> tuple[float, float]:
+        """Return the angles [rad] of the arms, elbows out, for the tip at (x, y) [m]."""
+        own = self.profile
+        angles = []
+        for foot, bend in ((0.0, 1.0), (own.base, -1.0)):
+            reach = math.hypot(x - foot, y)
+            cosine = (own.inner**2 + reach**2 - own.outer**2) / (2.0 * own.inner * reach)
+            angles.append(math.atan2(y, x - foot) + bend * math.acos(max(min(cosine, 1.0), -1.0)))
+        return angles[0], angles[1]
+
+
+# --- firmware ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Log entry of a move: time [s], left and right torque [N m], handle relative to its centre [m]."""
+
+    time: float
+    torques: tuple[float, float]
+    handle: tuple[float, float]
+
+
+class Firmware:
+    """Firmware of a board with two motors.
+
+    Parameters
+    ----------
+    arms : Arms
+        Arms connected to the board.
+
+    Attributes
+    ----------
+    torques : (float, float)
+        Present torques of the left and the right motor [N m].
+    device : int or None
+        The id that was set up.
+    log : deque of Entry
+        Latest moves.
+    """
+
+    def __init__(self, arms: Arms) -> None:
+        self.arms = arms
+        self.torques = (0.0, 0.0)
+        self.device: int | None = None
+        self.log: deque[Entry] = deque(maxlen=LONGEST_LOG)
+        self._input = bytearray()
+        self._waits_since: float | None = None
+        self._encoders: list[tuple[float, float, int]] = []
+
+    def receive(self, data: bytes, now: float) -> bytes:
+        """Process the bytes received until `now` [s]; return the reply."""
+        self.arms.advance(now, self.torques)
+        if self._waits_since is not None and now - self._waits_since > BLOCKS:
+            self._input += bytes(64)
+            out = self._run(now)
+            self._input.clear()
+        else:
+            out = b""
+        self._input += data
+        return out + self._run(now)
+
+    def _run(self, now: float) -> bytes:
+        """Execute the messages that are complete."""
+        out = b""
+        while self._input:
+            length = self._length()
+            if len(self._input) < length:
+                if self._waits_since is None:
+                    self._waits_since = now
+                return out
+            self._waits_since = None
+            message, self._input = bytes(self._input[:length]), self._input[length:]
+            if message[0] == 0:
+                self.device = None
+            elif message[0] == 1:
+                self._set_up(message, now)
+            elif message[0] == 2 and len(message) == 10:
+                out += self._move(message, now)
+        return out
+
+    def _length(self) -> int:
+        """Return the length of the first message in the input, at least as far as it can be determined."""
+        data = self._input
+        if data[0] == 0:
+            return min(2, len(data))  # the id is read without waiting
+        if data[0] == 2:
+            return 10 if len(data) < 2 or data[1] == self.device else 2
+        if data[0] != 1:
+            return 1
+        position = 2
+        encoders = 0
+        for part in range(4):  # motors, encoders, sensors, pulse width pins
+            if position >= len(data):
+                return position + 1
+            count = data[position].bit_count() if part < 2 else data[position]
+            encoders = count if part == 1 else encoders
+            position += 1 + count
+        return position + 8 * encoders
+
+    def _set_up(self, message: bytes, now: float) -> None:
+        """Set the encoder origins: the arms are now at the angles in the message."""
+        self.device = message[1]
+        motors = message[2].bit_count()
+        ports = [port for port in range(2) if message[3 + motors] >> port & 1]
+        numbers = struct.unpack(f"<{2 * len(ports)}f", message[len(message) - 8 * len(ports) :])
+        self._encoders = [(numbers[2 * k], numbers[2 * k + 1], self._counts(port, now)) for k, port in enumerate(ports)]
+        self.arms.release(now)
+
+    def _counts(self, port: int, now: float) -> int:
+        own = self.arms.profile
+        angle = self.arms.angles(now)[own.arm_of_port[port]]
+        return math.floor(angle * own.counts / 360.0)
+
+    def _move(self, message: bytes, now: float) -> bytes:
+        by_port = [_quantised(torque) for torque in struct.unpack("<2f", message[2:])]
+        order = self.arms.profile.arm_of_port
+        self.torques = (by_port[order.index(0)], by_port[order.index(1)])
+        x, y = self.arms.joystick.handle
+        self.log.append(Entry(now, self.torques, (float(x), float(y))))
+        angles = [
+            angle + (self._counts(port, now) - origin) * 360.0 / counts if counts else math.nan
+            for port, (angle, counts, origin) in enumerate(self._encoders)
+        ]
+        return bytes((message[1],)) + struct.pack(f"<{len(angles)}f", *angles)
+
+
+def _quantised(torque: float) -> float:
+    """Return the torque of the motor for a commanded `torque` [N m]."""
+    if math.isnan(torque):
+        return 0.0
+    part = max(min(torque / TORQUE_LIMIT, 1.0), -1.0)
+    return round(part * STEPS) / STEPS * TORQUE_LIMIT
+
+
+# --- board ------------------------------------------------------------------------------------------------------------
+
+
+class HapiBoard:
+    """Emulated board. In a ``with`` statement a thread serves it.
+
+    Parameters
+    ----------
+    mechanism : str
+        A key of `PROFILES`.
+    hand : mapping, optional
+        Table ``hand`` of a virtual joystick.
+    seed : int
+        Seed of the hand's random numbers.
+    mass, damping : float
+        Mass [kg] and damping [N s/m] of the handle.
+    faults : iterable of str
+        Communication faults, ``NAME@SECONDS+DURATION`` (`devices.emulators.wire_faults.HAPI_FAULTS`).
+
+    Attributes
+    ----------
+    port : str
+        Serial port for the driver.
+    firmware : Firmware
+        Firmware of the board with its torques and its log.
+    faults : WireFaults
+        The faults above, and faults that are switched manually.
+    lose_request_byte, lose_reply_byte, shorten_reply : int, optional
+        Number of the byte that is dropped from the next message to the board, or from the next reply; length to which
+        the next reply is cut.
+    reply_delays : list of float
+        Delays of the next replies, last first [s].
+    """
+
+    def __init__(
+        self,
+        mechanism: str = "gen-1",
+        hand: Mapping[str, Any] | None = None,
+        *,
+        seed: int = 0,
+        mass: float = 0.1,
+        damping: float = 0.5,
+        faults: Iterable[str] = (),
+    ) -> None:
+        self.faults = WireFaults(HAPI_FAULTS, faults)
+        self.firmware = Firmware(Arms(PROFILES[mechanism], hand, seed=seed, mass=mass, damping=damping))
+        self._master, slave = os.openpty()
+        tty.setraw(slave)
+        self.port = os.ttyname(slave)
+        os.close(slave)
+        self._plugged = True
+        self._away = True
+        self._lock = threading.Lock()
+        self.lose_request_byte: int | None = None
+        self.lose_reply_byte: int | None = None
+        self.shorten_reply: int | None = None
+        self.reply_delays: list[float] = []
+        self._halt, self._halted = os.pipe()
+        self._thread = threading.Thread(target=self.serve, args=(self._halt,), name="emulated hapi board", daemon=True)
+
+    # --- information for observers -----------------------------------------------------------------------------------
+
+    @property
+    def torques(self) -> tuple[float, float]:
+        """Present torques of the left and the right motor [N m]."""
+        return self.firmware.torques
+
+    @property
+    def handle(self) -> Vector:
+        """True position of the handle relative to the centre of its range, (2,) [m]."""
+        with self._lock:
+            self.firmware.receive(b"", time.monotonic())
+            return self.firmware.arms.joystick.handle
+
+    @property
+    def force(self) -> Vector:
+        """Force of the motors on the handle, (2,) [N]."""
+        with self._lock:
+            self.firmware.receive(b"", time.monotonic())
+            return np.array(self.firmware.arms.force(self.firmware.torques))
+
+    # --- faults ------------------------------------------------------------------------------------------------------
+
+    def unplug(self) -> None:
+        """Unplug the cable: the port disappears, torques stay."""
+        with self._lock:
+            self._pull()
+
+    def _pull(self) -> None:
+        if self._plugged:
+            self._plugged = False
+            os.close(self._master)
+
+    # --- server thread -----------------------------------------------------------------------------------------------
+
+    def __enter__(self) -> Self:
+        """Start the thread."""
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Unplug the board and stop the thread."""
+        os.write(self._halted, b".")
+        self._thread.join()
+        self.unplug()
+        os.close(self._halt)
+        os.close(self._halted)
+
+    def serve(self, until: int) -> None:
+        """Serve hosts, one after the other, until the file descriptor `until` is readable."""
+        poll = select.poll()
+        poll.register(until, select.POLLIN | select.POLLHUP)
+        poll.register(self._master, select.POLLIN)
+        while self._plugged:
+            events = dict(poll.poll(100))
+            if until in events:
+                return
+            if events.get(self._master, 0) & select.POLLIN:
+                self._away = False
+                self._exchange()
+            elif events:  # the host has closed the port: the arms return to their home pose, torques are unchanged
+                if not self._away:
+                    self._away = True
+                    with self._lock:
+                        self.firmware.arms.go_home()
+                time.sleep(_POLL)
+
+    def _exchange(self) -> None:
+        with self._lock, contextlib.suppress(OSError):  # the host may have closed the port
+            if not self._plugged:
+                return
+            now = time.monotonic()
+            since = self.firmware.arms.since_let_go(now)
+            faults = self.faults.at(since)
+            if "unplug" in faults:
+                self._pull()
+                return
+            data = os.read(self._master, 4096)
+            if self.lose_request_byte is not None:
+                data, self.lose_request_byte = _without(data, self.lose_request_byte), None
+            elif "lost-byte" in faults:
+                data = _without(data, len(data) // 2)
+            reply = self.firmware.receive(data, now)
+            if reply:
+                time.sleep(self.faults.delay(since))
+                os.write(self._master, self._spoilt(reply, faults))
+
+    def _spoilt(self, reply: bytes, faults: Set[str]) -> bytes:
+        """Return the `reply` as modified by the faults, after their delay."""
+        if self.reply_delays:
+            time.sleep(self.reply_delays.pop())
+        if self.lose_reply_byte is not None:
+            reply, self.lose_reply_byte = _without(reply, self.lose_reply_byte), None
+        elif "lost-reply-byte" in faults:
+            reply = _without(reply, len(reply) // 2)
+        if self.shorten_reply is not None:
+            reply, self.shorten_reply = reply[: self.shorten_reply], None
+        elif "short" in faults:
+            reply = reply[: len(reply) // 2]
+        return b"" if "dropout" in faults else reply
+
+
+def _without(data: bytes, index: int) -> bytes:
+    return data[:index] + data[index + 1 :]
+
+
+@contextlib.contextmanager
+def emulator(table: Mapping[str, Any]) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Build a board with the arguments in `table` of `HapiBoard`; yield its port and the function that serves it."""
+    board = HapiBoard(**table)
+    yield board.port, lambda: board.serve(sys.stdin.fileno())

@@ -1,0 +1,541 @@
+"""Service of a Haply Inverse3 on a local TCP port, with handles and a hand.
+
+It is written only from the RFC and the documented messages (inverse SDK 3.5) and shares no code with the driver, so
+that a mistake there does not cancel out here. As documented, the first message is an inventory, every reply has the
+states of all devices, commands apply to one message and expire when no more messages arrive, configuration persists,
+parts of a transform without effect are omitted, and unknown keys are silently ignored. Where the real service is not
+documented (its damper, its gate, its command timeout), it uses the simplest interpretation of the documentation.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import select
+import socket
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+
+from devices.emulators import websocket
+from devices.emulators.wire_faults import INVERSE3_FAULTS, WireFaults
+from devices.virtual.joystick import VirtualJoystick
+from haptics.clock import Clock
+from haptics.device import Vector
+
+Space = tuple[float, float, float]
+
+
+ROOM = {"inverse3": 0.08, "inverse3x": 0.08, "minverse": 0.032}
+"""Maximum displacement of the handle from the centre along each axis [m]."""
+
+AXES = {"xy": (0, 1, 2), "xz": (0, 2, 1), "yz": (1, 2, 0)}
+
+COUNT = 1e-5
+"""Resolution of the position [m]."""
+
+SAG = 0.3
+"""Force of the hand normal to the plane [N]."""
+
+_GRIP = 4.0
+"""Damping of the hand normal to the plane [N s/m]."""
+
+_SUBSTEP = 1e-4
+
+IDLE_AFTER = 0.5
+"""Time without messages after which the last command expires [s]."""
+
+CENTRE: Space = (0.0, -0.12, 0.15)
+"""Centre of the workspace relative to the base [m]."""
+
+_CENTRED = ("arm_front_centered", "led_front_centered")
+_TURNED = ("led_front", "led_front_centered")
+_DRAW = 200.0
+"""Stiffness with which the service pulls the cursor to a commanded position [N/m], limited to `_MOST` [N]."""
+_MOST = 3.0
+
+LONGEST_LOG = 200_000
+
+_STATUS = {"calibrated": True, "in_use": False, "power_supply": True, "ready": True, "started": True}
+
+_BLOCK = 65536
+_HALF = 1e-3
+_WAIT = 5.0
+"""Timeout of a client's handshake [s]."""
+
+
+@dataclass
+class Filters:
+    """Force filters of one device: a damper, a gate, a configurable damping, a scale.
+
+    Their order is documented, and that the first cannot be configured, but not their equations. Here the dampers
+    subtract a force proportional to the velocity. The gate, which should prevent oscillation of the handle, attenuates
+    every change of the force that is opposite to the previous change.
+
+    Attributes
+    ----------
+    fixed : float
+        Damper that cannot be configured [N s/m].
+    gate : float
+        Fraction of a reversal of the force that is suppressed, 0 to 1.
+    damping : float
+        Configurable damping [N s/m].
+    scale : float
+        Factor on all forces.
+    """
+
+    fixed: float = 0.05
+    gate: float = 0.3
+    damping: float = 0.0
+    scale: float = 1.0
+    _force: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0])
+    _step: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0])
+
+    def apply(self, force: Space, velocity: Space) -> Space:
+        """Return the filtered `force` [N] at a `velocity` [m/s]; to be called once per command."""
+        left = []
+        for i in range(3):
+            wanted = force[i] - self.fixed * velocity[i]
+            step = wanted - self._force[i]
+            turned = step * self._step[i] < 0.0
+            self._step[i] = step
+            self._force[i] += step * (1.0 - self.gate if turned else 1.0)
+            left.append(self.scale * (self._force[i] - self.damping * velocity[i]))
+        return left[0], left[1], left[2]
+
+    def reset(self) -> None:
+        """Reset the filters."""
+        self._force, self._step = [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]
+
+
+class Handle:
+    """Handle in space and the hand on it: a virtual joystick in a plane, and a sagging mass normal to it.
+
+    Gravity is compensated, as in the service. The sag is caused by the small constant force of a resting hand.
+
+    Parameters
+    ----------
+    kind : str
+        A key of `ROOM`.
+    plane : str
+        A key of `AXES`: the plane of the hand's motion.
+    hand : mapping or None
+        Table ``hand`` of a virtual joystick.
+    seed : int
+        Seed of the hand's random numbers.
+    mass, damping : float
+        Mass [kg] and damping [N s/m] of the handle.
+    """
+
+    def __init__(
+        self, kind: str, plane: str, hand: Mapping[str, Any] | None, *, seed: int, mass: float, damping: float
+    ) -> None:
+        self._axes, self._room = AXES[plane], ROOM[kind]
+        self._mass, self._drag = mass, damping + _GRIP
+        self._clock = Clock(_SUBSTEP)
+        self.joystick = VirtualJoystick(
+            {
+                "half_width": self._room,
+                "half_height": self._room,
+                "substep": _SUBSTEP,
+                "mass": mass,
+                "damping": damping,
+                "max_force": 100.0,
+                "resolution": 0.0,
+                "velocity_estimator": "difference",
+                "delay": 0.0,
+                "watchdog": 10.0,  # the command timeout of the service is shorter
+                "seed": seed,
+                **({} if hand is None else {"hand": dict(hand)}),
+            },
+            clock=self._clock,
+        )
+        self.begin()
+
+    def begin(self) -> None:
+        """Move the handle to the start position of the hand, at time zero."""
+        self.joystick.close()
+        self._clock.start()
+        self.joystick.open()
+        self._height = self._rise = 0.0
+
+    def advance(self, now: float, force: Space) -> None:
+        """Advance to the time `now` [s] since the beginning with a motor `force` [N]."""
+        target = int(now / _SUBSTEP)
+        if target <= self._clock.tick:
+            return
+        duration = (target - self._clock.tick) * _SUBSTEP
+        self._clock.tick = target
+        first, second, third = self._axes
+        self.joystick.write(np.array((force[first], force[second])))
+        self.joystick.read()
+        # the damped mass normal to the plane moves under a constant force, exactly, up to the limits
+        final = (force[third] - SAG) / self._drag
+        left = math.exp(-duration * self._drag / self._mass)
+        self._height += final * duration + (self._rise - final) * (1.0 - left) * self._mass / self._drag
+        self._rise = final + (self._rise - final) * left
+        if abs(self._height) > self._room:
+            self._height, self._rise = math.copysign(self._room, self._height), 0.0
+
+    @property
+    def position(self) -> Space:
+        """Position relative to the centre, quantized [m]."""
+        x, y, z = self._in_space(self.joystick.handle, self._height)
+        return round(x / COUNT) * COUNT, round(y / COUNT) * COUNT, round(z / COUNT) * COUNT
+
+    @property
+    def velocity(self) -> Space:
+        """Velocity [m/s]."""
+        return self._in_space(self.joystick.handle_velocity, self._rise)
+
+    def _in_space(self, plane: Vector, third: float) -> Space:
+        point = [0.0, 0.0, 0.0]
+        for axis, value in zip(self._axes, (*plane, third), strict=True):
+            point[axis] = float(value)
+        return point[0], point[1], point[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Log entry of a message: time [s], commanded and applied force [N], cursor [m] and velocity [m/s].
+
+    The position is relative to the centre of the workspace.
+    """
+
+    time: float
+    commanded: Space
+    applied: Space
+    position: Space
+    velocity: Space
+
+
+class EmulatedDevice:
+    """Device connected to the service.
+
+    Parameters
+    ----------
+    device_id : str
+        Device number.
+    kind : str
+        ``inverse3``, ``inverse3x`` or ``minverse``.
+    handle : Handle
+        Handle of the device.
+    filters : Filters
+        Force filters.
+
+    Attributes
+    ----------
+    present : bool
+        Whether the device is connected.
+    status : dict
+        Condition of the device that the service reports.
+    commanded, applied : Space
+        Commanded force, and applied motor force [N].
+    log : deque of Entry
+        Latest messages for the device.
+    """
+
+    def __init__(self, device_id: str, kind: str, handle: Handle, filters: Filters | None = None) -> None:
+        self.device_id, self.kind, self.handle = device_id, kind, handle
+        self.filters = filters or Filters()
+        self.present = True
+        self.status = dict(_STATUS)
+        self.preset, self.mode = "defaults", "idle"
+        self.scale = 1.0
+        self.commanded: Space = (0.0, 0.0, 0.0)
+        self.applied: Space = (0.0, 0.0, 0.0)
+        self.log: deque[Entry] = deque(maxlen=LONGEST_LOG)
+        self._renewed = 0.0
+
+    def begin(self) -> None:
+        """Reset the device, with the handle at the start position of the hand and without force."""
+        self.handle.begin()
+        self.filters.reset()
+        self.commanded, self.mode, self._renewed = (0.0, 0.0, 0.0), "idle", 0.0
+        self.applied = (0.0, 0.0, 0.0)
+
+    def advance(self, now: float) -> None:
+        """Advance to the time `now` [s]; a command that is not renewed expires in between."""
+        forgotten = self._renewed + IDLE_AFTER
+        if now > forgotten:
+            self.handle.advance(forgotten, self.applied)
+            self.commanded = self.applied = (0.0, 0.0, 0.0)
+            self.mode = "idle"
+        self.handle.advance(now, self.applied)
+
+    def execute(self, commands: Mapping[str, Any], now: float) -> None:
+        """Execute the commands of one message; without a motor command the force is zero."""
+        self.commanded, self.mode = (0.0, 0.0, 0.0), "idle"
+        if "set_cursor_force" in commands:
+            self.commanded, self.mode = self._turned(_vector(commands["set_cursor_force"].get("vector", {}))), "force"
+        elif "set_cursor_position" in commands:
+            target = _vector(commands["set_cursor_position"].get("position", {}))
+            wanted, here = self._turned(_plus(target, self._base, -1.0)), self.handle.position
+            pull = [max(min(_DRAW * (wanted[i] - here[i]), _MOST), -_MOST) for i in range(3)]
+            self.commanded, self.mode = (pull[0], pull[1], pull[2]), "position"
+        elif "set_angular_torques" in commands:
+            self.mode = "torque"  # the resulting force on the cursor is not modelled
+        if "set_transform" in commands:
+            self.scale = commands["set_transform"].get("transform", {}).get("scale", {}).get("x", self.scale)
+        self._renewed = now
+        self.applied = self.filters.apply(self.commanded, self.handle.velocity)
+        self.log.append(Entry(now, self.commanded, self.applied, self.handle.position, self.handle.velocity))
+
+    def configure(self, configuration: Mapping[str, Any]) -> None:
+        """Apply a configuration, which persists."""
+        self.preset = configuration.get("preset", {}).get("preset", self.preset)
+        self.filters.gate = configuration.get("force_gate", {}).get("gain", self.filters.gate)
+        self.filters.damping = configuration.get("damping", {}).get("scalar", self.filters.damping)
+
+    def inventory(self) -> dict[str, Any]:
+        """Return the description of the device in the first message."""
+        uuid = f"5f3c9a00-0000-4000-8000-00000000{self.device_id}"
+        one = {"x": 1.0, "y": 1.0, "z": 1.0}
+        mount = {"position": _point((0.0, 0.0, 0.0)), "rotation": {"w": 1.0, **_point((0.0, 0.0, 0.0))}, "scale": one}
+        config = {
+            "type": self.kind,
+            "port": "/dev/ttyACM0",
+            "device_info": {"major_version": 7, "minor_version": 4, "id": self.device_id, "uuid": uuid},
+            "extended_device_id": f"00000000{self.device_id}",
+            "gravity_compensation": {"enabled": True, "scaling_factor": 1.0},
+            "handedness": "right",
+            "torque_scaling": {"enabled": True},
+            "preset": self.preset,
+            "basis": {"permutation": "XYZ"},
+            "mount": mount,
+            "filters": {"force_gate": {"gain": self.filters.gate}, "damping": {"scalar": self.filters.damping}},
+        }
+        return {**self.states(), "config": config}
+
+    def states(self) -> dict[str, Any]:
+        """Return the state of the device in every message."""
+        zeros = {"a0": 0.0, "a1": 0.0, "a2": 0.0}
+        transform = {} if self.scale == 1.0 else {"scale": {"x": self.scale, "y": self.scale, "z": self.scale}}
+        state = {
+            "cursor_position": _point(_plus(self._turned(self.handle.position), self._base)),
+            "cursor_velocity": _point(self._turned(self.handle.velocity)),
+            "angular_position": zeros,
+            "angular_velocity": zeros,
+            "body_orientation": {"w": 1.0, "x": 0.0, "y": 0.0, "z": 0.0},
+            "current_cursor_force": _point(self._turned(self.applied)),
+            "current_angular_torques": zeros,
+            "control_domain": "angular" if self.mode == "torque" else "cartesian",
+            "control_mode": self.mode,
+            "transform": transform,
+        }
+        return {"device_id": self.device_id, "state": state, "status": self.status}
+
+    @property
+    def _base(self) -> Space:
+        """Centre of the workspace [m] in the axes of the preset, relative to its origin."""
+        return (0.0, 0.0, 0.0) if self.preset in _CENTRED else CENTRE
+
+    def _turned(self, vector: Space) -> Space:
+        """Rotate a vector between the axes of the device and the preset; the rotation is its own inverse."""
+        x, y, z = vector
+        return (-x, -y, z) if self.preset in _TURNED else vector
+
+
+class Service:
+    """Emulated service.
+
+    Parameters
+    ----------
+    devices : sequence of EmulatedDevice
+        Connected devices.
+
+    Attributes
+    ----------
+    profile : str
+        Profile name that the client sends.
+    """
+
+    def __init__(self, devices: Sequence[EmulatedDevice]) -> None:
+        self.devices = list(devices)
+        self.profile = ""
+        self._sessions = 0
+
+    def connect(self) -> str:
+        """Return the inventory for a new client; all devices are reset."""
+        self._sessions += 1
+        for device in self.devices:
+            device.begin()
+        devices = [device.inventory() for device in self.devices if device.present]
+        return json.dumps({"session_id": self._sessions, "inverse3": devices})
+
+    def receive(self, text: str, now: float, faults: Set[str] = frozenset()) -> str:
+        """Process a message at `now` [s] since the connection; return the reply."""
+        message = json.loads(text)
+        self.profile = message.get("session", {}).get("configure", {}).get("profile", {}).get("name", self.profile)
+        parts = {part["device_id"]: part for part in message.get("inverse3", [])}
+        for device in self.devices:
+            device.advance(now)
+            part = parts.get(device.device_id, {})
+            device.configure(part.get("configure", {}))
+            device.execute(part.get("commands", {}), now)
+            device.status["power_supply"] = "no-power" not in faults
+            device.status["calibrated"] = "uncalibrated" not in faults
+            device.present = "unplug" not in faults and device.present
+        devices = [device.states() for device in self.devices if device.present]
+        return json.dumps({"session_id": self._sessions, "inverse3": devices})
+
+
+def _plus(first: Space, second: Space, sign: float = 1.0) -> Space:
+    return first[0] + sign * second[0], first[1] + sign * second[1], first[2] + sign * second[2]
+
+
+def _vector(table: Mapping[str, float]) -> Space:
+    return table.get("x", 0.0), table.get("y", 0.0), table.get("z", 0.0)
+
+
+def _point(vector: Space) -> dict[str, float]:
+    return {"x": vector[0], "y": vector[1], "z": vector[2]}
+
+
+class InverseServer:
+    """Emulated service. In a ``with`` statement a thread serves it, one client after the other.
+
+    Parameters
+    ----------
+    devices : sequence of EmulatedDevice
+        Connected devices.
+    faults : iterable of str
+        Faults, ``NAME@SECONDS+DURATION`` (`devices.emulators.wire_faults.INVERSE3_FAULTS`).
+
+    Attributes
+    ----------
+    address : str
+        Address for the driver.
+    service : Service
+        Message processing.
+    faults : WireFaults
+        The faults above, and faults that are switched manually.
+    closed : list of str
+        Reason for the end of every connection.
+    """
+
+    def __init__(self, devices: Sequence[EmulatedDevice], faults: Iterable[str] = ()) -> None:
+        self.service = Service(devices)
+        self.faults = WireFaults(INVERSE3_FAULTS, faults)
+        self.closed: list[str] = []
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        host, port = self._listener.getsockname()
+        self.address = f"ws://{host}:{port}"
+        self._halt, self._halted = os.pipe()
+        self._thread = threading.Thread(target=self.serve, args=(self._halt,), name="emulated service", daemon=True)
+
+    def __enter__(self) -> Self:
+        """Start the thread."""
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop the thread."""
+        os.write(self._halted, b".")
+        self._thread.join()
+        self._listener.close()
+        os.close(self._halt)
+        os.close(self._halted)
+
+    def serve(self, until: int) -> None:
+        """Serve clients, one after the other, until the file descriptor `until` is readable."""
+        while until not in select.select((until, self._listener.fileno()), (), ())[0]:
+            line, _ = self._listener.accept()
+            with line:
+                try:
+                    self._serve_client(line, until)
+                    self.closed.append("halted")
+                except (OSError, EOFError, ValueError, websocket.BadClient) as error:
+                    self.closed.append(f"{type(error).__name__}: {error}")
+
+    def _serve_client(self, line: socket.socket, until: int) -> None:
+        """Serve one client until its connection ends."""
+        line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        line.settimeout(_WAIT)
+        data = bytearray()
+        while b"\r\n\r\n" not in data:
+            data += _received(line)
+        head, _, rest = bytes(data).partition(b"\r\n\r\n")
+        line.sendall(websocket.greeting(head))
+        data = bytearray(rest)
+        began = time.monotonic()
+        self.faults.origin = float("inf")
+        line.sendall(websocket.frame(websocket.TEXT, self.service.connect().encode()))
+        while True:
+            while (taken := websocket.take_frame(data)) is not None:
+                kind, payload = taken
+                if kind == websocket.CLOSE:
+                    line.sendall(websocket.frame(websocket.CLOSE, payload))
+                    raise EOFError(f"closed with {payload.hex()}")
+                if kind == websocket.PING:
+                    line.sendall(websocket.frame(websocket.PONG, payload))
+                elif kind == websocket.TEXT:
+                    self._answer(line, payload.decode(), time.monotonic() - began)
+            if until in select.select((line.fileno(), until), (), ())[0]:
+                return
+            data += _received(line)
+
+    def _answer(self, line: socket.socket, text: str, now: float) -> None:
+        faults = self.faults.at(now)
+        answer = self.service.receive(text, now, faults)
+        if self.faults.origin > now and any(any(device.commanded) for device in self.service.devices):
+            self.faults.origin = now
+        if "hang-up" in faults:
+            raise EOFError("hung up")
+        if "close" in faults:
+            line.sendall(websocket.frame(websocket.CLOSE, (1001).to_bytes(2, "big") + b"going away"))
+            raise EOFError("closed by the fault")
+        if delay := self.faults.delay(now):
+            time.sleep(delay)
+        for part in _spoilt(answer.encode(), faults):
+            line.sendall(part)
+            if "half" in faults:
+                time.sleep(_HALF)
+
+
+def _received(line: socket.socket) -> bytes:
+    data = line.recv(_BLOCK)
+    if not data:
+        raise EOFError("the client is gone")
+    return data
+
+
+def _spoilt(answer: bytes, faults: Iterable[str]) -> list[bytes]:
+    """Return the frames of an `answer` as modified by the faults, in parts."""
+    present = set(faults)
+    if "dropout" in present:
+        return []
+    if "nonsense" in present:
+        return [websocket.frame(websocket.TEXT, b'{"inverse3": [' + answer[:20])]
+    if "not-utf8" in present:
+        return [websocket.frame(websocket.TEXT, b"\xff\xfe" + answer)]
+    if "giant" in present:
+        return [bytes((0x81, 127)) + (1 << 62).to_bytes(8, "big")]
+    if "fragments" in present:
+        third = len(answer) // 3
+        ping = websocket.frame(websocket.PING, b"are you there")
+        first = websocket.frame(websocket.TEXT, answer[:third], last=False)
+        middle = websocket.frame(0, answer[third : 2 * third], last=False)
+        return [first + ping, middle, ping + websocket.frame(0, answer[2 * third :])]
+    whole = websocket.frame(websocket.TEXT, answer)
+    return [whole[: len(whole) // 2], whole[len(whole) // 2 :]] if "half" in present else [whole]
+
+
+@contextlib.contextmanager
+def emulator(table: dict[str, Any]) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Build a service with one device; yield its address and the function that serves it.
+
+    The table has ``device_id``, ``kind``, ``plane``, ``hand``, ``seed``, ``mass`` and ``damping`` of the device
+    (`Handle`), and ``faults`` (`devices.emulators.wire_faults.INVERSE3_FAULTS`).
+    """
+    faults, device_id, kind = table.pop("faults"), table.pop("device_id"), table.pop("kind")
+    server = InverseServer([EmulatedDevice(device_id, kind, Handle(kind, **table))], faults)
+    yield server.address, lambda: server.serve(sys.stdin.fileno())

@@ -1,0 +1,402 @@
+"""Emulated drive in a separate process: server of its USB bus and its CAN bus, within an event loop.
+
+Clients (`devices.emulators.odrive.remote`) refer to devices and handles by number. A transfer that has to wait (for a
+reply of the drive, or until the drive accepts a packet) is a generator, which is resumed in every pass of the event
+loop. Invalid requests are refused. A client that does not read its replies is disconnected. When the last connection of
+a process has ended, its open devices are closed, as the operating system does when a process dies.
+
+After its standard input has ended the process continues while a motor is armed, at most a second and a half, and logs
+the final state of both motors. This allows tests of the watchdogs after the driver has died.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import math
+import os
+import socket
+import struct
+import sys
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
+from typing import Any
+
+from devices.emulators.loop import LOOK, Loop, Source
+from devices.emulators.odrive import packets
+from devices.emulators.odrive.board import NAK_PAUSE, EmulatedOdrive, EmulatedOdriveBackend
+from devices.emulators.odrive.can import CanBus, CanServer
+from devices.emulators.usb_bus import Device, Handle, fail
+from haptics.files import replace_owned
+
+MOST_REQUESTS = 64
+"""Maximum number of waiting requests."""
+
+CONNECTIONS = 64
+"""Maximum number of connections."""
+
+_CREDENTIALS = struct.Struct("3i")
+
+Steps = Generator[float, None, bytes]
+"""Transfer: yields times until which it waits, returns its data."""
+
+
+class Connection:
+    """Requests of one client thread, in order.
+
+    Parameters
+    ----------
+    wire : socket.socket
+        Socket of the client.
+    perform : callable
+        Returns the transfer of a request.
+    """
+
+    def __init__(self, wire: socket.socket, perform: Callable[[bytes], Steps]) -> None:
+        wire.setblocking(False)
+        self.wire = wire
+        self.process: int = _CREDENTIALS.unpack(
+            wire.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        )[0]
+        self.ended = False
+        self._over = False
+        self.until = float("inf")
+        self._perform = perform
+        self._waiting: deque[bytes] = deque()
+        self._answers: list[bytes] = []
+        self._steps: Steps | None = None
+        self._turn = 0
+        self._kind = packets.OUT
+
+    @property
+    def full(self) -> bool:
+        """Whether the maximum number of requests is waiting."""
+        return len(self._waiting) >= MOST_REQUESTS
+
+    def receive(self) -> None:
+        """Receive requests, or detect the end of the connection."""
+        while not self.full and not self._over:
+            try:
+                request = self.wire.recv(packets.LONGEST)
+            except BlockingIOError:
+                return
+            except OSError:
+                request = b""
+            if request:
+                self._waiting.extend(packets.apart(request))
+            else:
+                self._over = True
+
+    def process_requests(self, now: float, turn: int) -> bool:
+        """Process the requests as far as possible; return True if one was finished.
+
+        `turn` is the number of finished transfers on all connections: a waiting transfer is retried if it has
+        increased, or if its time has come. The connection ends after the last request, without completing a pending
+        transfer.
+        """
+        finished = False
+        if self._steps is None or turn != self._turn or now >= self.until:
+            self._turn = turn
+            while not self.ended:
+                if self._steps is None:
+                    if not self._waiting:
+                        self.until = float("inf")
+                        break
+                    request = self._waiting.popleft()
+                    self._kind, self._steps = request[0], self._perform(request)
+                if not self._advance(self._steps):
+                    break
+                self._steps, finished = None, True
+        self.ended = self.ended or self._over
+        return finished
+
+    def _advance(self, steps: Steps) -> bool:
+        """Resume a transfer; return True if it is finished, with its reply stored."""
+        number, data = 0, b""
+        try:
+            self.until = next(steps)
+            return False
+        except StopIteration as end:
+            data = end.value
+        except OSError as error:
+            number = error.errno or errno.EIO
+        except Exception:  # an invalid request must not affect other clients
+            number = errno.EINVAL
+        if number or self._kind != packets.OUT:
+            self._answers.append(packets.ANSWER.pack(self._kind, number) + data)
+        return True
+
+    def send_replies(self) -> None:
+        """Send the replies at the end of a pass, in one packet if possible, to wake the client once."""
+        try:
+            for packet in packets.together(self._answers):
+                self.wire.send(packet)
+        except OSError:  # disconnected, or not reading
+            self.ended = True
+        self._answers.clear()
+
+
+def observe(backend: EmulatedOdriveBackend) -> dict[str, Any]:
+    """Return states, errors, torques [N m], angles [turn], speeds [turn/s] and time of disarming."""
+    board = backend.boards[0]
+    with board.lock:
+        board.catch_up()
+        axes = board.inside.axes
+        return {
+            "states": [axis.values["current_state"] for axis in axes],
+            "errors": [axis.values["error"] for axis in axes],
+            "torques": [axis.torque for axis in axes],
+            "angles": list(board.plant.angles),
+            "speeds": list(board.plant.speeds),
+            "loose_at": board.loose_at,
+        }
+
+
+class BusServer(Source):
+    """Source (`devices.emulators.loop`) that serves a backend for pyusb.
+
+    Parameters
+    ----------
+    backend : EmulatedOdriveBackend
+        The bus.
+    loop : Loop
+        The event loop.
+    listener : socket.socket
+        Listening socket for clients.
+    """
+
+    def __init__(self, backend: EmulatedOdriveBackend, loop: Loop, listener: socket.socket) -> None:
+        self.backend = backend
+        self._loop = loop
+        self._connections: list[Connection] = []
+        self._devices: dict[int, Device] = {}
+        self._handles: dict[int, dict[int, Handle]] = {}
+        self._count = self._turn = 0
+        faults = backend.boards[0].faults
+        self._calls: dict[str, Callable[..., Any]] = {
+            "devices": self._devices_found,
+            "open_device": self._open,
+            "close_device": self._close,
+            "observe": lambda _: observe(backend),
+            "stalled": lambda _: loop.stalled(),
+            "fault": lambda _, *names: faults.set(*names),
+            "clear": lambda _, *names: faults.clear(*names),
+        }
+        loop.welcome(listener, self._begin)
+        loop.sources.append(self)
+
+    # --- connections -------------------------------------------------------------------------------------------------
+
+    def _begin(self, wire: socket.socket) -> bool:
+        if len(self._connections) >= CONNECTIONS:
+            return False
+        connection = Connection(wire, lambda request: self._perform(connection.process, request))
+        self._connections.append(connection)
+        self._handles.setdefault(connection.process, {})
+        self._loop.watch(wire, connection.receive)
+        return True
+
+    def pause(self, now: float) -> float:
+        """Return the time until the next transfer is due [s]."""
+        return min((connection.until for connection in self._connections), default=float("inf")) - now
+
+    def serve(self, now: float) -> None:
+        """Process all transfers, and repeat while a finished transfer may have enabled another one."""
+        progress = True
+        while progress:
+            progress = False
+            for connection in self._connections:
+                if connection.process_requests(now, self._turn):
+                    self._turn += 1
+                    progress = True
+        for connection in list(self._connections):
+            connection.send_replies()
+            if connection.ended:
+                self._leave(connection)
+            elif connection.full:
+                self._loop.remove(connection.wire)
+            else:
+                self._loop.watch(connection.wire, connection.receive)
+
+    def _leave(self, connection: Connection) -> None:
+        self._connections.remove(connection)
+        self._loop.remove(connection.wire)
+        connection.wire.close()
+        if all(other.process != connection.process for other in self._connections):
+            for handle in self._handles.pop(connection.process, {}).values():
+                self.backend.close_device(handle)
+
+    # --- requests ----------------------------------------------------------------------------------------------------
+
+    def _perform(self, process: int, request: bytes) -> Steps:
+        kind = request[0]
+        if kind == packets.CALL:
+            name, *arguments = json.loads(request[1:])
+            if name in packets.FORWARDED:
+                result = getattr(self.backend, name)(self._handle(process, arguments[0]), *arguments[1:])
+            else:
+                result = self._calls[name](process, *arguments)
+            return json.dumps(result).encode()
+        return (yield from (self._out, self._in, self._control)[kind](process, request))
+
+    def _handle(self, process: int, number: int) -> Handle:
+        handle = self._handles[process].get(number)
+        return handle if handle is not None else fail(errno.ENODEV)
+
+    def _travel(self, handle: Handle) -> Generator[float, None, None]:
+        """Wait for the additional duration of a transfer."""
+        delay = self.backend.delay(handle)
+        if delay > 0.0:
+            instant = time.monotonic() + delay
+            while time.monotonic() < instant:
+                yield instant
+
+    def _out(self, process: int, request: bytes) -> Steps:
+        """Write a packet as soon as the drive accepts it."""
+        _, number, endpoint, interface, timeout = packets.OUT_HEAD.unpack_from(request)
+        handle, data = self._handle(process, number), request[packets.OUT_HEAD.size :]
+        yield from self._travel(handle)
+        latest = _latest(timeout)
+        while not self.backend.try_out(handle, endpoint, interface, data):
+            yield _in_time(latest)
+        return b""
+
+    def _in(self, process: int, request: bytes) -> Steps:
+        """Read a packet as soon as the drive has one."""
+        _, number, endpoint, interface, timeout, size = packets.IN_REQUEST.unpack(request)
+        handle, latest = self._handle(process, number), _latest(timeout)
+        while True:
+            data = self.backend.try_in(handle, endpoint, interface)
+            if data is not None:
+                break
+            yield _in_time(latest)
+        yield from self._travel(handle)
+        return data if len(data) <= size else fail(errno.EOVERFLOW)
+
+    def _control(self, process: int, request: bytes) -> Steps:
+        """Perform a request on endpoint 0."""
+        _, number, kind, what, value, index, timeout, size = packets.CONTROL_HEAD.unpack_from(request)
+        handle, data = self._handle(process, number), request[packets.CONTROL_HEAD.size :]
+        yield from self._travel(handle)
+        latest = _latest(timeout)
+        while True:
+            answer = self.backend.try_control(handle, kind, what, value, index, size if kind & 0x80 else data)
+            if answer is not None:
+                return answer
+            yield _in_time(latest)
+
+    # --- requests without waiting ------------------------------------------------------------------------------------
+
+    def _devices_found(self, _: int) -> list[tuple[int, int, int, str, str]]:
+        """Return number, address and port of each device, and its descriptors."""
+        found = []
+        for device in self.backend.enumerate_devices():
+            self._devices[device.generation] = device
+            firmware = device.unit.firmware
+            descriptors = firmware.device_descriptor.hex(), firmware.configuration_descriptor.hex()
+            found.append((device.generation, device.address, self.backend.port(device.unit), *descriptors))
+        return found
+
+    def _open(self, process: int, number: int) -> int:
+        handle = self.backend.open_device(self._devices[number])
+        self._count += 1
+        self._handles[process][self._count] = handle
+        return self._count
+
+    def _close(self, process: int, number: int) -> None:
+        handle = self._handles[process].pop(number, None)
+        if handle is not None:
+            self.backend.close_device(handle)
+
+
+def _latest(timeout: int) -> float:
+    return time.monotonic() + timeout * 1e-3 if timeout else float("inf")
+
+
+def _in_time(latest: float) -> float:
+    """Return the time of the next retry, because faults change without notice; raise after `latest`."""
+    now = time.monotonic()
+    return min(latest, now + NAK_PAUSE) if now < latest else fail(errno.ETIMEDOUT)
+
+
+# --- process ----------------------------------------------------------------------------------------------------------
+
+
+class Lifetime:
+    """Lifetime of an emulated drive: until its standard input has ended and no motor is armed.
+
+    Parameters
+    ----------
+    board : EmulatedOdrive
+        The drive.
+    loop : Loop
+        The event loop.
+    """
+
+    def __init__(self, board: EmulatedOdrive, loop: Loop) -> None:
+        self._board, self._loop = board, loop
+        self._latest = math.inf
+        self._next_advance = 0.0
+        loop.watch(sys.stdin, self._listen)
+
+    def _listen(self) -> None:
+        if not os.read(sys.stdin.fileno(), 4096):
+            self._latest = time.monotonic() + packets.LINGER
+            self._loop.remove(sys.stdin)
+
+    def over(self) -> bool:
+        """Return True if the lifetime is over; also advance the time of the drive at intervals."""
+        now = time.monotonic()
+        if now >= self._next_advance:
+            self._next_advance = now + LOOK
+            self._board.catch_up()
+        if math.isinf(self._latest):
+            return False
+        return now > self._latest or not any(axis.driven or axis.torque for axis in self._board.inside.axes)
+
+
+@contextlib.contextmanager
+def serving(backend: EmulatedOdriveBackend, log: str = "") -> Iterator[tuple[str, Loop, Callable[[], None]]]:
+    """Open the sockets of a drive; yield their address, the event loop, and the function that serves the drive.
+
+    That function returns when standard input has ended and the motors are disarmed.
+
+    Parameters
+    ----------
+    backend : EmulatedOdriveBackend
+        The bus with the drive.
+    log : str
+        File for the final state of the motors; empty for none.
+    """
+    loop, board = Loop(), backend.boards[0]
+    with contextlib.ExitStack() as ends:
+        address = f"{ends.enter_context(tempfile.TemporaryDirectory())}/drive"
+        usb_socket, can_socket = (
+            ends.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)) for _ in range(2)
+        )
+        for listener, path in ((usb_socket, address), (can_socket, packets.can_of(address))):
+            listener.bind(path)
+            listener.listen()
+        BusServer(backend, loop, usb_socket)
+        CanServer(CanBus(board), loop, can_socket)
+        lifetime = Lifetime(board, loop)
+
+        def serve() -> None:
+            loop.run(lifetime.over)
+            if log:
+                replace_owned(Path(log), json.dumps(observe(backend)).encode(), b"{")
+
+        yield address, loop, serve
+
+
+@contextlib.contextmanager
+def emulator(table: dict[str, Any]) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Build a drive from the table of `devices.emulators.odrive.remote.spawn`; yield its address and its server."""
+    log, latency = table.pop("log", ""), table.pop("latency", 0.0)
+    backend = EmulatedOdriveBackend(EmulatedOdrive(**table), latency=latency)
+    with serving(backend, log) as (address, _, serve):
+        yield address, serve

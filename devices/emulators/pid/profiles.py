@@ -1,0 +1,602 @@
+"""Kinds of emulated sticks: descriptors, reports, behaviour of the firmware, and true parameters of the handle.
+
+The positions in the reports are taken from tables, independent of the report descriptors, which are in the ``.hex``
+files. The handles contain the parameters that a calibration has to identify: the axes of a stick, and its motors, are
+rotated, mirrored and scaled relative to the plane in which its handle moves. The directions of the plane are from the
+view of a user in front of the stick: x to the right, y away. (The axis Y of the HID class points towards the user.) The
+handle of a wheel is the top of its rim: x is the distance along the rim, clockwise, and there is no y.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import struct
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+Pair = tuple[float, float]
+Matrix = tuple[Pair, Pair]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Output report: number, kind, and fields.
+
+    Attributes
+    ----------
+    number : int
+        Report id, the first byte.
+    kind : str
+        Kind of the report, such as ``set-effect``.
+    form : str
+        Format of the fields after the id, for `struct`.
+    names : str
+        Names of the fields, separated by blanks.
+    """
+
+    number: int
+    kind: str
+    form: str
+    names: str
+
+    @property
+    def size(self) -> int:
+        """Length with the id [byte]."""
+        return 1 + struct.calcsize("<" + self.form)
+
+    def unpack(self, data: bytes) -> dict[str, int]:
+        """Return the fields of a report, which includes the id and is long enough."""
+        return dict(zip(self.names.split(), struct.unpack_from("<" + self.form, data, 1), strict=True))
+
+
+@dataclass(frozen=True)
+class Scales:
+    """Full-scale values of the fields in a report.
+
+    Attributes
+    ----------
+    constant, periodic, offset, ramp, envelope, coefficient, saturation : int
+        Value of full force.
+    direction, phase : int
+        Value of 360 degrees.
+    """
+
+    constant: int
+    periodic: int
+    offset: int
+    ramp: int
+    envelope: int
+    coefficient: int
+    saturation: int
+    direction: int
+    phase: int
+
+
+@dataclass(frozen=True)
+class Handle:
+    """True parameters of the moving handle, its converters and its motors.
+
+    Attributes
+    ----------
+    half_width, half_height : float
+        Half its travel [m].
+    mass, damping : float
+        Moving mass [kg] and viscous friction [N s/m].
+    counts : ((float, float), (float, float))
+        Counts of the axes X and Y per metre of the handle in x and y.
+    centre : (int, int)
+        Counts at the centre of the travel.
+    limit : int
+        Maximum count.
+    quantum : int
+        Step of the counts: a converter may have fewer bits than the report.
+    gear : ((float, float), (float, float))
+        Force on the handle in x and y [N] by the motors of X and Y at full scale.
+    rim_radius : float
+        Radius of a wheel, which has only the motor of X: the handle is the top of its rim, x the distance along it, and
+        y is 0 [m]; 0 for a stick.
+    """
+
+    half_width: float
+    half_height: float
+    mass: float
+    damping: float
+    counts: Matrix
+    centre: tuple[int, int]
+    limit: int
+    gear: Matrix
+    quantum: int = 1
+    rim_radius: float = 0.0
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Kind of stick.
+
+    Attributes
+    ----------
+    name, manufacturer, product, serial : str
+        Profile name, and USB strings; the serial number is empty for a stick without one.
+    vendor_id, product_id, release, usb : int
+        Numbers of the device descriptor.
+    control_size : int
+        Maximum packet size of endpoint 0 [byte].
+    interface : int
+        Number of the HID interface; lower numbers belong to a serial port.
+    in_endpoint, out_endpoint : int
+        Addresses; 0 for a stick that accepts output reports only as control requests.
+    out_size : int
+        Maximum packet size of the OUT endpoint [byte].
+    in_interval, out_interval : int
+        Interval between transfers [frames].
+    outputs : tuple of Layout
+        Output reports.
+    create, load, pool : int
+        Numbers of the feature reports.
+    scales : Scales
+        Full-scale values of the output reports.
+    input, state : callable
+        Functions that make the input reports.
+    direction : callable
+        Function that returns the force of magnitude 1 along the axes from the fields of set-effect.
+    handle : Handle
+        True parameters of the handle.
+    types : int
+        Number of supported effect types.
+    blocks, pool_says : int
+        Number of blocks for effects, and the number in the pool report.
+    memory : int
+        Size of the memory for effects in the pool report [byte].
+    endless : frozenset of int
+        Durations of endless effects.
+    sense : int
+        Sign of the force; -1 where the firmware does not define the sign of its motors.
+    repeat : int
+        Number of frames after which an unchanged input report is sent again; 0 for never.
+    states_on : frozenset of str
+        Events on which a state report is sent: ``create``, ``set-effect``, ``play``.
+    bits_control : bool
+        Whether device control is a list of bits; otherwise it is the position in the list of usages.
+    must_enable : bool
+        Whether actuators must be enabled for a force.
+    stop_disables : bool
+        Whether stopping or pausing all effects also disables the actuators.
+    stale_when_full : bool
+        Whether block load reports an old block when the pool is full; otherwise no block.
+    load_once : bool
+        Whether block load clears the block after it has been read.
+    spring : float
+        Stiffness of the centring spring in block 1 after power-on and reset: force per deflection, of full scale; 0 for
+        no spring.
+    control_pipe : str
+        Effect of output reports sent as control requests: ``works``, ``ignored``, ``shifted`` (by one byte).
+    suspend_resets : bool
+        Whether a suspended bus resets the firmware.
+    sums : str
+        Combination of several effects: ``adds``; ``latest`` (starting one stops the others); ``turns`` (the previous
+        sum is multiplied by the direction of each constant effect).
+    """
+
+    name: str
+    manufacturer: str
+    product: str
+    serial: str
+    vendor_id: int
+    product_id: int
+    outputs: tuple[Layout, ...]
+    create: int
+    load: int
+    pool: int
+    scales: Scales
+    input: Callable[[int, int, int], bytes]
+    state: Callable[[int, bool, int], bytes]
+    direction: Callable[[Mapping[str, int]], Pair]
+    handle: Handle
+    types: int
+    blocks: int
+    pool_says: int
+    endless: frozenset[int]
+    release: int = 0x0100
+    usb: int = 0x0200
+    control_size: int = 64
+    interface: int = 0
+    in_endpoint: int = 0x81
+    out_endpoint: int = 0x02
+    out_size: int = 64
+    in_interval: int = 1
+    out_interval: int = 1
+    memory: int = 0xFFFF
+    sense: int = 1
+    repeat: int = 0
+    states_on: frozenset[str] = field(default_factory=frozenset)
+    bits_control: bool = False
+    must_enable: bool = True
+    stop_disables: bool = False
+    stale_when_full: bool = False
+    load_once: bool = False
+    spring: float = 0.0
+    control_pipe: str = "works"
+    suspend_resets: bool = False
+    sums: str = "adds"
+
+    @cached_property
+    def report_descriptor(self) -> bytes:
+        """Report descriptor, from the file of this name."""
+        return read_hex(f"{self.name.replace('-', '_')}.hex")
+
+    @cached_property
+    def layouts(self) -> dict[int, Layout]:
+        """Output reports by number."""
+        return {layout.number: layout for layout in self.outputs}
+
+    def truths(self, serial: str | None = None) -> dict[str, dict[str, Any]]:
+        """Return the tables of the parameter file that a perfect calibration of the stick would produce.
+
+        Parameters
+        ----------
+        serial : str, optional
+            Serial number of the stick; by default the serial number of the profile.
+
+        Returns
+        -------
+        dict of dict
+            Tables and keys as in `devices.joystick.parameters`; matrices are tuples of rows. The plane has x to the
+            right and y away from the user. The levels refer to the effects from 270 degrees and from 0 degrees. The
+            maximum force is the force that the motors can exert in every direction.
+        """
+        handle = self.handle
+        level = _inverse(handle.gear, self.sense)
+        corner = handle.half_width, handle.half_height
+        return {
+            "device": {
+                "vendor_id": self.vendor_id,
+                "product_id": self.product_id,
+                "serial": self.serial if serial is None else serial,
+                "name": self.product,
+                "report_descriptor_sha256": hashlib.sha256(self.report_descriptor).hexdigest(),
+                "in_interval_s": self.in_interval * 1e-3,
+                "out_interval_s": self.out_interval * 1e-3 if self.out_endpoint else 1e-3,
+                "out_endpoint": bool(self.out_endpoint),
+                "bcd_device": self.release,
+            },
+            "axes": {
+                "centre_counts": (float(handle.centre[0]), float(handle.centre[1])),
+                "counts_to_m": _inverse(handle.counts),
+                "count_quantum": handle.quantum,
+                "rim_radius_m": handle.rim_radius,
+                "workspace_min_m": (-corner[0], -corner[1]),
+                "workspace_max_m": corner,
+            },
+            "force": {
+                "newton_to_level": level,
+                "max_force_n": 1.0 / max(math.hypot(*row) for row in level),
+                "full_scale": self.scales.constant,
+                "source": "stated",
+            },
+            "handle": {"moving_mass_kg": handle.mass, "damping_ns_per_m": handle.damping},
+            "provenance": {"method": "what the emulated stick is made of"},
+        }
+
+
+def read_hex(name: str) -> bytes:
+    """Return the bytes of a hexadecimal file in this folder, with comments after ``#``."""
+    lines = Path(__file__).with_name(name).read_text(encoding="ascii").splitlines()
+    return bytes.fromhex(" ".join(line.partition("#")[0] for line in lines))
+
+
+def _inverse(matrix: Matrix, factor: int = 1) -> Matrix:
+    """Return the inverse of a multiple; for a wheel, whose matrix has only one number, the inverse of that number."""
+    (a, b), (c, d) = ((factor * x, factor * y) for x, y in matrix)
+    if not (b or c or d):
+        return (1.0 / a, 0.0), (0.0, 0.0)
+    det = a * d - b * c
+    return (d / det, -b / det), (-c / det, a / det)
+
+
+# --- output reports by family; all numbers are little-endian ----------------------------------------------------------
+
+
+def _common(control: str = "command") -> tuple[Layout, ...]:
+    """Return the reports that all families share."""
+    return (
+        Layout(5, "constant", "Bh", "block magnitude"),
+        Layout(10, "operation", "BBB", "block operation loops"),
+        Layout(11, "free", "B", "block"),
+        Layout(12, "control", "B", control),
+        Layout(13, "gain", "B", "gain"),
+    )
+
+
+_CONDITION = "block place centre positive negative positive_saturation negative_saturation dead_band"
+_ENVELOPE = "block attack_level fade_level attack_time fade_time"
+_PERIODIC = "block magnitude offset phase period"
+_EFFECT = "block type duration trigger_repeat sample_period"
+
+_WIDE = (
+    Layout(2, "envelope", "BHHII", _ENVELOPE),
+    Layout(3, "condition", "BBhhhHHH", _CONDITION),
+    Layout(4, "periodic", "BHhHI", _PERIODIC),
+    Layout(6, "ramp", "Bhh", "block start end"),
+)
+_CUSTOM = (
+    Layout(7, "custom-data", "BH12s", "block offset samples"),
+    Layout(14, "custom", "BBH", "block count period"),
+)
+
+_VENDOR = Layout(0xA1, "vendor", "BHBIQQ", "type class instance command data address")
+
+OPENFFBOARD_REPORTS = (
+    Layout(
+        1,
+        "set-effect",
+        "BBHHHHBBBHHHH",
+        f"{_EFFECT} start_delay gain trigger axes direction direction_y offset_x offset_y",
+    ),
+    *_WIDE,
+    *_common("bits"),
+    _VENDOR,
+)
+"""Reports of the OpenFFBoard with two axes of 16 bits."""
+
+OPENFFBOARD_WHEEL_REPORTS = (
+    Layout(1, "set-effect", "BBHHHHBBBHH", f"{_EFFECT} start_delay gain trigger axes direction offset_x"),
+    *OPENFFBOARD_REPORTS[1:],
+)
+"""Reports of the OpenFFBoard with one axis: one angle and one offset less."""
+
+ARDUINO_REPORTS = (
+    Layout(
+        1,
+        "set-effect",
+        "BBHHHBBBBBHH",
+        f"{_EFFECT} gain trigger axes direction direction_y offset_x offset_y",
+    ),
+    *_WIDE,
+    *_CUSTOM,
+    Layout(8, "force-sample", "b", "x"),
+    *_common(),
+)
+"""Reports of the Arduino force-feedback library: no start delay, eight bits of direction."""
+
+SIDEWINDER_REPORTS = (
+    Layout(
+        1,
+        "set-effect",
+        "BBHHHBBBBBH",
+        f"{_EFFECT} gain trigger axes direction direction_y start_delay",
+    ),
+    Layout(2, "envelope", "BBBHH", _ENVELOPE),
+    Layout(3, "condition", "BBbbbBBB", _CONDITION),
+    Layout(4, "periodic", "BBbBH", _PERIODIC),
+    Layout(6, "ramp", "Bbb", "block start end"),
+    *_CUSTOM,
+    Layout(8, "force-sample", "bb", "x y"),
+    *_common(),
+)
+"""Reports of the SideWinder Force Feedback 2: 8 bits of nearly everything, 9 of the constant force."""
+
+
+def openffboard_input(x: int, y: int, buttons: int) -> bytes:
+    """Return input report 1: 64 buttons, eight axes of 16 bits."""
+    return struct.pack("<BQ8h", 1, buttons, x, y, 0, 0, 0, 0, 0, 0)
+
+
+def arduino_input(x: int, y: int, buttons: int) -> bytes:
+    """Return input report 1: 8 buttons, two axes of 16 bits."""
+    return struct.pack("<BBhh", 1, buttons & 0xFF, x, y)
+
+
+def sidewinder_input(x: int, y: int, buttons: int) -> bytes:
+    """Return input report 1: two axes of 10 bits, the twist and the slider at rest, no hat, 8 buttons."""
+    return struct.pack("<BHHBBBB4x", 1, x & 0x3FF, y & 0x3FF, 0, 0, 8, buttons & 0xFF)
+
+
+def state_with_block(flags: int, playing: bool, block: int) -> bytes:
+    """Return input report 2: paused, enabled, safety switch, override, power; playing, and block number."""
+    paused_enabled_safety, power = flags & 0b111, flags >> 3 & 1
+    return struct.pack("<BBB", 2, paused_enabled_safety | power << 4, int(playing) | (block & 0x7F) << 1)
+
+
+def state_without_block(flags: int, playing: bool, block: int) -> bytes:
+    """Return input report 2: paused, enabled, safety switch, power, playing; without the block number."""
+    return struct.pack("<BB", 2, flags & 0b1111 | int(playing) << 4)
+
+
+# --- directions of forces ---------------------------------------------------------------------------------------------
+#
+# Each function returns the force of magnitude 1 along the device's axes for the fields of set-effect. A direction is
+# where the force comes from, clockwise, and 0 is away from the user. Along the axes of the HID class, X to the right
+# and Y towards the user, the force of magnitude M from the direction a is M (-sin a, cos a).
+
+_ENABLE = 0b100
+"""Bit of direction enable, above the bits of the axes."""
+
+
+def openffboard_direction(fields: Mapping[str, int]) -> Pair:
+    """Return the force for hundredths of a degree; without direction enable, for a fraction of each axis."""
+    first, second = fields["direction"], fields["direction_y"]
+    if fields["axes"] & _ENABLE:
+        angle = math.radians(first / 100.0)
+        return -math.sin(angle), math.cos(angle)
+    return (first - 18000) / 18000.0, (second - 18000) / 18000.0
+
+
+def openffboard_wheel_direction(fields: Mapping[str, int]) -> Pair:
+    """Return the force as `openffboard_direction`, with one axis: the second bit is direction enable."""
+    angle = math.radians(fields["direction"] / 100.0)
+    if fields["axes"] & _ENABLE >> 1:
+        return -math.sin(angle), 0.0
+    return (fields["axes"] & 1) * (fields["direction"] - 18000) / 18000.0, 0.0
+
+
+def sidewinder_direction(fields: Mapping[str, int]) -> Pair:
+    """Return the force for 8 bits per circle; without direction enable, full force on each enabled axis."""
+    if fields["axes"] & _ENABLE:
+        angle = 2.0 * math.pi * fields["direction"] / 255.0
+        return -math.sin(angle), math.cos(angle)
+    return float(fields["axes"] & 1), float(fields["axes"] >> 1 & 1)
+
+
+def arduino_direction(fields: Mapping[str, int]) -> Pair:
+    """Return the force for 8 bits per circle, with inverted sign; enabled axes have separate directions."""
+    first, second = (2.0 * math.pi * fields[name] / 255.0 for name in ("direction", "direction_y"))
+    return math.sin(first), -math.cos(first if fields["axes"] == _ENABLE else second)
+
+
+# --- the sticks -------------------------------------------------------------------------------------------------------
+
+
+def _turned(degrees: float, x: float, y: float) -> Matrix:
+    """Return the matrix that rotates counter-clockwise, then scales by `x` and `y`."""
+    cosine, sine = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
+    return (x * cosine, -x * sine), (y * sine, y * cosine)
+
+
+_OPENFFBOARD = Profile(
+    name="openffboard",
+    manufacturer="Open_FFBoard",
+    product="FFBoard Joystick",
+    serial="EMULATED0001",
+    vendor_id=0x1209,
+    product_id=0xFFB0,
+    interface=2,
+    in_endpoint=0x83,
+    outputs=OPENFFBOARD_REPORTS,
+    create=17,
+    load=18,
+    pool=19,
+    scales=Scales(32767, 32767, 32767, 32767, 32767, 32767, 32767, 36000, 36000),
+    input=openffboard_input,
+    direction=openffboard_direction,
+    state=state_without_block,
+    types=11,
+    blocks=40,
+    pool_says=40,
+    endless=frozenset((0, 0xFFFF)),
+    repeat=100,
+    states_on=frozenset(("create", "set-effect")),
+    bits_control=True,
+    stop_disables=True,
+    stale_when_full=True,
+    control_pipe="shifted",
+    suspend_resets=True,
+    handle=Handle(
+        half_width=0.1,
+        half_height=0.08,
+        mass=0.3,
+        damping=1.0,
+        counts=_turned(2.0, 300e3, -360e3),
+        centre=(120, -85),
+        limit=32767,
+        gear=_turned(2.0, 10.0, -10.0),
+    ),
+)
+
+_RIM = 0.125
+_HALF_TURN = math.radians(450.0)
+
+_OPENFFBOARD_WHEEL = replace(
+    _OPENFFBOARD,
+    name="openffboard-wheel",
+    product="FFBoard Wheel",
+    serial="EMULATED0002",
+    outputs=OPENFFBOARD_WHEEL_REPORTS,
+    direction=openffboard_wheel_direction,
+    handle=Handle(
+        half_width=_RIM * _HALF_TURN,  # 900 degrees from stop to stop
+        half_height=_RIM,
+        mass=0.0125 / _RIM**2,  # a rim and a motor of 0.0125 kg m²
+        damping=0.05 / _RIM**2,
+        counts=((32767 / (_RIM * _HALF_TURN), 0.0), (0.0, 0.0)),
+        centre=(0, 0),
+        limit=32767,
+        gear=((9.0 / _RIM, 0.0), (0.0, 0.0)),  # 9 N m
+        rim_radius=_RIM,
+    ),
+)
+
+_SIDEWINDER = Profile(
+    name="sidewinder-ff2",
+    manufacturer="Microsoft",
+    product="SideWinder Force Feedback 2 Joystick",
+    serial="",
+    vendor_id=0x045E,
+    product_id=0x001B,
+    usb=0x0110,
+    control_size=8,
+    out_size=16,
+    out_interval=4,
+    outputs=SIDEWINDER_REPORTS,
+    create=1,
+    load=2,
+    pool=3,
+    scales=Scales(255, 255, 127, 127, 255, 127, 255, 255, 255),
+    input=sidewinder_input,
+    direction=sidewinder_direction,
+    state=state_with_block,
+    types=12,
+    blocks=16,
+    pool_says=16,
+    memory=0x0800,
+    endless=frozenset((0xFFFF,)),
+    states_on=frozenset(("play",)),
+    spring=1.0,
+    handle=Handle(
+        half_width=0.06,
+        half_height=0.05,
+        mass=0.25,
+        damping=1.5,
+        counts=_turned(-3.0, 7.8e3, -9.2e3),
+        centre=(6, -4),
+        limit=511,
+        gear=_turned(-3.0, 8.0, -7.0),
+    ),
+)
+
+_ARDUINO = Profile(
+    name="arduino",
+    manufacturer="Arduino LLC",
+    product="Arduino Leonardo",
+    serial="HIDEMULATED",
+    vendor_id=0x2341,
+    product_id=0x8036,
+    interface=2,
+    in_endpoint=0x84,
+    out_endpoint=0x05,
+    outputs=ARDUINO_REPORTS,
+    create=5,
+    load=6,
+    pool=7,
+    scales=Scales(10000, 10000, 10000, 10000, 10000, 10000, 10000, 255, 36000),
+    input=arduino_input,
+    direction=arduino_direction,
+    state=state_with_block,
+    types=12,
+    blocks=13,
+    pool_says=14,
+    endless=frozenset((0x7FFF, 0xFFFF)),
+    sense=-1,
+    repeat=1,
+    states_on=frozenset(("play",)),
+    must_enable=False,
+    load_once=True,
+    control_pipe="ignored",
+    handle=Handle(
+        half_width=0.07,
+        half_height=0.06,
+        mass=0.2,
+        damping=0.8,
+        counts=_turned(5.0, -400e3, 460e3),
+        centre=(-640, 900),
+        limit=32767,
+        quantum=16,
+        gear=_turned(8.0, -6.0, 6.0),
+    ),
+)
+
+PROFILES = {profile.name: profile for profile in (_OPENFFBOARD, _SIDEWINDER, _ARDUINO, _OPENFFBOARD_WHEEL)}
+"""Profiles by name."""
