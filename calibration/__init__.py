@@ -9,7 +9,7 @@ are imported on first use.
 - `calibration.identification`: friction of a joint from a recording.
 - `calibration.motor`, `coupled`: motor gains, and joints driven by several motors together.
 - `calibration.terms`: friction and load from a library of terms, selected by prediction error.
-- `calibration.parameters`: identified parameters and their file.
+- `calibration.parameters`, `parameter_files`: identified parameters and their file.
 - `calibration.joystick`: counts and levels of a force-feedback stick.
 - `calibration.psychometric`: thresholds, Weber fractions and d' from the responses of participants.
 - `calibration.motions`: motions of a device that identify its friction and mass.
@@ -27,13 +27,12 @@ if TYPE_CHECKING:
     from calibration.data.reading import read_joint_recordings
     from calibration.friction.choice import Choice, choose_model
     from calibration.friction.fit import fit_friction
-    from calibration.friction.result import FrictionFit
+    from calibration.friction.result import FitSettings, FrictionFit
     from calibration.friction.samples import Samples
-    from calibration.friction.settings import FitSettings
     from calibration.identification import IdentificationOptions, IdentifiedFriction, identify
-    from calibration.motor.gain import MotorFit, identify_motor
-    from calibration.parameters.files import read_parameter_file, write_parameter_file
-    from calibration.parameters.parameters import JointParameters, ParameterFile
+    from calibration.motor import MotorFit, identify_motor
+    from calibration.parameter_files import read_parameter_file, write_parameter_file
+    from calibration.parameters import JointParameters, ParameterFile
     from calibration.terms.selection import Selection, SelectionSettings, select_terms
 
 _HOMES = {
@@ -42,13 +41,12 @@ _HOMES = {
     "data.reading": ("read_joint_recordings",),
     "friction.choice": ("Choice", "choose_model"),
     "friction.fit": ("fit_friction",),
-    "friction.result": ("FrictionFit",),
+    "friction.result": ("FitSettings", "FrictionFit"),
     "friction.samples": ("Samples",),
-    "friction.settings": ("FitSettings",),
     "identification": ("IdentifiedFriction", "IdentificationOptions", "identify"),
-    "motor.gain": ("MotorFit", "identify_motor"),
-    "parameters.files": ("read_parameter_file", "write_parameter_file"),
-    "parameters.parameters": ("JointParameters", "ParameterFile"),
+    "motor": ("MotorFit", "identify_motor"),
+    "parameter_files": ("read_parameter_file", "write_parameter_file"),
+    "parameters": ("JointParameters", "ParameterFile"),
     "terms.selection": ("Selection", "SelectionSettings", "select_terms"),
 }
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calibration.data.joint_recording import JointRecording
-from calibration.data.tables import FEWEST
+from calibration.data.reading import FEWEST
 from haptics.errors import ConfigurationError
 
 Array = NDArray[np.float64]
@@ -142,10 +143,25 @@ def decouple(recordings: Sequence[JointRecording], coupling: Coupling) -> tuple[
     ConfigurationError
         If a joint is missing or prismatic, or no motor ever moved alone.
     """
-    joints = _in_order(recordings, coupling)
+    by_name = {recording.joint: recording for recording in recordings}
+    missing = [name for name in coupling.joints if name not in by_name]
+    if missing:
+        path = recordings[0].source.path if recordings else "no file"
+        raise ConfigurationError(
+            f"{path}: has no joint {missing[0]}; the coupling is of {', '.join(coupling.joints)}, with columns such as "
+            f"{coupling.joints[0]}.torque_nm."
+        )
+    joints = [by_name[name] for name in coupling.joints]
+    for joint in joints:
+        if not joint.rotary:
+            raise joint.error("slides; coupled joints turn")
     velocity = coupling.motor_velocity(np.column_stack([joint.velocity for joint in joints]))
     effort = coupling.motor_effort(np.column_stack([joint.effort for joint in joints]))
-    acceleration, position = (_transformed(joints, name, coupling) for name in ("acceleration", "position"))
+    optional: dict[str, Any] = {}  # in motor coordinates, None if a joint lacks them
+    for name in ("acceleration", "position"):
+        series = [getattr(joint, name) for joint in joints]
+        known = all(values is not None for values in series)
+        optional[name] = coupling.motor_velocity(np.column_stack(series)) if known else None
     found = []
     for motor, name in enumerate(coupling.motors):
         alone = coupling.moving_alone(velocity, motor)
@@ -159,8 +175,8 @@ def decouple(recordings: Sequence[JointRecording], coupling: Coupling) -> tuple[
                 time=joints[0].time[alone],
                 velocity=velocity[alone, motor],
                 effort=effort[alone, motor],
-                acceleration=None if acceleration is None else acceleration[alone, motor],
-                position=None if position is None else position[alone, motor],
+                acceleration=None if optional["acceleration"] is None else optional["acceleration"][alone, motor],
+                position=None if optional["position"] is None else optional["position"][alone, motor],
                 drive=None if drive is None else drive[alone],
                 instrument=None,
                 reference=None,
@@ -172,27 +188,3 @@ def decouple(recordings: Sequence[JointRecording], coupling: Coupling) -> tuple[
             "move that one, and do so with each."
         )
     return tuple(found)
-
-
-def _in_order(recordings: Sequence[JointRecording], coupling: Coupling) -> list[JointRecording]:
-    by_name = {recording.joint: recording for recording in recordings}
-    missing = [name for name in coupling.joints if name not in by_name]
-    if missing:
-        path = recordings[0].source.path if recordings else "no file"
-        raise ConfigurationError(
-            f"{path}: has no joint {missing[0]}; the coupling is of {', '.join(coupling.joints)}, with columns such as "
-            f"{coupling.joints[0]}.torque_nm."
-        )
-    joints = [by_name[name] for name in coupling.joints]
-    for joint in joints:
-        if not joint.rotary:
-            raise joint.error("slides; coupled joints turn")
-    return joints
-
-
-def _transformed(joints: list[JointRecording], name: str, coupling: Coupling) -> Array | None:
-    """Return positions or accelerations in motor coordinates, None if a joint lacks them."""
-    series = [getattr(joint, name) for joint in joints]
-    if any(values is None for values in series):
-        return None
-    return coupling.motor_velocity(np.column_stack(series))

@@ -31,7 +31,7 @@ from haptics.errors import ConfigurationError
 
 Array = NDArray[np.float64]
 
-BIASES = tuple(f"bias_{what}_{axis}_{unit}" for what, unit in (("force", "n"), ("torque", "nm")) for axis in "xyz")
+BIASES = tuple(f"bias_{kind}_{axis}_{unit}" for kind, unit in (("force", "n"), ("torque", "nm")) for axis in "xyz")
 MASS = "mass_kg"
 CENTRES = tuple(f"centre_{axis}_m" for axis in "xyz")
 NAMES = (MASS, *CENTRES, *BIASES)
@@ -229,7 +229,7 @@ def _fit(design: Array, shown: Array, covariance: Array) -> _Fit:
     values = right.T @ (left[:, :rank].T @ rows[:, -1] / sizes)
     free = 3 * count - rank
     variance = max(float(np.sum((rows[:, -1] - rows[:, :-1] @ values) ** 2)) / free, 1e-30)
-    told = np.sum(right**2, axis=0) > 1.0 - _TELLS
-    errors = np.where(told, np.sqrt(variance * np.sum((right / sizes[:, None]) ** 2, axis=0)), math.nan)
+    determined = np.sum(right**2, axis=0) > 1.0 - _TELLS
+    errors = np.where(determined, np.sqrt(variance * np.sum((right / sizes[:, None]) ** 2, axis=0)), math.nan)
     unlikely = 3.0 * np.sum(np.log(np.diag(half))) + np.sum(np.log(sizes)) + 0.5 * free * math.log(variance)
     return _Fit(values, errors, float(unlikely))

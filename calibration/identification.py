@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.parameters.parameters import Found, JointParameters
+from calibration.parameters import Found, JointParameters
 from devices.common.parameter_keys import key
 from haptics.errors import ConfigurationError
 
@@ -122,14 +122,14 @@ class IdentifiedFriction:
         return JointParameters(self.joint, self.rotary, Found(choice.name, values, intervals, facts, warnings))
 
 
-def identify(recordings: Sequence[JointRecording], wishes: IdentificationOptions) -> IdentifiedFriction:
+def identify(recordings: Sequence[JointRecording], options: IdentificationOptions) -> IdentifiedFriction:
     """Identify the friction of a joint.
 
     Parameters
     ----------
     recordings : sequence of JointRecording
         Recordings of one joint.
-    wishes : IdentificationOptions
+    options : IdentificationOptions
         Options of the identification.
 
     Raises
@@ -140,13 +140,13 @@ def identify(recordings: Sequence[JointRecording], wishes: IdentificationOptions
     from calibration.friction import MODELS, FitSettings, choose_model, joined, negative
     from haptics.settings import unknown_name
 
-    if wishes.model != AUTOMATIC and wishes.model not in MODELS:
-        raise unknown_name("friction model", wishes.model, [AUTOMATIC, *MODELS])
-    samples = tuple(samples_of(one, wishes) for one in recordings)
-    models = None if wishes.model == AUTOMATIC else [wishes.model]
+    if options.model != AUTOMATIC and options.model not in MODELS:
+        raise unknown_name("friction model", options.model, [AUTOMATIC, *MODELS])
+    samples = tuple(samples_of(one, options) for one in recordings)
+    models = None if options.model == AUTOMATIC else [options.model]
     try:
         joined(samples).require_law()
-        choice = choose_model(samples, models, settings=wishes.settings or FitSettings())
+        choice = choose_model(samples, models, settings=options.settings or FitSettings())
     except ConfigurationError as error:
         raise recordings[0].error(str(error).rstrip(".")) from error
     wrong = negative(choice.fit.values)
@@ -158,7 +158,7 @@ def identify(recordings: Sequence[JointRecording], wishes: IdentificationOptions
     return IdentifiedFriction(tuple(recordings), samples, choice)
 
 
-def samples_of(recording: JointRecording, wishes: IdentificationOptions) -> Samples:
+def samples_of(recording: JointRecording, options: IdentificationOptions) -> Samples:
     """Prepare a recording for a fit: smooth it if requested, remove the inertia, mark clipped samples.
 
     Raises
@@ -169,33 +169,33 @@ def samples_of(recording: JointRecording, wishes: IdentificationOptions) -> Samp
     from calibration.friction import FitSettings, Samples, Travel, without_saturated
 
     time, effort = recording.time, -recording.friction
-    if recording.load is not None and wishes.inertia:
+    if recording.load is not None and options.inertia:
         raise recording.error("its load, inertia included, is known and taken off; leave out --inertia")
     try:
-        cutoff = recording.cutoff if wishes.smooth in {None, AUTOMATIC} else float(wishes.smooth)
-        if wishes.smooth is None:
+        cutoff = recording.cutoff if options.smooth in {None, AUTOMATIC} else float(options.smooth)
+        if options.smooth is None:
             samples = Samples.from_torque(
                 time,
                 recording.velocity,
                 effort,
                 recording.acceleration,
-                wishes.inertia,
+                options.inertia,
                 instrument=recording.instrument,
                 velocity_noise=recording.velocity_noise,
             )
         elif recording.position is not None:
             samples = Samples.from_positions(
-                time, recording.position, effort, wishes.inertia, cutoff, recording.reference
+                time, recording.position, effort, options.inertia, cutoff, recording.reference
             )
         else:
-            samples = Samples.from_noisy_velocity(time, recording.velocity, effort, wishes.inertia, cutoff)
+            samples = Samples.from_noisy_velocity(time, recording.velocity, effort, options.inertia, cutoff)
         if samples.commanded is None and recording.displacement is not None:
             angle = recording.position if recording.rotary else None
             samples = replace(samples, travel=Travel.whole(recording.displacement), angle=angle)
         limits = recording.saturation
         if limits is None:
             return samples
-        return without_saturated(samples, recording.effort, limits, wishes.settings or FitSettings())
+        return without_saturated(samples, recording.effort, limits, options.settings or FitSettings())
     except ConfigurationError as error:
         raise recording.error(str(error).rstrip(".")) from error
 

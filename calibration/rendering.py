@@ -24,16 +24,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.parameters.toml_text import format_toml
+from calibration.parameter_files import format_toml
 from devices.common.parameter_keys import key
 from haptics.device import Causality
 from haptics.elements.tables import make_element, make_law
 from haptics.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from calibration.data.files import Source
-    from calibration.data.joint_recording import JointRecording
-    from calibration.parameters.parameters import JointParameters
+    from calibration.data.joint_recording import JointRecording, Source
+    from calibration.parameters import JointParameters
     from haptics.friction.laws import Law
 
 Array = NDArray[np.float64]
@@ -254,9 +253,11 @@ def felt_friction(
     part = found.values.get("presliding", 0.0) * conversion.force
     distance = found.values.get("presliding_distance", 0.0) * conversion.lever_arm
     impedance, admittance, approximated = _elements(part, distance, level)
+    # the steepest fall [N s/m] that satisfies condition (15) with a margin for both elements
+    coulomb = {"name": "coulomb", "force": 1.0}
     steepest = min(
-        _steepest_fall(table, causality)
-        for table, causality in zip((impedance, admittance), (Causality.IMPEDANCE, Causality.ADMITTANCE), strict=True)
+        1.0 / (SOLVABLE_MARGIN * make_element(form["model"], coulomb, form["element"], PERIOD, causality).mobility)
+        for form, causality in ((impedance, Causality.IMPEDANCE), (admittance, Causality.ADMITTANCE))
     )
     law, error, notes = _closest_law(identified, moved, steepest, level)
     breakaway = make_law(law).breakaway_force
@@ -269,24 +270,17 @@ def felt_friction(
             else (f"less than {WEAK:g} N, which is hard to feel")
         )
         warnings.append(f"the break-away force is {breakaway:.3g} N, {word}: consider --scale {proposed:g}.")
-    return FeltFriction(
-        conversion,
-        law,
-        impedance,
-        admittance,
-        _provenance(joint, conversion, sources),
-        level,
-        error,
-        _left_out(found.values, joint.rotary),
-        (*notes, *approximated),
-        tuple(warnings),
-    )
-
-
-def _provenance(joint: JointParameters, conversion: Conversion, sources: Sequence[Source]) -> Table:
-    found = joint.known_friction()
+    unit, left_out = "N m" if joint.rotary else "N", []
+    if found.values.get("offset"):
+        left_out.append(f"the offset of {found.values['offset']:.4g} {unit}")
+    for number in (1, 2):
+        amplitude = math.hypot(*(found.values.get(f"harmonic_{number}_{wave}", 0.0) for wave in ("cos", "sin")))
+        if amplitude:
+            left_out.append(f"harmonic {number} of the position, amplitude {amplitude:.4g} {unit} (gravity)")
+    if found.values.get("inertia"):
+        left_out.append(f"the inertia of {found.values['inertia']:.4g} {'kg m^2' if joint.rotary else 'kg'}")
     known = list(dict.fromkeys(sources))
-    return {
+    provenance = {
         "joint": joint.name,
         "rotary": joint.rotary,
         "lever_arm_m": conversion.lever_arm if joint.rotary else None,
@@ -298,6 +292,18 @@ def _provenance(joint: JointParameters, conversion: Conversion, sources: Sequenc
             key(name, _DIMENSIONS.get(name, "force"), joint.rotary): value for name, value in found.values.items()
         },
     }
+    return FeltFriction(
+        conversion,
+        law,
+        impedance,
+        admittance,
+        provenance,
+        level,
+        error,
+        tuple(left_out),
+        (*notes, *approximated),
+        tuple(warnings),
+    )
 
 
 def read_provenance(tables: Mapping[str, Any], path: str | Path) -> tuple[str, Conversion, dict[str, float]]:
@@ -319,20 +325,6 @@ def read_provenance(tables: Mapping[str, Any], path: str | Path) -> tuple[str, C
         ) from error
     keys = {name: key(name, _DIMENSIONS.get(name, "force"), rotary) for name in _LEFT_OUT}
     return joint, conversion, {name: float(identified[one]) for name, one in keys.items() if one in identified}
-
-
-def _left_out(values: Mapping[str, float], rotary: bool) -> tuple[str, ...]:
-    unit = "N m" if rotary else "N"
-    lines = []
-    if values.get("offset"):
-        lines.append(f"the offset of {values['offset']:.4g} {unit}")
-    for number in (1, 2):
-        amplitude = math.hypot(*(values.get(f"harmonic_{number}_{part}", 0.0) for part in ("cos", "sin")))
-        if amplitude:
-            lines.append(f"harmonic {number} of the position, amplitude {amplitude:.4g} {unit} (gravity)")
-    if values.get("inertia"):
-        lines.append(f"the inertia of {values['inertia']:.4g} {'kg m^2' if rotary else 'kg'}")
-    return tuple(lines)
 
 
 # --- elements ---------------------------------------------------------------------------------------------------------
@@ -383,13 +375,6 @@ def _elements(part: float, distance: float, level: float) -> tuple[Table, Table,
         f"instead of {part:.3g} N over {1e3 * distance:.3g} mm on average"
     )
     return impedance, admittance, tuple(notes)
-
-
-def _steepest_fall(form: Table, causality: Causality) -> float:
-    """Return the steepest fall [N s/m] that satisfies condition (15) with a margin for an element."""
-    law = {"name": "coulomb", "force": 1.0}
-    mobility = make_element(form["model"], law, form["element"], PERIOD, causality).mobility
-    return 1.0 / (SOLVABLE_MARGIN * mobility)
 
 
 # --- laws -------------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+from types import ModuleType
 
 from apps.shared.answer import Answer
 
@@ -21,20 +22,27 @@ KINDS = {
 }
 """Sub-commands and their summaries, in the imperative.
 
-Each is a module of this package with the functions ``add_options`` and ``run``.
+Each has the functions ``KIND_options`` and ``run_KIND`` in a module of this package.
 """
+
+_MODULES = {"coupled": "friction", "check": "friction", "servo": "arm"}
+"""Modules of sub-commands that have no module of that name."""
+
+
+def _module(kind: str) -> ModuleType:
+    return importlib.import_module(f"apps.calibrate.{_MODULES.get(kind, kind)}")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the sub-commands to the command's parser."""
     kinds = parser.add_subparsers(required=True, metavar="KIND", dest="kind")
     for name, summary in KINDS.items():
-        own = kinds.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
-        importlib.import_module(f"apps.calibrate.{name}").add_options(own)
-        own.add_argument("--json", action="store_true", help="print one JSON object on standard output")
+        kind = kinds.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
+        getattr(_module(name), f"{name}_options")(kind)
+        kind.add_argument("--json", action="store_true", help="print one JSON object on standard output")
 
 
 def run(options: argparse.Namespace) -> Answer:
     """Run the chosen sub-command."""
-    answer: Answer = importlib.import_module(f"apps.calibrate.{options.kind}").run(options)
+    answer: Answer = getattr(_module(options.kind), f"run_{options.kind}")(options)
     return answer

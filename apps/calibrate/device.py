@@ -8,16 +8,17 @@ from __future__ import annotations
 import argparse
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from apps.calibrate.moving import add_device_options, mover_for, moving, place_of
-from apps.calibrate.places import require_place
+from apps.calibrate.moving import add_device_options, carry_out, mover_for
+from apps.calibrate.options import require_place
 from apps.shared.answer import Answer
 from haptics.errors import ConfigurationError
+from haptics.files import write_atomically
 from haptics.settings import build
 
 if TYPE_CHECKING:
-    from calibration.autotune import Boundary, Tuned, TunedAxis
+    from calibration.autotune import TunedAxis
     from haptics.device import DeviceSpec
 
 _METHOD = "output error of pushes; boundary by released contacts of rising stiffness, bisection"
@@ -27,11 +28,9 @@ _ROWS = (
     ("dry friction", "friction", None, 1.0, "N"),
     ("delay", "delay", "delay", 1e3, "ms"),
 )
-_EXPECTED_TIME = 20.0, 40.0
-"""Expected duration of the identification and of the boundary measurement, for each axis [s]."""
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def device_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser."""
     parser.add_argument(
         "--out", metavar="FILE.toml", type=Path, required=True, help="parameter file to write, for session.measured"
@@ -42,10 +41,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_device_options(parser)
 
 
-def run(options: argparse.Namespace) -> Answer:
+def run_device(options: argparse.Namespace) -> Answer:
     """Move the device, identify it and write the parameter file."""
-    from apps.session.record import made_by
-    from calibration.autotune import TABLE, Autotune, require_forces, tune
+    from apps.calibrate.results import provenance
+    from calibration.autotune import TABLE, Autotune, Tuning
+    from calibration.autotune.procedure import tables_of
+    from calibration.parameter_files import format_toml
 
     if not options.device:
         raise ConfigurationError("--device is missing: name the device, for instance virtual-joystick.")
@@ -54,36 +55,21 @@ def run(options: argparse.Namespace) -> Answer:
     require_place(options.out)
     mover, tables = mover_for(options, TABLE)
     mover = dataclasses.replace(mover, rate=options.rate)
-    wish, spec = build(Autotune, tables.get(TABLE, {}), TABLE), mover.spec
-    require_forces(spec)
-    duration = sum(_EXPECTED_TIME[: 1 + wish.boundary]) * len(wish.measured_axes)
-    limits = f"with up to {min(2.0 * wish.strength, 0.9) * spec.max_force:.3g} N and {3.0 * wish.speed:g} m/s"
-    folder = place_of(options, TABLE)
-    with moving(spec, duration, limits, folder) as progress:
-        tuned = tune(mover, wish, folder, made_by(), progress)
-    return _deliver(options, spec, tuned, wish)
-
-
-def _deliver(options: argparse.Namespace, spec: DeviceSpec, tuned: Tuned, wish: Any) -> Answer:
-    from apps.calibrate.reports.results import provenance
-    from calibration.autotune.files import tables_of
-    from calibration.parameters.toml_text import format_toml
-    from haptics.files import write_atomically
-
-    tables = tables_of(tuned, wish, options.rate, provenance(_METHOD, [tuned.source], ""))
-    write_atomically(options.out, format_toml(tables))
+    settings, spec, out = build(Autotune, tables.get(TABLE, {}), TABLE), mover.spec, options.out
+    tuned = carry_out(options, mover, Tuning(settings))
+    tables = tables_of(tuned, settings, options.rate, provenance(_METHOD, [tuned.source], ""))
+    write_atomically(out, format_toml(tables))
     lines = [f"{spec.name} at {options.rate:g} Hz, as its handle answers to pushes:"]
     for axis in tuned.axes:
         lines += _axis_lines(axis, spec)
     suggestion = tuned.suggestion
     lines += [
-        f"suggested for {wish.force:g} N of friction: element.stiffness = {tuned.stiffness:.4g} N/m, element.damping = "
-        f"{suggestion.damping:.4g} N s/m",
+        f"suggested for {settings.force:g} N of friction: element.stiffness = {tuned.stiffness:.4g} N/m, "
+        f"element.damping = {suggestion.damping:.4g} N s/m",
         *(f"  {reason}" for reason in suggestion.reasons),
     ]
     if tuned.limited_by:
         lines += ["what limits the boundary:", *(f"  {words}" for words in tuned.limited_by)]
-    out = options.out
     lines += ["", f"Parameters: {out}, for haptics run --device {spec.name} --set session.measured={out}"]
     result = {"out": str(out), "device": tuned.source.device, "data": tuned.source.path, **tables}
     return Answer(result, "\n".join(lines))
@@ -102,15 +88,14 @@ def _axis_lines(axis: TunedAxis, spec: DeviceSpec) -> list[str]:
     if found.resolution > 0.0:
         lines.append(f"    {'encoder':<14}{1e6 * found.resolution:.4g} um")
     lines += [f"    doubtful: {doubt}" for doubt in axis.doubts]
-    return lines + (_boundary_lines(axis.boundary) if axis.boundary is not None else [])
-
-
-def _boundary_lines(boundary: Boundary) -> list[str]:
-    at = f"at {boundary.damping:.4g} N s/m"
-    if boundary.stiffness is None:
+    boundary = axis.boundary
+    if boundary is not None and boundary.stiffness is None:
         held = f"; {boundary.stable:.4g} N/m held" if boundary.stable > 0.0 else ""
-        return [f"    boundary      not found {at}: {boundary.doubt}{held}"]
-    return [
-        f"    boundary      {boundary.stiffness:.4g} N/m {at}, between {boundary.stable:.4g} and "
-        f"{boundary.unstable:.4g}; the identified handle should stand {boundary.expected:.4g}"
-    ]
+        lines.append(f"    boundary      not found at {boundary.damping:.4g} N s/m: {boundary.doubt}{held}")
+    elif boundary is not None:
+        lines.append(
+            f"    boundary      {boundary.stiffness:.4g} N/m at {boundary.damping:.4g} N s/m, between "
+            f"{boundary.stable:.4g} and {boundary.unstable:.4g}; the identified handle should stand "
+            f"{boundary.expected:.4g}"
+        )
+    return lines

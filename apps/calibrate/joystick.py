@@ -1,25 +1,27 @@
-"""Command ``haptics calibrate joystick``: calibrate a force-feedback stick."""
+"""Command ``haptics calibrate joystick``: calibrate a force-feedback stick in a dialogue at a terminal."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import datetime
+import os
+import select
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from apps.calibrate.moving import orderly_end
-from apps.calibrate.places import require_place
+from apps.calibrate.moving import new_recording, orderly_end, print_message
+from apps.calibrate.options import require_place
 from apps.shared.answer import Answer
+from apps.shared.progress import Line
 from haptics.errors import ConfigurationError, HapticError
 from haptics.settings import unknown_name
 
 if TYPE_CHECKING:
-    from calibration.joystick.person import Person
+    from calibration.joystick.person import Look, Pair, Person, Place, Request
     from calibration.joystick.procedure import Bench, Calibration
-    from calibration.joystick.request import Request
     from calibration.motions import Mover
     from devices.emulated.joystick import EmulatedStickSettings
     from devices.joystick.parameters import StickParameters
@@ -27,12 +29,28 @@ if TYPE_CHECKING:
 NAME = "pid-joystick"
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def joystick_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser."""
-    parser.add_argument("--out", metavar="FILE.toml", type=Path, required=True, help="parameter file to write")
-    _add_what_is_known(parser)
-    _add_pushes(parser)
-    parser.add_argument(
+    add = parser.add_argument
+    add("--out", metavar="FILE.toml", type=Path, required=True, help="parameter file to write")
+    add("--travel-x", metavar="M", type=float, help="travel of the handle from left to right, stop to stop")
+    add("--travel-y", metavar="M", type=float, help="travel towards you and away, stop to stop")
+    add("--rim-radius", metavar="M", type=float, help="radius of the rim of a wheel, instead of travels")
+    add(
+        "--turn", metavar="DEG", type=float, default=90.0, help="angle to either side by which a wheel is measured (90)"
+    )
+    add("--gate", metavar="SHAPE", default="square", help="shape of the gate that bounds the handle: square or round")
+    add("--weight", metavar="KG", type=float, help="find the scale with a weight of this mass")
+    add("--stated-max-force", metavar="N", type=float, help="largest force in every direction, as the maker states it")
+    add(
+        "--push-level",
+        metavar="PART",
+        type=float,
+        default=0.3,
+        help="strongest push allowed, as a part of full force (0.3)",
+    )
+    add("--yes", action="store_true", help="do not ask whether the handle really moved as its counts say")
+    add(
         "--set",
         dest="assignments",
         metavar="device.NAME=VALUE",
@@ -40,10 +58,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="a setting of the device, for instance device.serial=2F003A or device.emulated=true (repeatable)",
     )
-    parser.add_argument(
-        "--record", metavar="FOLDER", type=Path, default=Path("recordings"), help="folder of the recordings"
-    )
-    parser.add_argument(
+    add("--record", metavar="FOLDER", type=Path, default=Path("recordings"), help="folder of the recordings")
+    add(
         "--fault",
         dest="faults",
         metavar="NAME@SECONDS[+DURATION]",
@@ -53,85 +69,30 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_what_is_known(parser: argparse.ArgumentParser) -> None:
-    """Add the options for values that the user measures or reads from the data sheet."""
-    parser.add_argument(
-        "--travel-x",
-        metavar="M",
-        type=float,
-        help="travel of the handle from left to right, stop to stop",
-    )
-    parser.add_argument("--travel-y", metavar="M", type=float, help="travel towards you and away, stop to stop")
-    parser.add_argument(
-        "--rim-radius", metavar="M", type=float, help="radius of the rim of a wheel, instead of travels"
-    )
-    parser.add_argument(
-        "--turn", metavar="DEG", type=float, default=90.0, help="angle to either side by which a wheel is measured (90)"
-    )
-    parser.add_argument(
-        "--gate", metavar="SHAPE", default="square", help="shape of the gate that bounds the handle: square or round"
-    )
-    parser.add_argument("--weight", metavar="KG", type=float, help="find the scale with a weight of this mass")
-    parser.add_argument(
-        "--stated-max-force", metavar="N", type=float, help="largest force in every direction, as the maker states it"
-    )
-
-
-def _add_pushes(parser: argparse.ArgumentParser) -> None:
-    """Add the options for the push strength and for the confirmation by the user."""
-    parser.add_argument(
-        "--push-level",
-        metavar="PART",
-        type=float,
-        default=0.3,
-        help="strongest push allowed, as a part of full force (0.3)",
-    )
-    parser.add_argument(
-        "--yes", action="store_true", help="do not ask whether the handle really moved as its counts say"
-    )
-
-
-def run(options: argparse.Namespace) -> Answer:
+def run_joystick(options: argparse.Namespace) -> Answer:
     """Calibrate a stick."""
     table = _device_table(options.assignments)
     require_place(options.out)
     from apps.session.record import made_by
+    from calibration.joystick.person import Request
     from calibration.joystick.procedure import calibrate
-    from calibration.joystick.request import Request
     from devices.emulated.joystick import EmulatedStickSettings
     from haptics.settings import build
 
     settings = build(EmulatedStickSettings, table, "device")
     request = Request(**{known.name: getattr(options, known.name) for known in fields(Request)})
-    place = _place(options)
-    with orderly_end(), _who(options, settings, table, request) as (bench, person):
+    place = new_recording(options.record, NAME)
+    with orderly_end(), _bench_and_person(options, settings, table, request) as (bench, person):
         try:
             found = calibrate(bench, person, request, place, made_by())
         except (HapticError, KeyboardInterrupt):
-            _report_remaining_steps(place)
+            for left in sorted(place.parent.glob(f"{place.name}_*")):
+                if left.is_dir():
+                    print_message(f"The recordings are in {left}.")
             raise
-    _write_parameters(options.out, found.parameters)
-    return Answer(_result(options.out, found), _describe(options.out, found, settings))
-
-
-def _place(options: argparse.Namespace) -> Path:
-    """Create the folder of the recordings and return their common path prefix."""
-    now = datetime.datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
-    try:
-        options.record.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigurationError(
-            f"--record = {str(options.record)!r}: no recording can be made there ({error.strerror or error})."
-        ) from error
-    return Path(options.record) / f"{now}_{NAME}"
-
-
-def _report_remaining_steps(place: Path) -> None:
-    from apps.calibrate.reports.terminal import print_message
-
-    for left in sorted(place.parent.glob(f"{place.name}_*")):
-        if left.is_dir():
-            print_message(f"The recordings are in {left}.")
+    write_or_print(options.out, found.parameters)
+    result = {"out": str(options.out), "parameters": asdict(found.parameters), **found.facts}
+    return Answer(result, _describe(options.out, found, settings))
 
 
 def _device_table(assignments: list[str]) -> dict[str, Any]:
@@ -152,12 +113,8 @@ def _device_table(assignments: list[str]) -> dict[str, Any]:
     return table
 
 
-def _write_parameters(out: Path, parameters: StickParameters) -> None:
-    """Write the parameter file.
-
-    If this fails, print its contents to standard error.
-    """
-    from apps.calibrate.reports.terminal import print_message
+def write_or_print(out: Path, parameters: StickParameters) -> None:
+    """Write the parameter file. If this fails, print its contents to standard error."""
     from devices.joystick.parameters import format_parameters, write_parameters
 
     try:
@@ -168,14 +125,14 @@ def _write_parameters(out: Path, parameters: StickParameters) -> None:
 
 
 @contextlib.contextmanager
-def _who(
+def _bench_and_person(
     options: argparse.Namespace, settings: EmulatedStickSettings, table: dict[str, Any], request: Request
 ) -> Iterator[tuple[Bench, Person]]:
     """Yield the test bench of the stick and the interface of its user.
 
     An emulated stick has an emulated user.
     """
-    from apps.calibrate.reports.terminal import TerminalPerson, print_message
+    from calibration.joystick.emulated import EmulatedPerson, operated
     from calibration.joystick.procedure import Bench
     from calibration.motions import Mover
     from devices.faults import parse_fault
@@ -188,18 +145,12 @@ def _who(
     if not settings.emulated:
         yield Bench(settings, moved_with({})), TerminalPerson(options.yes)
         return
-    from calibration.joystick.emulated import EmulatedPerson, operated
-
     with operated() as (hand, lane):
         backend = settings.plug_in(hand)
-        own = backend.sticks[0].profile.handle
-        person = EmulatedPerson(lane, request.reach(own.half_width, own.half_height))
+        handle = backend.sticks[0].profile.handle
+        person = EmulatedPerson(lane, request.reach(handle.half_width, handle.half_height))
         person.show_message = print_message  # type: ignore[method-assign]
         yield Bench(settings, moved_with({"hand": hand}), backend), person
-
-
-def _result(out: Path, found: Calibration) -> dict[str, Any]:
-    return {"out": str(out), "parameters": asdict(found.parameters), **found.facts}
 
 
 def _describe(out: Path, found: Calibration, settings: EmulatedStickSettings) -> str:
@@ -218,3 +169,110 @@ def _describe(out: Path, found: Calibration, settings: EmulatedStickSettings) ->
             f"Use it with: haptics run --device {NAME} --set device.parameters={out}{emulated}",
         )
     )
+
+
+# --- dialogue ---------------------------------------------------------------------------------------------------------
+
+_LOOK = 0.1
+"""Polling period of the answer and update period of the counts [s]."""
+_PREPARE = 0.8
+"""Delay between the announcement of a push and the push [s]."""
+
+
+class TerminalInput:
+    """Lines read from a file descriptor with a timeout."""
+
+    def __init__(self, descriptor: int = 0) -> None:
+        self._descriptor = descriptor
+        self._rest = b""
+
+    def next(self, timeout: float) -> str | None:
+        """Return the next line, or None if none arrived within `timeout` [s].
+
+        Raises
+        ------
+        ConfigurationError
+            If the input is closed.
+        """
+        if b"\n" not in self._rest:
+            if not select.select([self._descriptor], [], [], timeout)[0]:
+                return None
+            data = os.read(self._descriptor, 4096)
+            if not data:
+                raise ConfigurationError(
+                    "standard input is closed, but this calibration asks questions: run it in a terminal."
+                )
+            self._rest += data
+        line, newline, rest = self._rest.partition(b"\n")
+        if not newline:
+            return None
+        self._rest = rest
+        return line.decode(errors="replace").strip()
+
+
+class TerminalPerson:
+    """User interface of the calibration of a real stick.
+
+    Parameters
+    ----------
+    yes : bool
+        Skip the question whether the handle moved as measured.
+    answers : Answers, optional
+        Source of the answers. Default: standard input.
+    """
+
+    def __init__(self, yes: bool, answers: TerminalInput | None = None) -> None:
+        self._yes = yes
+        self._answers = answers or TerminalInput()
+
+    def show_message(self, words: str) -> None:
+        """Print a message."""
+        print_message(words)
+
+    def bring(self, place: Place, look: Look) -> None:
+        """Ask the user to hold the handle at a given position, and wait."""
+        self._wait(f"Bring the handle to {place.words}, hold it there, and press Enter.", look)
+
+    def release_handle(self, look: Look) -> None:
+        """Ask the user to release the handle, and wait."""
+        self._wait("Let go of the handle, keep your hand near it, and press Enter. It will be pushed, gently.", look)
+
+    def watch(self, words: str) -> None:
+        """Announce a push and wait briefly."""
+        print_message(words)
+        time.sleep(_PREPARE)
+
+    def saw(self, motion: Pair) -> bool:
+        """Ask the user whether the handle moved by `motion` [m]."""
+        from calibration.joystick.person import in_words
+
+        moved = f"{1e3 * (motion[0] ** 2 + motion[1] ** 2) ** 0.5:.0f} mm {in_words(motion)}"
+        if self._yes:
+            print_message(f"By its counts the handle moved {moved}.")
+            return True
+        print_message(f"Did the handle just move about {moved}? [y/n]")
+        while True:
+            answer = (self._answers.next(_LOOK) or "").lower()
+            if answer in {"y", "yes"}:
+                return True
+            if answer in {"n", "no"}:
+                return False
+
+    def hang(self, mass: float, look: Look) -> None:
+        """Ask the user to attach a weight of `mass` [kg], and wait."""
+        self._wait(
+            f"Hang {mass:g} kg on a thread over the edge of the table, so that it pulls the handle horizontally and "
+            "straight towards you. Keep clear of it, and press Enter. The stick will take it up, slowly.",
+            look,
+        )
+
+    def take_off(self, mass: float, look: Look) -> None:
+        """Ask the user to remove the weight, and wait."""
+        self._wait("Take the weight off, and press Enter. The stick does not carry it any more.", look)
+
+    def _wait(self, words: str, look: Look) -> None:
+        print_message(words)
+        with Line() as line:
+            while self._answers.next(_LOOK) is None:
+                x, y = look()
+                line.show(f"counts {x}, {y}")

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from apps.calibrate.options import add_source_options, by_joint
-from apps.calibrate.places import require_place
+from apps.calibrate.options import add_source_options, by_joint, require_place
 from apps.shared.answer import Answer
 from haptics.errors import ConfigurationError
 from haptics.reading import read_toml
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from haptics.recording.recording import Recording
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def loops_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser."""
     add_source_options(parser, "recording of the joint")
     parser.add_argument(
@@ -33,7 +32,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="FILE.png", type=Path, required=True, help="picture to write, PNG or SVG")
 
 
-def run(options: argparse.Namespace) -> Answer:
+def run_loops(options: argparse.Namespace) -> Answer:
     """Compare the measured loop with the loop of the session that renders it."""
     from calibration.hysteresis import Motion, compare_loops
     from calibration.rendering import read_provenance
@@ -108,7 +107,7 @@ def _rendered(recording: Recording, conversion: Conversion, measured: Motion) ->
 
 
 def _draw(path: Path, found: Comparison, measured: Motion, rendered: Motion, rotary: bool) -> None:
-    from apps.calibrate.reports.drawing import dots, legend
+    from apps.calibrate.report import dots, legend
     from apps.reproduce.style import BLUE, GREEN, ORANGE, PALE, dress
     from apps.shared.figure import new_figure, svg
 

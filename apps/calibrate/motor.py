@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,11 +13,10 @@ from apps.shared.answer import Answer
 from haptics.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from calibration.data.files import Source
-    from calibration.data.joint_recording import JointRecording
+    from calibration.data.joint_recording import JointRecording, Source
     from calibration.identification import IdentificationOptions
-    from calibration.motor.gain import MotorFit
-    from calibration.parameters.parameters import Found, JointParameters, ParameterFile
+    from calibration.motor import MotorFit
+    from calibration.parameters import Found, JointParameters, ParameterFile
 
     _Opened = dict[str, tuple[Found, Source]]
 
@@ -29,7 +27,7 @@ _METHODS = {
 """Method description, keyed by whether the friction was known and the joint moved."""
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def motor_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser."""
     add_data_options(parser, "recording of joints driven by their motors, with a column such as pwm_percent")
     add_result_options(parser)
@@ -47,27 +45,32 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> Answer:
+def run_motor(options: argparse.Namespace) -> Answer:
     """Identify motors and write their parameters."""
-    from apps.calibrate.reports.results import as_object, describe, ending, provenance
-    from calibration.parameters.files import write_parameter_file
+    from apps.calibrate.results import as_object, describe, ending, provenance
+    from calibration.parameter_files import read_parameter_file, write_parameter_file
+    from calibration.parameters import ParameterFile, Provenance
 
     require_places(options)
     if len(options.data) > 1:
         raise ConfigurationError("--data: a motor is identified from one recording; give one.")
     if options.open_windings and options.friction is None:
         raise ConfigurationError("--open-windings: needs --friction, the friction with currents, to compare with.")
-    wishes = identification_options(options)
-    known = _known(options.friction)
-    fits = [_fit(one, known, wishes) for one in _measured(options, options.data[0], known, wishes)]
-    opened = _identify_open_windings(options, known, wishes)
+    identification = identification_options(options)
+    known = None if options.friction is None else read_parameter_file(options.friction)
+    recordings = _measured(options, options.data[0], known, identification)
+    fits = [_fit(one, known, identification.inertia) for one in recordings]
+    opened = _identify_open_windings(options, known, identification)
     joints = [_joint(fit, known, opened) for fit in fits]
-    file = _file(known, joints)
+    file = ParameterFile(Provenance(), tuple(joints)) if known is None else known
+    for joint in joints:
+        file = file.with_joint(joint)
+    method = "; ".join(dict.fromkeys(_METHODS["hysteresis" not in fit.values] for fit in fits))
     sources = [fit.recording.source for fit in fits] + [source for _, source in opened.values()]
-    file = replace(file, provenance=provenance(_method(fits), sources, options.identity, file.provenance))
+    file = replace(file, provenance=provenance(method, sources, options.identity, file.provenance))
     write_parameter_file(options.out, file)
     if options.report is not None:
-        from apps.calibrate.reports.report import motor_pages, write_report
+        from apps.calibrate.report import motor_pages, write_report
 
         write_report(options.report, file, motor_pages(fits, joints))
     result = {
@@ -79,18 +82,8 @@ def run(options: argparse.Namespace) -> Answer:
     return Answer(result, "\n".join([*lines, *ending(options.out, options.report)]))
 
 
-def _method(fits: Sequence[MotorFit]) -> str:
-    return "; ".join(dict.fromkeys(_METHODS["hysteresis" not in fit.values] for fit in fits))
-
-
-def _known(path: Path | None) -> ParameterFile | None:
-    from calibration.parameters.files import read_parameter_file
-
-    return None if path is None else read_parameter_file(path)
-
-
 def _measured(
-    options: argparse.Namespace, path: str, known: ParameterFile | None, wishes: IdentificationOptions
+    options: argparse.Namespace, path: str, known: ParameterFile | None, identification: IdentificationOptions
 ) -> tuple[JointRecording, ...]:
     """Return the recordings, smoothed on request and named like the joints of the friction file."""
     from calibration.data.joint_recording import UNNAMED
@@ -98,26 +91,26 @@ def _measured(
 
     found = measured(options, path)
     if known is not None and known.coupling is not None:
-        return behind(known.coupling, found, wishes)[0]
-    found = tuple(smoothed(one, wishes.smooth) for one in found)
+        return behind(known.coupling, found, identification)[0]
+    found = tuple(smoothed(one, identification.smooth) for one in found)
     if known is not None and len(found) == len(known.joints) == 1 and found[0].joint == UNNAMED:
         return (replace(found[0], joint=known.joints[0].name),)
     return found
 
 
-def _fit(recording: JointRecording, known: ParameterFile | None, wishes: IdentificationOptions) -> MotorFit:
-    from calibration.motor.gain import identify_motor
-    from calibration.parameters.spread import friction_change, friction_spread
+def _fit(recording: JointRecording, known: ParameterFile | None, inertia: float) -> MotorFit:
+    from calibration.motor import identify_motor
+    from calibration.parameters import friction_change, friction_spread
 
     if known is None:
-        return identify_motor(recording, inertia=wishes.inertia)
+        return identify_motor(recording, inertia=inertia)
     joint = known.joint(recording.joint)
     if joint.rotary != recording.rotary:
         raise recording.error("slides, but its friction file is of a joint that turns, or the reverse")
     return identify_motor(
         recording,
         joint.friction_at,
-        inertia=wishes.inertia,
+        inertia=inertia,
         rest=joint.dead_band,
         friction_spread=friction_spread(joint, recording.velocity),
         friction_change=friction_change(joint, recording.velocity),
@@ -125,7 +118,7 @@ def _fit(recording: JointRecording, known: ParameterFile | None, wishes: Identif
 
 
 def _identify_open_windings(
-    options: argparse.Namespace, known: ParameterFile | None, wishes: IdentificationOptions
+    options: argparse.Namespace, known: ParameterFile | None, identification: IdentificationOptions
 ) -> _Opened:
     """Identify the friction of each joint with open windings.
 
@@ -136,16 +129,16 @@ def _identify_open_windings(
     if options.open_windings is None or known is None:
         return {}
     found = {}
-    for recording in _measured(options, options.open_windings, known, wishes):
+    for recording in _measured(options, options.open_windings, known, identification):
         model = known.joint(recording.joint).known_friction().model
-        identified = identify([recording], replace(wishes, model=model, smooth=None)).parameters()
+        identified = identify([recording], replace(identification, model=model, smooth=None)).parameters()
         found[recording.joint] = identified.known_friction(), recording.source
     return found
 
 
 def _joint(fit: MotorFit, known: ParameterFile | None, opened: _Opened) -> JointParameters:
-    from calibration.motor.gain import back_emf
-    from calibration.parameters.parameters import JointParameters
+    from calibration.motor import back_emf
+    from calibration.parameters import JointParameters
 
     name, rotary, motor = fit.recording.joint, fit.recording.rotary, fit.found()
     if known is None:
@@ -159,13 +152,3 @@ def _joint(fit: MotorFit, known: ParameterFile | None, opened: _Opened) -> Joint
             intervals={**motor.intervals, "back_emf_viscosity": interval},
         )
     return replace(joint, motor=motor)
-
-
-def _file(known: ParameterFile | None, joints: Sequence[JointParameters]) -> ParameterFile:
-    from calibration.parameters.parameters import ParameterFile, Provenance
-
-    if known is None:
-        return ParameterFile(Provenance(), tuple(joints))
-    for joint in joints:
-        known = known.with_joint(joint)
-    return known

@@ -1,8 +1,9 @@
-"""Options shared by the calibrations from data, and the conversion of their values."""
+"""Options shared by the calibrations from data, checks of output paths, and the conversion of option values."""
 
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +21,7 @@ AUTOMATIC = "auto"
 _LOSSES = ("square", "huber", "tukey")
 
 
-def add_source_options(parser: argparse.ArgumentParser, what: str, *, required: bool = True) -> None:
+def add_source_options(parser: argparse.ArgumentParser, content: str, *, required: bool = True) -> None:
     """Add the options for files, columns and joints to the parser."""
     parser.add_argument(
         "--data",
@@ -28,7 +29,7 @@ def add_source_options(parser: argparse.ArgumentParser, what: str, *, required: 
         action="append",
         default=None if required else [],
         required=required,
-        help=f"{what}: CSV or NPZ with columns such as time_s, velocity_rad_per_s, torque_nm, or the folder of a "
+        help=f"{content}: CSV or NPZ with columns such as time_s, velocity_rad_per_s, torque_nm, or the folder of a "
         "recording (repeatable)",
     )
     parser.add_argument(
@@ -42,9 +43,9 @@ def add_source_options(parser: argparse.ArgumentParser, what: str, *, required: 
     parser.add_argument("--joint", dest="joints", metavar="NAME", action="append", default=[], help="only this joint")
 
 
-def add_data_options(parser: argparse.ArgumentParser, what: str, *, required: bool = True) -> None:
+def add_data_options(parser: argparse.ArgumentParser, content: str, *, required: bool = True) -> None:
     """Add the options for the input data and their preprocessing."""
-    add_source_options(parser, what, required=required)
+    add_source_options(parser, content, required=required)
     parser.add_argument(
         "--smooth",
         metavar="HZ",
@@ -116,7 +117,12 @@ def identification_options(options: argparse.Namespace) -> IdentificationOptions
 
     smooth: float | str | None = options.smooth
     if smooth not in {None, AUTOMATIC}:
-        smooth = _frequency(str(smooth))
+        try:
+            smooth = float(str(smooth))
+        except ValueError:
+            smooth = 0.0
+        if not 0.0 < smooth < 1e6:
+            raise ConfigurationError(f"--smooth = {options.smooth!r}: must be a frequency greater than 0 Hz, or auto.")
     if vars(options).get("unbounded") and vars(options).get("physical"):
         raise ConfigurationError("--unbounded and --physical contradict each other: give one of them.")
     if not 0.0 <= options.inertia < 1e6:
@@ -130,16 +136,6 @@ def identification_options(options: argparse.Namespace) -> IdentificationOptions
         fit_inertia=given.get("fit_inertia", False),
     )
     return IdentificationOptions(given.get("model", AUTOMATIC), smooth, options.inertia, settings)
-
-
-def _frequency(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0.0 < value < 1e6:
-        raise ConfigurationError(f"--smooth = {text!r}: must be a frequency greater than 0 Hz, or auto.")
-    return value
 
 
 def measured(options: argparse.Namespace, path: str) -> tuple[JointRecording, ...]:
@@ -165,24 +161,17 @@ def recordings(options: argparse.Namespace, path: str) -> dict[str, list[JointRe
     ConfigurationError
         If the file cannot be used.
     """
-    found = _excited(Path(path))
-    if found is None:
-        return {one.joint: [one] for one in measured(options, path)}
-    return chosen(found, options.joints)
+    if Path(path).is_dir():
+        from calibration.motions.handle_motion import is_excitation, recorded_axes
+        from calibration.motions.joint_motion import is_of_joints, recorded_joints
+        from haptics.recording.recording import Recording
 
-
-def _excited(path: Path) -> dict[str, list[JointRecording]] | None:
-    """Return the rounds of each axis or joint if the folder records an excitation, otherwise None."""
-    if not path.is_dir():
-        return None
-    from calibration.motions.axis_recordings import is_excitation, recorded_axes
-    from calibration.motions.joint_motion import is_of_joints, recorded_joints
-    from haptics.recording.recording import Recording
-
-    recording = Recording(path)
-    if is_of_joints(recording):
-        return recorded_joints(recording)
-    return recorded_axes(path) if is_excitation(recording) else None
+        recording = Recording(path)
+        if is_of_joints(recording):
+            return chosen(recorded_joints(recording), options.joints)
+        if is_excitation(recording):
+            return chosen(recorded_axes(Path(path)), options.joints)
+    return {one.joint: [one] for one in measured(options, path)}
 
 
 def chosen(joints: dict[str, list[JointRecording]], names: Sequence[str]) -> dict[str, list[JointRecording]]:
@@ -238,7 +227,7 @@ def by_joint(options: argparse.Namespace) -> dict[str, list[JointRecording]]:
 
 
 def behind(
-    coupling: Coupling, joints: Sequence[JointRecording], wishes: IdentificationOptions
+    coupling: Coupling, joints: Sequence[JointRecording], identification: IdentificationOptions
 ) -> tuple[tuple[JointRecording, ...], IdentificationOptions]:
     """Return the recordings of the motors behind a coupling, and the remaining settings.
 
@@ -252,4 +241,20 @@ def behind(
     from calibration.coupled import decouple
     from calibration.identification import smoothed
 
-    return decouple([smoothed(joint, wishes.smooth) for joint in joints], coupling), replace(wishes, smooth=None)
+    return decouple([smoothed(joint, identification.smooth) for joint in joints], coupling), replace(
+        identification, smooth=None
+    )
+
+
+def require_place(out: Path, option: str = "--out") -> None:
+    """Check that a file can be written or replaced, before a long measurement starts.
+
+    Raises
+    ------
+    ConfigurationError
+        If the file cannot be written.
+    """
+    folder = os.path.dirname(os.path.realpath(out))
+    mine = os.access(out, os.W_OK) and out.is_file() if out.exists() else True
+    if not (mine and os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK)):
+        raise ConfigurationError(f"{option} = {str(out)!r}: cannot be written; name a file in a folder that can be.")

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from apps.calibrate.options import add_check_option, add_source_options, parse_columns
-from apps.calibrate.places import require_place
-from apps.calibrate.reports.term_table import as_object, table
+from apps.calibrate.options import add_check_option, add_source_options, measured, require_place
+from apps.calibrate.results import provenance
 from apps.shared.answer import Answer
 from apps.shared.progress import Line
+from haptics.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from calibration.data.joint_recording import JointRecording
-    from calibration.fitting.prediction_error import ErrorEstimate
+    from calibration.fitting.intervals import ErrorEstimate
     from calibration.terms.comparison import Compared
     from calibration.terms.selection import Selection, SelectionSettings
 
@@ -25,9 +25,10 @@ KINDS = ("friction", "inertia", "load", "drive")
 """Kinds of `calibration.terms.terms`, repeated here so that the help text needs no import."""
 _PARTS = (2, 20)
 """Smallest and largest number of parts in cross-validation."""
+_ONE_WAY = "The joint hardly moves in one direction: friction cannot be told from an offset. Record both directions."
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def terms_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser."""
     add_source_options(parser, "what was measured, or a recording of a serial robot with its load")
     parser.add_argument(
@@ -55,100 +56,55 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> Answer:
+def run_terms(options: argparse.Namespace) -> Answer:
     """Select the terms of every joint and write the models."""
-    from calibration.terms.files import write_term_file
+    from calibration.terms.model import write_term_file
+    from calibration.terms.selection import SelectionSettings, select_terms
 
     require_place(options.out)
-    _check_parts(options)
-    joints = _by_joint(options)
-    checks = {path: _checked(options, path, joints) for path in options.check}
-    fitted = {name: [_first(options, one) for one in seen] for name, seen in joints.items()}
-    found = _choose_all(options, fitted)
-    models = {name: selection.model for name, selection in found.items()}
-    write_term_file(options.out, models, _facts([one for seen in joints.values() for one in seen]))
-    judged = _judge_all(options, found, joints, fitted, checks)
-    warnings = {name: _warnings(seen) for name, seen in fitted.items()}
-    result = {
-        "out": str(options.out),
-        "joints": [
-            {**_as_object(name, selection, judged[name]), "warnings": warnings[name]}
-            for name, selection in found.items()
-        ],
-    }
-    lines = [
-        line
-        for name, selection in found.items()
-        for line in (
-            *_describe(name, selection, judged[name]),
-            *(f"  warning: {warning}" for warning in warnings[name]),
-        )
-    ]
-    return Answer(result, "\n".join([*lines, "", f"Models: {options.out}"]))
-
-
-def _check_parts(options: argparse.Namespace) -> None:
-    from haptics.errors import ConfigurationError
-
     if options.hold_out is not None and not 0.0 < options.hold_out < 1.0:
         raise ConfigurationError(f"--hold-out = {options.hold_out:g}: must be a number between 0 and 1.")
     if options.in_turn is not None and not _PARTS[0] <= options.in_turn <= _PARTS[1]:
         raise ConfigurationError(f"--in-turn = {options.in_turn}: must be {_PARTS[0]} to {_PARTS[1]} parts.")
-
-
-def _first(options: argparse.Namespace, seen: JointRecording) -> JointRecording:
-    """Return the part of a recording that the models are fitted to."""
-    return seen if options.hold_out is None else seen.part(0.0, 1.0 - options.hold_out)
-
-
-def _read(options: argparse.Namespace, path: str) -> dict[str, JointRecording]:
-    from calibration.data.reading import read_joint_recordings
-
-    found = read_joint_recordings(path, parse_columns(options.columns), tuple(options.joints))
-    return {one.joint: one for one in found}
-
-
-def _checked(options: argparse.Namespace, path: str, joints: Container[str]) -> dict[str, JointRecording]:
-    """Read a validation recording and require at least one of the joints."""
-    from haptics.errors import ConfigurationError
-
-    file = _read(options, path)
-    if not any(name in joints for name in file):
-        raise ConfigurationError(f"{path}: has the joints {', '.join(file)}, none of those of --data.")
-    return file
-
-
-def _by_joint(options: argparse.Namespace) -> dict[str, list[JointRecording]]:
-    """Return the recordings of every joint from all files of ``--data``."""
-    from haptics.errors import ConfigurationError
-
     files = {path: _read(options, path) for path in options.data}
     names = list(files[options.data[0]])
     for path, file in files.items():
         if set(file) != set(names):
             raise ConfigurationError(f"{path}: has the joints {', '.join(file)}; others have {', '.join(names)}.")
-    return {name: [file[name] for file in files.values()] for name in names}
-
-
-def _choose_all(options: argparse.Namespace, joints: dict[str, list[JointRecording]]) -> dict[str, Selection]:
-    from calibration.terms.selection import select_terms
-
+    joints = {name: [file[name] for file in files.values()] for name in names}
+    checks = {path: _read(options, path) for path in options.check}
+    for path, file in checks.items():
+        if not any(name in joints for name in file):
+            raise ConfigurationError(f"{path}: has the joints {', '.join(file)}, none of those of --data.")
+    fitted = joints
+    if options.hold_out is not None:
+        fitted = {name: [one.part(0.0, 1.0 - options.hold_out) for one in seen] for name, seen in joints.items()}
+    settings = SelectionSettings(kinds=tuple(options.kinds) or KINDS)
     found: dict[str, Selection] = {}
     with Line() as line:
-        for name, seen in joints.items():
+        for name, seen in fitted.items():
             line.show(f"choosing the terms of {name} ({len(found) + 1} of {len(joints)})")
-            found[name] = select_terms(seen, settings=_settings(options))
-    return found
+            found[name] = select_terms(seen, settings=settings)
+    models = {name: selection.model for name, selection in found.items()}
+    sources = [one.source for seen in joints.values() for one in seen]
+    write_term_file(options.out, models, vars(provenance("forward selection by blocked cross-validation", sources, "")))
+    judged = _judge_all(options, settings, found, joints, fitted, checks)
+    lines, objects = [], []
+    for name, selection in found.items():
+        warnings = [] if any(one.both_ways for one in fitted[name]) else [_ONE_WAY]
+        objects.append({**_as_object(name, selection, judged[name]), "warnings": warnings})
+        lines += [*_describe(name, selection, judged[name]), *(f"  warning: {warning}" for warning in warnings)]
+    result = {"out": str(options.out), "joints": objects}
+    return Answer(result, "\n".join([*lines, "", f"Models: {options.out}"]))
 
 
-def _settings(options: argparse.Namespace) -> SelectionSettings:
-    from calibration.terms.selection import SelectionSettings
-
-    return SelectionSettings(kinds=tuple(options.kinds) or KINDS)
+def _read(options: argparse.Namespace, path: str) -> dict[str, JointRecording]:
+    return {one.joint: one for one in measured(options, path)}
 
 
 def _judge_all(
     options: argparse.Namespace,
+    settings: SelectionSettings,
     found: dict[str, Selection],
     joints: dict[str, list[JointRecording]],
     fitted: dict[str, list[JointRecording]],
@@ -165,44 +121,39 @@ def _judge_all(
             if options.hold_out is not None:
                 for path, one in zip(options.data, joints[name], strict=True):
                     others[f"{path}, the last {options.hold_out:.0%}"] = one.part(1.0 - options.hold_out, 1.0)
-            kinds = fit_kinds(fitted[name], _settings(options), selection) if others else None
+            kinds = fit_kinds(fitted[name], settings, selection) if others else None
             judged[name] = {} if kinds is None else {place: kinds.compared(other) for place, other in others.items()}
             if options.in_turn is not None:
                 place = f"each of {options.in_turn} parts, left out in turn"
-                judged[name][place] = compare_in_turn(fitted[name], _settings(options), options.in_turn)
+                judged[name][place] = compare_in_turn(fitted[name], settings, options.in_turn)
     return judged
 
 
-def _facts(seen: list[JointRecording]) -> dict[str, Any]:
-    from apps.calibrate.reports.results import provenance
-
-    return vars(provenance("forward selection by blocked cross-validation", [one.source for one in seen], ""))
-
-
-def _warnings(seen: Sequence[JointRecording]) -> list[str]:
-    """Return the warnings about the data of a joint."""
-    if any(one.both_ways for one in seen):
-        return []
-    return ["The joint hardly moves in one direction: friction cannot be told from an offset. Record both directions."]
-
-
 def _as_object(name: str, selection: Selection, judged: _Judged) -> dict[str, Any]:
-    from calibration.terms.files import model_table
+    from calibration.terms.model import model_table
 
+    checks = {}
+    for place, kinds in judged.items():
+        objects = {
+            one.kind: {
+                **vars(one.error),
+                "ratio_to_first": one.ratio and dict(zip(("value", "low", "high"), one.ratio, strict=True)),
+                "note": one.note,
+            }
+            for one in kinds
+        }
+        checks[place] = {**vars(_chosen(kinds).error), "kinds": objects}
     return {
         "name": name,
         **model_table(selection.model),
         "cross_validated": vars(selection.score),
         "condition_number": selection.condition,
-        "checks": {
-            place: {**vars(_chosen(kinds).error), "kinds": {one.kind: as_object(one) for one in kinds}}
-            for place, kinds in judged.items()
-        },
+        "checks": checks,
     }
 
 
 def _describe(name: str, selection: Selection, judged: _Judged) -> list[str]:
-    from calibration.terms.files import unit_key
+    from calibration.terms.model import unit_key
 
     lines = [f"{name}: the error is {_percent(selection.score)} of the torque where it was not fitted"]
     for one in selection.model.fitted:
@@ -227,3 +178,29 @@ def _chosen(kinds: Sequence[Compared]) -> Compared:
 
 def _percent(error: ErrorEstimate) -> str:
     return f"{error.value:.1%} ({error.low:.1%} to {error.high:.1%})"
+
+
+# --- comparison -------------------------------------------------------------------------------------------------------
+
+_HEAD = ("kind", "rms error / rms torque", "by that of the first", "expected by cross-validation")
+
+
+def table(kinds: Sequence[Compared]) -> list[str]:
+    """Return the lines of a table with one row for each kind of model."""
+    rows = [_HEAD]
+    for one in kinds:
+        error, score = one.error, one.cross_validated
+        rows.append(
+            (
+                one.kind,
+                f"{error.value:.3f} [{error.low:.3f}, {error.high:.3f}]",
+                "" if one.ratio is None else "{:.2f} [{:.2f}, {:.2f}]".format(*one.ratio),
+                "" if score is None else f"{score.value:.3f} [{score.low:.3f}, {score.high:.3f}]",
+            )
+        )
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
+    notes = ["", *(one.note for one in kinds)]
+    return [
+        "    " + "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=True)), note]).rstrip()
+        for row, note in zip(rows, notes, strict=True)
+    ]

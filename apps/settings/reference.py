@@ -14,7 +14,7 @@ from apps.experiment.procedures import KINDS
 from apps.experiment.report.settings import AnalysisSettings
 from apps.settings.models import element_defaults, law_defaults
 from apps.settings.session import SessionSettings
-from calibration.autotune.settings import TABLE, Autotune
+from calibration.autotune.pushing import TABLE, Autotune
 from devices.arm.body import ArmBody
 from devices.arm.motors.settings import OdriveSettings
 from devices.arm.sensors.choosing import SENSORS

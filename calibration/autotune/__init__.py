@@ -1,7 +1,7 @@
 """Tuning of a force-controlled device: identified handle, suggested coupling, stability limit."""
 
 from calibration.autotune.boundary import Boundary
-from calibration.autotune.procedure import Tuned, TunedAxis, require_forces, tune
-from calibration.autotune.settings import TABLE, Autotune
+from calibration.autotune.procedure import Tuned, TunedAxis, Tuning
+from calibration.autotune.pushing import TABLE, Autotune
 
-__all__ = ["TABLE", "Autotune", "Boundary", "Tuned", "TunedAxis", "require_forces", "tune"]
+__all__ = ["TABLE", "Autotune", "Boundary", "Tuned", "TunedAxis", "Tuning"]

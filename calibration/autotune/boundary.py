@@ -4,6 +4,11 @@ A trial renders a contact that sticks (`haptics.rendering.motion.Motion.contact`
 and is then removed at once, and the handle rings. The stiffness is raised from far below the predicted limit until a
 contact is unstable, and then bisected. If the handle moves farther than the ringing of a stable contact can reach, the
 contact is released within the same tick, and soft gains stop the handle.
+
+Growth or decay rate of the ringing (`ring_of`):
+
+The oscillation is demodulated at its frequency in consecutive windows. Dry friction reduces the amplitude by
+:math:`4 c / (m w^2)` per period, independent of the amplitude; the remaining change is the rate of the linear loop.
 """
 
 from __future__ import annotations
@@ -15,11 +20,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.autotune.answers import Plant
-from calibration.autotune.pushing import EASED, Gains, Pusher
-from calibration.autotune.ringing import Ring, ring_of
-from calibration.autotune.settings import AXES
-from calibration.motions.procedure_runner import usable_rows
+from calibration.autotune.plant import Plant
+from calibration.autotune.pushing import AXES, EASED, Gains, Pusher
+from calibration.motions.procedure import usable_rows
 from haptics.design import Coupling, Handle, stiffness_limit, stuck_matrix
 from haptics.records import Rows
 from haptics.rendering.motion import Motion, reference
@@ -116,26 +119,20 @@ class _Search:
         self._axis, self._damping = axis, damping
         self._number = AXES.index(axis)
         self._expected = stiffness_limit(handle, damping, pusher.period)
+        self._caught = max(round(_CAUGHT / pusher.period), 4)
+        self._stable, self._unstable = 0.0, math.inf
         self._trials: list[Trial] = []
         self._doubt = ""
 
-    @property
-    def _stable(self) -> float:
-        return max((one.stiffness for one in self._trials if one.stable), default=0.0)
-
-    @property
-    def _unstable(self) -> float:
-        return min((one.stiffness for one in self._trials if not one.stable), default=math.inf)
-
     def next(self) -> float | None:
         """Return the next stiffness to try, None at the end of the search."""
-        low, high, wish = self._stable, self._unstable, self._pusher.wish
+        low, high, settings = self._stable, self._unstable, self._pusher.settings
         if not self._expected > 0.0:
             self._doubt = f"no stiffness should hold this axis at {self._damping:.4g} N s/m"
         if self._doubt:
             return None
         if math.isinf(high):
-            stiffness = low * wish.rise if low else BEGIN * self._expected
+            stiffness = low * settings.rise if low else BEGIN * self._expected
             if stiffness > BEYOND * self._expected:
                 self._doubt = f"it was still stable at {low:.4g} N/m, {BEYOND:g} times what was expected"
         elif low == 0.0:
@@ -144,13 +141,21 @@ class _Search:
                 self._doubt = f"it swung at all stiffnesses down to {high:.4g} N/m"
         else:
             stiffness = math.sqrt(low * high)
-            if high / low < 1.0 + wish.bracket:
+            if high / low < 1.0 + settings.bracket:
                 return None
-        if not self._doubt:
-            self._doubt = self._unseen(stiffness)
+        push, step, friction = self._push(stiffness), self._handle.resolution, self._plant.friction
+        if not self._doubt and push < _CLEARLY * friction:
+            self._doubt = (
+                f"at {stiffness:.4g} N/m a push of {push:.2g} N is too weak against {friction:.2g} N of dry friction"
+            )
+        elif not self._doubt and push / stiffness < _COUNTS * step:
+            self._doubt = (
+                f"at {stiffness:.4g} N/m a push of {push:.2g} N moves the handle by {push / stiffness / step:.1f} "
+                "counts of the encoder: too few to see it ring"
+            )
         return None if self._doubt else stiffness
 
-    def _swing(self, stiffness: float) -> float:
+    def _frequency(self, stiffness: float) -> float:
         """Return the frequency of the least damped oscillation [rad/s]."""
         period = self._pusher.period
         values = np.linalg.eigvals(stuck_matrix(Coupling(stiffness, self._damping, period), self._handle))
@@ -167,34 +172,19 @@ class _Search:
             _STRENGTH * spec.max_force,
             _FARTHEST * stiffness,
             fastest * math.sqrt(stiffness * mass),
-            _SLEW * spec.max_force_rate / self._swing(stiffness),
+            _SLEW * spec.max_force_rate / self._frequency(stiffness),
         )
-
-    def _unseen(self, stiffness: float) -> str:
-        """Return the reason why ringing would be unobservable at a stiffness; empty if it is observable."""
-        push, step = self._push(stiffness), self._handle.resolution
-        if push < _CLEARLY * self._plant.friction:
-            friction = self._plant.friction
-            return f"at {stiffness:.4g} N/m a push of {push:.2g} N is too weak against {friction:.2g} N of dry friction"
-        if push / stiffness < _COUNTS * step:
-            counts = push / stiffness / step
-            return (
-                f"at {stiffness:.4g} N/m a push of {push:.2g} N moves the handle by {counts:.1f} counts of the "
-                "encoder: too few to see it ring"
-            )
-        return ""
 
     def trial(self, stiffness: float) -> tuple[Motion, int]:
         """Return the motion of a trial, and the index of the release in its table."""
         period, force = self._pusher.period, self._push(stiffness)
-        turn = 2.0 * math.pi / self._swing(stiffness)
+        turn = 2.0 * math.pi / self._frequency(stiffness)
         times = (EASED, max(_RAMP * turn, 0.05), max(_HOLD * turn, 0.03), min(max(_RINGS * turn, _SHORTEST), _LONGEST))
         rest, ramp, hold, ring = (max(round(time / period), 4) for time in times)
-        caught = max(round(_CAUGHT / period), 4)
         rising = 0.5 - 0.5 * np.cos(np.pi * np.arange(ramp) / ramp)
-        along = np.zeros((rest + ramp + hold + ring + caught, 2))
+        along = np.zeros((rest + ramp + hold + ring + self._caught, 2))
         along[:, self._number] = force * np.concatenate(
-            (np.zeros(rest), rising, np.ones(hold), np.zeros(ring + caught))
+            (np.zeros(rest), rising, np.ones(hold), np.zeros(ring + self._caught))
         )
         motion = self._pusher.move(
             reference(np.zeros_like(along), force=along),
@@ -203,7 +193,7 @@ class _Search:
             stiffness=stiffness,
             damping=self._damping,
             trip=TRIP * force / stiffness + 2.0 * self._handle.resolution,
-            rest=caught * period,
+            rest=self._caught * period,
             rest_stiffness=self._gains.stiffness,
             rest_damping=self._gains.brake,
             label=f"contact {self._axis} {stiffness:.6g}",
@@ -214,26 +204,101 @@ class _Search:
         """Evaluate a trial from its recorded rows."""
         since = rows["tick"] - rows["tick"][0]
         first = int(since[np.argmax(rows["sticking"] != 0)])
-        caught = max(round(_CAUGHT / self._pusher.period), 4)
         ended = first >= length - 2
-        seen = usable_rows(rows[(since > release) & (since < first - caught)])
-        ring = self._ring(seen["displacement"][:, self._number], stiffness)
-        self._trials.append(Trial(stiffness, ended and not ring.rate > 0.0, ring.rate, not ended))
-
-    def _ring(self, displacement: Array, stiffness: float) -> Ring:
+        seen = usable_rows(rows[(since > release) & (since < first - self._caught)])
         loss = 4.0 * self._plant.friction / self._plant.mass
-        return ring_of(displacement, self._pusher.period, self._swing(stiffness), loss, self._handle.resolution)
+        displacement, frequency = seen["displacement"][:, self._number], self._frequency(stiffness)
+        ring = ring_of(displacement, self._pusher.period, frequency, loss, self._handle.resolution)
+        stable = ended and not ring.rate > 0.0
+        if stable:
+            self._stable = max(self._stable, stiffness)
+        else:
+            self._unstable = min(self._unstable, stiffness)
+        self._trials.append(Trial(stiffness, stable, ring.rate, not ended))
 
     def result(self) -> Boundary:
-        """Return the result of the search."""
-        low, high = self._stable, self._unstable
-        found = None if self._doubt or math.isinf(high) or low == 0.0 else self._between(low, high)
+        """Return the limit: the stiffness of zero growth rate, or the geometric mean if the rates are unknown."""
+        low, high, found = self._stable, self._unstable, None
+        if not (self._doubt or math.isinf(high) or low == 0.0):
+            rates = {one.stiffness: one.rate for one in self._trials}
+            below, above = rates[low], rates[high]
+            found = math.sqrt(low * high)
+            if math.isfinite(below) and math.isfinite(above) and below < 0.0 < above:
+                found = low + (high - low) * -below / (above - below)
         return Boundary(self._axis, self._damping, found, low, high, self._expected, self._doubt, list(self._trials))
 
-    def _between(self, low: float, high: float) -> float:
-        """Return the stiffness of zero growth rate between two others, or their geometric mean if unknown."""
-        rates = {one.stiffness: one.rate for one in self._trials}
-        below, above = rates[low], rates[high]
-        if math.isfinite(below) and math.isfinite(above) and below < 0.0 < above:
-            return low + (high - low) * -below / (above - below)
-        return math.sqrt(low * high)
+
+# --- growth rate ------------------------------------------------------------------------------------------------------
+
+FEW_COUNTS = 2.0
+"""Minimum amplitude of a usable oscillation, in encoder counts."""
+
+_PERIODS, _FEWEST_TICKS = 2.0, 8
+"""Length of a window in periods of the oscillation, and its minimum in ticks."""
+
+_NYQUIST = 0.1
+"""Minimum distance of the oscillation from the Nyquist frequency [rad per tick]."""
+
+
+@dataclass(frozen=True)
+class Ring:
+    """Observed oscillation.
+
+    Attributes
+    ----------
+    rate : float
+        Growth rate [1/s]; negative for decay, nan if too little was observed.
+    frequency : float
+        Frequency of the oscillation [rad/s].
+    windows : int
+        Number of windows used.
+    """
+
+    rate: float
+    frequency: float
+    windows: int
+
+
+def ring_of(displacement: Array, period: float, frequency: float, loss: float, step: float) -> Ring:
+    """Return the growth rate of an oscillation.
+
+    Parameters
+    ----------
+    displacement : (n,) float array
+        Displacement at each tick after the release [m].
+    period : float
+        Time between two ticks [s].
+    frequency : float
+        Expected frequency [rad/s].
+    loss : float
+        Amplitude loss by dry friction times the square of the frequency, 4 c/m [m/s^2 per period].
+    step : float
+        Step of the encoder [m].
+    """
+    if len(displacement) < 2 * _FEWEST_TICKS:
+        return Ring(math.nan, frequency, 0)
+    # the frequency of the largest spectral line within a factor of 2 of the expected one
+    size = 8 * max(len(displacement), 16)
+    early = displacement[: max(len(displacement) // 2, 16)]
+    spectrum = np.abs(np.fft.rfft((early - early.mean()) * np.hanning(len(early)), size))
+    frequencies = 2.0 * np.pi * np.fft.rfftfreq(size, period)
+    near = (frequencies > 0.5 * frequency) & (frequencies < min(2.0 * frequency, math.pi / period * 1.0001))
+    w = float(frequencies[near][np.argmax(spectrum[near])]) if near.any() else frequency
+    apart = min(w * period, max(math.pi - w * period, _NYQUIST))  # also from the image about Nyquist
+    length = max(math.ceil(_PERIODS * 2.0 * math.pi / apart), _FEWEST_TICKS)
+    hop = max(length // 2, 1)
+    if len(displacement) < 2 * length:
+        return Ring(math.nan, w, 0)
+    shape = np.hanning(length + 2)[1:-1]
+    wave = shape * np.exp(-1j * w * period * np.arange(length)) * 2.0 / shape.sum()
+    starts = np.arange(0, len(displacement) - length + 1, hop)
+    swing = np.abs([np.sum(wave * displacement[at : at + length]) for at in starts])
+    bad = np.flatnonzero(~(swing > FEW_COUNTS * max(step, 1e-9)))
+    good = int(bad[0]) if len(bad) else len(swing)
+    if good < 3:
+        return Ring(math.nan, w, good)
+    swing = swing[:good]
+    taken = loss / w**2 * hop * period * w / (2.0 * math.pi)
+    before, after = swing[:-1], swing[1:] + taken
+    ratio = float(before @ after) / float(before @ before)
+    return Ring(math.log(max(ratio, 1e-9)) / (hop * period), w, good)

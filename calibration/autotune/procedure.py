@@ -6,19 +6,21 @@ velocity, sampling) and computing the gain in stable stiffness.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from pathlib import Path
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from calibration.autotune.boundary import Boundary, find_boundary
-from calibration.autotune.pushing import IdentifiedPlant, Pusher
-from calibration.autotune.settings import TABLE, Autotune
-from calibration.data.files import Source
-from calibration.motions import Mover, Procedure, drive, source_of
+from calibration.autotune.plant import NAMES
+from calibration.autotune.pushing import TABLE, Autotune, IdentifiedPlant, Pusher
+from calibration.data.joint_recording import Source
+from calibration.motions.driving import Measurement, require_forces
+from calibration.motions.procedure import Mover, Procedure, source_of
+from calibration.parameters import Provenance
 from haptics.design import MARGIN, Handle, Suggestion, stiffness_limit, suggest
-from haptics.device import Causality, DeviceSpec
-from haptics.errors import ConfigurationError
+from haptics.device import DeviceSpec
+from haptics.recording.recording import Recording
 from haptics.rendering.motion import constant_reference
 
 _UNCERTAIN = 0.25
@@ -30,6 +32,8 @@ _CONFIRMED = 0.8, 1.25
 """Ratios of measured to predicted limit within which the parameters count as confirmed."""
 _SHORT_DELAY = 0.5
 """Accepted uncertainty of the delay, as a fraction of a period."""
+_EXPECTED_TIME = 20.0, 40.0
+"""Expected duration of the identification and of the boundary measurement, for each axis [s]."""
 _SLIGHTLY = 1.2
 """Minimum gain in stiffness for which an effect counts as limiting."""
 
@@ -81,119 +85,98 @@ class Tuned:
     source: Source
 
 
-def require_forces(spec: DeviceSpec) -> None:
-    """Raise `ConfigurationError` unless the device accepts forces and operates without a hand on it."""
-    if spec.causality is not Causality.IMPEDANCE:
-        raise ConfigurationError(
-            f"{spec.name} follows positions: haptics calibrate servo measures how, haptics calibrate arm the rest."
-        )
-    if spec.dead_man != "none":
-        raise ConfigurationError(
-            f"{spec.name} gives force only while a {spec.dead_man} is held, and nobody may hold the handle meanwhile."
-        )
-
-
-def tune(
-    mover: Mover,
-    wish: Autotune,
-    folder: Path,
-    facts: Mapping[str, Any] | None = None,
-    progress: Callable[[float], None] = lambda seconds: None,
-) -> Tuned:
-    """Move a device with its motors and return its parameters and a suggested coupling.
+class Tuning(Measurement[Tuned]):
+    """Identification of a device by its motors, with a suggested coupling and the measured stability limit.
 
     Parameters
     ----------
-    mover : Mover
-        Device that accepts forces, with no hand on its handle.
-    wish : Autotune
+    settings : Autotune
         Settings of the procedure.
-    folder : Path
-        Folder of the recording; must not exist.
-    facts : mapping, optional
-        Additional metadata of the recording.
-    progress : callable
-        Callback with the elapsed time [s].
-
-    Raises
-    ------
-    ConfigurationError
-        If the device does not accept forces or does not respond to them.
-    HapticError
-        As in `calibration.motions.drive`. The recording is kept.
     """
-    spec = mover.spec
-    require_forces(spec)
-    course = _Course(spec, wish, mover.period)
-    recording = drive(mover, course.motions(), folder, facts, progress, settings={TABLE: wish})
-    return course.tuned(source_of(recording))
 
+    table = TABLE
 
-class _Course:
-    """Procedure with its intermediate results."""
-
-    def __init__(self, spec: DeviceSpec, wish: Autotune, period: float) -> None:
-        self._spec, self._wish, self._period = spec, wish, period
-        self._pusher = Pusher(spec, wish, period)
+    def __init__(self, settings: Autotune) -> None:
+        super().__init__(settings)
         self._found: list[IdentifiedPlant] = []
         self._boundaries: dict[str, Boundary] = {}
 
-    def motions(self) -> Procedure:
+    def require(self, mover: Mover) -> None:
+        """Raise `ConfigurationError` unless the device accepts forces and operates without a hand on it."""
+        require_forces(
+            mover.spec, "follows positions: haptics calibrate servo measures how, haptics calibrate arm the rest."
+        )
+
+    def extent(self, mover: Mover) -> tuple[float, str]:
+        """Return the expected duration [s] and the limits of the motion."""
+        settings = self.settings
+        duration = sum(_EXPECTED_TIME[: 1 + settings.boundary]) * len(settings.measured_axes)
+        force = min(2.0 * settings.strength, 0.9) * mover.spec.max_force
+        return duration, f"with up to {force:.3g} N and {3.0 * settings.speed:g} m/s"
+
+    def motions(self, mover: Mover) -> Procedure:
         """Yield all motions in sequence."""
-        for axis in self._wish.measured_axes:
-            self._found.append((yield from self._pusher.identify(axis)))
-        if not self._wish.boundary:
+        spec, period = mover.spec, mover.period
+        pusher = Pusher(spec, self.settings, period)
+        for axis in self.settings.measured_axes:
+            self._found.append((yield from pusher.identify(axis)))
+        if not self.settings.boundary:
             return
-        _, suggestion = self._suggested()
-        rows = yield self._pusher.move(constant_reference(0.05, self._period), relative=True, label="hold")
+        _, suggestion = self._suggested(spec, period)
+        rows = yield pusher.move(constant_reference(0.05, period), relative=True, label="hold")
         for one in self._found:
-            search = find_boundary(self._pusher, one.fit.plant, self._handle(one), one.axis, suggestion.damping, rows)
+            handle = _handle(one, spec)
+            search = find_boundary(pusher, one.fit.plant, handle, one.axis, suggestion.damping, rows)
             self._boundaries[one.axis] = yield from search
 
-    def tuned(self, source: Source) -> Tuned:
+    def estimate(self, recording: Recording, mover: Mover) -> Tuned:
         """Return the result of the procedure."""
-        handle, suggestion = self._suggested()
+        spec, period = mover.spec, mover.period
+        handle, suggestion = self._suggested(spec, period)
         known = [one.stiffness for one in self._boundaries.values() if one.stiffness is not None]
         stiffness = min([suggestion.stiffness, *(one / MARGIN for one in known)])
-        axes = tuple(TunedAxis(one, self._boundaries.get(one.axis), self._doubts(one)) for one in self._found)
-        limited = limits_of(handle, suggestion.damping, self._period)
-        return Tuned(axes, handle, suggestion, stiffness, limited, source)
+        axes = []
+        for one in self._found:
+            boundary = self._boundaries.get(one.axis)
+            axes.append(TunedAxis(one, boundary, tuple(_doubts(one, boundary, period))))
+        limited = limits_of(handle, suggestion.damping, period)
+        return Tuned(tuple(axes), handle, suggestion, stiffness, limited, source_of(recording))
 
-    def _handle(self, one: IdentifiedPlant) -> Handle:
-        plant = one.fit.plant
-        return Handle(plant.mass, plant.damping, plant.delay, one.resolution, self._spec.velocity_lag)
-
-    def _suggested(self) -> tuple[Handle, Suggestion]:
+    def _suggested(self, spec: DeviceSpec, period: float) -> tuple[Handle, Suggestion]:
         """Return the axis with the lowest suggested stiffness, and its suggestion."""
-        pairs = [(handle, suggest(handle, self._wish.force, self._period)) for handle in map(self._handle, self._found)]
+        handles = [_handle(one, spec) for one in self._found]
+        pairs = [(handle, suggest(handle, self.settings.force, period)) for handle in handles]
         return min(pairs, key=lambda pair: pair[1].stiffness)
 
-    def _doubts(self, one: IdentifiedPlant) -> tuple[str, ...]:
-        """Return the reasons to doubt the parameters of an axis."""
-        fit, plant = one.fit, one.fit.plant
-        doubts = []
-        if fit.errors["mass"] > _UNCERTAIN * plant.mass:
-            doubts.append("the mass can hardly be told: longer or stronger pushes would show it (autotune.strength)")
-        if fit.errors["delay"] > max(_UNCERTAIN * plant.delay, _SHORT_DELAY * self._period):
-            doubts.append("the delay can hardly be told: faster pushes would show it (autotune.speed)")
-        if fit.residual > max(_MISFIT * one.resolution, _LEAST_MISFIT):
-            doubts.append(
-                f"{1e6 * fit.residual:.3g} um of the motion are not explained by a mass with damping, dry friction and "
-                "a delay: something else moves, bends or pulls, or the delay changes, and the intervals are too narrow"
+
+def _handle(found: IdentifiedPlant, spec: DeviceSpec) -> Handle:
+    plant = found.fit.plant
+    return Handle(plant.mass, plant.damping, plant.delay, found.resolution, spec.velocity_lag)
+
+
+def _doubts(found: IdentifiedPlant, boundary: Boundary | None, period: float) -> Iterator[str]:
+    """Yield the reasons to doubt the parameters of an axis."""
+    fit, plant = found.fit, found.fit.plant
+    if fit.errors["mass"] > _UNCERTAIN * plant.mass:
+        yield "the mass can hardly be told: longer or stronger pushes would show it (autotune.strength)"
+    if fit.errors["delay"] > max(_UNCERTAIN * plant.delay, _SHORT_DELAY * period):
+        yield "the delay can hardly be told: faster pushes would show it (autotune.speed)"
+    if fit.residual > max(_MISFIT * found.resolution, _LEAST_MISFIT):
+        yield (
+            f"{1e6 * fit.residual:.3g} um of the motion are not explained by a mass with damping, dry friction and "
+            "a delay: something else moves, bends or pulls, or the delay changes, and the intervals are too narrow"
+        )
+    if boundary is not None and boundary.stiffness is not None:
+        part = boundary.stiffness / boundary.expected
+        if not _CONFIRMED[0] < part < _CONFIRMED[1]:
+            yield (
+                f"the boundary is {part:.2g} of what this handle should stand: the loop is later, or has other "
+                "masses and springs, than pushes show; sessions go by the boundary"
             )
-        boundary = self._boundaries.get(one.axis)
-        if boundary is not None and boundary.stiffness is not None:
-            part = boundary.stiffness / boundary.expected
-            if not _CONFIRMED[0] < part < _CONFIRMED[1]:
-                doubts.append(
-                    f"the boundary is {part:.2g} of what this handle should stand: the loop is later, or has other "
-                    "masses and springs, than pushes show; sessions go by the boundary"
-                )
-        if one.resolution_error >= one.resolution > 0.0:
-            doubts.append("the places seen are not multiples of one step: the encoder's is told within a factor of 2")
-        if one.resolution == 0.0:
-            doubts.append("no step of the encoder was seen: it is finer than the motion tells")
-        return tuple(doubts)
+    if found.resolution_error >= found.resolution > 0.0:
+        yield "the places seen are not multiples of one step: the encoder's is told within a factor of 2"
+    if found.resolution == 0.0:
+        yield "no step of the encoder was seen: it is finer than the motion tells"
 
 
 def limits_of(handle: Handle, damping: float, period: float) -> tuple[str, ...]:
@@ -215,3 +198,59 @@ def limits_of(handle: Handle, damping: float, period: float) -> tuple[str, ...]:
     )
     ranked = sorted(gains.items(), key=lambda pair: -pair[1])
     return tuple(f"{words} it would be {gain:.1f} times as stiff." for words, gain in ranked if gain > _SLIGHTLY)
+
+
+# --- parameter file ---------------------------------------------------------------------------------------------------
+
+_KEYS = {
+    "mass": "mass_kg",
+    "damping": "damping_ns_per_m",
+    "friction": "friction_force_n",
+    "offset": "offset_force_n",
+    "delay": "delay_s",
+}
+_RESOLUTION = "resolution_m"
+
+
+def tables_of(tuned: Tuned, settings: Autotune, rate: float, provenance: Provenance) -> dict[str, Any]:
+    """Return the tables of the file."""
+    return {
+        "provenance": asdict(provenance),
+        "suggestion": {
+            "rate_hz": rate,
+            "friction_force_n": settings.force,
+            "stiffness_n_per_m": tuned.stiffness,
+            "damping_ns_per_m": tuned.suggestion.damping,
+            "settling_s": tuned.suggestion.settling,
+            "reasons": list(tuned.suggestion.reasons),
+            "limited_by": list(tuned.limited_by),
+        },
+        "axis": {one.identified.axis: axis_table(one, rate, tuned.handle.velocity_lag) for one in tuned.axes},
+    }
+
+
+def axis_table(axis: TunedAxis, rate: float, velocity_lag: float) -> dict[str, Any]:
+    """Return the table of an axis."""
+    found, fit, boundary = axis.identified, axis.identified.fit, axis.boundary
+    table: dict[str, Any] = {_KEYS[name]: float(getattr(fit.plant, name)) for name in NAMES}
+    table[_RESOLUTION] = found.resolution
+    table["residual_m"] = fit.residual
+    table["doubts"] = list(axis.doubts)
+    intervals = {_KEYS[name]: list(fit.interval(name)) for name in NAMES}
+    if found.resolution > 0.0:
+        spread = min(found.resolution_error, 0.5 * found.resolution)
+        intervals[_RESOLUTION] = [found.resolution - spread, found.resolution + found.resolution_error]
+    table["interval_95"] = intervals
+    if boundary is not None:  # without unknown values
+        table["boundary"] = {
+            "rate_hz": rate,
+            "damping_ns_per_m": boundary.damping,
+            "velocity_lag_s": velocity_lag,
+            "expected_stiffness_n_per_m": boundary.expected,
+            "trials": len(boundary.trials),
+            "doubt": boundary.doubt,
+            **({} if boundary.stiffness is None else {"stiffness_n_per_m": boundary.stiffness}),
+            **({"stable_stiffness_n_per_m": boundary.stable} if boundary.stable > 0.0 else {}),
+            **({"unstable_stiffness_n_per_m": boundary.unstable} if boundary.unstable < math.inf else {}),
+        }
+    return table

@@ -15,15 +15,49 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.autotune.answers import Plant, Push
-from calibration.autotune.plant import LONGEST_DELAY, PlantFit, fit_plant, whole
-from calibration.autotune.settings import AXES, Autotune
+from calibration.autotune.plant import LONGEST_DELAY, Plant, PlantFit, Push, fit_plant, whole
 from calibration.motions.excitation import approach
-from calibration.motions.procedure_runner import known_rows, usable_rows
+from calibration.motions.procedure import known_rows, usable_rows
 from haptics.device import Causality, DeviceSpec
 from haptics.errors import ConfigurationError
 from haptics.records import Rows
 from haptics.rendering.motion import Motion, constant_reference, reference
+from haptics.settings import bounded, check, choice, documented, flag
+
+AXES = ("x", "y")
+TABLE = "autotune"
+"""Name of the settings table."""
+
+
+@documented
+@dataclass(frozen=True)
+class Autotune:
+    """Settings of the tuning."""
+
+    force: float = bounded(
+        4.0, minimum=0.01, maximum=100.0, unit="N", doc="friction force that the suggestion is to render"
+    )
+    axes: str = choice("both", ("both", *AXES), doc="axes that are measured")
+    travel: float = bounded(
+        0.02, minimum=0.002, maximum=0.2, unit="m", doc="a push may move the handle by half of this to either side"
+    )
+    speed: float = bounded(0.2, minimum=0.01, maximum=1.0, unit="m/s", doc="fastest motion of a push")
+    strength: float = bounded(0.4, minimum=0.05, maximum=0.6, doc="part of the device's largest force that pushes use")
+    pushes: int = bounded(40, minimum=16, maximum=400, doc="pushes for the identification of an axis")
+    rise: float = bounded(1.25, minimum=1.05, maximum=2.0, doc="factor between two stiffnesses on the way up")
+    bracket: float = bounded(
+        0.05, minimum=0.01, maximum=0.3, doc="relative distance of a stable and an unstable stiffness that ends it"
+    )
+    boundary: bool = flag(True, doc="whether the boundary is measured, or parameters are identified only")
+
+    def __post_init__(self) -> None:
+        check(self, TABLE)
+
+    @property
+    def measured_axes(self) -> tuple[str, ...]:
+        """Names of the measured axes."""
+        return AXES if self.axes == "both" else (self.axes,)
+
 
 Array = NDArray[np.float64]
 Found = Generator[Motion, Rows, "IdentifiedPlant"]
@@ -99,21 +133,21 @@ class Pusher:
     ----------
     spec : DeviceSpec
         Data sheet. Its mass, damping, delay and resolution are ignored.
-    wish : Autotune
+    settings : Autotune
         Limits of the motions.
     period : float
         Time between two ticks [s].
     """
 
-    def __init__(self, spec: DeviceSpec, wish: Autotune, period: float) -> None:
-        self.spec, self.wish, self.period = spec, wish, period
+    def __init__(self, spec: DeviceSpec, settings: Autotune, period: float) -> None:
+        self.spec, self.settings, self.period = spec, settings, period
         self.middle = 0.5 * (np.array(spec.workspace_min) + np.array(spec.workspace_max))
         self.move = functools.partial(
             Motion,
             Causality.IMPEDANCE,
-            bound=min(2.0 * wish.strength, 0.9) * spec.max_force,
-            max_error=max(_ASTRAY * wish.travel, 0.01) + wish.travel,
-            max_speed=3.0 * wish.speed,
+            bound=min(2.0 * settings.strength, 0.9) * spec.max_force,
+            max_error=max(_ASTRAY * settings.travel, 0.01) + settings.travel,
+            max_speed=3.0 * settings.speed,
             period=period,
         )
 
@@ -129,7 +163,10 @@ class Pusher:
         held = yield self.move(constant_reference(_REST, self.period), relative=True, label=f"rest {axis}")
         pushes, rows = yield from self._first(number, axis)
         resolution, _ = step_of([held, rows], number)
-        rough = fit_plant(pushes, self.period, self._guess(pushes), resolution).plant
+        last = pushes[-1]  # its displacement gives an estimate of the mass
+        moved = max(float(np.nanmax(last.position) - np.nanmin(last.position)), 1e-6)
+        guess = float(np.clip(np.abs(last.command).max() * _FIRST_TIME**2 / moved, 1e-3, 50.0))
+        rough = fit_plant(pushes, self.period, guess, resolution).plant
         pushes, every = [], [rows]
         rng = np.random.default_rng(number)
         for part in range(_ROUNDS):
@@ -140,7 +177,7 @@ class Pusher:
                 table,
                 relative=True,
                 label=f"push {axis} {part + 1}",
-                max_error=self.wish.travel,
+                max_error=self.settings.travel,
                 rest=_REST,
                 rest_stiffness=gains.stiffness,
                 rest_damping=gains.brake,
@@ -162,7 +199,7 @@ class Pusher:
         yield self.move(
             table,
             label="centre",
-            max_error=2.0 * self.wish.travel,
+            max_error=2.0 * self.settings.travel,
             stiffness=gains.stiffness,
             damping=gains.damping,
         )
@@ -170,10 +207,10 @@ class Pusher:
     def _first(self, number: int, axis: str) -> Generator[Motion, Rows, tuple[list[Push], Rows]]:
         """Push with increasing force in alternating directions until the handle responds."""
         pushes: list[Push] = []
-        force, most = _TINY * self.spec.max_force, self.wish.strength * self.spec.max_force
+        force, most = _TINY * self.spec.max_force, self.settings.strength * self.spec.max_force
         seen: list[Rows] = []
         for attempt in range(40):
-            push = _doublet(_ticks(_FIRST_TIME, self.period), force * (-1) ** attempt)
+            push = np.repeat((1.0, -1.0), _ticks(_FIRST_TIME, self.period)) * (force * (-1) ** attempt)
             table = self._table([np.zeros(_ticks(EASED, self.period)), push], number)
             rows = yield self.move(table, relative=True, label=f"first {axis} {attempt + 1}")
             seen.append(rows)
@@ -190,21 +227,15 @@ class Pusher:
             )
         return whole(pushes)[-8:], every
 
-    def _guess(self, pushes: list[Push]) -> float:
-        """Return an estimate of the mass from the displacement of the last push."""
-        last = pushes[-1]
-        moved = max(float(np.nanmax(last.position) - np.nanmin(last.position)), 1e-6)
-        return float(np.clip(np.abs(last.command).max() * _FIRST_TIME**2 / moved, 1e-3, 50.0))
-
     def _round(self, plant: Plant, number: int, rng: np.random.Generator) -> tuple[Array, list[int]]:
         """Return the table of a round of pushes and the ticks at which they begin."""
-        pieces, starts, count = [np.zeros(_ticks(EASED, self.period))], [], math.ceil(self.wish.pushes / _ROUNDS)
-        for fastest in rng.permutation(np.geomspace(_SLOWEST, 1.0, count)) * self.wish.speed:
+        pieces, starts, count = [np.zeros(_ticks(EASED, self.period))], [], math.ceil(self.settings.pushes / _ROUNDS)
+        for fastest in rng.permutation(np.geomspace(_SLOWEST, 1.0, count)) * self.settings.speed:
             starts.append(sum(map(len, pieces)))
             ticks = _ticks(rng.uniform(_SHORTEST, _LONGEST), self.period)
             time = ticks * self.period
-            speed = min(fastest, 0.5 * self.wish.travel / time)
-            force = min(plant.mass * speed / time + plant.friction, self.wish.strength * self.spec.max_force)
+            speed = min(fastest, 0.5 * self.settings.travel / time)
+            force = min(plant.mass * speed / time + plant.friction, self.settings.strength * self.spec.max_force)
             force *= rng.choice((-1.0, 1.0))
             rest = np.zeros(_ticks(rng.uniform(0.5, 1.5) * _REST + plant.delay, self.period))
             pieces.append(np.concatenate((np.repeat((force, -force, -force, force), ticks), rest)))
@@ -219,10 +250,6 @@ class Pusher:
 
 def _ticks(time: float, period: float) -> int:
     return max(round(time / period), 3)
-
-
-def _doublet(ticks: int, force: float) -> Array:
-    return np.repeat((force, -force), ticks)
 
 
 def cut(rows: Rows, starts: list[int], length: int, number: int, period: float) -> list[Push]:

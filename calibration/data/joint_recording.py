@@ -8,8 +8,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.data.files import Source
-from calibration.data.saturation import Saturation, find_saturation
 from calibration.data.signals import smooth
 from haptics.errors import ConfigurationError
 
@@ -34,6 +32,25 @@ _GAP = 10.0
 """Maximum time between samples for the integration of a velocity, in median sample intervals."""
 _MOVED_OFF, _NOT_YET = 0.3, 0.1
 """Fractions of a distance above which the direction is known, and below which the joint is at rest."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Origin of a measurement.
+
+    Attributes
+    ----------
+    path : str
+        File or folder.
+    sha256 : str
+        Hash of the file content.
+    device : str
+        Measured device, if the file states it.
+    """
+
+    path: str
+    sha256: str
+    device: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,19 +116,17 @@ class JointRecording:
 
     def __post_init__(self) -> None:
         for name in _SIGNALS:
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, np.asarray(getattr(self, name), float))
-                self._check(name)
+            if getattr(self, name) is None:
+                continue
+            values = np.asarray(getattr(self, name), float)
+            object.__setattr__(self, name, values)
+            if values.ndim != 1 or values.shape != np.shape(self.time):
+                raise self.error(f"{name} has the shape {values.shape}; must be that of time {np.shape(self.time)}")
+            bad = np.flatnonzero(~np.isfinite(values))
+            if len(bad):
+                raise self.error(f"{name} is not a finite number in sample {bad[0]} (and {len(bad) - 1} others)")
         if not bool(np.all(np.diff(self.time) > 0.0)):
             raise self.error("the times of a recording must increase")
-
-    def _check(self, name: str) -> None:
-        values = getattr(self, name)
-        if values.ndim != 1 or values.shape != np.shape(self.time):
-            raise self.error(f"{name} has the shape {values.shape}; must be that of time {np.shape(self.time)}")
-        bad = np.flatnonzero(~np.isfinite(values))
-        if len(bad):
-            raise self.error(f"{name} is not a finite number in sample {bad[0]} (and {len(bad) - 1} others)")
 
     def __len__(self) -> int:
         return len(self.time)
@@ -229,3 +244,76 @@ class JointRecording:
         began = int(np.argmax(gone)) if gone.any() else len(self) - 1
         before = self.travel < _NOT_YET * distance
         return np.where(before, np.sign(self.path[began]), self.direction())
+
+
+# --- saturation of the sensor -----------------------------------------------------------------------------------------
+
+_SHARE, _RUN = 0.005, 3
+"""Minimum fraction of samples at a value, and minimum length of their runs, for a sensor limit."""
+_REPEATED = 0.2
+"""Maximum rate of repeated values among other samples, relative to the rate at the limit."""
+_NEAR = 0.8
+"""Fraction of the limit above which values are near it. A clipped signal also takes such values."""
+
+
+@dataclass(frozen=True)
+class Saturation:
+    """Sensor limits that were reached.
+
+    Attributes
+    ----------
+    low, high : float
+        Limits [N m or N]; infinite if not reached.
+    share : float
+        Fraction of the samples at a limit.
+    """
+
+    low: float
+    high: float
+    share: float
+
+    @property
+    def values(self) -> str:
+        """Limits as text for messages."""
+        return " and ".join(f"{value:g}" for value in (self.low, self.high) if np.isfinite(value))
+
+
+def find_saturation(effort: Array) -> Saturation | None:
+    """Detect sensor limits: extreme values that repeat in runs, unlike all other values.
+
+    Parameters
+    ----------
+    effort : (n,) float array
+        Measured torque or force in the order of time [N m or N].
+
+    Returns
+    -------
+    Saturation or None
+        None if no limit was reached. Coarsely quantised signals, whose values all repeat, and signals that jump to an
+        extreme value are not reported.
+    """
+    low, high = (_limit(side * effort) for side in (-1.0, 1.0))
+    if low is None and high is None:
+        return None
+    # A sensor has limits on both sides. Once one is known, the other may also be reached by a jump.
+    low = _limit(-effort, high) if low is None else low
+    high = _limit(effort, low) if high is None else high
+    bottom, top = -np.inf if low is None else -low, np.inf if high is None else high
+    return Saturation(bottom, top, float(np.mean((effort <= bottom) | (effort >= top))))
+
+
+def _limit(values: Array, other: float | None = None) -> float | None:
+    """Return the maximum if it is a sensor limit; `other` is the limit on the other side, if known."""
+    top = float(values.max())
+    at_top = values == top
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], at_top, [False])).astype(int)))
+    longest = int((edges[1::2] - edges[::2]).max(initial=0))
+    if top <= 0.0 or float(at_top.mean()) < _SHARE or longest < _RUN:
+        return None
+    near = (values >= _NEAR * top) & ~at_top
+    if float(near.mean()) < _SHARE and top != other:
+        return None
+    repeated = np.diff(values) == 0.0
+    inside, outside = at_top[1:] & at_top[:-1], ~at_top[1:] & (values[1:] > values.min())
+    among_limit = float(inside.sum()) / float(at_top.sum())
+    return top if float(repeated[outside].mean()) < _REPEATED * among_limit else None

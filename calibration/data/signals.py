@@ -92,8 +92,25 @@ def smooth(time: Array, values: Array, cutoff: float, derivative: int = 0) -> Ar
         return np.column_stack([smooth(time, column, cutoff, derivative) for column in values.T])
     even = time[0] + period * np.arange(len(time))
     uneven = bool(np.abs(time - even).max() > _JITTER * period)
-    result = _filtered(np.interp(even, time, values) if uneven else values, period, cutoff, derivative)
-    return np.interp(time, even, result) if uneven else result
+    if uneven:
+        values = np.interp(even, time, values)
+    # The signal is continued beyond its ends by point reflection.
+    count = len(values)
+    reach = min(count - 1, math.ceil(_PADDING / (cutoff * period)))
+    before = 2.0 * values[0] - values[reach:0:-1]
+    after = 2.0 * values[-1] - values[-2 : -reach - 2 : -1]
+    whole = np.concatenate((before, values, after))
+    trend = np.linspace(whole[0], whole[-1], len(whole))
+    frequency = np.fft.rfftfreq(len(whole), period)
+    spectrum = (
+        np.fft.rfft(whole - trend) * (2j * np.pi * frequency) ** derivative / (1.0 + (frequency / cutoff) ** _ORDER)
+    )
+    result = np.fft.irfft(spectrum, len(whole))[reach : reach + count]
+    if derivative == 0:
+        result = result + trend[reach : reach + count]
+    elif derivative == 1:
+        result = result + (whole[-1] - whole[0]) / ((len(whole) - 1) * period)
+    return np.interp(time, even, result) if uneven else np.asarray(result)
 
 
 def motion(time: Array, position: Array, cutoff: float | None = None) -> Motion:
@@ -110,7 +127,11 @@ def motion(time: Array, position: Array, cutoff: float | None = None) -> Motion:
     cutoff = best_cutoff(time, position) if cutoff is None else cutoff
     place, speed, rise = (smooth(time, position, cutoff, order) for order in range(3))
     edge = edge_of(time, cutoff)
-    noise = _position_noise(time, position, cutoff, edge)
+    # white noise that explains the signal far above the cut-off
+    period = _period(time)
+    high = min(_ABOVE * cutoff, _HIGHEST / period)
+    above = (position - smooth(time, position, high))[edge : len(time) - edge]
+    noise = math.sqrt(float(np.mean(above**2)) / float(np.mean((1.0 - _gain(len(time), period, high, 0)) ** 2)))
     left = [noise * noise_left(time, cutoff, order) for order in (1, 2)]
     slower = quiet_cutoff(time, rise, cutoff, lambda slower: noise * noise_left(time, slower, 2))
     instrument = smooth(time, position, slower, 2)
@@ -132,14 +153,6 @@ def quiet_cutoff(time: Array, rate: Array, cutoff: float, noise: Callable[[float
     lowest = min(4.0 / float(time[-1] - time[0]), cutoff)
     tried = np.maximum(cutoff * _SLOWER, lowest)
     return float(next((one for one in tried if noise(float(one)) <= _QUIET * float(rate.std())), tried[-1]))
-
-
-def _position_noise(time: Array, position: Array, cutoff: float, edge: int) -> float:
-    """Return the standard deviation of white noise that explains the signal far above the cut-off."""
-    period = _period(time)
-    high = min(_ABOVE * cutoff, _HIGHEST / period)
-    left = (position - smooth(time, position, high))[edge : len(time) - edge]
-    return math.sqrt(float(np.mean(left**2)) / float(np.mean((1.0 - _gain(len(time), period, high, 0)) ** 2)))
 
 
 def noise_left(time: Array, cutoff: float, derivative: int = 0) -> float:
@@ -200,22 +213,3 @@ def _gain(count: int, period: float, cutoff: float, derivative: int) -> Array:
     """Return the gain of the filter at all frequencies up to half the sampling rate."""
     frequency = np.fft.rfftfreq(2 * count, period)
     return np.asarray((2.0 * np.pi * frequency) ** derivative / (1.0 + (frequency / cutoff) ** _ORDER))
-
-
-def _filtered(values: Array, period: float, cutoff: float, derivative: int) -> Array:
-    """Return the filtered signal; the signal is continued beyond its ends by point reflection."""
-    count = len(values)
-    reach = min(count - 1, math.ceil(_PADDING / (cutoff * period)))
-    before = 2.0 * values[0] - values[reach:0:-1]
-    after = 2.0 * values[-1] - values[-2 : -reach - 2 : -1]
-    whole = np.concatenate((before, values, after))
-    trend = np.linspace(whole[0], whole[-1], len(whole))
-    frequency = np.fft.rfftfreq(len(whole), period)
-    spectrum = (
-        np.fft.rfft(whole - trend) * (2j * np.pi * frequency) ** derivative / (1.0 + (frequency / cutoff) ** _ORDER)
-    )
-    result = np.fft.irfft(spectrum, len(whole))[reach : reach + count]
-    if derivative == 0:
-        return np.asarray(result + trend[reach : reach + count])
-    slope = (whole[-1] - whole[0]) / ((len(whole) - 1) * period)
-    return np.asarray(result + slope if derivative == 1 else result)

@@ -1,11 +1,22 @@
 """Weighted, robust and bounded linear least squares.
 
-Systems are solved by QR and a singular value decomposition of the small triangle, never by normal equations. Columns
-are scaled first, so that the reported condition number does not depend on units.
+Systems are solved by QR and a singular value decomposition of the small triangle. Columns are scaled first, so that the
+reported condition number does not depend on units. Searches that solve many systems use normal equations, whose sums
+are computed in blocks too small for multi-threaded linear algebra: on a busy machine the threads of the library wait
+for each other, which costs more than they save. The results of such searches are refined by `least_squares`, which does
+not square the condition number.
+
+Cross-validation on blocks (`BlockFits`) is fast enough to compare hundreds of models.
+
+The products of all columns are summed once for every block. A fit is then the solution of a small system. Such normal
+equations lose precision if columns are nearly collinear. This suffices to choose a model, but the chosen one should be
+fitted by `least_squares`.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -83,13 +94,13 @@ def least_squares(
     triangle = _triangle(np.column_stack((weighted / lengths, target * root)))
     r, right = triangle[: matrix.shape[1], :-1], triangle[: matrix.shape[1], -1]
     u, singular, vt = np.linalg.svd(r)
-    told = singular > singular[0] * max(matrix.shape) * np.finfo(float).eps
-    condition = float(singular[0] / singular[-1]) if told[-1] else np.inf
-    scaled = vt[told].T @ ((u.T @ right)[told] / singular[told])
+    kept_values = singular > singular[0] * max(matrix.shape) * np.finfo(float).eps
+    condition = float(singular[0] / singular[-1]) if kept_values[-1] else np.inf
+    scaled = vt[kept_values].T @ ((u.T @ right)[kept_values] / singular[kept_values])
     if lower is not None and bool(np.any(scaled < lower * lengths)):
         scaled = bounded(r, right, lower * lengths)
     coefficients = scaled / lengths
-    return LinearFit(coefficients, target - times(matrix, coefficients), condition, int(told.sum()), weights)
+    return LinearFit(coefficients, target - times(matrix, coefficients), condition, int(kept_values.sum()), weights)
 
 
 def times(matrix: Array, vector: Array) -> Array:
@@ -176,8 +187,9 @@ def robust_weights(residual: Array, loss: str) -> Array:
         ``"square"`` (equal weights), ``"huber"`` (weights decrease with distance) or ``"tukey"`` (zero weight beyond
         4.7 standard deviations).
     """
+    stages(loss)  # validates the name
     width = spread(residual)
-    if _known(loss) == "square" or width == 0.0:
+    if loss == "square" or width == 0.0:
         return np.ones_like(residual)
     distance = np.abs(residual) / width
     if loss == "huber":
@@ -220,13 +232,10 @@ def stages(loss: str) -> tuple[str, ...]:
 
     A redescending loss must not start from a fit that outliers have biased.
     """
-    return {"square": (), "huber": ("huber",), "tukey": ("huber", "tukey")}[_known(loss)]
-
-
-def _known(loss: str) -> str:
-    if loss not in {"square", "huber", "tukey"}:
+    known = {"square": (), "huber": ("huber",), "tukey": ("huber", "tukey")}
+    if loss not in known:
         raise ConfigurationError(f'loss "{loss}" is not one of square, huber, tukey')
-    return loss
+    return known[loss]
 
 
 def blocks(samples: int, number: int, gap: int = 0) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
@@ -246,3 +255,139 @@ def blocks(samples: int, number: int, gap: int = 0) -> list[tuple[NDArray[np.int
     return [
         (every[(every < first - gap) | (every >= last + gap)], every[first:last]) for first, last in pairwise(bounds)
     ]
+
+
+# --- normal equations -------------------------------------------------------------------------------------------------
+
+_SUMMED = 256
+"""Number of samples of a block of sums."""
+_DISTINCT = 1e-12
+
+
+def stacked(columns: list[Array] | tuple[Array, ...]) -> Array:
+    """Return columns side by side (n, p), each contiguous in memory."""
+    return np.asarray(np.array(columns, dtype=float).T)
+
+
+def products(left: Array, right: Array) -> Array:
+    """Return the products (p, q) of the columns of two tall matrices."""
+    rows, others = np.ascontiguousarray(left.T), np.ascontiguousarray(right.T)
+    count = len(left) // _SUMMED
+    whole = count * _SUMMED
+    rest = np.einsum("ik,jk->ij", rows[:, whole:], others[:, whole:])
+    blocks = rows[:, :whole].reshape(len(rows), count, _SUMMED).transpose(1, 0, 2)
+    other_blocks = others[:, :whole].reshape(len(others), count, _SUMMED).transpose(1, 2, 0)
+    return np.asarray(np.matmul(blocks, other_blocks).sum(axis=0) + rest)
+
+
+def norm(values: Array) -> float:
+    """Return the Euclidean norm of a long vector."""
+    return math.sqrt(float(np.einsum("i,i->", values, values)))
+
+
+def solve_normal_equations(
+    matrix: Array, target: Array, weights: Array, lower: Array | None = None
+) -> tuple[Array, float]:
+    """Solve a weighted least squares problem by its normal equations.
+
+    Accurate to about the square root of the precision of `calibration.fitting.regression.least_squares`.
+
+    Parameters
+    ----------
+    matrix : (n, p) float array
+    target, weights : (n,) float array
+    lower : (p,) float array, optional
+        Lower bounds, 0 or minus infinity.
+
+    Returns
+    -------
+    coefficients : (p,) float array
+    share : float
+        Remaining fraction of the weighted sum of squares of the target.
+    """
+    whole = stacked((*matrix.T, target))
+    sums = products(whole * weights[:, None], whole)
+    scale = np.sqrt(np.maximum(np.diag(sums), 1e-300))
+    sums = sums / np.outer(scale, scale)
+    found = np.linalg.lstsq(sums[:-1, :-1], sums[:-1, -1], rcond=_DISTINCT)[0]
+    remaining = 1.0 - sums[-1, :-1] @ found
+    if lower is not None and bool(np.any(found < lower)):
+        values, vectors = np.linalg.eigh(sums[:-1, :-1])
+        kept = values > _DISTINCT * values[-1]
+        root = np.sqrt(values[kept])
+        factor = root[:, None] * vectors[:, kept].T
+        found = bounded(factor, (vectors[:, kept].T @ sums[:-1, -1]) / root, lower)
+        remaining = 1.0 - 2.0 * (sums[-1, :-1] @ found) + found @ sums[:-1, :-1] @ found
+    return np.asarray(found * scale[-1] / scale[:-1]), float(remaining)
+
+
+# --- cross-validation -------------------------------------------------------------------------------------------------
+
+_PRESENT = 0.02
+"""Minimum fraction of a column's sum of squares in the fitted samples, below which it is undetermined."""
+_RIDGE = 1e-10
+
+
+class BlockFits:
+    """Least squares fits to subsets of columns, each leaving out one block.
+
+    Parameters
+    ----------
+    matrix : array, (n, p)
+        All candidate columns.
+    target : array, (n,)
+        Dependent variable.
+    lengths : sequence of int
+        Number of samples of each recording, in the order of the rows.
+    folds : int
+        Blocks per recording.
+    gap : float
+        Samples omitted on both sides of a test block, as a fraction of its length.
+    """
+
+    def __init__(self, matrix: Array, target: Array, lengths: Sequence[int], folds: int, gap: float) -> None:
+        self.scales = np.sqrt(np.mean(matrix**2, axis=0))
+        self.scales[self.scales == 0.0] = 1.0
+        whole = np.column_stack((matrix / self.scales, target))
+        self.products = whole.T @ whole
+        judged, unfitted = [], []
+        for start, length in zip(np.cumsum([0, *lengths[:-1]]), lengths, strict=True):
+            every = np.ones(length, bool)
+            for fit, test in blocks(length, folds, round(gap * length / folds)):
+                left = every.copy()
+                left[fit] = False
+                judged.append(_square(whole[start : start + length][test]) / len(test))
+                unfitted.append(_square(whole[start : start + length][left]))
+        self.judged = np.array(judged)
+        self.fitted = self.products - np.array(unfitted)
+
+    def coefficients(self, columns: Sequence[int]) -> Array:
+        """Return the coefficients (k,) of some columns, fitted to all samples."""
+        return np.asarray(self._solve(self.products[None], list(columns))[0] / self.scales[list(columns)])
+
+    def left_out(self, columns: Sequence[int]) -> Array:
+        """Return the coefficients (blocks, k) of some columns, each fitted without one block."""
+        return np.asarray(self._solve(self.fitted, list(columns)) / self.scales[list(columns)])
+
+    def errors(self, columns: Sequence[int]) -> Array:
+        """Return the mean squared test error (blocks,) on every block of the fit without it."""
+        chosen = list(columns)
+        solution = np.column_stack((self._solve(self.fitted, chosen), np.full(len(self.fitted), -1.0)))
+        rows = [*chosen, -1]
+        within = self.judged[:, rows][:, :, rows]
+        return np.asarray(np.maximum(np.einsum("bi,bij,bj->b", solution, within, solution), 0.0))
+
+    def _solve(self, products: Array, columns: list[int]) -> Array:
+        energy = np.diagonal(products, axis1=1, axis2=2)[:, columns]
+        total = np.diag(self.products)[columns]
+        present = (energy > _PRESENT * total) & (total > 0.0)
+        both = present[:, :, None] & present[:, None, :]
+        system = np.where(both, products[:, columns][:, :, columns], 0.0)
+        side = np.where(present, products[:, columns, -1], 0.0)
+        diagonal = np.where(present, _RIDGE * total, 1.0)
+        system[:, range(len(columns)), range(len(columns))] += diagonal
+        return np.asarray(np.linalg.solve(system, side[:, :, None])[:, :, 0])
+
+
+def _square(rows: Array) -> Array:
+    return np.asarray(rows.T @ rows)

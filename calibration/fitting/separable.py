@@ -13,9 +13,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.fitting import normal_equations
-from calibration.fitting.normal_equations import stacked
-from calibration.fitting.regression import ROUNDS, SETTLED, LinearFit, least_squares, robust_weights, stages, times
+from calibration.fitting.regression import (
+    ROUNDS,
+    SETTLED,
+    LinearFit,
+    least_squares,
+    robust_weights,
+    solve_normal_equations,
+    stacked,
+    stages,
+    times,
+)
 from haptics.errors import ConfigurationError
 
 Array = NDArray[np.float64]
@@ -153,7 +161,7 @@ class _Search:
 
     def cost(self, start: Array, weights: Array) -> float:
         """Return the fraction of the target's sum of squares that remains for the best linear coefficients."""
-        return normal_equations.solve(self.columns(np.exp(start)), self.target, weights, self.lower)[1]
+        return solve_normal_equations(self.columns(np.exp(start)), self.target, weights, self.lower)[1]
 
     def again(self, minima: Sequence[SeparableFit], best: SeparableFit) -> list[SeparableFit]:
         """Return the minima for the final weights of the best fit, without those that coincide with it."""
@@ -166,7 +174,7 @@ class _Search:
     def nearly_solved(self, place: Array, weights: Array) -> LinearFit:
         """Return the solution by normal equations, which is accurate enough during the descent."""
         matrix = self.columns(np.exp(place))
-        found, _ = normal_equations.solve(matrix, self.target, weights, self.lower)
+        found, _ = solve_normal_equations(matrix, self.target, weights, self.lower)
         return LinearFit(found, self.target - times(matrix, found), np.nan, len(found), weights)
 
     def descend(self, place: Array, weights: Array) -> SeparableFit:
@@ -175,9 +183,15 @@ class _Search:
         for _ in range(_STEPS):
             step, last, cost = way.onward(place, self._step(place, fit, nearly=True)), place, fit.cost
             if np.abs(step).max() <= _SMALL:
-                place, converged = self._kept_within(place + step), True
+                place, converged = self._within(place + step), True
                 break
-            place, fit = self._downhill(place, step, fit)
+            for _ in range(_HALVINGS):
+                trial = self._within(place + step)
+                found = self.nearly_solved(trial, fit.weights)
+                if found.cost < fit.cost:
+                    place, fit = trial, found
+                    break
+                step = 0.5 * step
             if (cost - fit.cost) * len(fit.residual) <= _UNSEEN * fit.cost or np.array_equal(place, last):
                 # the descent leaves the range, or its gain is below noise or rounding errors
                 converged = True
@@ -194,7 +208,7 @@ class _Search:
             free = fit.coefficients > self.lower
         matrix = stacked((*self.columns(np.exp(place))[:, free].T, *self._slopes(place, fit).T))
         if nearly:
-            found, _ = normal_equations.solve(matrix, fit.residual, fit.weights)
+            found, _ = solve_normal_equations(matrix, fit.residual, fit.weights)
         else:
             found = least_squares(matrix, fit.residual, weights=fit.weights).coefficients
         return np.asarray(np.clip(found[int(free.sum()) :], -_LONGEST, _LONGEST))
@@ -203,7 +217,7 @@ class _Search:
         """Refine a solution by Gauss-Newton steps while they shrink, where rounding hides changes of the cost."""
         largest, way = np.inf, _Way()
         for _ in range(_POLISH):
-            step = self._kept_within(place + way.onward(place, self._step(place, fit))) - place
+            step = self._within(place + way.onward(place, self._step(place, fit))) - place
             size = float(np.abs(step).max())
             if not 0.0 < size <= min(_SHRINKS * largest, np.sqrt(_SMALL)):
                 break
@@ -211,16 +225,7 @@ class _Search:
             fit = self.solved(place, fit.weights)
         return place, fit
 
-    def _downhill(self, place: Array, step: Array, fit: LinearFit) -> tuple[Array, LinearFit]:
-        for _ in range(_HALVINGS):
-            trial = self._kept_within(place + step)
-            found = self.nearly_solved(trial, fit.weights)
-            if found.cost < fit.cost:
-                return trial, found
-            step = 0.5 * step
-        return place, fit
-
-    def _kept_within(self, place: Array) -> Array:
+    def _within(self, place: Array) -> Array:
         return np.asarray(np.clip(place, self.least, self.most))
 
     def _slopes(self, place: Array, fit: LinearFit) -> Array:

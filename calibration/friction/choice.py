@@ -13,9 +13,8 @@ from calibration.fitting.intervals import covariance_of_sum
 from calibration.fitting.regression import blocks
 from calibration.friction.fit import fit_friction, fit_law
 from calibration.friction.model import MODELS, SCALE, STATIC_MODELS, FrictionModel, named_model, negative
-from calibration.friction.result import FrictionFit, FrictionLaw
+from calibration.friction.result import FitSettings, FrictionFit
 from calibration.friction.samples import Samples, joined
-from calibration.friction.settings import FitSettings
 from haptics.errors import ConfigurationError
 
 Array = NDArray[np.float64]
@@ -155,8 +154,14 @@ def _automatic(whole: Samples, comparison: _Comparison, settings: FitSettings) -
     """Choose among the static models, which have been compared, and extensions of the best of them."""
     for name in _with_presliding(whole, comparison, settings):
         comparison.evaluate(name)
-    for name in _with_harmonics(whole, comparison):
-        comparison.evaluate(name)
+    if whole.angle is not None and float(np.ptp(whole.angle)) >= _TURN:
+        # extensions by harmonics of the best models with and without presliding
+        best: dict[bool, str] = {}
+        for name in sorted(comparison.squares, key=comparison.score):
+            if f"{name}-harmonics" in MODELS:
+                best.setdefault(MODELS[name].presliding, name)
+        for _, name in sorted(best.items()):
+            comparison.evaluate(f"{name}-harmonics")
     for name in comparison.good(list(comparison.squares)):
         if "presliding-unknown" in {doubt.code for doubt in comparison.fit(whole, name).doubts}:
             comparison.undetermined.add(name)
@@ -194,17 +199,6 @@ def _with_presliding(whole: Samples, comparison: _Comparison, settings: FitSetti
         for simpler in (f"{base}-presliding", f"{base}-offset-presliding"):
             if simpler in MODELS and MODELS[simpler].freedom < MODELS[name].freedom and comparison.score(name) < static:
                 yield simpler
-
-
-def _with_harmonics(whole: Samples, comparison: _Comparison) -> list[str]:
-    """Return the extensions by harmonics of the best models with and without presliding."""
-    if whole.angle is None or float(np.ptp(whole.angle)) < _TURN:
-        return []
-    best: dict[bool, str] = {}
-    for name in sorted(comparison.squares, key=comparison.score):
-        if f"{name}-harmonics" in MODELS:
-            best.setdefault(MODELS[name].presliding, name)
-    return [f"{name}-harmonics" for _, name in sorted(best.items())]
 
 
 def _extrapolates(fit: FrictionFit) -> bool:
@@ -252,17 +246,16 @@ class _Comparison:
         return math.sqrt(float(squares.mean()) / self.size)
 
     def _errors(self, name: str, settings: FitSettings) -> Array:
-        return np.concatenate(
-            [self._error(fit_law(fitted, name, settings), judged, part) ** 2 for fitted, judged, part in self.parts]
-        )
-
-    def _error(self, law: FrictionLaw, judged: Samples, part: NDArray[np.intp]) -> Array:
-        # noise of the acceleration would favour fits that underestimate the inertia
-        quiet = judged if judged.instrument is None else replace(judged, acceleration=judged.instrument)
-        error = law.error(quiet)[part]
-        if self.own_offsets and (law.model.offset or law.model.asymmetric_coulomb):
-            error = error - error.mean()
-        return error
+        errors = []
+        for fitted, judged, part in self.parts:
+            law = fit_law(fitted, name, settings)
+            # noise of the acceleration would favour fits that underestimate the inertia
+            quiet = judged if judged.instrument is None else replace(judged, acceleration=judged.instrument)
+            error = law.error(quiet)[part]
+            if self.own_offsets and (law.model.offset or law.model.asymmetric_coulomb):
+                error = error - error.mean()
+            errors.append(error**2)
+        return np.concatenate(errors)
 
     def excess(self, name: str, best: str) -> float:
         """Return the excess of a model's mean squared error over the lowest one, in standard errors."""
@@ -270,26 +263,22 @@ class _Comparison:
         error = math.sqrt(float(covariance_of_sum(excess[:, None])[0, 0])) / len(excess)
         return float(excess.mean()) / error if error > 0.0 else 0.0
 
-    def _best(self, names: Sequence[str]) -> str:
-        return min(names, key=lambda name: float(self.squares[name].mean()))
-
-    def _exact(self, name: str) -> bool:
-        return float(self.squares[name].mean()) <= _EXACT**2 * self.size
-
-    def _explained(self, name: str, best: str) -> bool:
-        """Return True if the best model explains most of the residual of a model."""
-        return float(self.squares[best].mean()) < _MOST * float(self.squares[name].mean())
+    def _mean(self, name: str) -> float:
+        return float(self.squares[name].mean())
 
     def good(self, names: Sequence[str]) -> list[str]:
         """Return the models that are about as good as the best of them, the simplest first."""
         known = [name for name in names if name not in self.undetermined]
-        best = self._best(known)
+        best = min(known, key=self._mean)
         good = [
             name
             for name in known
             # A model whose parameters are at their bounds equals a simpler one up to rounding.
             if self.score(name) <= self.score(best) + _EXACT
-            or (self.excess(name, best) <= _ERRORS and (self.settings.unbounded or not self._explained(name, best)))
+            or (
+                self.excess(name, best) <= _ERRORS
+                and (self.settings.unbounded or not self._mean(best) < _MOST * self._mean(name))
+            )
         ]
         return sorted(good, key=lambda name: named_model(name).freedom)
 
@@ -303,9 +292,10 @@ class _Comparison:
             others = sorted((name for name in names if name not in good), key=self.score)
             return next((name for name in (*good, *others) if not negative(self.fit(whole, name).values)), good[0])
         least = min(self.score(name) for name in good)
-        near = [name for name in good if self._exact(name) or self.score(name) <= _NEAR * least]
+        exact = {name for name in good if self._mean(name) <= _EXACT**2 * self.size}
+        near = [name for name in good if name in exact or self.score(name) <= _NEAR * least]
         residuals = {name: self.fit(whole, name).diagnostics.rms for name in near}
-        return next(name for name in near if self._exact(name) or residuals[name] <= _NEAR * min(residuals.values()))
+        return next(name for name in near if name in exact or residuals[name] <= _NEAR * min(residuals.values()))
 
     def fit(self, whole: Samples, name: str) -> FrictionFit:
         """Return the fit of a model to all recordings."""
@@ -316,7 +306,7 @@ class _Comparison:
     def candidates(self, chosen: str, note: str = "") -> tuple[Candidate, ...]:
         """Return all models with the reason of their rank, and a note on the chosen one."""
         good = self.good(list(self.squares))
-        best = self._best([name for name in self.squares if name not in self.undetermined])
+        best = min((name for name in self.squares if name not in self.undetermined), key=self._mean)
 
         def reason(name: str) -> str:
             if name == chosen:
@@ -328,7 +318,7 @@ class _Comparison:
                 return "about as good, but not simpler"
             if name in good:
                 return "simpler, but with a larger error that chance could explain"
-            if self._explained(name, best):
+            if self._mean(best) < _MOST * self._mean(name):
                 return "the best model explains most of its residual"
             return f"worse by {self.excess(name, best):.1f} standard errors"
 

@@ -1,4 +1,14 @@
-"""Validated samples of one joint as input of a friction fit."""
+"""Validated samples of one joint as input of a friction fit.
+
+Commanded motion serves as instrumental variables (`Commanded`).
+
+A controller converts the noise of its position measurement into forces. Velocity and acceleration contain the same
+noise, so that least squares yields a biased delay and viscosity and underestimates the mass. The reference of the
+controller is free of noise, and the residual forces must be uncorrelated with it (Soederstroem and Stoica 1989, section
+8; for robots Janot et al. 2014). An error of the delay leaves a residual proportional to the rate of the force. The
+instruments are therefore made orthogonal to that rate, so that the estimates are independent of small errors of the
+delay, and its interval accounts for them.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +21,47 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.data.signals import best_cutoff, edge_of, motion, noise_left, quiet_cutoff, smooth, white_noise
-from calibration.friction.commanded import Commanded
-from calibration.friction.motion import Motion, Travel
+from calibration.friction.model import Motion, Travel
 from haptics.errors import ConfigurationError
 
+# --- commanded motion -------------------------------------------------------------------------------------------------
+
 Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Commanded:
+    """Commanded motion, smoothed like the measurement.
+
+    Attributes
+    ----------
+    velocity, acceleration, jerk : array, (n,)
+        Derivatives of the reference.
+    force_rate : array, (n,)
+        Negative derivative of the measured force.
+    """
+
+    velocity: Array
+    acceleration: Array
+    jerk: Array
+    force_rate: Array
+
+    @classmethod
+    def of_reference(cls, time: Array, reference: Array, effort: Array, cutoff: float) -> Commanded:
+        """Compute the commanded motion from a reference and the measured force."""
+        velocity, acceleration = (smooth(time, reference, cutoff, order) for order in (1, 2))
+        return cls(velocity, acceleration, smooth(time, acceleration, cutoff, 1), -smooth(time, effort, cutoff, 1))
+
+    def of(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> Commanded:
+        """Return the motion at selected samples."""
+        return Commanded(*(column[chosen] for column in vars(self).values()))
+
+    def without_delay(self, instruments: Array, weights: Array) -> Array:
+        """Return the instruments (n, r) made orthogonal to an error of the delay."""
+        weighted = self.force_rate * weights
+        power = float(weighted @ self.jerk)
+        return instruments if power == 0.0 else instruments - np.outer(self.jerk, weighted @ instruments / power)
+
 
 LEAST = 50
 """Minimum number of samples of a fit."""
@@ -70,7 +116,7 @@ class Samples:
         Number of the recording of each sample, if several are joined.
     saturated : bool array, (n,), optional
         Samples that are excluded because the sensor was at a limit of its range, or is expected there
-        (`calibration.friction.saturation`).
+        (`calibration.friction.fit`).
 
     Raises
     ------
@@ -101,34 +147,32 @@ class Samples:
 
     def __post_init__(self) -> None:
         for name in ("time", "velocity", "friction", "acceleration", "weights", "instrument", "turning", "angle"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, self._column(name))
+            if getattr(self, name) is None:
+                continue
+            values = np.asarray(getattr(self, name), float)
+            if values.ndim != 1 or len(values) != len(self.time):
+                raise ConfigurationError(
+                    f"{name} has the shape {values.shape}: one number is needed for each of {len(self.time)} times"
+                )
+            bad = ~np.isfinite(values)
+            if bad.any():
+                raise ConfigurationError(
+                    f"{name} is not finite in {int(bad.sum())} samples, the first is number {int(bad.argmax())}"
+                )
+            if name == "weights" and float(values.min()) < 0.0:
+                raise ConfigurationError(f"weights hold {values.min():g}: must be at least 0")
+            object.__setattr__(self, name, values)
         if len(self.time) - 2 * self.edge < _FEWEST:
             raise ConfigurationError(f"{len(self.time) - 2 * self.edge} samples: at least {_FEWEST} are needed")
         if not bool(np.all(np.diff(self.time) > 0.0)):
             raise ConfigurationError("the times of a recording must increase from sample to sample")
-        noise = self._seen_noise() if self.velocity_noise is None else float(self.velocity_noise)
+        if self.velocity_noise is not None:
+            noise = float(self.velocity_noise)
+        else:
+            noise = 0.0 if self.erratic else white_noise(self.velocity)
         if not 0.0 <= noise < np.inf:
             raise ConfigurationError(f"velocity_noise {noise:g}: must be a finite number of at least 0")
         object.__setattr__(self, "noise", noise)
-
-    def _column(self, name: str) -> Array:
-        values = np.asarray(getattr(self, name), float)
-        if values.ndim != 1 or len(values) != len(self.time):
-            raise ConfigurationError(
-                f"{name} has the shape {values.shape}: one number is needed for each of {len(self.time)} times"
-            )
-        bad = ~np.isfinite(values)
-        if bad.any():
-            raise ConfigurationError(
-                f"{name} is not finite in {int(bad.sum())} samples, the first is number {int(bad.argmax())}"
-            )
-        if name == "weights" and float(values.min()) < 0.0:
-            raise ConfigurationError(f"weights hold {values.min():g}: must be at least 0")
-        return values
-
-    def _seen_noise(self) -> float:
-        return 0.0 if self.erratic else white_noise(self.velocity)
 
     @property
     def noise_is_guessed(self) -> bool:
@@ -347,7 +391,9 @@ def joined(recordings: Sequence[Samples]) -> Samples:
         whole("instrument"),
         whole("turning"),
         any(part.noise_is_guessed for part in parts),
-        Commanded.joined(commanded) if repeated else None,
+        Commanded(*map(np.concatenate, zip(*(vars(one).values() for one in commanded), strict=True)))
+        if repeated
+        else None,
         tuple(lengths) if repeated else (),
         Travel.joined(travels) if len(travels) == len(parts) else None,
         whole("angle"),

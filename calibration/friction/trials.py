@@ -12,11 +12,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.data.files import Source
-from calibration.data.joint_recording import JointRecording
+from calibration.data.joint_recording import JointRecording, Source
 from calibration.friction.fit import fit_friction
-from calibration.friction.model import MODELS
-from calibration.friction.motion import Motion, Travel
+from calibration.friction.model import MODELS, Motion, Travel
 from calibration.friction.samples import Samples, joined
 from calibration.identification import AUTOMATIC, IdentificationOptions, identify, samples_of
 from haptics.errors import ConfigurationError
@@ -189,10 +187,10 @@ def _offsets(scenario: Scenario, seed: int) -> Array:
 
 def samples(scenario: Scenario, seed: int) -> list[Samples]:
     """Return the samples of the recordings."""
-    return [samples_of(one, _wishes(scenario)) for one in recorded(scenario, seed)]
+    return [samples_of(one, _options(scenario)) for one in recorded(scenario, seed)]
 
 
-def _wishes(scenario: Scenario) -> IdentificationOptions:
+def _options(scenario: Scenario) -> IdentificationOptions:
     return IdentificationOptions(scenario.model, AUTOMATIC if scenario.step else None)
 
 
@@ -234,7 +232,7 @@ def coverage(scenario: Scenario, trials: int = TRIALS) -> Coverage:
         truth = scenario.parameters | {"offset": float(_offsets(scenario, seed).mean())}
         try:
             if scenario.model == AUTOMATIC:
-                fit = identify(recorded(scenario, seed), _wishes(scenario)).fit
+                fit = identify(recorded(scenario, seed), _options(scenario)).fit
             else:
                 fit = fit_friction(joined(samples(scenario, seed)), scenario.model)
         except ConfigurationError:

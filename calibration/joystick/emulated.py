@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from calibration.joystick.balance import GRAVITY
+from calibration.joystick.forces import GRAVITY
 from calibration.joystick.person import Look, Pair, Place
 from devices.common.settings import Point, Workspace
 from devices.virtual.hands.hand import Hand, HandSample, HandSettings
@@ -76,13 +76,13 @@ class OperatedHand(Hand):
     def sample(self, time: float, handle: Vector) -> HandSample:
         """Return the hand at `time` [s]; a hand that does not hold the handle follows its position, (2,) [m]."""
         elapsed, self._time = time - self._time, time
-        told = self._lane.record[0]
-        told["handle"][:] = handle
-        load: Point = (float(told["load"][0]), float(told["load"][1]))
-        if not told["holds"]:
+        record = self._lane.record[0]
+        record["handle"][:] = handle
+        load: Point = (float(record["load"][0]), float(record["load"][1]))
+        if not record["holds"]:
             self._target = (float(handle[0]), float(handle[1]))
             return HandSample(*self._target, *load, 0.0)
-        (x, y), (wx, wy) = self._target, told["wanted"].tolist()
+        (x, y), (wx, wy) = self._target, record["wanted"].tolist()
         way = math.hypot(wx - x, wy - y)
         part = min(1.0, _SPEED * elapsed / way) if way > 0.0 else 1.0
         self._target = (x + part * (wx - x), y + part * (wy - y))
@@ -132,8 +132,8 @@ class EmulatedPerson:
     def saw(self, motion: Pair) -> bool:
         """Return True if the handle has moved in that direction."""
         x, y = self.hand["handle"] - self._before
-        seen, said = math.hypot(x, y), math.hypot(*motion)
-        return seen > _SIGHT and (x * motion[0] + y * motion[1]) > _ALIKE * seen * said
+        seen, expected = math.hypot(x, y), math.hypot(*motion)
+        return seen > _SIGHT and (x * motion[0] + y * motion[1]) > _ALIKE * seen * expected
 
     def hang(self, mass: float, look: Look) -> None:
         """Attach the weight and release the handle."""

@@ -12,15 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.joystick.balance import GRAVITY, UNIT_MASS, Balance
-from calibration.joystick.locating import Seen, look
-from calibration.joystick.person import Look, Person
-from calibration.joystick.pushes import TOO_FAR, NoAnswer, Pusher, agree, smaller_travel
-from calibration.joystick.release import time_release
-from calibration.joystick.request import Request
-from calibration.joystick.response import Push, Response
-from calibration.joystick.stick import RawStick
-from calibration.motions import Mover, Present, drive
+from calibration.joystick.forces import GRAVITY, UNIT_MASS, Balance, time_release
+from calibration.joystick.person import Look, Person, Request
+from calibration.joystick.pushes import TOO_FAR, NoAnswer, Push, Pusher, Response, agree, smaller_travel
+from calibration.joystick.stick import RawStick, Seen, look
+from calibration.motions import Mover, Present, Procedure, drive
 from devices.joystick.parameters import (
     Force,
     Handle,
@@ -30,6 +26,7 @@ from devices.joystick.parameters import (
 )
 from devices.joystick.settings import StickSettings
 from haptics.reading import sha256_of
+from haptics.recording.recording import Recording
 
 Array = NDArray[np.float64]
 
@@ -87,29 +84,37 @@ def calibrate(bench: Bench, person: Person, request: Request, place: Path, facts
     """
     seen = look(bench.settings, bench.backend, person, request)
     person.show_message("Now the motors.")
-    found, effects = _pushes(bench, seen, person, request, place, facts)
-    response, level, quantum = found.response, found.level, found.quantum
-    lasting = _time_release(bench, seen, response, person, request)
-    force, mass = _scale(bench, seen, response, effects, person, request, place, facts)
+    procedure = _Procedure(bench, seen, person, request, place, facts)
+    pushed, effects = procedure.pushes()
+    response = pushed.response
+    with RawStick(bench.settings, bench.backend, wheel=bool(request.rim_radius)) as stick:
+        lasting = time_release(stick, seen.axes, response, person, request.push_level)
+    person.show_message(f"It ended a force that nobody renewed after {lasting:.3f} s.")
+    force, mass = procedure.scale(response, effects)
+    scale = (
+        f"a weight of {request.weight:g} kg"
+        if request.weight is not None
+        else f"a stated largest force of {request.stated_max_force:g} N"
+    )
     parameters = StickParameters(
         device=seen.device,
-        axes=replace(seen.axes, count_quantum=max(quantum, 1)),  # includes all counts of all steps
+        axes=replace(seen.axes, count_quantum=max(pushed.quantum, 1)),  # includes all counts of all steps
         force=replace(force, release_s=_rounded(lasting), full_scale=seen.full_scale),
         handle=Handle(moving_mass_kg=_rounded(mass), damping_ns_per_m=_rounded(max(mass * response.drag, 0.0))),
-        provenance=Provenance(date=datetime.date.today().isoformat(), method=_method(request, level)),
+        provenance=Provenance(
+            date=datetime.date.today().isoformat(),
+            method=f"{request.size}, pushes of level {pushed.level:.3g}, {scale}",
+        ),
     )
     fits = {
         "places_misfit_m": seen.misfit,
-        "push_level": level,
+        "push_level": pushed.level,
         "push_misfit": response.misfit,
         "delay_s": response.delay,
         "release_s": lasting,
         "effects": effects,
     }
     return Calibration(parameters, fits)
-
-
-# --- pushes -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -122,114 +127,95 @@ class _Pushed:
     response: Response
 
 
-def _pushes(
-    bench: Bench, seen: Seen, person: Person, request: Request, place: Path, facts: dict[str, Any]
-) -> tuple[_Pushed, int]:
-    """Return the response of the handle to pushes, and the number of effects that the stick adds.
+@dataclass(frozen=True)
+class _Procedure:
+    """Steps of a calibration in which the motors move the handle; arguments as in `calibrate`."""
 
-    Firmware that cannot add effects is detected with two running effects, one of them with zero force: the handle is
-    pushed less than by one effect alone, or not at all.
-    """
-    tools = bench, seen, person, request, place, facts
-    if len(seen.axes.usages) == 1:
-        return _push(*tools, effects=2, what="pushes"), 2
-    try:
-        both = _push(*tools, effects=2, what="pushes")
-    except NoAnswer as none:
-        person.show_message(f"With two effects at once: {none} Now with one effect that is turned.")
+    bench: Bench
+    seen: Seen
+    person: Person
+    request: Request
+    place: Path
+    facts: dict[str, Any]
+
+    def pushes(self) -> tuple[_Pushed, int]:
+        """Return the response of the handle to pushes, and the number of effects that the stick adds.
+
+        Firmware that cannot add effects is detected with two running effects, one of them with zero force: the handle
+        is pushed less than by one effect alone, or not at all.
+        """
+        if len(self.seen.axes.usages) == 1:
+            return self._push(2, "pushes"), 2
         try:
-            return _push(*tools, effects=1, what="pushes_of_one"), 1
-        except NoAnswer:
-            raise none from None
-    alone = _push(*tools, effects=1, what="pushes_alone", before=both.pushes)
-    if agree(alone.response, both.response):
-        return both, 2
-    person.show_message("The stick does not add two effects up: it is driven by one effect that is turned.")
-    return _push(*tools, effects=1, what="pushes_of_one"), 1
+            both = self._push(2, "pushes")
+        except NoAnswer as none:
+            self.person.show_message(f"With two effects at once: {none} Now with one effect that is turned.")
+            try:
+                return self._push(1, "pushes_of_one"), 1
+            except NoAnswer:
+                raise none from None
+        alone = self._push(1, "pushes_alone", both.pushes)
+        if agree(alone.response, both.response):
+            return both, 2
+        self.person.show_message("The stick does not add two effects up: it is driven by one effect that is turned.")
+        return self._push(1, "pushes_of_one"), 1
 
+    def _push(self, effects: int, name: str, before: Sequence[Push] = ()) -> _Pushed:
+        """Explore the response of the handle to pushes, or repeat the pushes of `before`.
 
-def _push(
-    bench: Bench,
-    seen: Seen,
-    person: Person,
-    request: Request,
-    place: Path,
-    facts: dict[str, Any],
-    *,
-    effects: int,
-    what: str,
-    before: Sequence[Push] = (),
-) -> _Pushed:
-    """Explore the response of the handle to pushes, or repeat the pushes of `before`.
+        The stick plays `effects` effects. At this stage one newton is defined as the full level of an effect. No push
+        is applied if the handle is too far out.
+        """
+        seen = self.seen
+        far = TOO_FAR * 0.5 * smaller_travel(seen.axes)
+        known = StickParameters(
+            device=seen.device,
+            axes=replace(seen.axes, workspace_min_m=(-far, -far), workspace_max_m=(far, far)),
+            force=Force(
+                newton_to_level=((1.0, 0.0), (0.0, float(len(seen.axes.usages) - 1))), max_force_n=1.0, effects=effects
+            ),
+        )
+        pusher: Pusher | None = None
 
-    The stick plays `effects` effects. At this stage one newton is defined as the full level of an effect. No push is
-    applied if the handle is too far out.
-    """
-    far = TOO_FAR * 0.5 * smaller_travel(seen.axes)
-    known = StickParameters(
-        device=seen.device,
-        axes=replace(seen.axes, workspace_min_m=(-far, -far), workspace_max_m=(far, far)),
-        force=Force(
-            newton_to_level=((1.0, 0.0), (0.0, float(len(seen.axes.usages) - 1))), max_force_n=1.0, effects=effects
-        ),
-    )
-    folder = place.with_name(f"{place.name}_{what}")
-    mover, facts = _write_parameters(bench, known, folder, facts)
-    present = Present()
-    pusher = Pusher(seen.axes, person, request.push_level, seen.full_scale, _looker(seen, present), mover.period)
-    recording = drive(mover, pusher.repeat(before) if before else pusher.explore(), folder, facts, present=present)
-    quantum = math.gcd(seen.quantum, seen.steps(recording.read(columns=("position",))["position"]))
-    assert pusher.response is not None
-    return _Pushed(pusher.pushes, quantum, pusher.level, pusher.response)
+        def procedure(look: Look, period: float) -> Procedure:
+            nonlocal pusher
+            pusher = Pusher(seen.axes, self.person, self.request.push_level, seen.full_scale, look, period)
+            return pusher.repeat(before) if before else pusher.explore()
 
+        recording = self._drive(known, name, procedure)
+        quantum = math.gcd(seen.quantum, seen.steps(recording.read(columns=("position",))["position"]))
+        assert pusher is not None and pusher.response is not None
+        return _Pushed(pusher.pushes, quantum, pusher.level, pusher.response)
 
-def _write_parameters(
-    bench: Bench, known: StickParameters, folder: Path, facts: dict[str, Any]
-) -> tuple[Mover, dict[str, Any]]:
-    """Write the present parameters to a file; return the mover that uses them, and metadata."""
-    file = folder.with_name(f"{folder.name}.toml")
-    write_parameters(file, known)
-    return bench.mover(file), {**facts, "parameter_file_hash": sha256_of(file)}
+    def _drive(self, known: StickParameters, name: str, procedure: Callable[[Look, float], Procedure]) -> Recording:
+        """Write the present parameters to a file, and run a procedure with them."""
+        folder, present = self.place.with_name(f"{self.place.name}_{name}"), Present()
+        file = folder.with_name(f"{folder.name}.toml")
+        write_parameters(file, known)
+        mover = self.bench.mover(file)
+        facts = {**self.facts, "parameter_file_hash": sha256_of(file)}
+        running = procedure(lambda: self.seen.counts(present.position), mover.period)
+        return drive(mover, running, folder, facts, present=present)
 
+    def scale(self, response: Response, effects: int) -> tuple[Force, float]:
+        """Return the force table, and the corresponding moving mass [kg]."""
+        weight, stated = self.request.weight, self.request.stated_max_force
+        if weight is None:
+            assert stated is not None
+            mass = stated * _largest_level(_inverse(response.acceleration), effects)
+            return _force(mass, response, stated, effects), mass
+        known = _force(UNIT_MASS, response, None, effects)
+        balance: Balance | None = None
 
-def _looker(seen: Seen, present: Present) -> Look:
-    return lambda: seen.counts(present.position)
+        def procedure(look: Look, period: float) -> Procedure:
+            nonlocal balance
+            balance = Balance(self.person, weight, known.max_force_n, look, period)
+            return balance.carry()
 
-
-def _time_release(bench: Bench, seen: Seen, response: Response, person: Person, request: Request) -> float:
-    """Return the time after which the stick ends a force that is not renewed [s]."""
-    with RawStick(bench.settings, bench.backend, wheel=bool(request.rim_radius)) as stick:
-        lasting = time_release(stick, seen.axes, response, person, request.push_level)
-    person.show_message(f"It ended a force that nobody renewed after {lasting:.3f} s.")
-    return lasting
-
-
-# --- scale of forces --------------------------------------------------------------------------------------------------
-
-
-def _scale(
-    bench: Bench,
-    seen: Seen,
-    response: Response,
-    effects: int,
-    person: Person,
-    request: Request,
-    place: Path,
-    facts: dict[str, Any],
-) -> tuple[Force, float]:
-    """Return the force table, and the corresponding moving mass [kg]."""
-    if request.weight is not None:
-        known, present = _force(UNIT_MASS, response, None, effects), Present()
-        folder = place.with_name(f"{place.name}_weight")
-        mover, facts = _write_parameters(bench, StickParameters(seen.device, seen.axes, known), folder, facts)
-        balance = Balance(person, request.weight, known.max_force_n, _looker(seen, present), mover.period)
-        drive(mover, balance.carry(), folder, facts, present=present)
-        mass = request.weight * GRAVITY * UNIT_MASS / float(np.hypot(*balance.force))
+        self._drive(StickParameters(self.seen.device, self.seen.axes, known), "weight", procedure)
+        assert balance is not None
+        mass = weight * GRAVITY * UNIT_MASS / float(np.hypot(*balance.force))
         return _force(mass, response, None, effects), mass
-    stated = request.stated_max_force
-    assert stated is not None
-    mass = stated * _most(_inverse(response.acceleration), effects)
-    return _force(mass, response, stated, effects), mass
 
 
 def _force(mass: float, response: Response, stated: float | None, effects: int = 2) -> Force:
@@ -238,7 +224,7 @@ def _force(mass: float, response: Response, stated: float | None, effects: int =
     (a, b), (c, d) = level.tolist()
     return Force(
         newton_to_level=((a, b), (c, d)),
-        max_force_n=1.0 / _most(level, effects) if stated is None else stated,
+        max_force_n=1.0 / _largest_level(level, effects) if stated is None else stated,
         effects=effects,
         source="weight" if stated is None else "stated",
     )
@@ -251,18 +237,9 @@ def _inverse(matrix: Array) -> Array:
     return np.linalg.inv(matrix).astype(np.float64)
 
 
-def _most(matrix: Array, effects: int) -> float:
+def _largest_level(matrix: Array, effects: int) -> float:
     """Return the largest level for a force of 1 N in any direction; one effect plays the total force."""
     return float(np.hypot(*matrix.T).max()) if effects > 1 else float(np.linalg.norm(matrix, 2))
-
-
-def _method(request: Request, level: float) -> str:
-    scale = (
-        f"a weight of {request.weight:g} kg"
-        if request.weight is not None
-        else f"a stated largest force of {request.stated_max_force:g} N"
-    )
-    return f"{request.size}, pushes of level {level:.3g}, {scale}"
 
 
 def _rounded(value: float) -> float:

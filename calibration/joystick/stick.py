@@ -1,22 +1,27 @@
-"""Access to a force-feedback stick in counts."""
+"""First step of a calibration: counts of the stick at known places of the handle, and metres per count."""
 
 from __future__ import annotations
 
 import contextlib
 import math
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.joystick.person import GATES, MIDDLE, TURNS, Pair, Person, Place, Request
 from devices.common.bus import TransferError
 from devices.joystick.hid.usages import X, Y
 from devices.joystick.opening import THE_MOTORS, playing
+from devices.joystick.parameters import Axes, DeviceIdentity
 from devices.joystick.settings import StickSettings
 from devices.joystick.streaming import Streaming
 from devices.joystick.usb.finding import connect
 from devices.joystick.usb.transport import Link
-from haptics.errors import DeviceFault, DeviceOpenError
-
-Pair = tuple[float, float]
+from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
 
 SILENCE = 0.25
 """Time without a report after which a stick has failed [s]."""
@@ -131,3 +136,256 @@ class RawStick:
         if time.perf_counter() - max(streaming.heard, self._begun) > SILENCE:
             raise DeviceFault(f"the stick has sent no complete report for {SILENCE:g} s: check cable and hub.")
         return streaming
+
+
+# --- fit of the axes --------------------------------------------------------------------------------------------------
+
+LEAST_TRAVEL = 20
+"""Minimum number of distinct counts over the whole travel."""
+
+LARGEST_MISFIT = 0.06
+"""Maximum misfit of the positions as a fraction of the smaller travel."""
+
+_STEEPEST = 0.5
+"""Minimum sine of the angle between the two axes."""
+
+Ranges = tuple[tuple[int, int], ...]
+
+
+def counts_of(axes: Axes, positions: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the counts at positions, (2,) or (n, 2) [m]; the second count of a wheel is constant."""
+    matrix = np.array(axes.counts_to_m)
+    if axes.rim_radius_m:
+        per_metre = np.array(((1.0 / matrix[0, 0], 0.0), (0.0, 0.0)))
+        return np.asarray(positions @ per_metre.T + axes.centre_counts)
+    return np.asarray(np.linalg.solve(matrix, positions.T).T + axes.centre_counts)
+
+
+def fit_rim(
+    places: Sequence[Place], counts: NDArray[np.float64], radius: float, turn: float, ranges: Ranges
+) -> tuple[Axes, float]:
+    """Fit the axis of a wheel along its rim; return the axes and the misfit of the positions.
+
+    Parameters
+    ----------
+    places : sequence of Place
+        Positions of the wheel as fractions of `turn`.
+    counts : array, (n,)
+        Counts at these positions.
+    radius : float
+        Radius of the rim [m].
+    turn : float
+        Angle of the wheel at a position of 1 [rad].
+    ranges : tuple of (int, int)
+        Minimum and maximum count of the axis.
+
+    Raises
+    ------
+    ConfigurationError
+        As `fit_axes`.
+    """
+    low, high = ranges[0]
+    way = radius * turn * np.array([place.x for place in places])
+    table = np.column_stack((counts, np.zeros(len(counts))))
+    _require_motion(places, table)
+    _require_range(places, counts[:, None], ranges)
+    per_metre, centre = np.polyfit(way, counts, 1)
+    off = np.abs((counts - centre) / per_metre - way)
+    _require_fit(places, off, 2.0 * radius * turn)
+    reach = float(min(high - centre, centre - low) / abs(per_metre))
+    axes = Axes(
+        centre_counts=(float(centre), 0.0),
+        counts_to_m=((float(1.0 / per_metre), 0.0), (0.0, 0.0)),
+        workspace_min_m=(-reach, -radius),
+        workspace_max_m=(reach, radius),
+        rim_radius_m=radius,
+    )
+    return axes, float(off.max())
+
+
+def fit_axes(places: Sequence[Place], counts: NDArray[np.float64], travel: Pair, ranges: Ranges) -> tuple[Axes, float]:
+    """Fit the axes of a stick; return the axes and the misfit of the positions.
+
+    Counts are modelled as a linear function of the position of the handle, fitted by least squares.
+
+    Parameters
+    ----------
+    places : sequence of Place
+        Positions of the handle.
+    counts : array, (n, 2)
+        Counts at these positions.
+    travel : (float, float)
+        Total travel along x and y [m].
+    ranges : tuple of (int, int)
+        Minimum and maximum count of each axis.
+
+    Returns
+    -------
+    (Axes, float)
+        Axes, and the largest distance between a position and its prediction [m].
+
+    Raises
+    ------
+    ConfigurationError
+        If the handle was not moved or was moved to wrong positions, or an axis has too small a range.
+    """
+    half = 0.5 * np.array(travel)
+    points = np.array([(place.x, place.y) for place in places]) * half
+    _require_motion(places, counts)
+    _require_range(places, counts, ranges)
+    design = np.column_stack((points, np.ones(len(points))))
+    solution: NDArray[Any] = np.linalg.lstsq(design, counts, rcond=None)[0]
+    per_metre, centre = solution[:2].T, solution[2]
+    first, second = per_metre.T
+    sine = abs(np.linalg.det(per_metre)) / max(float(np.hypot(*first) * np.hypot(*second)), 1e-300)
+    if not sine > _STEEPEST:
+        raise ConfigurationError(
+            "the two axes are not independent: the counts change almost alike along x and along y. Begin again, and "
+            "bring the handle to each place as it is called."
+        )
+    to_metres = np.linalg.inv(per_metre)
+    off = np.hypot(*(to_metres @ (counts - centre).T - points.T))
+    _require_fit(places, off, min(travel))
+    a, b = to_metres.tolist()
+    axes = Axes(
+        centre_counts=(float(centre[0]), float(centre[1])),
+        counts_to_m=((a[0], a[1]), (b[0], b[1])),
+        workspace_min_m=(-float(half[0]), -float(half[1])),
+        workspace_max_m=(float(half[0]), float(half[1])),
+    )
+    return axes, float(off.max())
+
+
+def _require_fit(places: Sequence[Place], off: NDArray[np.float64], travel: float) -> None:
+    worst = int(np.argmax(off))
+    if off[worst] > LARGEST_MISFIT * travel:
+        raise ConfigurationError(
+            f"the places do not fit together: at {places[worst].words} the handle was {1e3 * off[worst]:.1f} mm from "
+            "where the others put it. Begin again, bring the handle to each place as it is called, and hold it there, "
+            "that of a stick against the stops."
+        )
+
+
+def _require_motion(places: Sequence[Place], counts: NDArray[np.float64]) -> None:
+    for i, place in enumerate(places):
+        for j in range(i):
+            if np.abs(counts[i] - counts[j]).max() < LEAST_TRAVEL:
+                here, there = (f"({pair[0]:.0f}, {pair[1]:.0f})" for pair in (counts[i], counts[j]))
+                raise ConfigurationError(
+                    f"the counts at {place.words} are those at {places[j].words}: {here} and {there}. Move the handle, "
+                    "and make sure that it is this stick's."
+                )
+
+
+def _require_range(places: Sequence[Place], counts: NDArray[np.float64], ranges: Ranges) -> None:
+    """Validate that no converter saturates, because motion beyond its range is not detected."""
+    for place, pair in zip(places, counts, strict=True):
+        for axis, count, (low, high) in zip("XY"[: len(ranges)], pair, ranges, strict=True):
+            if low < high and not low < count < high:
+                raise ConfigurationError(
+                    f"at {place.words} axis {axis} is at the end of its range, {count:g}, but the handle moves on. "
+                    "Set the range of the axis to the whole travel with its maker's tool, then begin again."
+                )
+
+
+# --- places -----------------------------------------------------------------------------------------------------------
+
+LOOK = 0.2
+"""Duration of the measurement at a place [s]."""
+
+_RESTLESS, _FLICKER = 0.02, 4.0
+_TRIES = 3
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Result of the first step.
+
+    Attributes
+    ----------
+    device : DeviceIdentity
+        Identity of the stick.
+    axes : Axes
+        Conversion from counts to metres.
+    misfit : float
+        Misfit of the places [m].
+    quantum : int
+        Greatest common divisor of all steps of the counts.
+    full_scale : int
+        Number of steps of a level between 0 and 1.
+    """
+
+    device: DeviceIdentity
+    axes: Axes
+    misfit: float
+    quantum: int
+    full_scale: int
+
+    def counts(self, position: Array) -> tuple[int, int]:
+        """Return the counts at a position [m]."""
+        x, y = counts_of(self.axes, position)
+        return (round(x), round(y)) if math.isfinite(x + y) else (0, 0)
+
+    def steps(self, positions: Array) -> int:
+        """Return the greatest common divisor of all steps of the counts."""
+        whole = positions[np.isfinite(positions).all(axis=1)]
+        counts = np.rint(counts_of(self.axes, whole))
+        return int(np.gcd.reduce(np.unique(np.abs(counts - counts[0]).astype(int)), initial=0)) if len(counts) else 0
+
+
+def look(settings: StickSettings, backend: Any, person: Person, request: Request) -> Seen:
+    """Ask the person to move the handle to its places, and fit the axes to the counts there.
+
+    Raises
+    ------
+    ConfigurationError
+        If it was not held still, or the measurements are inconsistent.
+    HapticError
+        As in `RawStick`.
+    """
+    places = TURNS if request.rim_radius else GATES[request.gate]
+    with RawStick(settings, backend, wheel=bool(request.rim_radius)) as stick:
+        person.show_message(f"Calibrating {stick.link}. Ctrl-C ends it at any time, and there is no force then.")
+        if request.rim_radius:
+            person.show_message(f"The angle is {request.turn:g} degrees from straight ahead.")
+        counts = np.array([_mean_counts_at(stick, person, place) for place in places])
+        person.bring(MIDDLE, stick.counts)
+        if request.rim_radius:
+            axes, misfit = fit_rim(places, counts[:, 0], request.rim_radius, math.radians(request.turn), stick.ranges)
+        else:
+            axes, misfit = fit_axes(places, counts, request.travel, stick.ranges)
+        person.show_message(f"The places fit to {1e3 * misfit:.2f} mm.")
+        axes = replace(axes, usage_x=stick.usages[0])
+        link = stick.link
+        device = DeviceIdentity(
+            vendor_id=link.vendor_id,
+            product_id=link.product_id,
+            serial=link.serial,
+            name=link.name,
+            report_descriptor_sha256=link.digest,
+            in_interval_s=link.in_interval,
+            out_interval_s=link.out_interval,
+            out_endpoint=link.out_endpoint,
+            bcd_device=link.bcd_device,
+        )
+        return Seen(device, axes, misfit, stick.quantum, stick.full_scale)
+
+
+def _mean_counts_at(stick: RawStick, person: Person, place: Place) -> Array:
+    """Return the mean counts at a place, where the handle must be still."""
+    for _ in range(_TRIES):
+        person.bring(place, stick.counts)
+        end, seen = time.perf_counter() + LOOK, []
+        while time.perf_counter() < end:
+            seen.append(stick.counts())
+            time.sleep(PAUSE)
+        table = np.array(seen, dtype=float)
+        spread = float(np.ptp(table, axis=0).max())
+        if spread <= max(_RESTLESS * min(high - low for low, high in stick.ranges), _FLICKER):
+            mean: Array = table.mean(axis=0)
+            person.show_message(f"At {place.words} the counts are ({mean[0]:.0f}, {mean[1]:.0f}).")
+            return mean
+        person.show_message(f"The handle moved meanwhile, by {spread:.0f} counts: hold it still.")
+    raise ConfigurationError(f"the handle was not held still at {place.words}: begin again.")

@@ -6,9 +6,6 @@ possible in this process. At every end the device has its safe output and the re
 """
 
 from calibration.motions.driving import drive
-from calibration.motions.mover import Mover
-from calibration.motions.present import Present
-from calibration.motions.procedure_runner import Procedure
-from calibration.motions.reading import rows_of, source_of
+from calibration.motions.procedure import Mover, Present, Procedure, rows_of, source_of
 
 __all__ = ["Mover", "Present", "Procedure", "drive", "rows_of", "source_of"]

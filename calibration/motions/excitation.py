@@ -147,8 +147,8 @@ def to_and_fro(excitation: Excitation, travel: float, acceleration: float, max_s
     """Return the displacement from the middle [m] at each tick, through the strokes at all speeds."""
     rest = np.zeros(math.ceil(_REST / period))
     ways = [rest]
-    for asked in np.geomspace(excitation.slowest, excitation.fastest, excitation.speeds):
-        speed = min(float(asked), 0.5 * max_speed)
+    for wanted in np.geomspace(excitation.slowest, excitation.fastest, excitation.speeds):
+        speed = min(float(wanted), 0.5 * max_speed)
         length = min(speed * excitation.stroke_time, travel)
         if speed**2 > 0.5 * acceleration * length:
             length = min(2.0 * speed**2 / acceleration, travel)
@@ -158,18 +158,15 @@ def to_and_fro(excitation: Excitation, travel: float, acceleration: float, max_s
                 f"excitation.slowest = {excitation.slowest:g} m/s: the device allows {speed:g} m/s only, for its "
                 "travel and its force; choose slower ones."
             )
-        ways += [*_strokes(length, speed, acceleration, excitation.strokes, period), rest]
+        # strokes about the middle, including the motions from there and back
+        half, whole = (_stroke(way, speed, acceleration, period) for way in (length / 2.0, length))
+        ways.append(half)
+        side = 1.0
+        for _ in range(excitation.strokes):
+            ways.append(side * (length / 2.0 - whole))
+            side = -side
+        ways += [side * (length / 2.0 - half), rest]
     return np.concatenate(ways)
-
-
-def _strokes(length: float, speed: float, acceleration: float, count: int, period: float) -> list[Array]:
-    """Return the segments of `count` strokes about the middle, including the motions from there and back."""
-    half, whole = (_stroke(way, speed, acceleration, period) for way in (length / 2.0, length))
-    pieces, side = [half], 1.0
-    for _ in range(count):
-        pieces.append(side * (length / 2.0 - whole))
-        side = -side
-    return [*pieces, side * (length / 2.0 - half)]
 
 
 def _stroke(way: float, speed: float, acceleration: float, period: float) -> Array:

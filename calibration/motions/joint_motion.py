@@ -12,19 +12,15 @@ joint still reverses. These samples are excluded.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.data.files import Source
-from calibration.data.joint_recording import JointRecording
+from calibration.data.joint_recording import JointRecording, Source
 from calibration.data.signals import motion, smooth
-from calibration.motions import Mover, Procedure, drive, rows_of, source_of
+from calibration.motions.driving import Measurement
 from calibration.motions.excitation import Excitation, go_to, hold_still, to_and_fro
-from calibration.motions.procedure_runner import usable_rows
+from calibration.motions.procedure import Mover, Procedure, complete_rounds, rows_of, source_of, usable_rows
 from devices.arm.body import ArmBody
 from haptics.device import Causality, DeviceSpec
 from haptics.errors import ConfigurationError
@@ -58,39 +54,43 @@ _CATCHING_UP = 1.5
 """Maximum speed of a lagging reference relative to the planned speed."""
 
 
-def excite_arm(
-    mover: Mover,
-    excitation: Excitation,
-    folder: Path,
-    facts: dict[str, Any] | None = None,
-    progress: Callable[[float], None] = lambda seconds: None,
-) -> dict[str, list[JointRecording]]:
-    """Move the joints of an arm and return the recordings of each joint by round.
+class JointExcitation(Measurement[dict[str, list[JointRecording]]]):
+    """Motion of the joints of an arm, one at a time; the result are the rounds of each joint.
 
     Parameters
     ----------
-    mover : Mover
-        Arm that reports its joints, with no hand on its handle.
-    excitation : Excitation
+    settings : Excitation
         Motions of each joint: speeds in rad/s, acceleration in rad/s^2.
-    folder : Path
-        Folder of the recording; must not exist.
-    facts : dict, optional
-        Additional metadata of the recording.
-    progress : callable
-        Callback with the elapsed time [s].
-
-    Raises
-    ------
-    ConfigurationError
-        If the device is not an arm that reports its joints, or cannot perform the motions.
-    HapticError
-        As in `calibration.motions.drive`; also if it does not follow. The recording is kept.
     """
-    body = body_of(mover)
-    procedure = rounds(body, excitation, mover.spec, mover.period)
-    recording = drive(mover, procedure, folder, facts, progress, settings={"excitation": excitation})
-    return joint_recordings(recording, body)
+
+    table = "excitation"
+
+    def require(self, mover: Mover) -> None:
+        """Raise `ConfigurationError` unless the device is an arm that reports its joints."""
+        body_of(mover)
+
+    def extent(self, mover: Mover) -> tuple[float, str]:
+        """Return the duration [s] and the limits of the motion."""
+        angles, _ = plan_joints(body_of(mover), self.settings, mover.spec, mover.period)
+        return len(angles) * mover.period, f"its joints with up to {self.settings.fastest:g} rad/s"
+
+    def motions(self, mover: Mover) -> Procedure:
+        """Yield the motions: hold, motion to the home pose, and each round of each joint."""
+        spec, period, body = mover.spec, mover.period, body_of(mover)
+        angles, parts = plan_joints(body, self.settings, spec, period)
+        places = body.linkage.positions(angles)
+        fastest = float(np.hypot(*np.diff(places, axis=0).T).max()) / period
+        move = functools.partial(Motion, Causality.ADMITTANCE, bound=spec.max_speed, max_error=_ASTRAY, period=period)
+        held = yield from hold_still(move, period)
+        yield from go_to(move, held, places[0], period)
+        bound = min(_CATCHING_UP * fastest, spec.max_speed)
+        for joint, rounds in zip(JOINTS, parts, strict=True):
+            for number, part in enumerate(rounds, 1):
+                yield move(reference(places[part], period=period), bound=bound, label=f"{joint} {number}")
+
+    def estimate(self, recording: Recording, mover: Mover) -> dict[str, list[JointRecording]]:
+        """Return the rounds of each joint."""
+        return joint_recordings(recording, body_of(mover))
 
 
 def body_of(mover: Mover) -> ArmBody:
@@ -120,20 +120,6 @@ def recorded_joints(recording: Recording) -> dict[str, list[JointRecording]]:
     return joint_recordings(recording, body_of(mover))
 
 
-def rounds(body: ArmBody, excitation: Excitation, spec: DeviceSpec, period: float) -> Procedure:
-    """Yield the motions of an excitation: hold, motion to the home pose, and each round of each joint."""
-    angles, parts = plan_joints(body, excitation, spec, period)
-    places = body.linkage.positions(angles)
-    fastest = float(np.hypot(*np.diff(places, axis=0).T).max()) / period
-    move = functools.partial(Motion, Causality.ADMITTANCE, bound=spec.max_speed, max_error=_ASTRAY, period=period)
-    held = yield from hold_still(move, period)
-    yield from go_to(move, held, places[0], period)
-    for joint, own in zip(JOINTS, parts, strict=True):
-        for number, part in enumerate(own, 1):
-            bound = min(_CATCHING_UP * fastest, spec.max_speed)
-            yield move(reference(places[part], period=period), bound=bound, label=f"{joint} {number}")
-
-
 def plan_joints(
     body: ArmBody, excitation: Excitation, spec: DeviceSpec, period: float
 ) -> tuple[Array, list[list[slice]]]:
@@ -141,22 +127,20 @@ def plan_joints(
     home, ways, count = np.array(body.linkage.home), [], 0
     parts: list[list[slice]] = [[], []]
     for joint in range(2):
-        along = to_and_fro(excitation, 2.0 * _reach(body, joint, spec), excitation.acceleration, np.inf, period)
+        # the angle by which the joint can turn from home in both directions within the workspace
+        turns = np.linspace(0.0, 1.0, 201)
+        places = body.linkage.positions(home + np.outer(np.concatenate((turns, -turns)), np.eye(2)[joint]))
+        inside = (
+            ((places >= spec.workspace_min) & (places <= spec.workspace_max)).all(axis=1).reshape(2, -1).all(axis=0)
+        )
+        last = int(np.argmin(inside)) - 1 if not inside.all() else len(turns) - 1
+        reach = float(_ROOM * turns[max(last, 0)])
+        along = to_and_fro(excitation, 2.0 * reach, excitation.acceleration, np.inf, period)
         for _ in range(excitation.rounds):
             ways.append(home + np.outer(along, np.eye(2)[joint]))
             parts[joint].append(slice(count, count + len(along)))
             count += len(along)
     return np.concatenate(ways), parts
-
-
-def _reach(body: ArmBody, joint: int, spec: DeviceSpec) -> float:
-    """Return the angle by which a joint can turn from home in both directions within the workspace [rad]."""
-    turns = np.linspace(0.0, 1.0, 201)
-    sides = np.concatenate((turns, -turns))
-    places = body.linkage.positions(np.array(body.linkage.home) + np.outer(sides, np.eye(2)[joint]))
-    inside = ((places >= spec.workspace_min) & (places <= spec.workspace_max)).all(axis=1).reshape(2, -1).all(axis=0)
-    last = int(np.argmin(inside)) - 1 if not inside.all() else len(turns) - 1
-    return float(_ROOM * turns[max(last, 0)])
 
 
 def joint_recordings(recording: Recording, body: ArmBody) -> dict[str, list[JointRecording]]:
@@ -167,24 +151,29 @@ def joint_recordings(recording: Recording, body: ArmBody) -> dict[str, list[Join
     ConfigurationError
         If a joint was not moved.
     """
-    found: dict[str, list[JointRecording]] = {joint: [] for joint in JOINTS}
-    for label, rows in rows_of(recording):
-        joint = label.partition(" ")[0]
-        if joint in found and len(rows) and rows["sticking"][-1]:
-            found[joint].append(_measured(rows, JOINTS.index(joint), body, source_of(recording)))
-    if not all(found.values()):
+    rounds = complete_rounds(recording, JOINTS)
+    if not all(rounds):
         raise ConfigurationError(f"{recording.folder}: was interrupted before both joints had been moved.")
-    return found
+    source = source_of(recording)
+    return {
+        joint: [_measured(rows, number, body, source) for rows in rounds[number]] for number, joint in enumerate(JOINTS)
+    }
 
 
 def _measured(rows: Rows, joint: int, body: ArmBody, source: Source) -> JointRecording:
     rows = usable_rows(rows)
     time, angles = np.array(rows["time"]), np.array(rows[CHANNEL + ANGLES])
-    position = angles[:, joint]
-    effort = _load(body, time, angles)[:, joint] - body.reduction * rows[CHANNEL + TORQUES][:, joint]
-    moved = motion(time, position)
+    # torques of the links for gravity and velocity effects
+    speeds = np.diff(angles, axis=0, prepend=angles[:1]) / np.diff(time, prepend=time[0] - 1.0)[:, None]
+    terms = body.model_links.terms(angles, speeds)
+    load = np.asarray(terms["gravity"] + np.einsum("nij,nj->ni", terms["coriolis"], speeds))
+    effort = load[:, joint] - body.reduction * rows[CHANNEL + TORQUES][:, joint]
+    moved = motion(time, angles[:, joint])
+    # the travel since the last reversal
+    turns = np.flatnonzero(np.diff(np.signbit(moved.velocity))) + 1
+    last = np.concatenate(([0], turns))[np.searchsorted(turns, np.arange(len(time)), side="right")]
     way = _WOUND_UP * 2.0 * (body.lost_motion + body.static_friction / body.stiffness)
-    kept = _since_turning(moved.position, moved.velocity) > way
+    kept = np.abs(moved.position - moved.position[last]) > way
     return JointRecording(
         joint=JOINTS[joint],
         rotary=True,
@@ -196,17 +185,3 @@ def _measured(rows: Rows, joint: int, body: ArmBody, source: Source) -> JointRec
         instrument=moved.instrument[kept],
         velocity_noise=moved.velocity_noise,
     )
-
-
-def _load(body: ArmBody, time: Array, angles: Array) -> Array:
-    """Return the torques of the links for gravity and velocity effects, (n, 2) [N m]."""
-    speeds = np.diff(angles, axis=0, prepend=angles[:1]) / np.diff(time, prepend=time[0] - 1.0)[:, None]
-    terms = body.model_links.terms(angles, speeds)
-    return np.asarray(terms["gravity"] + np.einsum("nij,nj->ni", terms["coriolis"], speeds))
-
-
-def _since_turning(position: Array, velocity: Array) -> Array:
-    """Return the travel of a joint since its last reversal [rad]."""
-    turns = np.flatnonzero(np.diff(np.signbit(velocity))) + 1
-    last = np.concatenate(([0], turns))[np.searchsorted(turns, np.arange(len(position)), side="right")]
-    return np.asarray(np.abs(position - position[last]))

@@ -8,23 +8,20 @@ that a drifting bias is separable from the weight. The motion to a pose and the 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.data.files import Source
+from calibration.data.joint_recording import Source
 from calibration.handle import LEAST_POSES, RestingWrenches
-from calibration.motions import Mover, Procedure, drive, rows_of, source_of
+from calibration.motions.driving import Measurement
 from calibration.motions.excitation import approach, go_to, hold_still
+from calibration.motions.procedure import Mover, Procedure, rows_of, source_of
 from haptics.device import Causality, DeviceSpec
 from haptics.errors import ConfigurationError, DeviceFault
 from haptics.recording.columns import CHANNEL
 from haptics.recording.recording import Recording
-from haptics.records import Rows
 from haptics.rendering.motion import Motion, reference
 from haptics.settings import bounded, check, documented
 
@@ -68,68 +65,75 @@ class Poses:
             raise ConfigurationError(f"poses: there are {count} of them; must be at least {LEAST_POSES}.")
 
 
-def require_wrench(spec: DeviceSpec) -> None:
-    """Raise `ConfigurationError` unless the device is an arm that reports its force sensor."""
-    if not {WRENCH, GRAVITY} <= {name for name, *_ in spec.channels}:
-        raise ConfigurationError(f"{spec.name}: has no force sensor that carries a handle; choose virtual-arm or arm.")
-
-
-def measure_wrenches(
-    mover: Mover,
-    poses: Poses,
-    folder: Path,
-    facts: dict[str, Any] | None = None,
-    progress: Callable[[float], None] = lambda seconds: None,
-) -> tuple[RestingWrenches, Source]:
-    """Move an arm to the poses; return the wrenches of its sensor, and the recording.
+class PoseMeasurement(Measurement[tuple[RestingWrenches, Source]]):
+    """Wrenches of the force sensor of an arm in several poses, and the recording.
 
     Parameters
     ----------
-    mover : Mover
-        Arm with a force sensor, with no hand on its handle.
-    poses : Poses
+    settings : Poses
         Settings of the poses.
-    folder : Path
-        Folder of the recording; must not exist.
-    facts : dict, optional
-        Additional metadata of the recording.
-    progress : callable
-        Callback with the elapsed time [s].
-
-    Raises
-    ------
-    ConfigurationError
-        If the device is not such an arm.
-    HapticError
-        As in `calibration.motions.drive`; also if it does not follow, or its sensor has no valid samples. The recording
-        is kept.
     """
-    spec = mover.spec
-    require_wrench(spec)
-    procedure = visits(poses, spec, mover.period)
-    recording = drive(mover, procedure, folder, facts, progress, settings={"poses": poses})
-    return wrenches_of(recording)
 
+    table = "poses"
 
-def visits(poses: Poses, spec: DeviceSpec, period: float) -> Procedure:
-    """Yield the motions: hold, motion to the first pose, rest there, and the same for the other poses."""
-    places, holds = plan_poses(poses, spec, period)
-    move = functools.partial(Motion, Causality.ADMITTANCE, bound=spec.max_speed, max_error=_ASTRAY, period=period)
-    held = yield from hold_still(move, period)
-    yield from go_to(move, held, places[0], period)
-    begin = 0
-    for number, hold in enumerate(holds, 1):
-        if hold.start > begin:
-            yield move(reference(places[begin : hold.start], period=period), label=f"to {number}")
-        yield move(reference(places[hold], period=period), label=f"{_POSE} {number}")
-        begin = hold.stop
+    def require(self, mover: Mover) -> None:
+        """Raise `ConfigurationError` unless the device is an arm that reports its force sensor."""
+        spec = mover.spec
+        if not {WRENCH, GRAVITY} <= {name for name, *_ in spec.channels}:
+            raise ConfigurationError(
+                f"{spec.name}: has no force sensor that carries a handle; choose virtual-arm or arm."
+            )
+
+    def extent(self, mover: Mover) -> tuple[float, str]:
+        """Return the duration [s] and the limits of the motion."""
+        places, holds = plan_poses(self.settings, mover.spec, mover.period)
+        return len(places) * mover.period, f"to {len(holds)} poses with up to {self.settings.speed:g} m/s"
+
+    def motions(self, mover: Mover) -> Procedure:
+        """Yield the motions: hold, motion to the first pose, rest there, and the same for the other poses."""
+        spec, period = mover.spec, mover.period
+        places, holds = plan_poses(self.settings, spec, period)
+        move = functools.partial(Motion, Causality.ADMITTANCE, bound=spec.max_speed, max_error=_ASTRAY, period=period)
+        held = yield from hold_still(move, period)
+        yield from go_to(move, held, places[0], period)
+        begin = 0
+        for number, hold in enumerate(holds, 1):
+            if hold.start > begin:
+                yield move(reference(places[begin : hold.start], period=period), label=f"to {number}")
+            yield move(reference(places[hold], period=period), label=f"{_POSE} {number}")
+            begin = hold.stop
+
+    def estimate(self, recording: Recording, mover: Mover) -> tuple[RestingWrenches, Source]:
+        """Return mean time, gravity and wrench of every pose, and the recording.
+
+        Raises
+        ------
+        DeviceFault
+            If the sensor has too few valid samples in a pose.
+        """
+        means = []
+        for label, rows in rows_of(recording):
+            if not label.startswith(_POSE):
+                continue
+            table = np.column_stack((rows["time"], rows["position"], rows[CHANNEL + GRAVITY], rows[CHANNEL + WRENCH]))
+            usable = table[np.isfinite(table).all(axis=1)]
+            if len(usable) < _USABLE * len(table):
+                raise DeviceFault(
+                    f"{recording.metadata['device']['name']}: only {len(usable)} of {len(table)} measurements of its "
+                    "force sensor were usable in a pose."
+                )
+            means.append(usable.mean(axis=0))
+        mean = np.array(means)
+        return RestingWrenches(mean[:, 0], mean[:, 3:6], mean[:, 6:]), source_of(recording)
 
 
 def plan_poses(poses: Poses, spec: DeviceSpec, period: float) -> tuple[Array, list[slice]]:
     """Return the reference of the end effector at each tick, (n, 2) [m], and measured ticks by pose."""
     lower, upper = np.array(spec.workspace_min), np.array(spec.workspace_max)
     middle, half = 0.5 * (lower + upper), 0.5 * _ROOM * (upper - lower)
-    across, along = _spread(poses.columns), _spread(poses.rows)
+    across, along = (
+        np.linspace(-1.0, 1.0, count) if count > 1 else np.zeros(1) for count in (poses.columns, poses.rows)
+    )
     grid = [(x, y) for k, y in enumerate(along) for x in (across if k % 2 == 0 else across[::-1])]
     stations = middle + half * np.array([place for k in range(poses.rounds) for place in grid[:: 1 - 2 * (k % 2)]])
     settle, hold = round(poses.settle / period), max(round(poses.hold / period), 1)
@@ -140,31 +144,3 @@ def plan_poses(poses: Poses, spec: DeviceSpec, period: float) -> tuple[Array, li
         count += len(way) + settle + hold
         holds.append(slice(count - hold, count))
     return np.concatenate(ways), holds
-
-
-def wrenches_of(recording: Recording) -> tuple[RestingWrenches, Source]:
-    """Return mean time, gravity and wrench of every pose of a recording, and their source.
-
-    Raises
-    ------
-    DeviceFault
-        If the sensor has too few valid samples in a pose.
-    """
-    poses = [rows for label, rows in rows_of(recording) if label.startswith(_POSE)]
-    means = np.array([_mean(rows, recording.metadata["device"]["name"]) for rows in poses])
-    return RestingWrenches(means[:, 0], means[:, 3:6], means[:, 6:]), source_of(recording)
-
-
-def _spread(count: int) -> Array:
-    return np.linspace(-1.0, 1.0, count) if count > 1 else np.zeros(1)
-
-
-def _mean(rows: Rows, name: str) -> Array:
-    columns = rows["time"], rows["position"], rows[CHANNEL + GRAVITY], rows[CHANNEL + WRENCH]
-    table = np.column_stack(columns)
-    usable = table[np.isfinite(table).all(axis=1)]
-    if len(usable) < _USABLE * len(table):
-        raise DeviceFault(
-            f"{name}: only {len(usable)} of {len(table)} measurements of its force sensor were usable in a pose."
-        )
-    return np.asarray(usable.mean(axis=0))

@@ -17,9 +17,8 @@ import numpy as np
 from calibration.friction import FitSettings, FrictionFit, fit_friction, joined
 from calibration.identification import AUTOMATIC, IdentificationOptions, samples_of
 from calibration.motions import Mover
-from calibration.motions.axis_recordings import recorded_axes
 from calibration.motions.excitation import Excitation
-from calibration.motions.handle_motion import excite
+from calibration.motions.handle_motion import HandleExcitation
 
 TRIALS = 30
 TRUTH = {"inertia": 0.2, "viscosity": 1.0}
@@ -27,7 +26,7 @@ TRUTH = {"inertia": 0.2, "viscosity": 1.0}
 
 _USUAL = Excitation()
 _NOBODY = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
-_WISHES = IdentificationOptions(smooth=AUTOMATIC, settings=FitSettings(fit_inertia=True))
+_OPTIONS = IdentificationOptions(smooth=AUTOMATIC, settings=FitSettings(fit_inertia=True))
 
 
 @dataclass(frozen=True)
@@ -75,10 +74,10 @@ def fits_of(handle: Handle, seed: int, excitation: Excitation = _USUAL) -> list[
     friction = {"friction": {"x": level, "y": level}} if handle.coulomb else {}
     mover = Mover.of("virtual-joystick", {"hand": _NOBODY, **friction})
     with tempfile.TemporaryDirectory() as place:
-        measured = recorded_axes(excite(mover, varied(excitation, seed), Path(place) / "run"))
-    settings = _WISHES.settings or FitSettings()
+        measured = HandleExcitation(varied(excitation, seed)).run(mover, Path(place) / "run")
+    settings = _OPTIONS.settings or FitSettings()
     return [
-        fit_friction(joined([samples_of(one, _WISHES) for one in rounds]), handle.model, settings)
+        fit_friction(joined([samples_of(one, _OPTIONS) for one in rounds]), handle.model, settings)
         for rounds in measured.values()
     ]
 

@@ -3,8 +3,8 @@
 - `calibration.psychometric.shapes`: psychometric functions; `priors`: prior distributions.
 - `calibration.psychometric.fit`: fit of responses; `tables`: repeated fits at the same levels.
 - `calibration.psychometric.discrimination`: differences, equality, Weber fractions, impedances, order bias.
-- `calibration.psychometric.signal_detection`: d' and criterion. `karber`: model-free check.
-- `calibration.psychometric.magnitude`: Stevens' exponent. `group`: estimates over participants.
+- `calibration.psychometric.discrimination`: d' and criterion. `karber`: model-free check.
+- `calibration.psychometric.group`: Stevens' exponent. `group`: estimates over participants.
 """
 
 from __future__ import annotations
@@ -15,8 +15,12 @@ from haptics.lazy import public_names
 
 if TYPE_CHECKING:
     from calibration.psychometric.discrimination import (
+        Detectability,
         ImpedanceDifferences,
         OrderBias,
+        criterion,
+        d_prime,
+        detectability,
         impedance_differences,
         jnd,
         order_bias,
@@ -24,19 +28,25 @@ if TYPE_CHECKING:
         weber_fraction,
     )
     from calibration.psychometric.estimate import Estimate, proportion
-    from calibration.psychometric.fit import Curve, PsychometricFit, fit_psychometric
-    from calibration.psychometric.group import Group, group_estimate, mean_and_spread
-    from calibration.psychometric.karber import spearman_karber
-    from calibration.psychometric.magnitude import Magnitude, magnitude_exponent
-    from calibration.psychometric.priors import RatePrior, WidthPrior
-    from calibration.psychometric.signal_detection import Detectability, criterion, d_prime, detectability
-    from calibration.psychometric.tables import Tables, psychometric_tables
+    from calibration.psychometric.fit import (
+        Curve,
+        PsychometricFit,
+        Tables,
+        fit_psychometric,
+        psychometric_tables,
+        spearman_karber,
+    )
+    from calibration.psychometric.group import Group, Magnitude, group_estimate, magnitude_exponent, mean_and_spread
+    from calibration.psychometric.posterior import RatePrior, WidthPrior
 
 _HOMES = {
-    "signal_detection": ("Detectability", "criterion", "d_prime", "detectability"),
     "discrimination": (
+        "Detectability",
         "ImpedanceDifferences",
         "OrderBias",
+        "criterion",
+        "d_prime",
+        "detectability",
         "impedance_differences",
         "jnd",
         "order_bias",
@@ -44,12 +54,9 @@ _HOMES = {
         "weber_fraction",
     ),
     "estimate": ("Estimate", "proportion"),
-    "fit": ("Curve", "PsychometricFit", "fit_psychometric"),
-    "group": ("Group", "group_estimate", "mean_and_spread"),
-    "magnitude": ("Magnitude", "magnitude_exponent"),
-    "priors": ("RatePrior", "WidthPrior"),
-    "karber": ("spearman_karber",),
-    "tables": ("Tables", "psychometric_tables"),
+    "fit": ("Curve", "PsychometricFit", "Tables", "fit_psychometric", "psychometric_tables", "spearman_karber"),
+    "group": ("Group", "Magnitude", "group_estimate", "magnitude_exponent", "mean_and_spread"),
+    "posterior": ("RatePrior", "WidthPrior"),
 }
 
 __all__ = [

@@ -1,21 +1,27 @@
-"""Results of discrimination experiments: JND, PSE, Weber fraction, order bias.
+"""Results of discrimination and detection experiments: JND, PSE, Weber fraction, order bias, d' and criterion.
 
 A just noticeable difference (JND) is meaningful only with the proportion at which it is defined: values between 0.95
 and 1.47 times that at 75 % are common. Therefore each function requires the proportion.
+
+Detectability d' and criterion follow from hits and false alarms.
+
+Rates have the posterior Beta(count + 1/2, others + 1/2) of Jeffreys' prior. Intervals are based on the pair of
+independent rates, so that a rate of 0 or 1 gives a large but finite d' with a wide interval. Formulas: Macmillan and
+Creelman 2005, Detection Theory, 2nd ed., chapters 1, 2, 7 and 9.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from calibration.psychometric.data import make_answers
-from calibration.psychometric.estimate import USUAL_PROBABILITY, Estimate, Kind, interval_of
+from calibration.psychometric.estimate import USUAL_PROBABILITY, Estimate, Kind, interval_of, make_answers
 from calibration.psychometric.fit import PsychometricFit, fit_psychometric
-from calibration.psychometric.priors import LAPSES, RatePrior
+from calibration.psychometric.posterior import LAPSES, RatePrior
 from haptics.errors import ConfigurationError
 
 
@@ -29,7 +35,12 @@ def pse(fit: PsychometricFit, probability: float = USUAL_PROBABILITY, kind: Kind
     probability, kind
         As in `PsychometricFit.threshold`.
     """
-    _needs_both_sides(fit, "A point of subjective equality")
+    floor = fit.posterior.prior.floor
+    if floor > 0.0:
+        raise ConfigurationError(
+            "A point of subjective equality needs answers that run from never to always, and with guess = "
+            f'{floor:g} they begin there; fit "the comparison is more" with guess="lapse".'
+        )
     return fit.threshold(0.5, probability, kind)
 
 
@@ -147,24 +158,10 @@ def order_bias(
     said_second = np.where(second, answers.correct, answers.wrong)
     fit = fit_psychometric(steps, said_second, answers.total, guess="lapse", lapse_prior=lapse_prior)
     point = pse(fit, probability)
-    return OrderBias(point.negated(), _preference(second, said_second, probability), fit)
-
-
-def _preference(second: np.ndarray, said_second: np.ndarray, probability: float) -> Estimate:
-    """Return the mean proportion of "second" over the two orders minus 1/2, with equal levels in both."""
-    from calibration.psychometric.signal_detection import rate_grid
-
-    shares = [rate_grid(int(said_second[which].sum()), int(which.sum())) for which in (second, ~second)]
+    # the mean proportion of "second" over the two orders minus 1/2, with equal levels in both
+    shares = [rate_grid(int(said_second[rows].sum()), int(rows.sum())) for rows in (second, ~second)]
     both = 0.5 * (shares[0][:, None] + shares[1]) - 0.5
-    return interval_of(both, np.ones_like(both), probability)
-
-
-def _needs_both_sides(fit: PsychometricFit, what: str) -> None:
-    if fit.posterior.prior.floor > 0.0:
-        raise ConfigurationError(
-            f"{what} needs answers that run from never to always, and with guess = {fit.posterior.prior.floor:g} they "
-            'begin there; fit "the comparison is more" with guess="lapse".'
-        )
+    return OrderBias(point.negated(), interval_of(both, np.ones_like(both), probability), fit)
 
 
 @dataclass(frozen=True)
@@ -214,5 +211,118 @@ def impedance_differences(
     if not any(values.values()):
         raise ConfigurationError("stiffness, damping and mass are all 0: there is nothing to be felt.")
     w = 2.0 * math.pi * frequency
-    told = fraction * math.hypot(stiffness - mass * w**2, damping * w)
-    return ImpedanceDifferences(told, told / w, told / w**2)
+    noticeable = fraction * math.hypot(stiffness - mass * w**2, damping * w)
+    return ImpedanceDifferences(noticeable, noticeable / w, noticeable / w**2)
+
+
+# --- detection --------------------------------------------------------------------------------------------------------
+
+Array = NDArray[np.float64]
+Task = Literal["yes-no", "2afc", "same-different"]
+
+_TASKS = ("yes-no", "2afc", "same-different")
+
+_POINTS = 200
+"""Number of equally probable points of each rate's posterior."""
+
+_LARGEST = 12.0
+"""Maximum d' that a realistic number of trials can distinguish."""
+
+
+@dataclass(frozen=True)
+class Detectability:
+    """Detectability and criterion.
+
+    Attributes
+    ----------
+    d_prime : Estimate
+        Distance of the stimuli in standard deviations of one presentation.
+    criterion : Estimate
+        Bias towards "no" ("first", "same") if greater than 0 [standard deviations].
+    """
+
+    d_prime: Estimate
+    criterion: Estimate
+
+
+def detectability(
+    hits: int,
+    misses: int,
+    false_alarms: int,
+    correct_rejections: int,
+    *,
+    task: Task = "yes-no",
+    probability: float = USUAL_PROBABILITY,
+) -> Detectability:
+    """Return d' and criterion of a task.
+
+    Parameters
+    ----------
+    hits, misses : int
+        Responses to the signal: "yes" and "no"; in two intervals, "second" and "first" with the signal in the second;
+        "different" and "same" to different pairs.
+    false_alarms, correct_rejections : int
+        The same responses without the signal; with the signal in the first; to equal pairs.
+    task : str
+        ``yes-no``, ``2afc`` or ``same-different`` (differencing rule: pairs seem different if their difference exceeds
+        a criterion, which is returned).
+    probability : float
+        Probability of the intervals.
+
+    Raises
+    ------
+    ConfigurationError
+        If a count is invalid, or one of the stimuli was never presented.
+    """
+    from scipy.special import ndtri
+
+    if task not in _TASKS:
+        raise ConfigurationError(f"task = {task!r}: must be one of {', '.join(_TASKS)}.")
+    hit = rate_grid(hits, hits + misses)[:, None]
+    false_alarm = rate_grid(false_alarms, false_alarms + correct_rejections)[None, :]
+    if task == "same-different":
+        distance, bias = _same_different(hit, false_alarm)
+    else:
+        # c = -(z(H) + z(F))/2; in two intervals the difference of two presentations has twice the variance
+        distance, bias = ndtri(hit) - ndtri(false_alarm), -0.5 * (ndtri(hit) + ndtri(false_alarm))
+        distance = distance / np.sqrt(2.0) if task == "2afc" else distance
+    even = np.ones((_POINTS, _POINTS))
+    estimates = [interval_of(np.broadcast_to(values, even.shape), even, probability) for values in (distance, bias)]
+    return Detectability(*estimates)
+
+
+def d_prime(hits: int, misses: int, false_alarms: int, correct_rejections: int, *, task: Task = "yes-no") -> Estimate:
+    """Return d' (see `detectability`)."""
+    return detectability(hits, misses, false_alarms, correct_rejections, task=task).d_prime
+
+
+def criterion(hits: int, misses: int, false_alarms: int, correct_rejections: int, *, task: Task = "yes-no") -> Estimate:
+    """Return the criterion (see `detectability`)."""
+    return detectability(hits, misses, false_alarms, correct_rejections, task=task).criterion
+
+
+def rate_grid(count: int, total: int) -> Array:
+    """Return equally probable values of a rate given `count` of `total` (Jeffreys' prior)."""
+    from scipy.special import betaincinv
+
+    if total <= 0 or not 0 <= count <= total:
+        raise ConfigurationError(f"{count} of {total}: each kind of trial must have been shown at least once.")
+    middles = (np.arange(_POINTS) + 0.5) / _POINTS
+    return np.asarray(np.clip(betaincinv(count + 0.5, total - count + 0.5, middles), 1e-12, 1.0 - 1e-12))
+
+
+def _same_different(hit: Array, false_alarm: Array) -> tuple[Array, Array]:
+    """Solve for the criterion k and d' by bisection.
+
+    F = 2 Phi(-k/sqrt(2)) and H = Phi((d'-k)/sqrt(2)) + Phi((-d'-k)/sqrt(2)).
+    """
+    from scipy.special import ndtr, ndtri
+
+    k = -np.sqrt(2.0) * ndtri(0.5 * false_alarm)
+    low = np.zeros(np.broadcast_shapes(hit.shape, k.shape))
+    high = np.full_like(low, _LARGEST)
+    for _ in range(40):
+        middle = 0.5 * (low + high)
+        less = ndtr((middle - k) / np.sqrt(2.0)) + ndtr((-middle - k) / np.sqrt(2.0)) < hit
+        low, high = np.where(less, middle, low), np.where(less, high, middle)
+    return 0.5 * (low + high), k

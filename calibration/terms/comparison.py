@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.data.joint_recording import JointRecording
-from calibration.fitting.prediction_error import BLOCKS, ErrorEstimate, block_means, estimate, paired
+from calibration.fitting.intervals import BLOCKS, ErrorEstimate, block_means, estimate, paired
 from calibration.fitting.regression import least_squares, times
 from calibration.terms.selection import Selection, SelectionSettings, select_terms
 
@@ -82,7 +82,10 @@ class Kinds:
         predicted = {kind: predict(other) for kind, predict in self.plain.items()}
         predicted |= {kind: selection.model.predict(other) for kind, selection in self.chosen.items()}
         if self.reacts(ALL):
-            predicted[LATE] = self.chosen[ALL].model.predict(_late(other))
+            # the ripple of the velocity one sample late, the best case for a compensation
+            ripple = np.concatenate((other.ripple[:1], other.ripple[:-1]))
+            late = replace(other, velocity=other.smooth_velocity + ripple)
+            predicted[LATE] = self.chosen[ALL].model.predict(late)
         return predicted
 
     def reacts(self, kind: str) -> bool:
@@ -160,8 +163,9 @@ def fit_kinds(seen: Sequence[JointRecording], settings: SelectionSettings, every
     """
     plain: dict[str, Prediction] = {}
     if all(one.published is not None for one in seen):
-        plain[PUBLISHED] = _published
-    plain |= {SYMMETRIC: _plain(seen, _alike), ASYMMETRIC: _plain(seen, _apart)}
+        plain[PUBLISHED] = lambda other: np.zeros(len(other)) if other.published is None else other.published
+    plain[SYMMETRIC] = _plain(seen, lambda one: np.column_stack((np.sign(one.velocity), one.velocity)))
+    plain[ASYMMETRIC] = _plain(seen, _columns_by_direction)
     chosen = {}
     for name, kinds in _KINDS.items():
         if set(kinds) <= set(settings.kinds):
@@ -170,21 +174,7 @@ def fit_kinds(seen: Sequence[JointRecording], settings: SelectionSettings, every
     return Kinds(plain, chosen)
 
 
-def _late(seen: JointRecording) -> JointRecording:
-    """Return a recording whose velocity ripple is one sample late, the best case for a compensation."""
-    ripple = np.concatenate((seen.ripple[:1], seen.ripple[:-1]))
-    return replace(seen, velocity=seen.smooth_velocity + ripple)
-
-
-def _published(seen: JointRecording) -> Array:
-    return np.zeros(len(seen)) if seen.published is None else seen.published
-
-
-def _alike(seen: JointRecording) -> Array:
-    return np.column_stack((np.sign(seen.velocity), seen.velocity))
-
-
-def _apart(seen: JointRecording) -> Array:
+def _columns_by_direction(seen: JointRecording) -> Array:
     forward, backward = seen.velocity > 0.0, seen.velocity < 0.0
     return np.column_stack((forward, backward, forward * seen.velocity, backward * seen.velocity)).astype(float)
 

@@ -140,57 +140,6 @@ def make_term(name: str, scale: float | None = None) -> Term:
     return _SCALED[name](scale)
 
 
-# --- friction ---------------------------------------------------------------------------------------------------------
-
-
-def _coulomb(width: float) -> Term:
-    def columns(seen: JointRecording) -> Array:
-        return seen.direction(width)
-
-    return Term("coulomb", "friction", "force", columns, True, scale=width, scale_dimension="velocity")
-
-
-def _presliding(length: float) -> Term:
-    def columns(seen: JointRecording) -> Array:
-        return dahl(seen.path, length)
-
-    return Term("presliding", "friction", "force", columns, True, scale=length, scale_dimension="distance")
-
-
-def _bend(width: float) -> Term:
-    """Viscous friction that saturates at higher speed."""
-
-    def columns(seen: JointRecording) -> Array:
-        return seen.direction(width)
-
-    return Term("bend", "friction", "force", columns, scale=width, scale_dimension="velocity")
-
-
-def _stribeck(width: float) -> Term:
-    def columns(seen: JointRecording) -> Array:
-        return seen.direction() * np.exp(-np.abs(seen.smooth_velocity) / width)
-
-    return Term("stribeck", "friction", "force", columns, True, scale=width, scale_dimension="velocity")
-
-
-def _rest(distance: float) -> Term:
-    """Additional friction after a long rest, which decays over a short travel."""
-
-    def columns(seen: JointRecording) -> Array:
-        if not seen.starts_at_rest:
-            return np.zeros(len(seen))
-        return seen.direction_from_rest(distance) * np.exp(-seen.travel / distance)
-
-    return Term("rest", "friction", "force", columns, True, True, distance, "distance")
-
-
-def _ripple(order: float) -> Term:
-    def columns(seen: JointRecording) -> Array:
-        return _waves(order * _place(seen)) * np.abs(seen.smooth_velocity)[:, None]
-
-    return Term("ripple", "drive", "viscosity", columns, scale=order, scale_dimension="order", count=2)
-
-
 def dahl(way: Array, length: float, start: float = 0.0) -> Array:
     """Return the presliding state of Dahl 1968 along a path, from 0 (relaxed) to 1 or -1 (sliding).
 
@@ -215,28 +164,57 @@ def dahl(way: Array, length: float, start: float = 0.0) -> Array:
     return state
 
 
-# --- signals ----------------------------------------------------------------------------------------------------------
+def _rest(seen: JointRecording, distance: float) -> Array:
+    """Return additional friction after a long rest, which decays over a short travel."""
+    if not seen.starts_at_rest:
+        return np.zeros(len(seen))
+    return seen.direction_from_rest(distance) * np.exp(-seen.travel / distance)
 
 
 def _load(seen: JointRecording) -> Array:
     return np.zeros(len(seen)) if seen.load is None else seen.load
 
 
-def _place(seen: JointRecording) -> Array:
-    return np.zeros(len(seen)) if seen.position is None else seen.position
-
-
-def _waves(angle: Array) -> Array:
+def _waves(seen: JointRecording, order: float = 1.0) -> Array:
+    angle = order * (np.zeros(len(seen)) if seen.position is None else seen.position)
     return np.column_stack((np.cos(angle), np.sin(angle)))
 
 
 _SCALED: Mapping[str, Callable[[float], Term]] = {
-    "coulomb": _coulomb,
-    "presliding": _presliding,
-    "bend": _bend,
-    "stribeck": _stribeck,
-    "rest": _rest,
-    "ripple": _ripple,
+    "coulomb": lambda width: Term(
+        "coulomb", "friction", "force", lambda seen: seen.direction(width), True, False, width, "velocity"
+    ),
+    "presliding": lambda length: Term(
+        "presliding", "friction", "force", lambda seen: dahl(seen.path, length), True, False, length, "distance"
+    ),
+    # viscous friction that saturates at higher speed
+    "bend": lambda width: Term(
+        "bend", "friction", "force", lambda seen: seen.direction(width), False, False, width, "velocity"
+    ),
+    "stribeck": lambda width: Term(
+        "stribeck",
+        "friction",
+        "force",
+        lambda seen: seen.direction() * np.exp(-np.abs(seen.smooth_velocity) / width),
+        True,
+        False,
+        width,
+        "velocity",
+    ),
+    "rest": lambda distance: Term(
+        "rest", "friction", "force", lambda seen: _rest(seen, distance), True, True, distance, "distance"
+    ),
+    "ripple": lambda order: Term(
+        "ripple",
+        "drive",
+        "viscosity",
+        lambda seen: _waves(seen, order) * np.abs(seen.smooth_velocity)[:, None],
+        False,
+        False,
+        order,
+        "order",
+        2,
+    ),
 }
 
 _PLAIN: Mapping[str, Term] = {
@@ -250,7 +228,7 @@ _PLAIN: Mapping[str, Term] = {
         Term("load_viscosity", "friction", "slowness", lambda seen: np.abs(_load(seen)) * seen.smooth_velocity, True),
         Term("inertia", "inertia", "inertia", lambda seen: seen.known_acceleration),
         Term("load", "load", "ratio", _load),
-        Term("pose", "load", "force", lambda seen: _waves(_place(seen)), count=2),
+        Term("pose", "load", "force", _waves, count=2),
         Term("drive_reaction", "drive", "viscosity", lambda seen: -seen.ripple, True),
     )
 }

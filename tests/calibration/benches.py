@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from calibration.joystick import locating, release
+from calibration.joystick import forces
 from calibration.joystick import stick as stick_module
 from calibration.joystick.emulated import OPERATION, EmulatedPerson, OperatedHandSettings
+from calibration.joystick.person import Request
 from calibration.joystick.procedure import Bench, calibrate
-from calibration.joystick.request import Request
 from calibration.motions import Mover
 from devices.emulated.joystick import EmulatedPidJoystick, EmulatedStickSettings
 from devices.emulators.pid.stick import EmulatedUsbBackend, emulated_stick
@@ -104,7 +104,7 @@ def moved_here(table, *faults):
     with pytest.MonkeyPatch.context() as patch:
         new_clock: Callable[[], Clock] = functools.partial(WallClock, 1e-3)
         if isinstance(stick.time, FreeTime):
-            sleep = put_in_step(stick.time, patch, locating, release, stick_module)
+            sleep = put_in_step(stick.time, patch, forces, stick_module)
             patch.setattr(stick, "wait", sleep)
             new_clock = functools.partial(StepClock, 1e-3, stick.time, sleep)
 

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from calibration.data.files import Source
-from calibration.data.joint_recording import JointRecording
+from calibration.data.joint_recording import JointRecording, Source
 from calibration.friction import MODELS, Motion, Samples, Travel
 from calibration.terms.terms import dahl
 

@@ -9,8 +9,19 @@ from scipy.optimize import least_squares as scipy_least_squares
 from scipy.optimize import lsq_linear
 from scipy.signal import lfilter
 
-from calibration.fitting.intervals import covariance_of_sum, degrees_of_freedom, folded, interval_with_bounds, quantile
-from calibration.fitting.prediction_error import BLOCKS, PARTS, block_means, elsewhere, estimate, paired
+from calibration.fitting.intervals import (
+    BLOCKS,
+    PARTS,
+    block_means,
+    covariance_of_sum,
+    degrees_of_freedom,
+    elsewhere,
+    estimate,
+    folded,
+    interval_with_bounds,
+    paired,
+    quantile,
+)
 from calibration.fitting.regression import blocks, least_squares, loss_slope, robust_weights
 from calibration.fitting.separable import separable_least_squares
 

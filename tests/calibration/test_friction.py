@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calibration.data.files import Source
-from calibration.data.joint_recording import JointRecording
+from calibration.data.joint_recording import JointRecording, Source
 from calibration.fitting.intervals import cosines, memory_of
 from calibration.friction import (
     DIMENSIONS,

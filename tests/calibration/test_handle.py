@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import devices
 from calibration.handle import BIASES, CENTRES, MASS, NAMES, RestingWrenches, identify_handle
 from calibration.motions import Mover
-from calibration.motions.poses import Poses, measure_wrenches, plan_poses
+from calibration.motions.poses import PoseMeasurement, Poses, plan_poses
 from devices.arm.sensors.mounting import STANDARD_GRAVITY, Mounting, SensorSettings, turn
 from haptics import Clock
 from haptics.device import Causality
@@ -160,7 +160,7 @@ def test_the_poses_are_held_within_the_workspace():
 def test_a_device_without_a_force_sensor_is_refused(tmp_path):
     bench = Mover(lambda more, clock: BenchDevice(clock, Causality.ADMITTANCE), live=False)
     with pytest.raises(ConfigurationError, match="has no force sensor that carries a handle"):
-        measure_wrenches(bench, Poses(), tmp_path / "poses")
+        PoseMeasurement(Poses()).run(bench, tmp_path / "poses")
 
 
 def test_a_held_arm_is_a_fault(tmp_path):
@@ -169,5 +169,5 @@ def test_a_held_arm_is_a_fault(tmp_path):
     held = {"name": "minimum-jerk", "points": [point, point], "rest": 60.0, "rest_force": 0.0, "rest_grip": 1.0}
     stopped = mover(hand=held | {"stiffness": 3000.0, "tremor": 0.0}, arm={"torque_limit": 0.3})
     with pytest.raises(DeviceFault, match="'approach' did not finish"):
-        measure_wrenches(stopped, Poses(), tmp_path / "poses")
+        PoseMeasurement(Poses()).run(stopped, tmp_path / "poses")
     assert (tmp_path / "poses").exists()

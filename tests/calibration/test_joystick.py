@@ -9,14 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
-from calibration.joystick.axes import counts_of, fit_axes, fit_rim
 from calibration.joystick.emulated import EmulatedPerson
-from calibration.joystick.person import GATES, TURNS, in_words
-from calibration.joystick.pushes import agree
-from calibration.joystick.release import time_release
-from calibration.joystick.request import Request
-from calibration.joystick.response import Push, Response, identify
-from calibration.joystick.stick import RawStick
+from calibration.joystick.forces import time_release
+from calibration.joystick.person import GATES, TURNS, Request, in_words
+from calibration.joystick.pushes import Push, Response, agree, identify
+from calibration.joystick.stick import RawStick, counts_of, fit_axes, fit_rim
 from devices.emulated.joystick import EmulatedPidJoystick, EmulatedStickSettings
 from devices.emulators.pid.profiles import PROFILES
 from devices.joystick.parameters import format_parameters, parse_parameters

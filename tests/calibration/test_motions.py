@@ -11,11 +11,10 @@ import devices
 from calibration.friction import FitSettings
 from calibration.identification import IdentificationOptions, identify
 from calibration.motions import Mover, rows_of
-from calibration.motions.axis_recordings import recorded_axes
 from calibration.motions.excitation import Excitation, approach, plan
-from calibration.motions.handle_motion import excite
-from calibration.parameters.files import write_parameter_file
-from calibration.parameters.parameters import ParameterFile, Provenance
+from calibration.motions.handle_motion import HandleExcitation, recorded_axes
+from calibration.parameter_files import write_parameter_file
+from calibration.parameters import ParameterFile, Provenance
 from haptics.device import Causality
 from haptics.errors import ConfigurationError, DeviceFault
 from haptics.recording.recording import Recording
@@ -111,7 +110,9 @@ def mover(**changes):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """The recording of an excitation."""
-    return excite(mover()[0], SHORT, tmp_path_factory.mktemp("excited") / "run")
+    path = tmp_path_factory.mktemp("excited") / "run"
+    HandleExcitation(SHORT).run(mover()[0], path)
+    return path
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +155,7 @@ def test_an_interrupt_leaves_no_force_and_a_complete_recording(tmp_path):
 
     moved, made = mover()
     with pytest.raises(KeyboardInterrupt):
-        excite(moved, SHORT, tmp_path / "run", progress=interrupt)
+        HandleExcitation(SHORT).run(moved, tmp_path / "run", progress=interrupt)
     assert not made[-1]._record["acting"].any()
     recording = Recording(tmp_path / "run")
     assert (recording.metadata["state"], recording.metadata["reason"]) == ("complete", "interrupted")
@@ -169,7 +170,7 @@ def test_a_held_handle_ends_the_motion_without_force(tmp_path):
     point, rest = [0.0, 0.0], {"rest": 60.0, "rest_force": 0.0, "rest_grip": 1.0, "tremor": 0.0}
     moved, made = mover(hand={"name": "minimum-jerk", "points": [point, point], "stiffness": 3000.0, **rest})
     with pytest.raises(DeviceFault, match="20 mm from where it should be"):
-        excite(moved, SHORT, tmp_path / "run")
+        HandleExcitation(SHORT).run(moved, tmp_path / "run")
     assert not made[-1]._record["acting"].any()
     assert Recording(tmp_path / "run").metadata["reason"] == "fault"
 
@@ -184,12 +185,12 @@ def test_a_handle_that_runs_away_ends_the_motion_without_force(tmp_path):
         return device
 
     with pytest.raises(DeviceFault, match="did not follow its motion"):
-        excite(Mover(reversed_stick, live=False), SHORT, tmp_path / "run")
+        HandleExcitation(SHORT).run(Mover(reversed_stick, live=False), tmp_path / "run")
     assert not made[-1]._record["acting"].any()
 
 
 def test_an_admittance_device_is_refused(tmp_path):
     arm = Mover(lambda more, clock: BenchDevice(clock, Causality.ADMITTANCE), live=False)
     with pytest.raises(ConfigurationError, match="is an admittance device"):
-        excite(arm, SHORT, tmp_path / "run")
+        HandleExcitation(SHORT).run(arm, tmp_path / "run")
     assert not (tmp_path / "run").exists()

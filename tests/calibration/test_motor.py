@@ -5,12 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from calibration.motor.coverage import coverage
-from calibration.motor.estimate import estimated
-from calibration.motor.gain import back_emf, identify_motor
-from calibration.motor.trials import SCENARIOS
-from calibration.parameters.parameters import Found, JointParameters
-from calibration.parameters.spread import friction_change, friction_spread
+from calibration.motor import back_emf, estimated, identify_motor
+from calibration.motor_trials import SCENARIOS, coverage
+from calibration.parameters import Found, JointParameters, friction_change, friction_spread
 from haptics.errors import ConfigurationError
 from tests.calibration.joints import KNEE, driven, friction, through_stuck_gear
 

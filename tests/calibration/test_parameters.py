@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from calibration.coupled import COUPLINGS
 from calibration.friction import MODELS, FitSettings
 from calibration.identification import IdentificationOptions, identify, relative_error, samples_of
-from calibration.parameters.files import (
+from calibration.parameter_files import (
     format_parameter_file,
+    friction_keys,
     parse_parameter_file,
     read_parameter_file,
     write_parameter_file,
 )
-from calibration.parameters.keys import friction_keys
-from calibration.parameters.parameters import Found, JointParameters, ParameterFile, Provenance
+from calibration.parameters import Found, JointParameters, ParameterFile, Provenance
 from haptics.errors import ConfigurationError
 from haptics.friction.laws import CoulombViscous, GaussianStribeck, Stribeck
 from tests.calibration.joints import KNEE, friction, idle

@@ -7,9 +7,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from calibration.data.columns import UNITS, Column, parse_column
-from calibration.data.files import read_columns
-from calibration.data.reading import read_joint_recordings
+from calibration.data.reading import UNITS, Column, parse_column, read_columns, read_joint_recordings
 from devices.virtual.hands.csv_table import read_table
 from haptics.errors import ConfigurationError
 from haptics.recording.recorder import Recorder

@@ -7,10 +7,9 @@ import pytest
 from numpy.typing import NDArray
 
 from apps.settings.config import complete
-from calibration.data.files import Source
-from calibration.data.joint_recording import JointRecording
+from calibration.data.joint_recording import JointRecording, Source
 from calibration.hysteresis import BINS, Motion, compare_loops, mean_loop
-from calibration.parameters.parameters import Found, JointParameters
+from calibration.parameters import Found, JointParameters
 from calibration.rendering import (
     PERIOD,
     Conversion,

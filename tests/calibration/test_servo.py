@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 from scipy.signal import lsim
 
 from calibration.motions import Mover
-from calibration.servo.motion import Excitation, measure_servo, path
-from calibration.servo.response import Response, fit_servo, servo_response
+from calibration.motions.servo import Excitation, Response, ServoMeasurement, fit_servo, path, servo_response
 from haptics.errors import ConfigurationError
 
 # --- fit to a frequency response --------------------------------------------------------------------------------------
@@ -107,4 +106,4 @@ def test_too_little_acceleration_for_the_strokes_is_refused():
 
 def test_an_impedance_device_has_no_servo(tmp_path):
     with pytest.raises(ConfigurationError, match="no position servo"):
-        measure_servo(Mover.of("virtual-joystick", {}), SHORT, tmp_path / "run")
+        ServoMeasurement(SHORT).run(Mover.of("virtual-joystick", {}), tmp_path / "run")

@@ -5,9 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibration.data.files import Source
-from calibration.data.joint_recording import JointRecording
-from calibration.data.saturation import find_saturation
+from calibration.data.joint_recording import JointRecording, Source, find_saturation
 from calibration.data.signals import best_cutoff, motion, smooth, white_noise
 from calibration.friction import MODELS
 from calibration.identification import IdentificationOptions, identify, samples_of

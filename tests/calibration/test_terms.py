@@ -8,14 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.calibrate.reports.rotor_inertia import excess, table
-from calibration.data.serial_robot import read_serial_robot
-from calibration.fitting.block_fits import BlockFits
-from calibration.fitting.prediction_error import relative_error
-from calibration.fitting.regression import blocks
+from apps.calibrate.rotor_inertia import excess, table
+from calibration.data.reading import read_serial_robot
+from calibration.fitting.intervals import relative_error
+from calibration.fitting.regression import BlockFits, blocks
 from calibration.terms.comparison import ALL, ASYMMETRIC, FRICTION, LATE, PUBLISHED, RIGID, SYMMETRIC, fit_kinds
-from calibration.terms.files import read_term_file, write_term_file
-from calibration.terms.model import Fitted, TermModel
+from calibration.terms.model import Fitted, TermModel, read_term_file, write_term_file
 from calibration.terms.selection import SelectionSettings, select_terms
 from calibration.terms.terms import Term, candidate_terms, dahl, make_term
 from haptics.errors import ConfigurationError

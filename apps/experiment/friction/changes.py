@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from calibration.parameters.parameters import Found, ParameterFile
+from calibration.parameters import Found, ParameterFile
 
 _LEVELS = ("coulomb", "static", "viscosity", "offset")
 """Name prefixes of parameters that are friction levels, as opposed to Stribeck velocities."""

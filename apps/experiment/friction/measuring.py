@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 from apps.experiment.friction.changes import Change, changes
 from calibration.identification import AUTOMATIC
 from calibration.motions import Mover
-from calibration.motions.excitation import plan
-from calibration.motions.handle_motion import require_free
-from calibration.parameters.files import read_parameter_file, write_parameter_file
-from calibration.parameters.parameters import JointParameters, ParameterFile
+from calibration.motions.handle_motion import HandleExcitation
+from calibration.parameter_files import read_parameter_file, write_parameter_file
+from calibration.parameters import JointParameters, ParameterFile
 from devices import has_simulated_hand
 from haptics.errors import ConfigurationError, DeviceFault
 from haptics.reading import sha256_of
@@ -52,8 +51,9 @@ def duration(design: Design) -> float:
         If the device cannot be measured in this way, or its workspace is too small for the motions.
     """
     mover = mover_of(design, live=False)
-    require_free(mover.spec)
-    return len(plan(design.friction.motions, mover.spec, mover.period)) * mover.period
+    excitation = HandleExcitation(design.friction.motions)
+    excitation.require(mover)
+    return excitation.extent(mover)[0]
 
 
 def measure(design: Design, recording: Path, out: Path, *, live: bool, progress: Progress) -> ParameterFile:
@@ -77,17 +77,13 @@ def measure(design: Design, recording: Path, out: Path, *, live: bool, progress:
     HapticError
         The error that stopped the measurement. The recording is kept.
     """
-    from apps.calibrate.friction import options_for_device
-    from apps.calibrate.outcome import METHOD
-    from apps.calibrate.reports.results import provenance
+    from apps.calibrate.friction import METHOD, options_for_device
+    from apps.calibrate.results import provenance
     from apps.session.record import made_by
     from calibration.friction import FitSettings
     from calibration.identification import IdentificationOptions
-    from calibration.motions.axis_recordings import recorded_axes
-    from calibration.motions.handle_motion import excite
 
-    excite(mover_of(design, live=live), design.friction.motions, recording, made_by(), progress)
-    joints = recorded_axes(recording)
+    joints = HandleExcitation(design.friction.motions).run(mover_of(design, live=live), recording, made_by(), progress)
     models = _models(design)
     found = []
     for name, rounds in joints.items():

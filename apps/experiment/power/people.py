@@ -35,7 +35,7 @@ from apps.experiment.trial import TASKS, TrialView
 
 if TYPE_CHECKING:
     from calibration.psychometric import Tables
-    from calibration.psychometric.priors import Guess
+    from calibration.psychometric.posterior import Guess
 
 Array = NDArray[np.float64]
 

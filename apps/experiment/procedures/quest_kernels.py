@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.psychometric.kernels import clamped, sigmoid
+from calibration.psychometric.shapes import clamped, sigmoid
 from haptics.jit import kernel
 
 Array = NDArray[np.float64]

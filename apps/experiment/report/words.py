@@ -11,7 +11,7 @@ from apps.experiment.report.results import PersonResult
 from apps.experiment.report.sessions import Experiment
 from apps.experiment.report.settings import AnalysisSettings
 from apps.shared.scale import grouped, microseconds
-from calibration.psychometric.priors import LAPSES
+from calibration.psychometric.posterior import LAPSES
 from haptics.errors import ConfigurationError
 
 SIMULATED = (

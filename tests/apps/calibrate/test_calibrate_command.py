@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import signal
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from apps.calibrate.moving import moving, orderly_end
-from apps.calibrate.reports.terminal import TerminalInput, TerminalPerson
+from apps.calibrate.joystick import TerminalInput, TerminalPerson
+from apps.calibrate.moving import carry_out, orderly_end
 from calibration.coupled import COUPLINGS
 from calibration.joystick.person import GATES, MIDDLE
-from calibration.parameters.files import read_parameter_file
+from calibration.parameter_files import read_parameter_file
 from devices import create_device
 from haptics.errors import ConfigurationError, DeviceFault
 from tests.apps.calibrate.commands import calibrate, refusal, refuses_to_move
@@ -274,11 +276,18 @@ SPEC = create_device("virtual-joystick", {}).spec
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), DeviceFault("it was unplugged")])
 def test_interrupted_motion_reports_its_recording(error, tmp_path, capsys):
-    place = tmp_path / "recordings" / "run"
-    with pytest.raises(type(error)), moving(SPEC, 1.0, "gently", place):
-        place.mkdir()
+    def run(mover, folder, facts, progress):
+        folder.mkdir()
         assert "let go of the handle" in capsys.readouterr().err
         raise error
+
+    steps = {"require": lambda mover: None, "extent": lambda mover: (1.0, "gently"), "run": run}
+    options = argparse.Namespace(record=tmp_path / "recordings", device="virtual-joystick")
+    mover: Any = SimpleNamespace(spec=SPEC)
+    measurement: Any = SimpleNamespace(table="run", **steps)
+    with pytest.raises(type(error)):
+        carry_out(options, mover, measurement)
+    (place,) = (tmp_path / "recordings").iterdir()
     assert f"The recording is in {place}." in capsys.readouterr().err
 
 

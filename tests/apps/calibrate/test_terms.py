@@ -10,13 +10,13 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
-from apps.calibrate import check, terms
-from apps.calibrate.reports.report import friction_pages, write_report
-from apps.calibrate.reports.results import provenance
+from apps.calibrate import command
+from apps.calibrate.report import friction_pages, write_report
+from apps.calibrate.results import provenance
 from calibration.friction import FitSettings
 from calibration.identification import IdentificationOptions, PredictionError, identify
-from calibration.parameters.parameters import ParameterFile
-from calibration.terms.files import read_term_file
+from calibration.parameters import ParameterFile
+from calibration.terms.model import read_term_file
 from haptics.errors import ConfigurationError
 from tests.calibration.joints import idle, joint, write_csv
 
@@ -26,10 +26,10 @@ def write(path, seed):
     return str(write_csv(path, time_s=seen.time, velocity_rad_per_s=seen.velocity, torque_nm=-seen.friction))
 
 
-def run(*arguments, command=terms):
+def run(*arguments, kind="terms"):
     parser = argparse.ArgumentParser()
     command.add_options(parser)
-    return command.run(parser.parse_args(arguments))
+    return command.run(parser.parse_args([kind, *arguments]))
 
 
 def test_model_is_fitted_and_checked_now_and_later(tmp_path):
@@ -41,15 +41,15 @@ def test_model_is_fitted_and_checked_now_and_later(tmp_path):
     assert "b.csv: the error is" in answer.text
     assert read_term_file(model)["joint"].of("inertia").values[0] == pytest.approx(-8.0, rel=0.1)
     assert f'data_files = ["{Path(data).name}"]' in model.read_text()
-    later = run("--parameters", str(model), "--data", other, command=check)
+    later = run("--parameters", str(model), "--data", other, kind="check")
     assert later.result["relative_errors"] == {"b.csv": {"joint": pytest.approx(found["checks"][other]["value"])}}
     assert "b.csv, joint: residual" in later.text
     with pytest.raises(ConfigurationError, match="--smooth, --inertia: models made of terms need neither"):
-        run("--parameters", str(model), "--data", other, "--inertia", "1", command=check)
+        run("--parameters", str(model), "--data", other, "--inertia", "1", kind="check")
     knee = tmp_path / "c.csv"
     knee.write_text(Path(other).read_text().replace("torque_nm", "knee.torque_nm"))
     with pytest.raises(ConfigurationError, match="has the joints knee; the models are of joint"):
-        run("--parameters", str(model), "--data", str(knee), command=check)
+        run("--parameters", str(model), "--data", str(knee), kind="check")
     with pytest.raises(ConfigurationError, match="has the joints knee, none of those of --data"):
         run("--data", data, "--check", str(knee), "--out", str(tmp_path / "n.toml"))
 

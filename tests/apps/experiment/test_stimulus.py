@@ -20,7 +20,7 @@ from apps.experiment.stimulus.delivered import delivered
 from apps.experiment.stimulus.felt import felt_stimulus
 from apps.experiment.stimulus.ground import Ground
 from apps.experiment.stimulus.own import Residual
-from calibration.parameters.files import read_parameter_file
+from calibration.parameter_files import read_parameter_file
 from devices.common.friction import read_own_friction
 from devices.emulated.joystick import EmulatedPidJoystick
 from devices.emulators.pid.stick import emulated_stick

@@ -16,8 +16,8 @@ from apps.verify.facts import FOLLOWING_ERROR
 from apps.verify.findings import VIOLATED
 from calibration.motions import Mover
 from calibration.motions.excitation import Excitation
-from calibration.motions.handle_motion import excite
-from calibration.motions.joint_motion import excite_arm
+from calibration.motions.handle_motion import HandleExcitation
+from calibration.motions.joint_motion import JointExcitation
 from haptics.recording import replay
 from haptics.recording.recording import Recording
 from tests.apps.verify.forging import assert_honest, copy_of
@@ -175,8 +175,8 @@ def recordings(tmp_path_factory):
     def create(_, clock):
         return devices.create_device("virtual-joystick", {"hand": IDLE_HAND}, clock=clock)
 
-    excite(Mover(create, live=False), SHORT, folder / "handle")
-    excite_arm(Mover.of("virtual-arm", {"hand": IDLE_HAND}), SHORT, folder / "arm")
+    HandleExcitation(SHORT).run(Mover(create, live=False), folder / "handle")
+    JointExcitation(SHORT).run(Mover.of("virtual-arm", {"hand": IDLE_HAND}), folder / "arm")
     return {"handle": folder / "handle", "arm": folder / "arm"}
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from calibration.autotune import Autotune, Tuned, tune
+from calibration.autotune import Autotune, Tuned, Tuning
 from calibration.motions import Mover
 from devices.emulated.joystick import EmulatedPidJoystick
 from devices.emulators.pid.profiles import PROFILES
@@ -177,7 +177,7 @@ def tuned(truth, device=None, **wish):
     """Tune a device along x: a virtual one, or the one that the mover `device` moves."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "run"
-        found = tune(device or mover(truth), Autotune(axes="x", **wish), folder)
+        found = Tuning(Autotune(axes="x", **wish)).run(device or mover(truth), folder)
         rows = Recording(folder).rows
     boundary = found.axes[0].boundary
     ratio = math.nan

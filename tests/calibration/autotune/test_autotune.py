@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 
 from calibration.autotune import Autotune
-from calibration.autotune.answers import Plant, Push, PushSimulator
-from calibration.autotune.boundary import find_boundary
-from calibration.autotune.plant import fit_plant, whole
+from calibration.autotune.boundary import find_boundary, ring_of
+from calibration.autotune.plant import Plant, Push, PushSimulator, fit_plant, whole
 from calibration.autotune.pushing import Pusher, cut, span, step_of
-from calibration.autotune.ringing import ring_of
-from calibration.motions.procedure_runner import known_rows
+from calibration.motions.procedure import known_rows
 from devices import create_device
 from haptics.design import Handle
 from haptics.errors import ConfigurationError, DeviceFault

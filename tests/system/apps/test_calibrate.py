@@ -17,7 +17,7 @@ import pytest
 from apps.calibrate.arm import _configuration
 from apps.cli import main
 from calibration.handle import CENTRES, MASS
-from calibration.parameters.files import format_parameter_file, parse_parameter_file, read_parameter_file
+from calibration.parameter_files import format_parameter_file, parse_parameter_file, read_parameter_file
 from haptics.errors import ConfigurationError
 from haptics.recording.recording import Recording
 from haptics.recording.replay import verify

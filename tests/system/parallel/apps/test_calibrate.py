@@ -19,7 +19,7 @@ from apps.cli import main
 from apps.verification import examine
 from apps.verify.check import verify
 from calibration.coupled import COUPLINGS, Coupling
-from calibration.parameters.files import read_parameter_file
+from calibration.parameter_files import read_parameter_file
 from devices.joystick.parameters import parse_parameters, read_parameters
 from haptics.errors import ConfigurationError
 from haptics.reading import read_toml, sha256_of
@@ -251,7 +251,7 @@ def test_joystick_options_that_do_not_fit_are_refused_in_one_line(tmp_path, monk
 def test_joystick_parameters_that_cannot_be_written_are_printed(calibrated, tmp_path, capfd):
     parameters = read_parameters(calibrated[0] / "stick.toml")
     with pytest.raises(ConfigurationError, match="cannot be written"):
-        joystick._write_parameters(tmp_path / "taken away" / "stick.toml", parameters)
+        joystick.write_or_print(tmp_path / "taken away" / "stick.toml", parameters)
     words, text = capfd.readouterr().err.split("\n\n", 1)
     assert "could not be written" in words
     assert parse_parameters(text, "standard error") == parameters

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from calibration.autotune import Autotune, tune
-from calibration.autotune.answers import NAMES, Plant, Push
-from calibration.autotune.plant import fit_plant
+from calibration.autotune import Autotune, Tuning
+from calibration.autotune.plant import NAMES, Plant, Push, fit_plant
 from haptics.recording.recording import Recording
 from haptics.recording.replay import verify
 from tests.calibration.autotune.device_figures import HALF_WIDTH, NEAR, outcome_of
@@ -72,7 +71,7 @@ def test_a_coarse_encoder_gives_no_boundary_but_a_reason():
 
 def test_a_tuning_run_is_replayed_bit_by_bit(tmp_path):
     truth = Truth(mass=0.3, damping=2.0, friction=0.0, delay_steps=10, resolution=2e-5, rate=500.0)
-    tune(mover(truth), Autotune(axes="x", pushes=16, bracket=0.3, rise=2.0), tmp_path / "run")
+    Tuning(Autotune(axes="x", pushes=16, bracket=0.3, rise=2.0)).run(mover(truth), tmp_path / "run")
     recording = Recording(tmp_path / "run")
     assert verify(recording).mismatches == 0
     labels = [str(entry["motion"]["label"]) for entry in recording.settings]

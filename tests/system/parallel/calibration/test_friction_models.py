@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from calibration.data.files import Source
-from calibration.data.joint_recording import JointRecording
+from calibration.data.joint_recording import JointRecording, Source
 from calibration.friction import choose_model
 from calibration.identification import IdentificationOptions, identify
 from tests.calibration.joints import KNEE, hand, measured

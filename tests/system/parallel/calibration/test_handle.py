@@ -8,7 +8,7 @@ from scipy import stats
 
 from calibration.handle import BIASES, CENTRES, MASS, identify_handle
 from calibration.motions import Mover
-from calibration.motions.poses import Poses, measure_wrenches
+from calibration.motions.poses import PoseMeasurement, Poses
 from devices.arm.sensors.mounting import STANDARD_GRAVITY
 from haptics.errors import DeviceFault
 from haptics.recording.recording import Recording
@@ -44,7 +44,7 @@ def test_a_vertical_virtual_arm_gives_every_parameter(kind, asked, tmp_path):
     centre = (0.01, -0.02, 0.05)
     changes = vertical(centre, (0.0, 30.0, 20.0))
     changes["arm"]["kind"] = kind
-    poses, source = measure_wrenches(mover(**changes), asked, tmp_path / "poses")
+    poses, source = PoseMeasurement(asked).run(mover(**changes), tmp_path / "poses")
     found = identify_handle(poses)
     assert not found.unknown and not found.warnings
     assert found.values[MASS] == pytest.approx(0.3, abs=0.01)
@@ -72,12 +72,12 @@ def test_a_sensor_without_valid_samples_is_a_fault(tmp_path):
         return device
 
     with pytest.raises(DeviceFault, match=r"only 0 of 5\d measurements"):
-        measure_wrenches(Mover(blind, live=False), Poses(2, 2, 1, 0.0, 0.05), tmp_path / "poses")
+        PoseMeasurement(Poses(2, 2, 1, 0.0, 0.05)).run(Mover(blind, live=False), tmp_path / "poses")
     assert (tmp_path / "poses").exists()
 
 
 def test_a_horizontal_virtual_arm_gives_the_resting_wrench(tmp_path):
-    poses, _ = measure_wrenches(mover(), Poses(rounds=1), tmp_path / "poses")
+    poses, _ = PoseMeasurement(Poses(rounds=1)).run(mover(), tmp_path / "poses")
     found = identify_handle(poses)
     assert {MASS, *CENTRES} <= set(found.unknown)
     assert found.resting[2] == pytest.approx(BIAS[2] - 0.3 * STANDARD_GRAVITY, abs=0.05)
@@ -90,7 +90,7 @@ def test_the_driver_of_an_arm_gives_the_handle(tmp_path, monkeypatch):
     own = vertical(centre) | {"half_width": 0.04, "half_height": 0.04}
     poses = Poses(columns=2, rows=2, rounds=1, hold=0.05, settle=0.05, speed=0.25)
     here = Mover(lambda more, clock: ArmHere(arm_settings(**own)), live=False, clock_of=lambda device: device.clock)
-    found = identify_handle(measure_wrenches(here, poses, tmp_path / "poses")[0])
+    found = identify_handle(PoseMeasurement(poses).run(here, tmp_path / "poses")[0])
     assert not found.unknown
     off = deviations(found, truth(0.3, centre))
     assert max(abs(off[name]) for name in (MASS, *CENTRES)) < 6.0

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from apps.cli import main
 from calibration.motions import Mover
-from calibration.motor.gain import identify_motor
-from calibration.servo.motion import measure_servo, servo_of
+from calibration.motions.servo import ServoMeasurement, servo_of
+from calibration.motor import identify_motor
 from calibration.terms.selection import select_terms
 from haptics.recording.recording import Recording
 from tests.calibration.joints import driven, friction, joint, recorded
@@ -53,7 +53,7 @@ STILL = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
 
 def measured_servo(folder, **arm):
     """Measure the servo of a virtual arm without a hand."""
-    return measure_servo(Mover.of("virtual-arm", {"seed": 1, "hand": STILL, "arm": arm}), SHORT, folder)
+    return ServoMeasurement(SHORT).run(Mover.of("virtual-arm", {"seed": 1, "hand": STILL, "arm": arm}), folder)
 
 
 def test_dry_friction_does_not_change_the_servo(tmp_path):

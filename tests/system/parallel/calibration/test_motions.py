@@ -10,13 +10,13 @@ import devices
 from calibration.friction import FitSettings
 from calibration.identification import IdentificationOptions, identify
 from calibration.motions import Mover, rows_of
-from calibration.motions.axis_recordings import recorded_axes
 from calibration.motions.excitation import Excitation
-from calibration.motions.joint_motion import DEFAULT, JOINTS, excite_arm, plan_joints, recorded_joints
+from calibration.motions.handle_motion import recorded_axes
+from calibration.motions.joint_motion import DEFAULT, JOINTS, JointExcitation, plan_joints, recorded_joints
 from calibration.motions.trials import HANDLES, fits_of
 from calibration.motions.trials import held as held_shares
-from calibration.parameters.files import write_parameter_file
-from calibration.parameters.parameters import ParameterFile, Provenance
+from calibration.parameter_files import write_parameter_file
+from calibration.parameters import ParameterFile, Provenance
 from devices.arm.body import ArmBody
 from haptics import Clock, Coulomb, MasslessImpedance, RigidAdmittance, Servo, Trace
 from haptics.errors import DeviceFault
@@ -80,7 +80,7 @@ def mover(**changes):
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory):
-    return excite_arm(mover(), SHORT, tmp_path_factory.mktemp("arm") / "run")
+    return JointExcitation(SHORT).run(mover(), tmp_path_factory.mktemp("arm") / "run")
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +94,7 @@ def arm_file(measured, tmp_path_factory):
 def test_friction_and_inertia_of_both_joints_are_found(tmp_path):
     """With the motions of the command itself; most intervals hold the truth although joint 1 sticks and slips."""
     body, held = ArmBody(), []
-    measured = excite_arm(mover(), DEFAULT, tmp_path / "run")
+    measured = JointExcitation(DEFAULT).run(mover(), tmp_path / "run")
     inertias = np.diag(body.links.terms(body.linkage.home)["inertia"][0]) + body.rotor_inertia * body.reduction**2
     for joint, inertia in zip(JOINTS, inertias, strict=True):
         fit = identify(measured[joint], WISHES).fit
@@ -152,7 +152,7 @@ def test_a_blocked_arm_ends_the_motion_and_keeps_its_recording(tmp_path):
     held = {"name": "minimum-jerk", "points": [point, point], "rest": 60.0, "rest_force": 0.0, "rest_grip": 1.0}
     stopped = mover(hand=held | {"stiffness": 3000.0, "tremor": 0.0}, arm={"torque_limit": 0.3})
     with pytest.raises(DeviceFault, match=r"mm from where it should be|beyond the range of its sensor"):
-        excite_arm(stopped, SHORT, tmp_path / "run")
+        JointExcitation(SHORT).run(stopped, tmp_path / "run")
     assert len(Recording(tmp_path / "run").rows) > 100
 
 

@@ -7,12 +7,11 @@ import pytest
 
 from calibration.friction import FitSettings
 from calibration.identification import IdentificationOptions, identify
-from calibration.motions.axis_recordings import recorded_axes
 from calibration.motions.excitation import Excitation
-from calibration.motions.handle_motion import excite
-from calibration.motions.mover import Mover
-from calibration.parameters.files import write_parameter_file
-from calibration.parameters.parameters import ParameterFile, Provenance
+from calibration.motions.handle_motion import HandleExcitation
+from calibration.motions.procedure import Mover
+from calibration.parameter_files import write_parameter_file
+from calibration.parameters import ParameterFile, Provenance
 from devices.emulated.joystick import EmulatedPidJoystick
 from devices.emulators.pid.profiles import PROFILES
 from devices.emulators.pid.stick import emulated_stick
@@ -78,7 +77,7 @@ def make(monkeypatch):
 def test_compensated_stick_feels_light_and_renders_one_newton(make, tmp_path):
     device = make(STILL)
     mover = Mover(lambda more, clock: device, live=False, rate=1.0 / FRAME, clock_of=lambda moved: device.clock)
-    measured = recorded_axes(excite(mover, SHORT, tmp_path / "run"))
+    measured = HandleExcitation(SHORT).run(mover, tmp_path / "run")
     found = tuple(identify(rounds, WISHES).parameters() for rounds in measured.values())
     own_file = tmp_path / "own.toml"
     write_parameter_file(own_file, ParameterFile(Provenance(device=measured["x"][0].source.device), found))

@@ -1,25 +1,25 @@
 """Simulated recordings of a joint and its motor with known parameters.
 
-They measure the coverage of the intervals of `calibration.motor.gain` and the frequency of warnings, with the friction
-from the file and with a changed friction. ``python -m calibration.motor.coverage`` prints the table.
+They measure the coverage of the interval of a motor's gain and the frequency of warnings, with the friction from the
+file and with a changed friction. ``python -m calibration.motor_trials`` prints the table of the manual.
 """
 
 from __future__ import annotations
 
 import functools
+import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.data.files import Source
-from calibration.data.joint_recording import JointRecording
+from calibration.data.joint_recording import JointRecording, Source
 from calibration.friction import MODELS
 from calibration.friction.trials import TRUTH
 from calibration.identification import IdentificationOptions, identify
-from calibration.motor.gain import MotorFit, identify_motor
-from calibration.parameters.parameters import JointParameters
-from calibration.parameters.spread import friction_change, friction_spread
+from calibration.motor import MotorFit, identify_motor
+from calibration.parameters import JointParameters, friction_change, friction_spread
 
 Array = NDArray[np.float64]
 
@@ -143,3 +143,64 @@ def _noise(rng: np.random.Generator, samples: int, memory: float) -> Array:
 
 def _recording(time: Array, velocity: Array, torque: Array) -> JointRecording:
     return JointRecording("knee", True, time, velocity, torque, Source("simulated", "0" * 64))
+
+
+TRIALS = 20
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """Results of the trials of one scenario.
+
+    Attributes
+    ----------
+    scenario : Scenario
+        Conditions of the recordings.
+    errors : tuple of float
+        Error of the gain in each trial, relative to the true gain.
+    held : tuple of bool
+        Whether the interval contained the true gain.
+    warned : tuple of bool
+        Whether there was a warning.
+    """
+
+    scenario: Scenario
+    errors: tuple[float, ...]
+    held: tuple[bool, ...]
+    warned: tuple[bool, ...]
+
+    @property
+    def silent_misses(self) -> int:
+        """Number of trials in which the interval missed the true gain without a warning."""
+        return sum(not held and not warned for held, warned in zip(self.held, self.warned, strict=True))
+
+    def row(self) -> str:
+        """Return the row of the table."""
+        count, sizes = len(self.errors), np.abs(self.errors)
+        return (
+            f"| {self.scenario.name} | {np.median(self.errors):+.1%} | {self.errors[int(np.argmax(sizes))]:+.1%} "
+            f"| {sum(self.held)} of {count} | {sum(self.warned)} of {count} | {self.silent_misses} |"
+        )
+
+
+def coverage(scenario: Scenario, trials: int = TRIALS) -> Coverage:
+    """Run the trials of a scenario."""
+    fits = [fitted(scenario, seed) for seed in range(trials)]
+    intervals = [fit.intervals["gain"] for fit in fits]
+    return Coverage(
+        scenario,
+        tuple(fit.values["gain"] / GAIN - 1.0 for fit in fits),
+        tuple(low <= GAIN <= high for low, high in intervals),
+        tuple(bool(fit.found().warnings) for fit in fits),
+    )
+
+
+def table(scenarios: Iterable[Scenario] = SCENARIOS, trials: int = TRIALS) -> str:
+    """Return the table of all scenarios as Markdown."""
+    rows = [coverage(scenario, trials).row() for scenario in scenarios]
+    head = "| recording | gain: median error | worst | interval holds it | warned | missed in silence |"
+    return "\n".join([head, "|---|---|---|---|---|---|", *rows])
+
+
+if __name__ == "__main__":
+    sys.stdout.write(table() + "\n")

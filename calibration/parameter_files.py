@@ -57,17 +57,18 @@ sign of the velocity, and an undriven joint exerts the torque -F.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from calibration.coupled import Coupling
+from calibration.friction.model import DIMENSIONS, MODELS, negative
 from calibration.handle import NAMES, Handle
-from calibration.parameters.keys import friction_keys, motor_keys
-from calibration.parameters.parameters import Found, Interval, JointParameters, ParameterFile, Provenance
-from calibration.parameters.toml_text import format_toml
+from calibration.parameters import Found, Interval, JointParameters, ParameterFile, Provenance
+from devices.common.parameter_keys import UNIT_WORDS, key, unit_key
 from haptics.errors import ConfigurationError
 from haptics.files import write_atomically
 from haptics.reading import parse_toml, read_toml
@@ -93,29 +94,32 @@ def write_parameter_file(path: str | Path, file: ParameterFile) -> None:
 
 def format_parameter_file(file: ParameterFile) -> str:
     """Format a parameter file as TOML. `parse_parameter_file` restores the same numbers."""
-    tables: dict[str, Any] = {"provenance": _shown(file.provenance)}
+    tables: dict[str, Any] = {"provenance": vars(file.provenance)}
     if file.coupling is not None:
-        tables["coupling"] = _shown(file.coupling) | {"matrix": file.coupling.matrix.tolist()}
+        tables["coupling"] = vars(file.coupling) | {"matrix": file.coupling.matrix.tolist()}
     tables["joint"] = {joint.name: joint_table(joint) for joint in file.joints}
     if file.handle is not None:
         tables["handle"] = handle_table(file.handle)
     return format_toml(tables)
 
 
-def _shown(instance: Any) -> dict[str, Any]:
-    return {name: getattr(instance, name) for name in instance.__dataclass_fields__}
-
-
 def joint_table(joint: JointParameters) -> dict[str, Any]:
     """Return the table of a joint, with units in the keys."""
     table: dict[str, Any] = {"rotary": joint.rotary}
-    if joint.friction is not None:
-        keys = friction_keys(joint.friction.model, joint.rotary)
-        _require_friction(joint.friction, keys, f"joint.{joint.name}.friction")
-        table["friction"] = {"model": joint.friction.model, **_found_table(joint.friction, keys)}
-    if joint.motor is not None:
-        keys = motor_keys(joint.motor.model, joint.rotary)
-        table["motor"] = {"drive_unit": joint.motor.model, **_found_table(joint.motor, keys)}
+    for kind, found in (("friction", joint.friction), ("motor", joint.motor)):
+        if found is None:
+            continue
+        word, keys_of = _KINDS[kind]
+        keys = keys_of(found.model, joint.rotary)
+        if kind == "friction":
+            _require_friction(found, keys, f"joint.{joint.name}.friction")
+        table[kind] = {
+            word: found.model,
+            **{keys[name]: value for name, value in found.values.items()},
+            "warnings": list(found.warnings),
+            _INTERVAL: {keys[name]: list(interval) for name, interval in found.intervals.items()},
+            "fit": dict(found.facts),
+        }
     return table
 
 
@@ -129,12 +133,6 @@ def handle_table(handle: Handle) -> dict[str, Any]:
         _ERROR: dict(handle.errors),
         "fit": dict(handle.facts),
     }
-
-
-def _found_table(found: Found, keys: Mapping[str, str]) -> dict[str, Any]:
-    values = {keys[name]: value for name, value in found.values.items()}
-    intervals = {keys[name]: list(interval) for name, interval in found.intervals.items()}
-    return {**values, "warnings": list(found.warnings), _INTERVAL: intervals, "fit": dict(found.facts)}
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------
@@ -164,26 +162,24 @@ def parse_parameter_file(text: str, where: str) -> ParameterFile:
 
 def _parsed(content: dict[str, Any], where: str) -> ParameterFile:
     try:
-        return _file(content)
+        _require_known(content, ("provenance", "joint", "coupling", "handle"), "table")
+        provenance: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in _table(content, "provenance").items()
+        }
+        _require_known(provenance, Provenance.__dataclass_fields__, "provenance key")
+        joints = _table(content, "joint")
+        handle = _handle(_table(content, "handle")) if "handle" in content else None
+        if not joints and handle is None:
+            raise ConfigurationError("there is no table [joint.NAME].")
+        return ParameterFile(
+            Provenance(**provenance),
+            tuple(_joint(name, _table(joints, name, f"joint.{name}")) for name in joints),
+            None if content.get("coupling") is None else read_coupling(_table(content, "coupling")),
+            handle,
+        )
     except ConfigurationError as error:
         raise ConfigurationError(f"{where}: {error}") from error
-
-
-def _file(content: dict[str, Any]) -> ParameterFile:
-    _require_known(content, ("provenance", "joint", "coupling", "handle"), "table")
-    provenance = {key: _as_tuple(value) for key, value in _table(content, "provenance").items()}
-    _require_known(provenance, Provenance.__dataclass_fields__, "provenance key")
-    joints = _table(content, "joint")
-    handle = _handle(_table(content, "handle")) if "handle" in content else None
-    if not joints and handle is None:
-        raise ConfigurationError("there is no table [joint.NAME].")
-    coupling = content.get("coupling")
-    return ParameterFile(
-        Provenance(**provenance),
-        tuple(_joint(name, _table(joints, name, f"joint.{name}")) for name in joints),
-        None if coupling is None else read_coupling(_table(content, "coupling")),
-        handle,
-    )
 
 
 def read_coupling(table: Any) -> Coupling:
@@ -240,42 +236,34 @@ def _found(joint: dict[str, Any], kind: str, rotary: bool, joint_name: str) -> F
         return None
     where = f"{joint_name}.{kind}"
     table = _table(joint, kind, where)
-    word = {"friction": "model", "motor": "drive_unit"}[kind]
+    word, keys_of = _KINDS[kind]
     model = table.get(word)
     if not isinstance(model, str):
         raise ConfigurationError(f"{where}.{word} is missing: must be text.")
-    keys = (friction_keys if kind == "friction" else motor_keys)(model, rotary)
+    keys = keys_of(model, rotary)
     names = {key: name for name, key in keys.items()}
     _require_known(table, (*names, word, "warnings", _INTERVAL, "fit"), f"{where} key")
     values = {name: _number(table[key], f"{where}.{key}") for key, name in names.items() if key in table}
-    intervals = _table(table, _INTERVAL, f"{where}.{_INTERVAL}") if _INTERVAL in table else {}
-    _require_known(intervals, names, f"{where}.{_INTERVAL} key")
-    found = Found(
-        model,
-        values,
-        {names[key]: _interval(value, f"{where}.{_INTERVAL}.{key}") for key, value in intervals.items()},
-        _table(table, "fit", f"{where}.fit") if "fit" in table else {},
-        _texts(table, "warnings", where),
-    )
-    _require_complete(found, keys, kind, where)
-    return found
-
-
-def _require_complete(found: Found, keys: Mapping[str, str], kind: str, where: str) -> None:
-    from calibration.friction import MODELS
-
-    needed = MODELS[found.model].names if kind == "friction" else ("gain", "offset")
-    for name in needed:
+    given = _table(table, _INTERVAL, f"{where}.{_INTERVAL}")
+    _require_known(given, names, f"{where}.{_INTERVAL} key")
+    intervals: dict[str, Interval] = {}
+    for each, value in given.items():
+        if not isinstance(value, list) or len(value) != 2:
+            raise ConfigurationError(f"{where}.{_INTERVAL}.{each} = {value!r}: must be two numbers.")
+        low, high = (_number(end, f"{where}.{_INTERVAL}.{each}") for end in value)
+        intervals[names[each]] = low, high
+    facts = _table(table, "fit", f"{where}.fit")
+    found = Found(model, values, intervals, facts, _texts(table, "warnings", where))
+    for name in MODELS[model].names if kind == "friction" else ("gain", "offset"):
         if name not in found.values:
             raise ConfigurationError(f"{where}.{keys[name]} is missing.")
     if kind == "friction":
         _require_friction(found, keys, where)
+    return found
 
 
 def _require_friction(found: Found, keys: Mapping[str, str], where: str) -> None:
     """Raise `ConfigurationError` if a level or a viscosity is negative."""
-    from calibration.friction import negative
-
     for name in negative(found.values):
         raise ConfigurationError(
             f"{where}.{keys[name]} = {found.values[name]:g}: is no friction; must be at least 0: identify it again "
@@ -309,12 +297,93 @@ def _number(value: Any, where: str) -> float:
     return float(value)
 
 
-def _interval(value: Any, where: str) -> Interval:
-    if not isinstance(value, list) or len(value) != 2:
-        raise ConfigurationError(f"{where} = {value!r}: must be two numbers.")
-    low, high = (_number(one, where) for one in value)
-    return low, high
+# --- keys -------------------------------------------------------------------------------------------------------------
+
+DRIVE_UNITS = ("percent", "count", "duty", "a", "v")
+
+MOTOR_DIMENSIONS = {"offset": "force", "hysteresis": "force", "back_emf_viscosity": "viscosity"}
+"""Dimensions of the parameters of a motor besides ``gain``."""
 
 
-def _as_tuple(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+def friction_keys(model: str, rotary: bool) -> dict[str, str]:
+    """Return the keys of a friction's parameters by their names.
+
+    Raises
+    ------
+    ConfigurationError
+        If the model is unknown.
+    """
+    if model not in MODELS:
+        raise unknown_name("friction model", model, MODELS)
+    return {name: key(name, DIMENSIONS[name], rotary) for name in (*MODELS[model].names, "inertia")}
+
+
+def motor_keys(drive_unit: str, rotary: bool) -> dict[str, str]:
+    """Return the keys of a motor's parameters by their names.
+
+    Raises
+    ------
+    ConfigurationError
+        If the drive unit is unknown.
+    """
+    if drive_unit not in DRIVE_UNITS:
+        raise unknown_name("drive unit", drive_unit, DRIVE_UNITS)
+    keys = {name: key(name, dimension, rotary) for name, dimension in MOTOR_DIMENSIONS.items()}
+    return {"gain": f"gain_{unit_key('force', rotary)}_per_{drive_unit}", **keys}
+
+
+def parameter_unit(name: str, rotary: bool, drive_unit: str = "") -> str:
+    """Return the unit of a friction or motor parameter in conventional notation."""
+    if name == "gain":
+        return f"{UNIT_WORDS[unit_key('force', rotary)]}/{UNIT_WORDS[drive_unit]}"
+    return UNIT_WORDS[unit_key({**DIMENSIONS, **MOTOR_DIMENSIONS}[name], rotary)]
+
+
+_KINDS: dict[str, tuple[str, Callable[[str, bool], dict[str, str]]]] = {
+    "friction": ("model", friction_keys),
+    "motor": ("drive_unit", motor_keys),
+}
+"""Key of the model of each kind of parameters, and the function that returns the keys of its parameters."""
+
+
+# --- TOML -------------------------------------------------------------------------------------------------------------
+
+
+def format_toml(tables: Mapping[str, Any], prefix: str = "") -> str:
+    """Format nested tables as TOML: numbers, texts, flags, lists of them, and tables by name.
+
+    Values of None are omitted. Numbers are written with full precision.
+    """
+    values = {key: value for key, value in tables.items() if value is not None and not isinstance(value, Mapping)}
+    lines = [f"{_key(key)} = {_value(value)}" for key, value in values.items()]
+    head = [f"[{prefix}]"] if prefix and lines else []
+    block = "\n".join([*head, *lines])
+    below = [
+        format_toml(table, f"{prefix}.{_key(key)}" if prefix else _key(key))
+        for key, table in tables.items()
+        if isinstance(table, Mapping)
+    ]
+    return "\n\n".join(filter(None, [block, *(text.rstrip("\n") for text in below)])) + "\n"
+
+
+def _key(key: str) -> str:
+    bare = key and key.isascii() and all(character.isalnum() or character in "-_" for character in key)
+    return key if bare else _quoted(key)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return _quoted(value)
+    if isinstance(value, Sequence):
+        return f"[{', '.join(map(_value, value))}]"
+    return repr(int(value)) if isinstance(value, Integral) else repr(float(value))
+
+
+def _quoted(text: str) -> str:
+    escaped = (
+        f"\\{character}" if character in '"\\' else character if character.isprintable() else f"\\U{ord(character):08x}"
+        for character in text
+    )
+    return f'"{"".join(escaped)}"'

@@ -1,7 +1,7 @@
 """Check whether the drive torques of a robot include rotor inertia, as a table by joint.
 
-Run as ``python -m apps.calibrate.reports.rotor_inertia RECORDING.npz``. The recording has the format of
-`calibration.data.serial_robot`.
+Run as ``python -m apps.calibrate.rotor_inertia RECORDING.npz``. The recording has the format of
+`calibration.data.reading`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 import numpy as np
 
 from calibration.data.joint_recording import JointRecording
-from calibration.data.serial_robot import read_serial_robot
+from calibration.data.reading import read_serial_robot
 from calibration.fitting.regression import least_squares
 from haptics.reading import read_npz
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from devices.common.parameter_keys import UNIT_WORDS, key, unit_key
 
 if TYPE_CHECKING:
-    from calibration.data.files import Source
+    from calibration.data.joint_recording import Source
     from calibration.friction import Candidate
     from calibration.identification import PredictionError
-    from calibration.parameters.parameters import Found, JointParameters, Provenance
+    from calibration.parameters import Found, JointParameters, Provenance
 
 _PACKAGES = ("haptics", "numpy", "scipy")
 
@@ -34,24 +34,23 @@ def provenance(method: str, sources: Iterable[Source], identity: str, before: Pr
     before : Provenance, optional
         Provenance of the parameters that are extended.
     """
-    from calibration.parameters.parameters import Provenance
+    from calibration.parameters import Provenance
 
     known, old = dict.fromkeys(sources), before or Provenance()
+    versions = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:  # run from a source tree
+            versions[package] = "not installed"
     return Provenance(
         date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         method="; then ".join(filter(None, (old.method, method))),
         device=next((source.device for source in known if source.device), identity or old.device),
         data_files=(*old.data_files, *(Path(source.path).name for source in known)),
         data_sha256=(*old.data_sha256, *(source.sha256 for source in known)),
-        versions={"python": platform.python_version(), **{name: _version(name) for name in _PACKAGES}},
+        versions=versions,
     )
-
-
-def _version(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:  # run from a source tree
-        return "not installed"
 
 
 def effort_word(rotary: bool) -> str:
@@ -61,7 +60,7 @@ def effort_word(rotary: bool) -> str:
 
 def as_object(joint: JointParameters) -> dict[str, Any]:
     """Return the parameters of a joint for ``--json``: its table in the parameter file, with its name."""
-    from calibration.parameters.files import joint_table
+    from calibration.parameter_files import joint_table
 
     return {"name": joint.name, **joint_table(joint)}
 
@@ -77,24 +76,26 @@ def describe(joint: JointParameters, errors: Mapping[str, PredictionError] | Non
     """
     lines = []
     if joint.friction is not None:
-        lines += [f"{joint.name}: {joint.friction.model} friction, {_quality(joint)}"]
+        facts, effort = joint.friction.facts, effort_word(joint.rotary)
+        score = facts.get("relative_error_cross_validated")
+        cross_validated = "" if score is None else f"; cross-validated {_percent(score)}"
+        lines.append(
+            f"{joint.name}: {joint.friction.model} friction, residual {_percent(facts['relative_error'])} of the "
+            f"{effort} (rms{cross_validated}); {facts['samples_used']} of {facts['samples']} samples"
+        )
         lines += _values(joint, joint.friction, "friction")
-        lines += _offsets(joint)
+        offsets = facts.get(key("offset_recordings", "force", joint.rotary))
+        if offsets is not None:
+            unit, spread = (
+                UNIT_WORDS[unit_key("force", joint.rotary)],
+                facts[key("offset_spread", "force", joint.rotary)],
+            )
+            numbers = ", ".join(f"{one:.4g}" for one in offsets)
+            lines.append(f"  offsets of the recordings: {numbers} {unit} (standard deviation {spread:.3g} {unit})")
     if joint.motor is not None:
         lines += [f"{joint.name}: motor"]
         lines += _values(joint, joint.motor, "motor")
     return lines + [f"  {name}: {describe_error(error, joint.rotary)}" for name, error in (errors or {}).items()]
-
-
-def _offsets(joint: JointParameters) -> list[str]:
-    """Describe the offsets of several recordings."""
-    facts = joint.known_friction().facts
-    spread, offsets = (facts.get(key(name, "force", joint.rotary)) for name in ("offset_spread", "offset_recordings"))
-    if offsets is None:
-        return []
-    numbers = ", ".join(f"{one:.4g}" for one in offsets)
-    unit = UNIT_WORDS[unit_key("force", joint.rotary)]
-    return [f"  offsets of the recordings: {numbers} {unit} (standard deviation {spread:.3g} {unit})"]
 
 
 def describe_error(error: PredictionError, rotary: bool) -> str:
@@ -119,37 +120,23 @@ def describe_candidates(candidates: Sequence[Candidate]) -> list[str]:
     ]
 
 
-def _quality(joint: JointParameters) -> str:
-    facts = joint.known_friction().facts
-    judged = facts.get("relative_error_cross_validated")
-    elsewhere = "" if judged is None else f"; cross-validated {_percent(judged)}"
-    return (
-        f"residual {_percent(facts['relative_error'])} of the {effort_word(joint.rotary)} (rms{elsewhere}); "
-        f"{facts['samples_used']} of {facts['samples']} samples"
-    )
-
-
 def _percent(fraction: float) -> str:
     return f"{100.0 * fraction:.3g} %"
 
 
 def _values(joint: JointParameters, found: Found, kind: str) -> list[str]:
-    from calibration.parameters.keys import friction_keys, motor_keys
+    from calibration.parameter_files import friction_keys, motor_keys
 
     keys = (friction_keys if kind == "friction" else motor_keys)(found.model, joint.rotary)
     width = max(len(keys[name]) for name in found.values)
     lines = []
     for name, value in found.values.items():
         low, high = found.intervals.get(name, (None, None))
-        lines.append(f"  {keys[name]:<{width}}  {value:10.4g}{interval_words(low, high)}")
+        interval = ""
+        if low is not None and high is not None:
+            interval = f"   95 % below {high:.4g}" if low == 0.0 else f"   95 % between {low:.4g} and {high:.4g}"
+        lines.append(f"  {keys[name]:<{width}}  {value:10.4g}{interval}")
     return lines + [f"  warning: {warning}" for warning in found.warnings]
-
-
-def interval_words(low: float | None, high: float | None) -> str:
-    """Return a 95 % interval as text, one-sided if the lower bound is 0 and empty if a bound is unknown."""
-    if low is None or high is None:
-        return ""
-    return f"   95 % below {high:.4g}" if low == 0.0 else f"   95 % between {low:.4g} and {high:.4g}"
 
 
 def ending(out: Path, report: Path | None) -> list[str]:

@@ -1,23 +1,23 @@
-"""Identified parameters of joints and handle; `calibration.parameters.files` stores them as TOML."""
+"""Identified parameters of joints and handle; `calibration.parameter_files` stores them as TOML."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibration.coupled import Coupling
+from calibration.friction.model import MODELS
 from calibration.handle import Handle
 from devices.common.parameter_keys import key
 from haptics.errors import ConfigurationError
+from haptics.friction.laws import CoulombViscous, GaussianStribeck, Law, Stribeck
 from haptics.settings import unknown_name
 
-if TYPE_CHECKING:
-    from haptics.friction.laws import Law
-
+Array = NDArray[np.float64]
 Interval = tuple[float, float]
 
 
@@ -65,7 +65,7 @@ class JointParameters:
     friction: Found | None = None
     motor: Found | None = None
 
-    def friction_at(self, velocity: NDArray[np.float64]) -> NDArray[np.float64]:
+    def friction_at(self, velocity: Array) -> Array:
         """Return the friction F at velocities of the joint, with their sign, including the identified offset.
 
         Parameters
@@ -83,8 +83,6 @@ class JointParameters:
         ConfigurationError
             If the friction of the joint is unknown.
         """
-        from calibration.friction import MODELS
-
         found = self.known_friction()
         return np.asarray(MODELS[found.model].evaluate(found.values, velocity))
 
@@ -108,11 +106,23 @@ class JointParameters:
         Raises
         ------
         ConfigurationError
-            If the friction is unknown, or no supported law describes it.
+            If the friction is unknown, the lever arm is not greater than 0, or no supported law permits the levels.
         """
-        from calibration.parameters.laws import law_of
+        found, arm = self.known_friction(), lever_arm if self.rotary else 1.0
+        if not 0.0 < arm < 1e6:
+            raise ConfigurationError(f"lever_arm = {arm!r}: must be a length greater than 0 m.")
 
-        return law_of(self.known_friction(), lever_arm if self.rotary else 1.0)
+        def mean(name: str) -> float:
+            names = {name, f"{name}_forward", f"{name}_backward"}
+            sides = [value for each, value in found.values.items() if each in names]
+            return sum(sides) / len(sides) if sides else 0.0  # a viscous joint has no level
+
+        coulomb, viscosity = mean("coulomb") / arm, mean("viscosity") / arm**2
+        kind = MODELS[found.model].stribeck
+        if kind == "none":
+            return CoulombViscous(coulomb, viscosity)
+        shape = {"exponential": Stribeck, "gaussian": GaussianStribeck}[kind]
+        return shape(coulomb, mean("static") / arm, found.values["stribeck_velocity"] * arm, viscosity)
 
     def known_friction(self) -> Found:
         """Return the friction.
@@ -188,3 +198,56 @@ class ParameterFile:
     def with_joint(self, joint: JointParameters) -> ParameterFile:
         """Return the file with one of its joints replaced."""
         return replace(self, joints=tuple(joint if one.name == joint.name else one for one in self.joints))
+
+
+# --- uncertainty ------------------------------------------------------------------------------------------------------
+
+NORMAL_95 = 1.959963984540054
+"""Half width of the central 95 % interval of the normal distribution, in standard deviations."""
+
+CHANGE = 0.2
+"""Relative change of a friction parameter since its identification (standard deviation)."""
+
+
+def friction_spread(joint: JointParameters, velocity: Array) -> tuple[Array, ...]:
+    """Return the change of the friction for one standard deviation of each parameter.
+
+    The result is an argument of `identify_motor`.
+
+    Parameters
+    ----------
+    joint : JointParameters
+        Joint with a friction and its intervals.
+    velocity : (n,) float array
+        Velocity [rad/s] or [m/s].
+    """
+    intervals = joint.known_friction().intervals
+    sizes = {name: (interval[1] - interval[0]) / (2.0 * NORMAL_95) for name, interval in intervals.items()}
+    return _moved(joint, velocity, sizes)
+
+
+def friction_change(joint: JointParameters, velocity: Array) -> tuple[Array, ...]:
+    """Return the possible change of the friction since its identification, for `identify_motor`.
+
+    Each level, viscosity and Stribeck velocity may have changed by 20 % (one standard deviation), as in a warm gear.
+
+    Parameters
+    ----------
+    joint : JointParameters
+        Joint with a friction.
+    velocity : (n,) float array
+        Velocity [rad/s] or [m/s].
+    """
+    values = joint.known_friction().values
+    return _moved(joint, velocity, {name: CHANGE * abs(value) for name, value in values.items() if name != "offset"})
+
+
+def _moved(joint: JointParameters, velocity: Array, sizes: Mapping[str, float]) -> tuple[Array, ...]:
+    """Return the change of the friction for a step of each of its parameters."""
+    found, here = joint.known_friction(), joint.friction_at(velocity)
+    moved = [
+        Found(found.model, {**found.values, name: found.values[name] + size})
+        for name, size in sizes.items()
+        if name in found.values and name != "inertia" and size > 0.0
+    ]
+    return tuple(replace(joint, friction=one).friction_at(velocity) - here for one in moved)

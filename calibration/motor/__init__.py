@@ -1,1 +1,0 @@
-"""Motor identification: gain, offset, hysteresis, back-EMF (Guedelha et al. 2018, 3.3)."""

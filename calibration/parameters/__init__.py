@@ -1,1 +1,0 @@
-"""Identified parameters and their file format: keys, reader and writer."""
