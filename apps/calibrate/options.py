@@ -166,7 +166,7 @@ def recordings(options: argparse.Namespace, path: str) -> dict[str, list[JointRe
         from calibration.motions.joint_motion import is_of_joints, recorded_joints
         from haptics.recording.recording import Recording
 
-        recording = Recording(path)
+        recording = Recording(Path(path))
         if is_of_joints(recording):
             return chosen(recorded_joints(recording), options.joints)
         if is_excitation(recording):

@@ -23,9 +23,8 @@ from calibration.friction import (
     joined,
 )
 from calibration.friction.problem import Problem
-from calibration.friction.trials import Scenario, coverage
-from calibration.friction.trials import samples as scenario_samples
 from calibration.identification import IdentificationOptions, identify, prediction_error, samples_of
+from calibration.trials import FrictionScenario, friction_coverage, scenario_samples
 from haptics import ConfigurationError
 from tests.calibration.joints import DEGREE, KNEE, encoded, hand, measured
 
@@ -467,24 +466,24 @@ def trial_codes(scenario, seed):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_drifting_friction_is_doubted(seed):
-    assert "drift" in trial_codes(Scenario("drift", drift=0.2), seed)
-    assert "drift" not in trial_codes(Scenario("none"), seed)
+    assert "drift" in trial_codes(FrictionScenario("drift", drift=0.2), seed)
+    assert "drift" not in trial_codes(FrictionScenario("none"), seed)
 
 
 @pytest.mark.parametrize("seed", range(2))
 def test_a_stribeck_zone_inside_the_dead_band_is_doubted(seed):
-    narrow = Scenario("narrow", truth={"stribeck_velocity": 0.003}, model="coulomb-viscous")
+    narrow = FrictionScenario("narrow", truth={"stribeck_velocity": 0.003}, model="coulomb-viscous")
     assert "dead-band-hides" in trial_codes(narrow, seed)
     choice = choose_model(scenario_samples(narrow, seed), ["coulomb-viscous", "stribeck"])
     assert choice.name != "coulomb-viscous" or "dead-band-hides" in codes(choice.fit)
-    assert "dead-band-hides" not in trial_codes(Scenario("wide"), seed)
+    assert "dead-band-hides" not in trial_codes(FrictionScenario("wide"), seed)
 
 
 def test_a_fall_by_chance_is_doubted():
     """The zone, at 0.25 % of the top speed, lies inside the dead band."""
     doubts = {"no-fall", "scale-at-limit"}
-    assert doubts & trial_codes(Scenario("very narrow", {"stribeck_velocity": 0.001}), 10)
-    assert not doubts & trial_codes(Scenario("plain"), 10)
+    assert doubts & trial_codes(FrictionScenario("very narrow", {"stribeck_velocity": 0.001}), 10)
+    assert not doubts & trial_codes(FrictionScenario("plain"), 10)
 
 
 def test_errors_with_a_long_memory_widen_the_intervals():
@@ -495,7 +494,7 @@ def test_errors_with_a_long_memory_widen_the_intervals():
     assert memory_of(errors) == pytest.approx(-1.0 / np.log(0.97), rel=0.2)
     assert memory_of(shocks) == 0.0
     assert cosines(20000, memory_of(errors)) < 0.5 * cosines(20000)
-    long = coverage(Scenario("memory", memory=0.97), 6)
+    long = friction_coverage(FrictionScenario("memory", memory=0.97), 6)
     assert np.mean([list(one.values()) for one in long.held]) > 0.7
 
 

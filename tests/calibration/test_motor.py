@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from calibration.motor import back_emf, estimated, identify_motor
-from calibration.motor_trials import SCENARIOS, coverage
 from calibration.parameters import Found, JointParameters, friction_change, friction_spread
+from calibration.trials import MOTOR_SCENARIOS, motor_coverage
 from haptics.errors import ConfigurationError
 from tests.calibration.joints import KNEE, driven, friction, through_stuck_gear
 
@@ -139,10 +139,10 @@ def says(fit, words):
     return any(words in warning for warning in fit.found().warnings)
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+@pytest.mark.parametrize("scenario", MOTOR_SCENARIOS, ids=lambda scenario: scenario.name)
 def test_the_interval_holds_the_gain_or_there_is_a_warning(scenario):
-    plain = scenario in SCENARIOS[:2]
-    seen = coverage(scenario, 2)
+    plain = scenario in MOTOR_SCENARIOS[:2]
+    seen = motor_coverage(scenario, 2)
     assert seen.silent_misses == 0
     assert all(seen.warned) != plain
     assert any(seen.warned) != plain

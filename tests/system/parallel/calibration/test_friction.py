@@ -5,7 +5,7 @@ import pytest
 
 from calibration.data.signals import smooth
 from calibration.friction import MODELS, FitSettings, Samples, choose_model, fit_friction
-from calibration.friction.trials import SCENARIOS, coverage
+from calibration.trials import FRICTION_SCENARIOS, friction_coverage
 from tests.calibration.joints import DEGREE, KNEE, encoded, hand, measured
 from tests.calibration.test_friction import NOISE, codes, shaken, truth_of, white
 from tests.sampling import sample
@@ -65,11 +65,11 @@ def test_smoothed_velocity_noise_is_doubted_by_its_residuals():
 
 
 @pytest.mark.parametrize(
-    "scenario", sample([one for one in SCENARIOS if one.model != "auto"], 4), ids=lambda one: one.name
+    "scenario", sample([one for one in FRICTION_SCENARIOS if one.model != "auto"], 4), ids=lambda one: one.name
 )
 def test_scenarios_with_missed_intervals_have_warnings(scenario):
     """An interval of 95 % misses now and then; a scenario in which more are missed has warnings."""
-    of = coverage(scenario, 20)
+    of = friction_coverage(scenario, 20)
     silent = [held for held, doubted in zip(of.held, of.doubted, strict=True) if not doubted]
     missed = sum(not value for held in silent for value in held.values())
     assert missed <= 0.12 * max(sum(len(held) for held in silent), 1)

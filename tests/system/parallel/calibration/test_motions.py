@@ -13,10 +13,10 @@ from calibration.motions import Mover, rows_of
 from calibration.motions.excitation import Excitation
 from calibration.motions.handle_motion import recorded_axes
 from calibration.motions.joint_motion import DEFAULT, JOINTS, JointExcitation, plan_joints, recorded_joints
-from calibration.motions.trials import HANDLES, fits_of
-from calibration.motions.trials import held as held_shares
 from calibration.parameter_files import write_parameter_file
 from calibration.parameters import ParameterFile, Provenance
+from calibration.trials import HANDLES, fits_of
+from calibration.trials import held as held_shares
 from devices.arm.body import ArmBody
 from haptics import Clock, Coulomb, MasslessImpedance, RigidAdmittance, Servo, Trace
 from haptics.errors import DeviceFault
