@@ -15,7 +15,7 @@ from apps.doctor.checks.service import BACKEND, listens
 from apps.doctor.checks.usb import Plugged, openable, plugged
 from apps.doctor.machine import Machine, program
 from devices import BACKENDS
-from devices.arm.identities import ODRIVES
+from devices.arm import ODRIVES
 from devices.common.bus import GROUP, RULES_FILE, Node, device_rules, setting
 from devices.inverse3.identities import PORT
 from haptics.errors import DeviceOpenError

@@ -17,11 +17,10 @@ import numpy as np
 
 from apps.reproduce.outcome import Row
 from apps.reproduce.planar import Array
-from devices.arm.hybrid.control import FractionalLaw, Hybrid, ProportionalDerivative, ProportionalIntegral
-from devices.arm.hybrid.simulation import Run, simulate_hybrid
+from devices.arm.hybrid import FractionalLaw, Hybrid, ProportionalDerivative, ProportionalIntegral, Run, simulate_hybrid
+from devices.arm.mechanics.drive import Drive, Motor
 from devices.arm.mechanics.dynamics import TwoLinks
-from devices.arm.mechanics.joint import Drive, Motor
-from devices.arm.mechanics.surface import Surface
+from devices.arm.mechanics.plant import Surface
 from haptics import CoulombViscous, GaussianStribeck
 
 PERIOD, FORCE, DURATION = 1e-3, 1.0, 4.0

@@ -31,7 +31,7 @@ from apps.reproduce.machado_cases import (
 from apps.reproduce.machado_picture import GAP, Curve, Inside, draw, rotor_ahead
 from apps.reproduce.outcome import Bound, Outcome, Row
 from apps.reproduce.style import BLUE, ORANGE, PALE
-from devices.arm.mechanics.joint_kernels import collide
+from devices.arm.mechanics.drive import collide
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -13,7 +13,7 @@ from apps.reproduce.machado_cases import CF, IDEAL, PD_PI, YIELDING, experiment,
 from apps.reproduce.machado_picture import Curve, Inside, draw
 from apps.reproduce.outcome import Bound, Outcome, Row
 from apps.reproduce.style import BLUE, PALE, SKY
-from devices.arm.hybrid.control import Hybrid
+from devices.arm.hybrid import Hybrid
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

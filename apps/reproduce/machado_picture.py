@@ -10,7 +10,7 @@ import numpy as np
 from apps.reproduce.machado_cases import BACKLASH, FORCE, response, time_of
 from apps.reproduce.planar import Array
 from apps.reproduce.style import INK, PALE, dress
-from devices.arm.hybrid.simulation import Run
+from devices.arm.hybrid import Run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -16,11 +16,9 @@ import numpy as np
 
 from apps.reproduce.planar import Array
 from devices.arm.flatness.control import FeedForwardServo
-from devices.arm.flatness.friction import SmoothCoulomb
 from devices.arm.flatness.joint import ElasticJoint
-from devices.arm.flatness.reference import point_to_point
-from devices.arm.flatness.simulation import Circumstances, JointRun, simulate_joint
-from devices.arm.flatness.stiffness import RampBacklash, SmoothBacklash
+from devices.arm.flatness.laws import RampBacklash, SmoothBacklash, SmoothCoulomb
+from devices.arm.flatness.simulation import Circumstances, JointRun, point_to_point, simulate_joint
 
 BACKLASH, LOST_MOTION = 0.15e-3, 0.15e-3
 """Half the backlash phi_B* and the lost motion phi_LM beyond it [rad]."""

@@ -16,7 +16,7 @@ from apps.reproduce import weigand
 from apps.reproduce.outcome import Outcome, Row
 from apps.reproduce.planar import Array
 from apps.reproduce.style import BLUE, GREEN, INK, ORANGE, PALE, dress
-from devices.arm.flatness.stiffness import LostMotion, Stiffness
+from devices.arm.flatness.laws import LostMotion, Stiffness
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

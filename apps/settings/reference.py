@@ -17,8 +17,8 @@ from apps.settings.session import SessionSettings
 from calibration.autotune.pushing import TABLE, Autotune
 from devices.arm.body import ArmBody
 from devices.arm.motors.settings import OdriveSettings
-from devices.arm.sensors.choosing import SENSORS
 from devices.arm.servo.settings import ServoSettings
+from devices.arm.settings import SENSORS
 from devices.arm.settings import ArmSettings as RealArmSettings
 from devices.emulated.joystick import EmulatedStickSettings
 from devices.emulated.settings import EmulationSettings
@@ -157,7 +157,7 @@ def _devices() -> Iterator[str]:
         leave_out=_names(EmulationSettings, StickSettings),
     )
     yield _section("device.motors", "Motors of `arm`", OdriveSettings)
-    for name, sensor in SENSORS.items():
+    for name, (sensor, _) in SENSORS.items():
         yield _section("device.sensor", f'Force sensor of `arm`, `device.sensor.name = "{name}"`', sensor)
 
 

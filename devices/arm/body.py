@@ -2,7 +2,7 @@
 
 The settings `ArmBody` define the simulated arm, the arm behind the emulated drive, and the model in the driver of a
 real arm. From them follow the links (`devices.arm.mechanics.dynamics`), `devices.arm.mechanics.linkage`, the drives
-(`devices.arm.mechanics.joint`), and the smooth joints of `devices.arm.flatness` that the feed-forward uses.
+(`devices.arm.mechanics.drive`), and the smooth joints of `devices.arm.flatness` that the feed-forward uses.
 
 The defaults describe an arm like the one of Kikuuwe et al. 2006, Fig. 15: a parallel link in a horizontal plane,
 two motors on the base with harmonic drives, encoders on the motors, and about 10 N m of friction in both joints.
@@ -19,16 +19,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.arm.flatness.friction import AsymmetricFriction
 from devices.arm.flatness.joint import ElasticJoint
-from devices.arm.flatness.stiffness import SmoothBacklash
-from devices.arm.mechanics.dynamics import TwoLinks
-from devices.arm.mechanics.five_bar import FiveBarLinks
-from devices.arm.mechanics.joint import Drive, Motor
+from devices.arm.flatness.laws import AsymmetricFriction, SmoothBacklash
+from devices.arm.mechanics.drive import Drive, Motor
+from devices.arm.mechanics.dynamics import FiveBarLinks, TwoLinks
 from devices.arm.mechanics.linkage import PlacedLinkage
-from devices.arm.mechanics.plant import new_plant
-from devices.arm.mechanics.surface import Surface
-from devices.arm.model_friction import smooth_friction
+from devices.arm.mechanics.plant import Surface, new_plant
 from devices.arm.sensors.mounting import STANDARD_GRAVITY
 from devices.common.friction import read_joint_friction
 from devices.common.linkage import FiveBar
@@ -53,8 +49,8 @@ _RIGID_STIFFNESS = 1e9
 
 _KNEE = 4.0
 
-_GRID = 33
-"""Number of grid points along each side of the workspace at which the joint speeds are evaluated."""
+_STRIBECK = 0.8
+"""Ratio of the decay rates at which a hyperbolic tangent best approximates an exponential."""
 
 
 @documented
@@ -66,9 +62,7 @@ class ArmBody:
     inner_length: float = bounded(0.4, above=0.0, maximum=5.0, unit="m", doc="length of the links at the base")
     outer_length: float = bounded(0.4, above=0.0, maximum=5.0, unit="m", doc="length of the links at the end effector")
     base: float = bounded(0.2, minimum=0.0, maximum=5.0, unit="m", doc="distance of the motors of a five-bar linkage")
-    elbow: int = unrestricted(
-        -1, "1 (left) or -1 (right)", doc="side, seen from the base, on which the elbow of two links is"
-    )
+    elbow: int = unrestricted(-1, "1 (left) or -1 (right)", doc="side of the elbow of two links, seen from the base")
     centre_x: float = bounded(
         0.0, minimum=-10.0, maximum=10.0, unit="m", doc="x of the origin from the base (axis or middle of the motors)"
     )
@@ -102,7 +96,7 @@ class ArmBody:
     )
     viscosity: float = bounded(3.0, minimum=0.0, maximum=1e4, unit="N m s/rad", doc="viscous friction of a joint")
     asymmetry: float = bounded(
-        0.05, minimum=-0.9, maximum=0.9, doc="part by which friction is more forwards and less backwards"
+        0.05, minimum=-0.9, maximum=0.9, doc="fraction by which friction is higher forwards and lower backwards"
     )
     coupling: str = choice(
         "gear",
@@ -120,20 +114,24 @@ class ArmBody:
     )
     knee: float = bounded(2.0, above=0.0, maximum=1e4, unit="N m", doc="torque that takes up the lost motion of a gear")
     encoder: str = choice(
-        "motor", ENCODERS, doc="what encoders are mounted on; one on the joint says where the end effector is"
+        "motor", ENCODERS, doc="where encoders are mounted; an encoder on the joint measures the end effector"
     )
     encoder_counts: int = bounded(8192, minimum=1, maximum=2**31, doc="encoder steps per turn of the motor")
     joint_counts: int = bounded(2**20, minimum=1, maximum=2**31, doc="encoder steps per turn of the joint")
     model_inertia: float = bounded(
-        1.0, minimum=0.1, maximum=10.0, doc="inertia that the control believes in, over the true one"
+        1.0, minimum=0.1, maximum=10.0, doc="inertia in the model of the control, relative to the true one"
     )
-    model_friction: float = bounded(1.0, minimum=0.0, maximum=10.0, doc="believed friction over the true one")
-    model_stiffness: float = bounded(1.0, minimum=0.1, maximum=10.0, doc="believed stiffness over the true one")
+    model_friction: float = bounded(
+        1.0, minimum=0.0, maximum=10.0, doc="friction in that model, relative to the true one"
+    )
+    model_stiffness: float = bounded(
+        1.0, minimum=0.1, maximum=10.0, doc="stiffness in that model, relative to the true one"
+    )
     friction_smoothness: float = bounded(
-        300.0, above=0.0, maximum=1e6, unit="s/rad", doc="steepness at rest of the believed, smooth friction"
+        300.0, above=0.0, maximum=1e6, unit="s/rad", doc="steepness at rest of the smooth friction in that model"
     )
     friction_parameters: str = string(
-        "", allowed="a file", doc="believed friction of both joints, from haptics calibrate friction --device"
+        "", allowed="a file", doc="friction of both joints in that model, from haptics calibrate friction --device"
     )
 
     def __post_init__(self) -> None:
@@ -165,6 +163,15 @@ class ArmBody:
     def drives(self) -> tuple[Drive, Drive]:
         """Drives of both joints."""
         rubs = self.static_friction > 0.0 or self.viscosity > 0.0
+        coupling: dict[str, Any] = {"coupling": self.coupling}
+        if self.coupling == "gear":
+            gear = SmoothBacklash(self.stiffness, 0.5 * self.lost_motion, _KNEE / self.knee)
+            coupling = {"coupling": "elastic", "gear": gear, "damping": self.damping}
+        elif self.coupling == "spring":
+            spring = {"stiffness": self.stiffness, "damping": self.damping, "backlash": self.lost_motion}
+            coupling = {"coupling": "elastic", **spring}
+        elif self.coupling == "impact":
+            coupling["backlash"] = self.lost_motion
         drive = Drive(
             Motor(inertia=self.rotor_inertia),
             ratio=self.reduction,
@@ -172,24 +179,19 @@ class ArmBody:
             backward_friction=self._friction(1.0 - self.asymmetry) if rubs else None,
             encoder="motor" if self.encoder == "motor" else "joint",
             resolution=math.tau / (self.encoder_counts if self.encoder == "motor" else self.joint_counts),
-            **self._coupling(),
+            **coupling,
         )
         return drive, drive
 
     @property
-    def motor_resolution(self) -> float:
-        """Encoder step of a motor, seen at the joint [rad]."""
-        return math.tau / (self.encoder_counts * self.reduction)
-
-    @property
-    def joint_resolution(self) -> float:
-        """Encoder step of a joint [rad]."""
-        return math.tau / self.joint_counts
+    def resolutions(self) -> tuple[float, float]:
+        """Encoder steps of a motor and of a joint, both seen at the joint [rad]."""
+        return math.tau / (self.encoder_counts * self.reduction), math.tau / self.joint_counts
 
     @property
     def resolution(self) -> float:
         """Step of the encoder that measures the end effector's position, seen at the joint [rad]."""
-        return self.motor_resolution if self.encoder == "motor" else self.joint_resolution
+        return self.resolutions[0 if self.encoder == "motor" else 1]
 
     def angles(self, x: float, y: float) -> tuple[float, float]:
         """Return the joint angles [rad] for the end effector at (x, y) [m]; nan if out of reach."""
@@ -208,18 +210,6 @@ class ArmBody:
     def require_workspace(self, lower: tuple[float, float], upper: tuple[float, float]) -> None:
         """Raise `ConfigurationError` unless the arm reaches a rectangle [m], well away from singularities."""
         self.linkage.require_workspace(lower, upper, LEAST_CLEARANCE)
-
-    def fastest_joints(
-        self, lower: tuple[float, float], upper: tuple[float, float], speed: float
-    ) -> NDArray[np.float64]:
-        """Return the maximum joint speeds, (2,) [rad/s], while the end effector moves within a rectangle.
-
-        The end effector moves at `speed` [m/s] in any direction. The maximum is taken over the norms of the rows of the
-        inverse Jacobian on a grid.
-        """
-        grid = np.stack(np.meshgrid(*np.linspace(lower, upper, _GRID).T), axis=-1).reshape(-1, 2)
-        back = np.linalg.inv(self.linkage.jacobians(self.linkage.joints(grid)))
-        return np.asarray(speed * np.linalg.norm(back, axis=2).max(axis=0))
 
     def new_plant(self, record: NDArray[Any], position: tuple[float, float], step: float) -> NDArray[Any]:
         """Initialize `record` with the arm at rest and return its drives, (2,).
@@ -265,24 +255,12 @@ class ArmBody:
         laws = own, own
         if self.friction_parameters:
             laws = read_joint_friction(self.friction_parameters, "virtual-arm")
-        first, second = (smooth_friction(*pair, self.model_friction, self.friction_smoothness) for pair in laws)
+        first, second = (_approximate(*pair, self.model_friction, self.friction_smoothness) for pair in laws)
         return first, second
 
     def _friction(self, part: float) -> Law:
         levels = part * self.kinetic_friction, part * self.static_friction
         return Stribeck(*levels, self.stribeck_speed, self.viscosity)
-
-    def _coupling(self) -> dict[str, Any]:
-        """Return the arguments of `Drive` that define the coupling between motor and joint."""
-        if self.coupling == "gear":
-            gear = SmoothBacklash(self.stiffness, 0.5 * self.lost_motion, _KNEE / self.knee)
-            return {"coupling": "elastic", "gear": gear, "damping": self.damping}
-        if self.coupling == "spring":
-            spring = {"stiffness": self.stiffness, "damping": self.damping, "backlash": self.lost_motion}
-            return {"coupling": "elastic", **spring}
-        if self.coupling == "impact":
-            return {"coupling": "impact", "backlash": self.lost_motion}
-        return {"coupling": "rigid"}
 
     def _links(self, part: float) -> TwoLinks | FiveBarLinks:
         """Return the links with their masses multiplied by `part`."""
@@ -293,7 +271,9 @@ class ArmBody:
             masses, rods = (inner, outer, outer, inner), (inner * first**2 / 12.0, outer * second**2 / 12.0)
             inertias = (rods[0], rods[1], rods[1], rods[0])
             return FiveBarLinks(linkage, masses, inertias=inertias, tip_mass=handle, gravity=self.gravity)
-        mass, centre, inertia = _rod_with_tip(outer, handle, second)
+        mass = outer + handle  # a uniform rod with a tip mass
+        centre = (0.5 * outer + handle) / mass
+        inertia = second**2 * (outer / 12.0 + outer * (centre - 0.5) ** 2 + handle * (1.0 - centre) ** 2)
         return TwoLinks(
             length_1=first,
             length_2=second,
@@ -310,9 +290,27 @@ class ArmBody:
         )
 
 
-def _rod_with_tip(rod: float, tip: float, length: float) -> tuple[float, float, float]:
-    """Return mass, centre (fraction of the length) and inertia about it of a uniform rod with a tip mass."""
-    mass = rod + tip
-    centre = (0.5 * rod + tip) / mass
-    inertia = length**2 * (rod / 12.0 + rod * (centre - 0.5) ** 2 + tip * (1.0 - centre) ** 2)
-    return mass, centre, inertia
+def _approximate(forward: Law, backward: Law, part: float, smoothness: float) -> AsymmetricFriction:
+    """Return a smooth friction law that approximates the laws of both directions away from rest.
+
+    Parameters
+    ----------
+    forward, backward : Law
+        Torques [N m] at speeds [rad/s]: `Stribeck` or another law, falling with speed or not.
+    part : float
+        Factor on the friction of the model.
+    smoothness : float
+        Steepness at rest [s/rad].
+    """
+    laws, half = (forward, backward), 0.5 * part
+    static = sum(law.breakaway_force for law in laws)
+    kinetic, back = (float(getattr(law, "kinetic_force", law.breakaway_force)) for law in laws)
+    falls = next((law for law in laws if hasattr(law, "stribeck_velocity")), None)
+    return AsymmetricFriction(
+        coulomb=half * static,
+        viscosity=half * sum(law.slopes[1] for law in laws),
+        steepness=smoothness,
+        offset=half * (kinetic - back),
+        second_coulomb=half * (kinetic + back - static),
+        second_steepness=0.0 if falls is None else _STRIBECK / falls.stribeck_velocity,
+    )

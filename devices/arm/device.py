@@ -17,28 +17,21 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from devices.arm.device_kernels import (
-    ARM,
-    CHANNELS,
-    SENSOR_LOST,
-    SENSOR_SILENT,
-    TOO_FAR,
-    fill_linkage,
-    give_arm,
-    take_arm,
-    take_pose,
-)
+from devices.arm.mechanics.linkage import LINKAGE, flange_angle, inverse, jacobian, position
 from devices.arm.motors import MotorStage, make_stage
-from devices.arm.motors.streaming import SILENCE
-from devices.arm.sensors.choosing import make_sensor
-from devices.arm.sensors.force_sensor import ForceSensor
-from devices.arm.servo.references import MotorReferences
-from devices.arm.settings import ArmSettings
+from devices.arm.motors.stage import MOTORS, SILENCE, give_motors, take_motors
+from devices.arm.sensors.force_sensor import SENSOR, ForceSensor, take_reading
+from devices.arm.servo.kernels import refer_motors
+from devices.arm.servo.servo import MotorReferences
+from devices.arm.settings import ArmSettings, make_sensor
 from devices.common.driver import Driver
+from devices.common.driver_kernels import DRIVER_FIELDS, LOST, NOT_FINITE, record_command, record_time
 from devices.common.latch import Wake
 from haptics.clock import Clock, pause, raise_if_cancelled
-from haptics.device import Causality, DeviceSpec
+from haptics.device import Causality, Channel, DeviceSpec
 from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
+from haptics.jit import kernel, merged_kernel
+from haptics.parts import float_at, record_at
 from haptics.settings import build
 
 NAME = "arm"
@@ -57,6 +50,116 @@ _NEWER = 1e-4
 
 _PAUSE = 2e-3
 """Polling interval while the device is opened [s]."""
+
+SENSOR_LOST, SENSOR_SILENT, TOO_FAR = 3, 4, 5
+"""Further values of ``fault``: the sensor has failed; the sensor has sent no usable force for too long; the motors
+cannot execute the command.
+"""
+
+CHANNELS: tuple[Channel, ...] = (
+    ("joint_angles", "rad", 2),
+    ("raw_wrench", "N, N m", 6),
+    ("sensor_gravity", "m/s^2", 3),
+)
+"""Channels in addition to the sample: joint angles, wrench in the axes of the sensor (nan if unusable), and gravity in
+the axes of the sensor.
+"""
+
+ARM = np.dtype(
+    [
+        *DRIVER_FIELDS,
+        ("motors", "<i8"),
+        ("sensor", "<i8"),
+        ("servo", "<i8"),
+        ("refer", "<i8"),
+        ("follows", "<i8"),
+        ("linkage", LINKAGE),
+        ("orientation", "<f8", (3, 3)),
+        ("goal", "<f8", (2,)),
+        ("load", "<f8", (2,)),
+    ]
+)
+"""Record of the arm's driver. ``motors``, ``sensor`` and ``servo`` are the addresses of their records, and ``refer`` is
+the address of the function that updates the references. Where ``follows`` is not 0, the torque of the references is
+the load alone. ``orientation`` is the orientation of the flange, ``goal`` the joint angles of the latest command
+[rad], and ``load`` the joint torques caused by the hand [N m].
+"""
+
+
+# --- kernels of a tick ------------------------------------------------------------------------------------------------
+
+
+@merged_kernel
+def take_joints(s: Any, m: Any) -> None:
+    """Copy joint angles and speeds from the motors and compute the pose; nan where the links do not meet."""
+    first, second = m.angles[0], m.angles[1]
+    s.position[0], s.position[1] = position(s.linkage, first, second)
+    xx, xy, yx, yy = jacobian(s.linkage, first, second)
+    s.velocity[0] = xx * m.speeds[0] + xy * m.speeds[1]
+    s.velocity[1] = yx * m.speeds[0] + yy * m.speeds[1]
+    angle = flange_angle(s.linkage, first, second)
+    cosine, sine = math.cos(angle), math.sin(angle)
+    s.orientation[0, 0] = s.orientation[1, 1] = cosine
+    s.orientation[0, 1], s.orientation[1, 0] = -sine, sine
+
+
+@kernel
+def take_arm(s: Any, now: float, elapsed: float) -> None:
+    """Take the newest sample at the nominal time `now`, `elapsed` after the clock's zero [s].
+
+    The time of the sample is the time of the older of its two parts.
+    """
+    record_time(s, now, elapsed)
+    m, q = record_at(s.motors, MOTORS), record_at(s.sensor, SENSOR)
+    if float_at(m.lost) != 0.0:
+        s.fault = LOST
+    elif float_at(q.lost) != 0.0:
+        s.fault = SENSOR_LOST
+    if s.fault != 0:
+        return
+    take_motors(m)
+    take_joints(s, m)
+    if not take_reading(q, s.instant, s.orientation):
+        s.fault = SENSOR_SILENT
+        return
+    s.force[0], s.force[1] = q.wrench[0], q.wrench[1]
+    xx, xy, yx, yy = jacobian(s.linkage, m.angles[0], m.angles[1])
+    s.load[0] = xx * s.force[0] + yx * s.force[1]
+    s.load[1] = xy * s.force[0] + yy * s.force[1]
+    for i in range(2):
+        s.channels[i] = m.angles[i]
+    for i in range(6):
+        s.channels[2 + i] = q.raw[i]
+    for i in range(3):
+        s.channels[8 + i] = q.gravity[i]
+    s.time = min(m.sampled, q.usable) - s.origin
+
+
+@kernel
+def take_pose(records: Any) -> None:
+    """Update position, velocity and orientation from the latest motor angles; `records` is (1,)."""
+    s = records[0]
+    take_joints(s, record_at(s.motors, MOTORS))
+
+
+@kernel
+def give_arm(s: Any, x: float, y: float) -> None:
+    """Command the motors to the position reference (x, y) [m]; set a fault if it is out of reach."""
+    s.goal[0], s.goal[1] = inverse(s.linkage, x, y)
+    if not math.fabs(s.goal[0]) + math.fabs(s.goal[1]) < math.inf:
+        s.fault = NOT_FINITE
+        return
+    m = record_at(s.motors, MOTORS)
+    refer_motors(s.servo, s.refer, s.follows != 0, s.goal, s.load, m.command)
+    if not give_motors(m, s.instant):
+        s.fault = TOO_FAR
+        return
+    record_command(s, x, y)
+    if float_at(m.lost) != 0.0:
+        s.fault = LOST
+
+
+# --- driver -----------------------------------------------------------------------------------------------------------
 
 
 class Arm(Driver):
@@ -95,8 +198,9 @@ class Arm(Driver):
             own.references, body.model_links, body.model_joints, self._clock.period, body.linkage
         )
         record["servo"], record["refer"], record["follows"] = self._references.places
-        fill_linkage(record, body.linkage)
+        body.linkage.fill(record["linkage"])
         self._orientation = record["orientation"][0]
+        self._orientation[:] = np.eye(3)
         self._state.channels = record["channels"][0][: sum(size for _, _, size in CHANNELS)]
         self._stage: MotorStage | None = None
         self._sensor: ForceSensor | None = None
@@ -107,6 +211,7 @@ class Arm(Driver):
         """Data sheet. Its watchdog is the watchdog of the drive, which disables the motors."""
         own = self.settings
         motors = own.motor_settings
+        jacobian_at_centre = self._body.linkage.jacobians(np.array([self._body.angles(0.0, 0.0)]))[0]
         return DeviceSpec(
             name=NAME,
             causality=Causality.ADMITTANCE,
@@ -122,7 +227,7 @@ class Arm(Driver):
             max_sample_age=20e-3,
             max_following_error=own.max_following_error,
             watchdog=SILENCE + motors.watchdog,
-            position_resolution=self._resolution,
+            position_resolution=float(self._body.resolution * np.linalg.norm(jacobian_at_centre, 2)),
             mass=float(np.linalg.eigvalsh(self._body.mass_at(0.0, 0.0))[0]),
             delay=own.delay_at(self._clock.period),
             servo_frequency=own.servo_frequency or None,
@@ -152,17 +257,27 @@ class Arm(Driver):
         self._prepare()
         self._references.start(self._home_angles)  # compile before the motors are enabled
         self._begin_log(self.settings.log)
+        own, record = self.settings, self._record
         resources = contextlib.ExitStack()
         try:
-            stage, sensor = self._connect(resources)
-            take_pose(self._record.copy())  # compile before the sensor streams: its samples must not become too old
+            far_end, table = self._far_end(resources)
+            stage, sensor = make_stage(own.motor_table, self._clock.period, own.demands, far_end), make_sensor(table)
+            record["motors"], record["sensor"] = stage.record.ctypes.data, sensor.record.ctypes.data
+            take_pose(record.copy())  # compile before the sensor streams: its samples must not become too old
             sensor.open()
             resources.callback(sensor.close)
             stage.open()
             resources.callback(stage.close)
-            self._find_home(stage)
+            if not stage.homed:
+                if not own.held:
+                    raise DeviceOpenError(
+                        f"{NAME}: its encoders lose their zero when the power goes. Hold the end effector at its home "
+                        f"({own.home_x:g} m, {own.home_y:g} m) with the elbow on its side, and start again with "
+                        "device.at_home=true; or choose another place with device.home_x and device.home_y."
+                    )
+                stage.home(np.array(self._home_angles))
             self._await_inside(stage)
-            if self.settings.tare:
+            if own.tare:
                 sensor.tare(self._orientation)
             raise_if_cancelled()
             stage.arm()
@@ -203,12 +318,6 @@ class Arm(Driver):
 
     # --- private -----------------------------------------------------------------------------------------------------
 
-    @property
-    def _resolution(self) -> float:
-        """Position resolution at the end effector in the middle of the workspace [m]."""
-        jacobian = self._body.linkage.jacobians(np.array([self._body.angles(0.0, 0.0)]))[0]
-        return float(self._body.resolution * np.linalg.norm(jacobian, 2))
-
     def _open_parts(self) -> tuple[MotorStage, ForceSensor]:
         if self._stage is None or self._sensor is None:
             raise DeviceOpenError(f"{NAME} is not open: call open() first.")
@@ -226,19 +335,6 @@ class Arm(Driver):
             return sensor.trouble(float(sensor.record["age"][0]))
         return DeviceFault(stage.failure)
 
-    def _update_state(self, stage: MotorStage) -> None:
-        """Update position, velocity and orientation from the latest angles and speeds of the joints."""
-        stage.read_angles()
-        take_pose(self._record)
-
-    def _connect(self, resources: contextlib.ExitStack) -> tuple[MotorStage, ForceSensor]:
-        """Create the motors and the sensor; their clean-up is added to `resources`."""
-        far_end, table = self._far_end(resources)
-        own, record = self.settings, self._record
-        stage, sensor = make_stage(own.motor_table, self._clock.period, own.demands, far_end), make_sensor(table)
-        record["motors"], record["sensor"] = stage.record.ctypes.data, sensor.record.ctypes.data
-        return stage, sensor
-
     def _far_end(self, resources: contextlib.ExitStack) -> tuple[Any, dict[str, Any]]:
         """Return the far end of an emulated drive (None for a real one) and the sensor's settings.
 
@@ -246,24 +342,12 @@ class Arm(Driver):
         """
         return None, self.settings.sensor_table
 
-    def _find_home(self, stage: MotorStage) -> None:
-        """Home the encoders if their zero is unknown."""
-        if stage.homed:
-            return
-        own = self.settings
-        if not own.held:
-            raise DeviceOpenError(
-                f"{NAME}: its encoders lose their zero when the power goes. Hold the end effector at its home "
-                f"({own.home_x:g} m, {own.home_y:g} m) with the elbow on its side, and start again with "
-                "device.at_home=true; or choose another place with device.home_x and device.home_y."
-            )
-        stage.home(np.array(self._home_angles))
-
     def _await_inside(self, stage: MotorStage) -> None:
         """Wait, with the motors disabled, until the end effector is in the workspace."""
         latest = time.monotonic() + self.settings.homing_timeout
         while True:
-            self._update_state(stage)
+            stage.read_angles()
+            take_pose(self._record)
             if self.settings.workspace.contains(*self._state.position):
                 return
             if time.monotonic() > latest:
@@ -280,7 +364,8 @@ class Arm(Driver):
         before = np.full(4, math.nan)
         stamp = force_stamp = -math.inf
         while time.monotonic() < latest:
-            self._update_state(stage)
+            stage.read_angles()
+            take_pose(self._record)
             reading = sensor.latest(self._orientation)
             measured = time.perf_counter() - reading.age
             if stage.sampled > stamp and measured > force_stamp + _NEWER:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,15 +12,53 @@ import numpy as np
 from devices.arm.body import ArmBody
 from devices.arm.motors.limits import Demands
 from devices.arm.motors.settings import DriveGains, OdriveSettings
-from devices.arm.sensors.choosing import make_sensor
-from devices.arm.sensors.mounting import STANDARD_GRAVITY
-from devices.arm.servo.driven import DrivenArm, least_mass
-from devices.arm.servo.mechanism import Grip
+from devices.arm.sensors.ati import AtiSettings, AtiWire
+from devices.arm.sensors.force_sensor import ForceSensor, Wire
+from devices.arm.sensors.mounting import STANDARD_GRAVITY, SensorSettings
+from devices.arm.sensors.onrobot import OnRobotSettings, OnRobotWire
+from devices.arm.sensors.optoforce import OptoForceSettings, OptoForceWire
+from devices.arm.servo.linear import DrivenArm, Grip, least_mass
 from devices.arm.servo.settings import ServoSettings
 from devices.common.settings import RunSettings, Workspace
 from haptics.design import FIRM_GRIP
 from haptics.errors import ConfigurationError
-from haptics.settings import bounded, build, check, documented, flag, unrestricted
+from haptics.settings import bounded, build, check, documented, flag, unknown_name, unrestricted
+
+SENSORS: dict[str, tuple[type[SensorSettings], Callable[..., Wire]]] = {
+    "ati": (AtiSettings, AtiWire),
+    "onrobot-hex": (OnRobotSettings, OnRobotWire),
+    "optoforce": (OptoForceSettings, OptoForceWire),
+}
+"""Force sensors by name: class of the settings, and of the communication."""
+
+_GRID = 33
+"""Number of grid points along each side of the workspace at which the joint speeds are evaluated."""
+
+
+def make_sensor(table: Mapping[str, Any] | None) -> ForceSensor:
+    """Create the force sensor that a settings table describes, not opened.
+
+    Parameters
+    ----------
+    table : mapping
+        ``name`` and the settings of the sensor.
+
+    Raises
+    ------
+    ConfigurationError
+        If the sensor is unknown or a setting is invalid.
+    """
+    if not isinstance(table, Mapping) or "name" not in table:
+        raise ConfigurationError(
+            f"device.sensor = {table!r}: must be a table such as {{name = 'ati'}}; names are {', '.join(SENSORS)}."
+        )
+    given = dict(table)
+    name = str(given.pop("name"))
+    if name not in SENSORS:
+        raise unknown_name("force sensor", name, SENSORS)
+    settings_class, wire = SENSORS[name]
+    settings = build(settings_class, given, "device.sensor")
+    return ForceSensor(wire(settings), settings)
 
 
 @documented
@@ -28,16 +66,16 @@ from haptics.settings import bounded, build, check, documented, flag, unrestrict
 class ArmSettings(RunSettings):
     """Settings of the arm, in addition to `RunSettings`; its parts have separate tables."""
 
-    arm: Any = unrestricted(
-        None, "a table", doc="what the arm is like, see below: of a real one, what is believed of it"
-    )
+    arm: Any = unrestricted(None, "a table", doc="the arm, see below; for a real arm, its model")
     motors: Any = unrestricted(
-        None, "a table", doc="the drive and its motors, see below; reductions as of the arm if not given"
+        None, "a table", doc="the drive and its motors, see below; by default with the reduction of the arm"
     )
     sensor: Any = unrestricted(
-        None, "a table with a name", doc="the force sensor, see below; handle and gravity as of the arm if not given"
+        None,
+        "a table with a name",
+        doc="the force sensor, see below; by default with the handle and gravity of the arm",
     )
-    servo: Any = unrestricted(None, "a table", doc="how references of the motors are made, see below")
+    servo: Any = unrestricted(None, "a table", doc="references of the motors, see below")
     half_width: float = bounded(0.2, minimum=0.01, maximum=2.0, unit="m", doc="half the width of the workspace")
     half_height: float = bounded(0.15, minimum=0.01, maximum=2.0, unit="m", doc="half the height of the workspace")
     force_range: float = bounded(50.0, above=0.0, maximum=10_000.0, unit="N", doc="largest force the sensor measures")
@@ -50,28 +88,27 @@ class ArmSettings(RunSettings):
         above=0.0,
         maximum=1000.0,
         unit="m",
-        doc="largest distance of the end effector from its reference; 1000 where it is not to be watched",
+        doc="largest distance of the end effector from its reference; 1000 to disable this limit",
     )
     delay: float = bounded(
         0.0,
         minimum=0.0,
         maximum=0.2,
         unit="s",
-        doc="time from a sample to the reference computed from it, measured by haptics calibrate servo; 0: taken for "
-        "two periods",
+        doc="time from a sample to the reference computed from it, measured by haptics calibrate servo; 0: two periods",
     )
     servo_frequency: float = bounded(
         0.0,
         minimum=0.0,
         maximum=1000.0,
         unit="Hz",
-        doc="natural frequency of the position servo, measured likewise; 0: not known, and there is no advice on mass",
+        doc="natural frequency of the position servo, measured likewise; 0: unknown, without advice on mass",
     )
     servo_damping_ratio: float = bounded(
         1.0, above=0.0, maximum=100.0, doc="damping of the position servo relative to critical, measured likewise"
     )
     at_home: bool = flag(
-        False, doc="your word that the end effector is held at its home; needed where the encoders lose their zero"
+        False, doc="whether you hold the end effector at its home; needed for encoders that lose their zero"
     )
     home_x: float = bounded(
         0.0, minimum=-10.0, maximum=10.0, unit="m", doc="x of that home, in the coordinates of the device"
@@ -83,7 +120,7 @@ class ArmSettings(RunSettings):
         30.0, minimum=0.1, maximum=600.0, unit="s", doc="time to bring the end effector into the workspace"
     )
     tare: bool = flag(
-        True, doc="whether the force sensor is tared before the motors are driven, with nobody at the handle"
+        True, doc="whether the force sensor is tared before the motors are armed, with the handle released"
     )
 
     def __post_init__(self) -> None:
@@ -161,9 +198,15 @@ class ArmSettings(RunSettings):
 
     @property
     def demands(self) -> Demands:
-        """Requirements on the motors: maximum torque, and maximum speeds in the workspace."""
+        """Requirements on the motors: maximum torque, and maximum speeds in the workspace.
+
+        The end effector moves in any direction: a joint speed is the norm of a row of the inverse Jacobian.
+        """
         own = self.motor_settings
-        joints = self.body.fastest_joints(self.workspace.lower, self.workspace.upper, self.max_speed)
+        linkage, corners = self.body.linkage, (self.workspace.lower, self.workspace.upper)
+        grid = np.stack(np.meshgrid(*np.linspace(*corners, _GRID).T), axis=-1).reshape(-1, 2)
+        back = np.linalg.inv(linkage.jacobians(linkage.joints(grid)))
+        joints = self.max_speed * np.linalg.norm(back, axis=2).max(axis=0)
         turns = np.abs(joints * (own.reduction_1, own.reduction_2)) / math.tau
         speed = f"device.max_speed = {self.max_speed:g} m/s"
         return Demands(self.body.torque_limit, (float(turns[0]), float(turns[1])), "device.arm.torque_limit", speed)

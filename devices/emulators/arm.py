@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from devices.arm.body import ArmBody
-from devices.arm.mechanics.linkage_kernels import flange_angle
+from devices.arm.mechanics.linkage import flange_angle
 from devices.arm.mechanics.plant import step_plant
 from devices.arm.motors.settings import DriveGains
 from devices.common.settings import Workspace

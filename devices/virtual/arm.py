@@ -19,10 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from devices.arm.body import ArmBody
-from devices.arm.servo.mechanism import Grip
+from devices.arm.servo.linear import Grip, ServoedArm, least_mass
 from devices.arm.servo.servo import new_servo
 from devices.arm.servo.settings import ServoSettings
-from devices.arm.servo.sliding import least_mass
 from devices.virtual.arm_kernels import (
     ARM,
     CHANNELS,
@@ -171,7 +170,8 @@ class VirtualArm(VirtualDevice):
         """Smallest virtual mass that is stable on the arm [kg]."""
         grip = Grip(self._hand.stiffness, self._hand.damping)
         places = (self.settings.workspace.centre, *self.settings.workspace.corners)
-        return least_mass(self.body, self.body.model_joints, self.servo, grip, self._clock.period, places)
+        arm = ServoedArm(self.body, self.body.model_joints, self.servo)
+        return least_mass(arm, grip, self._clock.period, places)
 
     @property
     def _resolution(self) -> float:
@@ -199,7 +199,7 @@ class VirtualArm(VirtualDevice):
         record["clamp_end"] = round((own.blocked_at + own.blocked_for) / own.substep)
         record["servo"] = self._new_servo()
         record["servo_steps"] = self._servo_steps
-        record["rotor_step"], record["joint_step"] = body.motor_resolution, body.joint_resolution
+        record["rotor_step"], record["joint_step"] = body.resolutions
         record["shows_joint"] = body.encoder != "motor"
         record["workspace_min"], record["workspace_max"] = own.workspace
         fill_wrench(record["sensor"], self.sensor, body.handle_mass, body.gravity, own.seed)

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from devices.arm.mechanics.joint_kernels import DRIVE
-from devices.arm.mechanics.linkage_kernels import (
+from devices.arm.mechanics.drive import DRIVE
+from devices.arm.mechanics.linkage import (
     flange_angle,
     inverse,
     jacobian,

@@ -180,9 +180,9 @@ OTHER_WRITES = {
     "devices/joystick/session.py": "reports, to a transport",
     "devices/joystick/streaming.py": "reports, to a session",
     "devices/joystick/usb/usb_transport.py": "reports, to a device of pyusb",
-    "devices/arm/motors/native/line.py": "packets, to the pipes of a drive",
-    "devices/arm/motors/usb/text.py": "lines, to the serial port of a drive",
-    "devices/arm/motors/usb/pipes.py": "packets, to a device of pyusb",
+    "devices/arm/motors/native.py": "packets, to the pipes of a drive",
+    "devices/arm/motors/rounds.py": "lines, to the serial port of a drive",
+    "devices/arm/motors/usb.py": "packets, to a device of pyusb",
 }
 """Files that call a ``write`` with one argument of something else."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from devices.arm.identities import ODRIVES, OPTOFORCE
+from devices.arm import ODRIVES, OPTOFORCE
 from devices.common.bus import Node
 from devices.joystick.families import FAMILIES as STICKS
 from devices.pantograph.identities import IDENTITIES as HAPI_BOARDS

@@ -1,18 +1,133 @@
-"""Simulation of an elastic joint as two masses under a servo law (Weigand et al. 2020, section 4)."""
+"""Reference motions, and the simulation of an elastic joint under a servo law (Weigand et al. 2020, section 4).
+
+A motion is an array (n, 5): the angle or coordinate and its first four derivatives, which are exact.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from devices.arm.flatness.control import ServoLaw
-from devices.arm.flatness.joint import ElasticJoint, motion_rows
-from devices.arm.flatness.plant_kernels import PLANT, STATE, run_joint
-from devices.arm.flatness.values import Values, finite
+from devices.arm.flatness.control import ServoLaw, prepare, servo_torque
+from devices.arm.flatness.joint import JOINT, ElasticJoint, motion_rows
+from devices.arm.flatness.laws import Values, evaluate_friction, finite, gear_torque
 from haptics.errors import ConfigurationError
+from haptics.jit import inlined_kernel, kernel
+from haptics.records import Rows
 from haptics.settings import bounded, check, documented
+
+_RAMP = np.polynomial.Polynomial([0.0, 0.0, 0.0, 0.0, 35.0, -84.0, 70.0, -20.0])
+"""Polynomial from 0 to 1 on [0, 1]; velocity, acceleration and jerk are zero at both ends."""
+
+_RAMPS = tuple(_RAMP.deriv(order) if order else _RAMP for order in range(5))
+
+
+def point_to_point(time: ArrayLike, start: float, end: float, duration: float, begin: float = 0.0) -> Values:
+    """Return a polynomial of seventh order from `start` to `end`, at rest before and after.
+
+    Velocity, acceleration and jerk are zero at both ends. The fourth derivative is discontinuous there. At the end
+    points themselves it has its inner value, so that a motion may begin, end or reverse there without a jump.
+
+    Parameters
+    ----------
+    time : (n,) array
+        Times [s].
+    start, end : float
+        Initial and final position [rad] or [m].
+    duration : float
+        Duration [s], greater than 0.
+    begin : float
+        Start time [s].
+
+    Returns
+    -------
+    (n, 5) float array
+        Position and its first four derivatives.
+
+    Raises
+    ------
+    ConfigurationError
+        If a number is not finite or the duration is not greater than 0.
+    """
+    times = finite(time, "time").reshape(-1)
+    first, last, length, origin = (float(finite(value, "motion")) for value in (start, end, duration, begin))
+    if not length > 0.0:
+        raise ConfigurationError(f"duration = {duration!r}: must be greater than 0 s.")
+    share = np.clip((times - origin) / length, 0.0, 1.0)
+    moving = (times >= origin) & (times <= origin + length)
+    motion = np.empty((len(times), 5))
+    motion[:, 0] = first + (last - first) * _RAMPS[0](share)
+    for order in range(1, 5):
+        motion[:, order] = np.where(moving, (last - first) / length**order * _RAMPS[order](share), 0.0)
+    return motion
+
+
+PLANT = np.dtype([("joint", JOINT), ("inertia_ratio", "<f8"), ("disturbance", "<f8")])
+"""Record of the real joint: its laws, the ratio of its link's inertia to the reference's, a torque on the link [N m].
+"""
+
+_STATES = ("position", "velocity", "motor_angle", "motor_velocity", "motor_torque", "gear_torque")
+STATE = np.dtype([(name, "<f8") for name in _STATES])
+"""State of a joint: link angle and velocity, motor angle and velocity, motor torque and torque in the gearbox."""
+
+
+@inlined_kernel
+def _accelerations(p: Any, r: Any, q: Any, w: Any, theta: Any, omega: Any, tau: Any) -> tuple[Any, Any]:
+    """Return the accelerations of link and motor [rad/s^2]; (2), (1)."""
+    j = p.joint
+    E, _E1, _E2 = gear_torque(j.stiffness, theta / j.gear_ratio - q)
+    F, _F1, _F2 = evaluate_friction(j.friction, w)
+    link = (E - r.load - F + p.disturbance) / (p.inertia_ratio * r.inertia)
+    return link, (tau - E / j.gear_ratio) / j.motor_inertia
+
+
+@kernel
+def run_joint(plants: Rows, controls: Rows, rows: Rows, period: float, hold: int, states: Rows) -> None:
+    """Simulate the joint `plants[0]` under the servo law in `controls`, and fill `states`, (n,).
+
+    The method is the fourth-order Runge-Kutta method. `rows`, (2 n - 1,) of dtype `FLAT`, are the reference at every
+    half `period` [s]. The torque is held for `hold` periods; with 0 it follows time and state without delay. The
+    initial state is `states[0]`.
+    """
+    p, c, s = plants[0], controls[0], states[0]
+    q, w, theta, omega = s.position, s.velocity, s.motor_angle, s.motor_velocity
+    for i in range(len(rows)):
+        prepare(c, rows[i])
+    tau = servo_torque(c, rows[0], q, w, theta, omega)
+    T, half = period, 0.5 * period
+    for k in range(len(states)):
+        r0 = rows[2 * k]
+        if hold == 0 or k % hold == 0:
+            tau = servo_torque(c, r0, q, w, theta, omega)
+        s = states[k]
+        s.position, s.velocity, s.motor_angle, s.motor_velocity, s.motor_torque = q, w, theta, omega, tau
+        s.gear_torque, _E1, _E2 = gear_torque(p.joint.stiffness, theta / p.joint.gear_ratio - q)
+        if k == len(states) - 1:
+            break
+        r1, r2 = rows[2 * k + 1], rows[2 * k + 2]
+        a1, m1 = _accelerations(p, r0, q, w, theta, omega, tau)
+        w2, o2 = w + half * a1, omega + half * m1
+        q2, t2 = q + half * w, theta + half * omega
+        if hold == 0:
+            tau = servo_torque(c, r1, q2, w2, t2, o2)
+        a2, m2 = _accelerations(p, r1, q2, w2, t2, o2, tau)
+        w3, o3 = w + half * a2, omega + half * m2
+        q3, t3 = q + half * w2, theta + half * o2
+        if hold == 0:
+            tau = servo_torque(c, r1, q3, w3, t3, o3)
+        a3, m3 = _accelerations(p, r1, q3, w3, t3, o3, tau)
+        w4, o4 = w + T * a3, omega + T * m3
+        q4, t4 = q + T * w3, theta + T * o3
+        if hold == 0:
+            tau = servo_torque(c, r2, q4, w4, t4, o4)
+        a4, m4 = _accelerations(p, r2, q4, w4, t4, o4, tau)
+        q += T / 6.0 * (w + 2.0 * w2 + 2.0 * w3 + w4)
+        theta += T / 6.0 * (omega + 2.0 * o2 + 2.0 * o3 + o4)
+        w += T / 6.0 * (a1 + 2.0 * a2 + 2.0 * a3 + a4)
+        omega += T / 6.0 * (m1 + 2.0 * m2 + 2.0 * m3 + m4)
 
 
 @dataclass(frozen=True)
@@ -113,7 +228,7 @@ def simulate_joint(
     states["motor_angle"][0] = joint.gear_ratio * (first["position"] + twist)
     run_joint(plant, law.record(model or joint), rows, step, real.hold, states)
     wanted = rows[::2]
-    columns = {name: np.ascontiguousarray(states[name]) for name in states.dtype.names or ()}
+    columns = {name: np.ascontiguousarray(states[name]) for name in _STATES}
     return JointRun(
         time=step * np.arange(len(states), dtype=np.float64),
         error=wanted["position"] - columns["position"],

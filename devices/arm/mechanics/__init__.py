@@ -1,1 +1,7 @@
-"""Mechanics of an arm: linkages, rigid dynamics, elastic joints with friction, contact surface."""
+"""Mechanics of an arm.
+
+- `linkage`: kinematics of two links in series or a five-bar linkage.
+- `dynamics`: inertia, Coriolis and gravity terms of the links.
+- `drive`: rotor, coupling, friction and encoder of a joint. `drive_solvers`: a step of a drive.
+- `plant`: the simulated arm on a surface, advanced in small steps.
+"""

@@ -6,16 +6,26 @@ r"""Rigid dynamics of an arm with two revolute joints in a vertical plane: H, C 
 with the force ``F`` that the end effector exerts on its surroundings (Machado et al. 2002, (1) to (3); the paper prints
 a minus, which applies to the force on the arm). Each link is a rod of mass m, with a centre of mass along its
 length and a moment of inertia about it. The defaults describe the arm of the paper (Table I), which has the masses at
-the ends; its rotors are part of the drives (`devices.arm.mechanics.joint`).
+the ends; its rotors are part of the drives (`devices.arm.mechanics.drive`).
 
-Position and Jacobian of the end effector follow from the linkage (`devices.arm.mechanics.linkage_kernels`), of which
+Position and Jacobian of the end effector follow from the linkage (`devices.arm.mechanics.linkage`), of which
 there are three kinds. Two links have two kinds of joint angles:
 
 - **relative** (motors in the joints): :math:`q_1` against the x axis, :math:`q_2` between the links;
 - **absolute** (motors on the base): both links against the x axis. There are only centrifugal and no Coriolis terms
   then, and H depends on the difference of the angles.
 
-The third kind is a five-bar linkage, see `devices.arm.mechanics.five_bar`.
+The third kind is a five-bar linkage. The kinetic energy of a rod is a quadratic form in the velocities of its ends a
+and b. With its mass m, its centre of mass at the fraction c of its length, and k = I/l^2 of its moment of inertia,
+
+.. math::
+    2 T = \bigl(m (1 - c)^2 + k\bigr) |\dot a|^2 + (m c^2 + k) |\dot b|^2
+        + 2 \bigl(m c (1 - c) - k\bigr) \dot a \cdot \dot b .
+
+The energy of the linkage is therefore a constant quadratic form in the velocities of the two elbows and of the end
+effector, without the angles of the outer links. With r_i the derivatives of these points with respect to the joint
+angles, :math:`H_{ij} = \sum m_{ab} \, r_{a,i} \cdot r_{b,j}`, and the matrix of the Christoffel symbols is
+:math:`C_{ij} = \sum m_{ab} \, r_{a,i} \cdot \dot r_{b,j}`.
 
 `coriolis_matrix` is the matrix of the Christoffel symbols: dH/dt - 2 C is skew-symmetric, so that
 :math:`\frac{d}{dt} \frac12 \dot q^T H \dot q = \dot q^T (\tau - G - J_c^T F)` holds exactly.
@@ -31,15 +41,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from devices.arm.mechanics.five_bar_kernels import coriolis_of_bars, gravity_of_bars, inertia_of_bars
-from devices.arm.mechanics.linkage import PlacedLinkage, SerialTwoLink
-from devices.arm.mechanics.linkage_kernels import (
+from devices.arm.mechanics.linkage import (
     ABSOLUTE,
     FIVE_BAR,
     LINKAGE,
+    PlacedLinkage,
+    SerialTwoLink,
     bend,
     directions,
     jacobian,
+    jacobian_of_bars,
+    jacobian_rate_of_bars,
     position,
     turning_acceleration,
 )
@@ -47,7 +59,50 @@ from devices.common.linkage import FiveBar
 from haptics.errors import ConfigurationError
 from haptics.jit import inlined_kernel, kernel
 from haptics.records import Rows
-from haptics.settings import bounded, check, documented, flag
+from haptics.settings import bounded, check, documented, flag, unrestricted
+
+
+@inlined_kernel
+def _elbows(s: Any, q1: float, q2: float) -> tuple[Any, Any, Any, Any]:
+    """Return the positions of both elbows, each relative to its motor [m]."""
+    p1, p2 = q1 + s.offsets[0], q2 + s.offsets[1]
+    left, right = s.lengths[0], s.lengths[3]
+    return left * math.cos(p1), left * math.sin(p1), right * math.cos(p2), right * math.sin(p2)
+
+
+@kernel
+def inertia_of_bars(s: Any, q1: float, q2: float) -> tuple[float, float, float]:
+    """Return (H_11, H_12, H_22) [kg m^2]."""
+    lx, ly, rx, ry = _elbows(s.linkage, q1, q2)
+    xx, xy, yx, yy = jacobian_of_bars(s.linkage, q1, q2)
+    m, left, right = s.end_mass, s.shared_masses[0], s.shared_masses[1]
+    h11 = m * (xx * xx + yx * yx) + 2.0 * left * (lx * yx - ly * xx)
+    h12 = m * (xx * xy + yx * yy) + left * (lx * yy - ly * xy) + right * (rx * yx - ry * xx)
+    h22 = m * (xy * xy + yy * yy) + 2.0 * right * (rx * yy - ry * xy)
+    return h11 + s.inertias[0] + s.joint_inertias[0], h12, h22 + s.inertias[1] + s.joint_inertias[1]
+
+
+@kernel
+def coriolis_of_bars(s: Any, q1: float, q2: float, w1: float, w2: float) -> tuple[float, float, float, float]:
+    """Return (C_11, C_12, C_21, C_22) [N m s] at the joint speeds w [rad/s]."""
+    lx, ly, rx, ry = _elbows(s.linkage, q1, q2)
+    xx, xy, yx, yy = jacobian_of_bars(s.linkage, q1, q2)
+    a, b, c, d = jacobian_rate_of_bars(s.linkage, q1, q2, w1, w2)
+    m, left, right = s.end_mass, s.shared_masses[0], s.shared_masses[1]
+    c11 = m * (xx * a + yx * c) + left * (lx * c - ly * a - (lx * xx + ly * yx) * w1)
+    c12 = m * (xx * b + yx * d) + left * (lx * d - ly * b) - right * (rx * xx + ry * yx) * w2
+    c21 = m * (xy * a + yy * c) + right * (rx * c - ry * a) - left * (lx * xy + ly * yy) * w1
+    c22 = m * (xy * b + yy * d) + right * (rx * d - ry * b - (rx * xy + ry * yy) * w2)
+    return c11, c12, c21, c22
+
+
+@kernel
+def gravity_of_bars(s: Any, q1: float, q2: float) -> tuple[float, float]:
+    """Return the gravity torques G [N m], which hold the linkage (gravity compensation)."""
+    _, _, yx, yy = jacobian_of_bars(s.linkage, q1, q2)
+    left = s.moments[0] * math.cos(q1 + s.linkage.offsets[0]) + s.end_weight * yx
+    return left, s.moments[1] * math.cos(q2 + s.linkage.offsets[1]) + s.end_weight * yy
+
 
 LINKS = np.dtype(
     [
@@ -64,7 +119,7 @@ LINKS = np.dtype(
 """Kernel record of the rigid arm, in the coefficients of its equations: ``inertias`` about the joint that carries each
 link (including the mass beyond its end), ``coupling`` m_2 r_1 c_2 [kg m^2], ``moments`` of weight [N m]. For a five-bar
 linkage also the mass [kg] and weight [N] attributed to the end effector, and in ``shared_masses`` the mass shared by
-each elbow and the end effector (`devices.arm.mechanics.five_bar_kernels`); it has no ``coupling``.
+each elbow and the end effector (`devices.arm.mechanics.dynamics`); it has no ``coupling``.
 """
 
 TERMS = np.dtype(
@@ -190,13 +245,15 @@ class Links(ABC):
         placed.fill(record["linkage"])
         self.fill_masses(record)
 
-    def terms(self, angles: ArrayLike, speeds: ArrayLike = (0.0, 0.0)) -> Rows:
+    def terms(self, angles: ArrayLike, speeds: ArrayLike = (0.0, 0.0), placed: PlacedLinkage | None = None) -> Rows:
         """Return the terms of the equations of motion, (n,) of dtype `TERMS`, without rotors.
 
         Parameters
         ----------
         angles, speeds : (n, 2) array, or (2,) for all
             Joint angles [rad] and their rates [rad/s].
+        placed : PlacedLinkage, optional
+            As for `fill`.
 
         Raises
         ------
@@ -211,7 +268,7 @@ class Links(ABC):
             raise ConfigurationError(f"angles = {angles!r}, speeds = {speeds!r}: must be pairs of finite numbers.")
         q, w = (np.ascontiguousarray(array.reshape(-1, 2)) for array in np.broadcast_arrays(q, w))
         record, results = np.zeros(1, LINKS), np.zeros(len(q), TERMS)
-        self.fill(record)
+        self.fill(record, placed)
         _fill_terms(record, q, w, results)
         return results
 
@@ -254,42 +311,135 @@ class TwoLinks(Links):
 
     def __post_init__(self) -> None:
         check(self, "links")
-        if not (self._inertias[1] + self.joint_inertia_2 > 0.0 and self._least_determinant > 0.0):
+        inner, outer, c = self._coefficients
+        first, second = self.joint_inertia_1, self.joint_inertia_2
+        # least determinant of H over all poses: it is concave in the cosine of the angle between the links
+        if self.absolute:
+            least = (inner + first) * (outer + second) - c * c
+        else:
+            least = (inner + outer + first) * (outer + second) - outer**2 - c * c - 2.0 * abs(c) * second
+        if not (outer + second > 0.0 and least > 0.0):
             raise ConfigurationError(
                 "links: with these masses and inertias there is a pose in which a joint has no inertia; give each link "
                 "a mass, an inertia or a joint_inertia above 0."
             )
 
     @property
-    def _inertias(self) -> tuple[float, float]:
+    def _coefficients(self) -> tuple[float, float, float]:
+        """Inertias about the joint of the inner and of the outer link, and their coupling [kg m^2]."""
         inner = self.mass_1 * (self.centre_1 * self.length_1) ** 2 + self.inertia_1
         outer = self.mass_2 * (self.centre_2 * self.length_2) ** 2 + self.inertia_2
-        return inner + self.mass_2 * self.length_1**2, outer
-
-    @property
-    def _coupling(self) -> float:
-        return self.mass_2 * self.length_1 * self.centre_2 * self.length_2
-
-    @property
-    def _least_determinant(self) -> float:
-        """Minimum of the determinant of H over all poses [kg^2 m^4].
-
-        The determinant is concave in the cosine of the angle between the links.
-        """
-        (inner, outer), c = self._inertias, self._coupling
-        first, second = self.joint_inertia_1, self.joint_inertia_2
-        if self.absolute:
-            return (inner + first) * (outer + second) - c * c
-        bent = (inner + outer + first) * (outer + second) - outer**2 - c * c
-        return bent - 2.0 * abs(c) * second
+        coupling = self.mass_2 * self.length_1 * self.centre_2 * self.length_2
+        return inner + self.mass_2 * self.length_1**2, outer, coupling
 
     @property
     def linkage(self) -> SerialTwoLink:  # noqa: D102 (inherited)
         return SerialTwoLink(self.length_1, self.length_2, self.absolute)
 
     def fill_masses(self, record: NDArray[Any]) -> None:  # noqa: D102 (inherited)
-        record["inertias"] = self._inertias
-        record["coupling"] = self._coupling
+        *inertias, coupling = self._coefficients
+        record["inertias"], record["coupling"] = inertias, coupling
         inner = (self.mass_1 * self.centre_1 + self.mass_2) * self.length_1
         record["moments"] = self.gravity * inner, self.gravity * self.mass_2 * self.centre_2 * self.length_2
         record["joint_inertias"] = self.joint_inertia_1, self.joint_inertia_2
+
+
+Four = tuple[float, float, float, float]
+
+_LARGEST = 1e6
+
+
+@documented
+@dataclass(frozen=True)
+class FiveBarLinks(Links):
+    """Dimensions and masses of a five-bar linkage.
+
+    All groups of four are in the order left inner, left outer, right outer, right inner link.
+
+    Attributes
+    ----------
+    bars : FiveBar
+        Kinematics of the links.
+
+    Raises
+    ------
+    ConfigurationError
+        If a value is invalid, or an inner link has no inertia about its motor.
+    """
+
+    bars: FiveBar
+    masses: Four = unrestricted((0.0, 0.0, 0.0, 0.0), "four masses [kg]", doc="masses of the links")
+    centres: Four = unrestricted(
+        (0.5, 0.5, 0.5, 0.5),
+        "four numbers",
+        doc="centre of mass of each link, as a part of its length: from the motor of an inner link, from the "
+        "elbow of an outer one",
+    )
+    inertias: Four = unrestricted(
+        (0.0, 0.0, 0.0, 0.0), "four moments of inertia [kg m^2]", doc="of each link about its centre of mass"
+    )
+    tip_mass: float = bounded(0.0, minimum=0.0, maximum=_LARGEST, unit="kg", doc="mass at the end effector")
+    joint_inertia_1: float = bounded(
+        0.0,
+        minimum=0.0,
+        maximum=_LARGEST,
+        unit="kg m^2",
+        doc="inertia of what turns with the left inner link, such as gears; rotors are part of the drive",
+    )
+    joint_inertia_2: float = bounded(
+        0.0, minimum=0.0, maximum=_LARGEST, unit="kg m^2", doc="likewise, of the right inner link"
+    )
+    gravity: float = bounded(
+        9.81, minimum=0.0, maximum=100.0, unit="m/s^2", doc="gravity along -y; 0 for a linkage in a horizontal plane"
+    )
+
+    def __post_init__(self) -> None:
+        check(self, "links")
+        _require_four("masses", self.masses, 0.0)
+        _require_four("centres", self.centres, -10.0)
+        _require_four("inertias", self.inertias, 0.0)
+        inner = self._about_the_motors
+        if not (inner[0] + self.joint_inertia_1 > 0.0 and inner[1] + self.joint_inertia_2 > 0.0):
+            raise ConfigurationError(
+                "links: an inner link has no inertia about its motor; give it a mass, an inertia or a joint_inertia "
+                "above 0."
+            )
+
+    @property
+    def linkage(self) -> FiveBar:  # noqa: D102 (inherited)
+        return self.bars
+
+    @property
+    def _about_the_motors(self) -> tuple[float, float]:
+        """Moments of inertia of the inner links about their motors [kg m^2]."""
+        m, c, i, bars = self.masses, self.centres, self.inertias, self.bars
+        left = m[0] * (c[0] * bars.left_inner) ** 2 + i[0]
+        return left, m[3] * (c[3] * bars.right_inner) ** 2 + i[3]
+
+    def fill_masses(self, record: NDArray[Any]) -> None:  # noqa: D102 (inherited)
+        m, c, g, bars = self.masses, self.centres, self.gravity, self.bars
+        left, right = (self._shares(1, bars.left_outer), self._shares(2, bars.right_outer))
+        inner = self._about_the_motors
+        record["inertias"] = inner[0] + left[0] * bars.left_inner**2, inner[1] + right[0] * bars.right_inner**2
+        record["end_mass"] = left[1] + right[1] + self.tip_mass
+        record["shared_masses"] = left[2], right[2]
+        record["moments"] = (
+            g * bars.left_inner * (m[0] * c[0] + m[1] * (1.0 - c[1])),
+            g * bars.right_inner * (m[3] * c[3] + m[2] * (1.0 - c[2])),
+        )
+        record["end_weight"] = g * (m[1] * c[1] + m[2] * c[2] + self.tip_mass)
+        record["joint_inertias"] = self.joint_inertia_1, self.joint_inertia_2
+
+    def _shares(self, i: int, length: float) -> tuple[float, float, float]:
+        """Return the mass of link i attributed to its elbow, to the end effector and to their product [kg]."""
+        m, c, k = self.masses[i], self.centres[i], self.inertias[i] / length**2
+        return m * (1.0 - c) ** 2 + k, m * c * c + k, m * c * (1.0 - c) - k
+
+
+def _require_four(name: str, values: Four, minimum: float) -> None:
+    try:
+        good = len(values) == 4 and all(np.isfinite(value) and minimum <= value <= _LARGEST for value in values)
+    except TypeError:
+        good = False
+    if not good:
+        raise ConfigurationError(f"links.{name} = {values!r}: must be four numbers from {minimum:g} to {_LARGEST:g}.")

@@ -1,9 +1,18 @@
-"""Forward and inverse kinematics of an arm: linkages, their placement, and workspace checks.
+r"""Kinematics of an arm: forward, inverse, and the Jacobian with its rate; placed linkages and workspace checks.
 
 An arm has two links in series, with its motors in the joints or both on the base, or is a five-bar linkage
 (`devices.common.linkage`). `PlacedLinkage` adds the position and rotation of the base in the axes of the device and
-the sides of the elbows. Its interface is the same for all linkages. The kernels of a tick are in
-`devices.arm.mechanics.linkage_kernels`.
+the sides of the elbows. Its interface is the same for all linkages.
+
+All coordinates are in the axes of the device: x to the right, y up, the origin in the centre of the workspace. The
+record contains the transformation from the linkage's own coordinates: the position of the centre and the rotation of
+the base. A rotation adds to the angles of the links at the base, and moves the second motor of a five-bar linkage.
+
+For two links :math:`p = l_1 (\cos p_1, \sin p_1) + l_2 (\cos p_2, \sin p_2)` with the directions p of the links, which
+are the joint angles if both motors are on the base, and otherwise :math:`p_1 = q_1, \; p_2 = q_1 + q_2`. The closure of
+the five-bar linkage is in `devices.common.linkage`. Its Jacobian J solves :math:`M J = W`; differentiated along the
+motion, with :math:`\dot M` and :math:`\dot W` from the velocities of the elbows and of the end effector, this is
+:math:`M \dot J = \dot W - \dot M J`.
 """
 
 from __future__ import annotations
@@ -16,18 +25,233 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from devices.arm.mechanics.linkage_kernels import (
-    ABSOLUTE,
-    FIVE_BAR,
-    LINKAGE,
-    RELATIVE,
-    fill_jacobians,
-    fill_joints,
-    fill_positions,
-)
-from devices.common.linkage import OUTWARDS, FiveBar, Points
+from devices.common.linkage import OUTWARDS, FiveBar, Points, close_linkage
 from haptics.errors import ConfigurationError
+from haptics.jit import inlined_kernel, kernel
+from haptics.records import Rows
 from haptics.settings import bounded, check, documented, flag
+
+RELATIVE, ABSOLUTE, FIVE_BAR = 0, 1, 2
+
+LINKAGE = np.dtype(
+    [
+        ("kind", "<i8"),
+        ("lengths", "<f8", (4,)),
+        ("motor", "<f8", (2,)),
+        ("offsets", "<f8", (2,)),
+        ("elbows", "<i8", (2,)),
+        ("side", "<i8"),
+        ("centre", "<f8", (2,)),
+        ("home", "<f8", (2,)),
+    ]
+)
+"""Kernel record of a linkage: ``lengths`` [m] of two links, or of the four links of a five-bar linkage (left inner,
+left outer, right outer, right inner); ``motor``, its right motor relative to the left motor [m]; ``offsets`` of the
+joint angles [rad]; ``elbows`` and ``side`` as in `devices.common.linkage.FiveBar`; ``centre`` of the workspace relative
+to the base [m], and ``home``, the joint angles there [rad].
+"""
+
+_ROUNDING = 1e-12
+"""Relative tolerance of the reach, for the rounding of positions that were computed from angles."""
+
+_close = kernel(close_linkage)
+
+_Four = tuple[Any, Any, Any, Any]
+
+
+@inlined_kernel
+def bend(s: Any, q1: float, q2: float) -> Any:
+    """Return the angle between two links [rad]."""
+    return q2 + s.offsets[1] - (q1 + s.offsets[0]) if s.kind == ABSOLUTE else q2 + s.offsets[1]
+
+
+@inlined_kernel
+def directions(s: Any, q1: float, q2: float) -> tuple[Any, Any]:
+    """Return the angles of two links against the x axis [rad]."""
+    p1, p2 = q1 + s.offsets[0], q2 + s.offsets[1]
+    return p1, p2 if s.kind == ABSOLUTE else p1 + p2
+
+
+@kernel
+def close_bars(s: Any, q1: float, q2: float) -> tuple[Any, Any, Any, Any, Any, Any, Any, Any]:
+    """Close a five-bar linkage; the end effector is relative to the left motor.
+
+    See `devices.common.linkage`.
+    """
+    return _close(
+        q1 + s.offsets[0],
+        q2 + s.offsets[1],
+        s.lengths[0],
+        s.lengths[1],
+        s.lengths[2],
+        s.lengths[3],
+        s.motor[0],
+        s.side,
+        s.motor[1],
+    )
+
+
+@inlined_kernel
+def position(s: Any, q1: float, q2: float) -> tuple[float, float]:
+    """Return the end effector, (x, y) [m]; nan where a five-bar linkage cannot be closed."""
+    if s.kind == FIVE_BAR:
+        x, y, _, _, _, _, _, _ = close_bars(s, q1, q2)
+        return x - s.centre[0], y - s.centre[1]
+    p1, p2 = directions(s, q1, q2)
+    r1, r2 = s.lengths[0], s.lengths[1]
+    x, y = r1 * math.cos(p1) + r2 * math.cos(p2), r1 * math.sin(p1) + r2 * math.sin(p2)
+    return x - s.centre[0], y - s.centre[1]
+
+
+@inlined_kernel
+def solve_outer(lx: Any, ly: Any, rx: Any, ry: Any, left: Any, right: Any) -> tuple[Any, Any]:
+    """Return the v with M v = (left, right) for the matrix M with the rows (lx, ly) and (rx, ry).
+
+    The rows are the outer links.
+    """
+    determinant = lx * ry - ly * rx
+    return (left * ry - right * ly) / determinant, (right * lx - left * rx) / determinant
+
+
+@kernel
+def jacobian_of_bars(s: Any, q1: float, q2: float) -> _Four:
+    """Return the Jacobian of a five-bar linkage in the order of `jacobian`."""
+    _, _, lx, ly, rx, ry, left, right = close_bars(s, q1, q2)
+    xx, yx = solve_outer(lx, ly, rx, ry, left, 0.0)
+    xy, yy = solve_outer(lx, ly, rx, ry, 0.0, right)
+    return xx, xy, yx, yy
+
+
+@inlined_kernel
+def jacobian(s: Any, q1: float, q2: float) -> _Four:
+    """Return (dx/dq1, dx/dq2, dy/dq1, dy/dq2) [m/rad].
+
+    Machado et al. 2002, (2d), where C_11 must read C_1.
+    """
+    if s.kind == FIVE_BAR:
+        return jacobian_of_bars(s, q1, q2)
+    p1, p2 = directions(s, q1, q2)
+    r1, r2 = s.lengths[0], s.lengths[1]
+    inner_x, inner_y = -r1 * math.sin(p1), r1 * math.cos(p1)
+    outer_x, outer_y = -r2 * math.sin(p2), r2 * math.cos(p2)
+    if s.kind == ABSOLUTE:
+        return inner_x, outer_x, inner_y, outer_y
+    return inner_x + outer_x, outer_x, inner_y + outer_y, outer_y
+
+
+@kernel
+def jacobian_rate_of_bars(s: Any, q1: float, q2: float, w1: float, w2: float) -> _Four:
+    """Return the rate of the Jacobian of a five-bar linkage at the joint speeds w [rad/s].
+
+    The order is the same as in `jacobian`. The angular velocities of the outer links follow from the velocities of
+    their ends; the elbows move on circles.
+    """
+    _, _, lx, ly, rx, ry, left, right = close_bars(s, q1, q2)
+    xx, yx = solve_outer(lx, ly, rx, ry, left, 0.0)
+    xy, yy = solve_outer(lx, ly, rx, ry, 0.0, right)
+    c2, s2 = s.lengths[0] * math.cos(q1 + s.offsets[0]), s.lengths[0] * math.sin(q1 + s.offsets[0])
+    c4, s4 = s.lengths[3] * math.cos(q2 + s.offsets[1]), s.lengths[3] * math.sin(q2 + s.offsets[1])
+    vx, vy = xx * w1 + xy * w2, yx * w1 + yy * w2
+    lvx, lvy, rvx, rvy = vx + s2 * w1, vy - c2 * w1, vx + s4 * w2, vy - c4 * w2
+    left_rate = -lvx * s2 + lvy * c2 - (lx * c2 + ly * s2) * w1
+    right_rate = -rvx * s4 + rvy * c4 - (rx * c4 + ry * s4) * w2
+    a, c = solve_outer(lx, ly, rx, ry, left_rate - lvx * xx - lvy * yx, -rvx * xx - rvy * yx)
+    b, d = solve_outer(lx, ly, rx, ry, -lvx * xy - lvy * yy, right_rate - rvx * xy - rvy * yy)
+    return a, b, c, d
+
+
+@inlined_kernel
+def turning_acceleration(s: Any, q1: float, q2: float, w1: float, w2: float) -> tuple[float, float]:
+    """Return the part of the end effector's acceleration that the speeds alone cause, (dJ/dt) w [m/s^2]."""
+    if s.kind == FIVE_BAR:
+        a, b, c, d = jacobian_rate_of_bars(s, q1, q2, w1, w2)
+        return a * w1 + b * w2, c * w1 + d * w2
+    p1, p2 = directions(s, q1, q2)
+    o2 = w2 if s.kind == ABSOLUTE else w1 + w2
+    inner, outer = s.lengths[0] * w1 * w1, s.lengths[1] * o2 * o2
+    return -inner * math.cos(p1) - outer * math.cos(p2), -inner * math.sin(p1) - outer * math.sin(p2)
+
+
+# --- inverse kinematics ----------------------------------------------------------------------------------------------
+
+
+@kernel
+def _reach(x: float, y: float, inner: float, outer: float, elbow: int) -> float:
+    """Return the direction of the inner of two links that reach (x, y) from the origin [rad], or nan."""
+    square = x * x + y * y
+    distance = math.sqrt(square)
+    spare = _ROUNDING * (inner + outer)
+    if not abs(inner - outer) - spare <= distance <= inner + outer + spare or distance == 0.0:
+        return math.nan
+    cosine = (inner * inner - outer * outer + square) / (2.0 * inner * distance)
+    return math.atan2(y, x) + elbow * math.acos(min(max(cosine, -1.0), 1.0))
+
+
+@kernel
+def _near(angle: float, home: float) -> float:
+    """Return the angle within half a turn of `home` [rad]."""
+    turns = (angle - home) / (2.0 * math.pi)
+    return angle if math.isnan(turns) else angle - 2.0 * math.pi * math.floor(turns + 0.5)
+
+
+@kernel
+def inverse(s: Any, x: float, y: float) -> tuple[float, float]:
+    """Return the joint angles for (x, y) [m], each within half a turn of ``s.home`` [rad].
+
+    ``s.elbows`` selects the sides of the elbows. Both angles are nan out of reach, and where a five-bar linkage would
+    have to be assembled to the other `side`.
+    """
+    x, y, r = x + s.centre[0], y + s.centre[1], s.lengths
+    p1 = _reach(x, y, r[0], r[1], s.elbows[0])
+    elbow_x, elbow_y = r[0] * math.cos(p1), r[0] * math.sin(p1)
+    if s.kind == FIVE_BAR:
+        p2 = _reach(x - s.motor[0], y - s.motor[1], r[3], r[2], s.elbows[1])
+        dx, dy = s.motor[0] + r[3] * math.cos(p2) - elbow_x, s.motor[1] + r[3] * math.sin(p2) - elbow_y
+        if not s.side * (dx * (y - elbow_y) - dy * (x - elbow_x)) > 0.0:
+            return math.nan, math.nan
+    else:
+        p2 = math.atan2(y - elbow_y, x - elbow_x)
+        if s.kind == RELATIVE:
+            p2 -= p1
+    return _near(p1 - s.offsets[0], s.home[0]), _near(p2 - s.offsets[1], s.home[1])
+
+
+# --- arrays of poses -------------------------------------------------------------------------------------------------
+
+
+@kernel
+def fill_positions(linkage: Rows, joints: Any, results: Any) -> None:
+    """Compute the positions at `joints`, (n, 2), into `results`, (n, 2); `linkage` is a (1,) array."""
+    s = linkage[0]
+    for k in range(len(joints)):
+        results[k, 0], results[k, 1] = position(s, joints[k, 0], joints[k, 1])
+
+
+@kernel
+def fill_joints(linkage: Rows, positions: Any, results: Any) -> None:
+    """Compute the joint angles at `positions`, (n, 2), into `results`, (n, 2)."""
+    s = linkage[0]
+    for k in range(len(positions)):
+        results[k, 0], results[k, 1] = inverse(s, positions[k, 0], positions[k, 1])
+
+
+@kernel
+def fill_jacobians(linkage: Rows, joints: Any, results: Any) -> None:
+    """Compute the Jacobians at `joints`, (n, 2), into `results`, (n, 2, 2)."""
+    s = linkage[0]
+    for k in range(len(joints)):
+        q1, q2 = joints[k, 0], joints[k, 1]
+        results[k, 0, 0], results[k, 0, 1], results[k, 1, 0], results[k, 1, 1] = jacobian(s, q1, q2)
+
+
+@kernel
+def flange_angle(s: Any, q1: float, q2: float) -> float:
+    """Return the angle of the outer link, which carries the sensor [rad]; the left one of a five-bar."""
+    if s.kind == FIVE_BAR:
+        _, _, x, y, _, _, _, _ = close_bars(s, q1, q2)
+        return math.atan2(y, x)
+    return float(directions(s, q1, q2)[1])
+
 
 Pair = tuple[float, float]
 

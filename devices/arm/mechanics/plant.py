@@ -9,12 +9,14 @@ from the new speeds (semi-implicit Euler, first order).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.arm.mechanics.drive_kernels import drive_address
+from devices.arm.mechanics.drive import DRIVE, RIGID, Drive
+from devices.arm.mechanics.drive_solvers import drive_address
 from devices.arm.mechanics.dynamics import (
     LINKS,
     Links,
@@ -24,14 +26,57 @@ from devices.arm.mechanics.dynamics import (
     inertia,
     into_frame,
 )
-from devices.arm.mechanics.joint import Drive
-from devices.arm.mechanics.joint_kernels import DRIVE, RIGID
-from devices.arm.mechanics.linkage import PlacedLinkage
-from devices.arm.mechanics.linkage_kernels import jacobian
-from devices.arm.mechanics.surface import Surface, contact_motion, frame_position
+from devices.arm.mechanics.linkage import PlacedLinkage, jacobian, position, turning_acceleration
 from haptics.jit import inlined_kernel, kernel, merged_kernel
 from haptics.parts import call_part
 from haptics.records import Rows
+from haptics.settings import bounded, check, documented
+
+
+@documented
+@dataclass(frozen=True)
+class Surface:
+    """Plane that is compliant in its normal direction and smooth tangentially.
+
+    The end effector never leaves it.
+
+    Its force is (3) of Machado et al. 2002.
+    """
+
+    mass: float = bounded(
+        0.0, minimum=0.0, maximum=1e6, unit="kg", doc="mass M of F = M x'' + B x' + K x; all 0 for no surface"
+    )
+    damping: float = bounded(0.0, minimum=0.0, maximum=1e9, unit="N s/m", doc="damping B of the surface")
+    stiffness: float = bounded(0.0, minimum=0.0, maximum=1e12, unit="N/m", doc="stiffness K of the surface")
+    angle: float = bounded(
+        0.0, minimum=-7.0, maximum=7.0, unit="rad", doc="angle against the x axis; with pi/2 the arm presses along x"
+    )
+
+    def __post_init__(self) -> None:
+        check(self, "surface")
+
+
+@kernel
+def frame_position(s: Any, q1: float, q2: float) -> tuple[float, float]:
+    """Return the position of the end effector normal to and along the plane [m] at the joint angles q."""
+    x, y = position(s.links.linkage, q1, q2)
+    return into_frame(s.plane, x, y)
+
+
+@kernel
+def contact_offset(s: Any) -> Any:
+    """Return the depth of the end effector in the surface [m]."""
+    return frame_position(s, s.angle[0], s.angle[1])[0] - s.rest
+
+
+@kernel
+def contact_motion(s: Any) -> tuple[float, float, float]:
+    """Return normal depth [m], speed [m/s] and the acceleration due to the speeds [m/s^2]."""
+    q1, q2, w1, w2 = s.angle[0], s.angle[1], s.speed[0], s.speed[1]
+    a, b, _, _ = frame_jacobian(s.links, s.plane, q1, q2)
+    x, y = turning_acceleration(s.links.linkage, q1, q2, w1, w2)
+    return contact_offset(s), a * w1 + b * w2, into_frame(s.plane, x, y)[0]
+
 
 PLANT_FIELDS: list[tuple[Any, ...]] = [
     ("links", LINKS),
@@ -64,12 +109,6 @@ _ROUNDS = 200
 _ROUNDING = 1e-15
 
 
-@kernel
-def _invert(h11: float, h12: float, h22: float) -> tuple[float, float, float]:
-    determinant = h11 * h22 - h12 * h12
-    return h22 / determinant, -h12 / determinant, h11 / determinant
-
-
 @inlined_kernel
 def _touches(s: Any) -> Any:
     """Return True if a surface is present."""
@@ -89,10 +128,12 @@ def mobility(s: Any, drives: Rows, T: float) -> tuple[float, float, float]:
         a, b, _, _ = frame_jacobian(s.links, s.plane, s.angle[0], s.angle[1])
     first, second = 0.0, 0.0
     if drives[0].coupling == RIGID:
-        first = drives[0].inertia + T * drives[0].drag
+        first = drives[0].inertia
     if drives[1].coupling == RIGID:
-        second = drives[1].inertia + T * drives[1].drag
-    return _invert(h11 + m * a * a + first, h12 + m * a * b, h22 + m * b * b + second)
+        second = drives[1].inertia
+    h11, h12, h22 = h11 + m * a * a + first, h12 + m * a * b, h22 + m * b * b + second
+    determinant = h11 * h22 - h12 * h12
+    return h22 / determinant, -h12 / determinant, h11 / determinant
 
 
 @kernel
@@ -123,16 +164,16 @@ def _free_speeds(s: Any, drives: Rows, inverse: Any, u: Any, w: Any) -> Any:
     p1 = h11 * w1 + h12 * w2 - T * (c1 + g1 + a * F - hand1)
     p2 = h12 * w1 + h22 * w2 - T * (c2 + g2 + b * F - hand2)
     if drives[0].coupling == RIGID:
-        p1 += drives[0].inertia * w1 + T * drives[0].gain * u[0]
+        p1 += drives[0].inertia * w1 + T * drives[0].ratio * u[0]
     if drives[1].coupling == RIGID:
-        p2 += drives[1].inertia * w2 + T * drives[1].gain * u[1]
+        p2 += drives[1].inertia * w2 + T * drives[1].ratio * u[1]
     w[0], w[1] = inverse[0] * p1 + inverse[1] * p2, inverse[1] * p1 + inverse[2] * p2
     for i in range(2):
         d = drives[i]
         if d.coupling == RIGID:
             w[2 + i] = w[i]
         else:
-            w[2 + i] = (d.inertia * s.rotor_speed[i] + T * d.gain * u[i]) / (d.inertia + T * d.drag)
+            w[2 + i] = (d.inertia * s.rotor_speed[i] + T * d.ratio * u[i]) / d.inertia
     return F
 
 
@@ -183,7 +224,7 @@ def _relax_rigid(s: Any, d: Any, inverse: Any, w: Any, i: int, mobility: float) 
 @merged_kernel
 def _relax_coupled(s: Any, d: Any, inverse: Any, w: Any, i: int, mobility: float) -> float:
     """Solve coupling and friction of a drive with gap or spring, all else fixed; return its speed change."""
-    T, own, rotor = s.step, s.step * mobility, s.step / (d.inertia + s.step * d.drag)
+    T, own, rotor = s.step, s.step * mobility, s.step / d.inertia
     f, own_friction, rotor_friction = s.load[i], s.friction[i], s.rotor_friction[i]
     x, xm = w[i] + own * (own_friction - f), w[2 + i] + rotor * (rotor_friction + f)
     _write_drive_record(s, d, i, own)
@@ -195,15 +236,6 @@ def _relax_coupled(s: Any, d: Any, inverse: Any, w: Any, i: int, mobility: float
     w[2 + i] = xm - rotor * (s.rotor_friction[i] + s.load[i])
     change = max(_change(f, s.load[i], own + rotor), _change(own_friction, s.friction[i], own))
     return max(change, _change(rotor_friction, s.rotor_friction[i], rotor))
-
-
-@merged_kernel
-def _relax(s: Any, drives: Rows, inverse: Any, w: Any, i: int) -> float:
-    """Solve friction and coupling of drive i, the other fixed; return the maximum speed change [rad/s]."""
-    d, mobility = drives[i], inverse[0] if i == 0 else inverse[2]
-    if d.coupling == RIGID:
-        return _relax_rigid(s, d, inverse, w, i, mobility)
-    return _relax_coupled(s, d, inverse, w, i, mobility)
 
 
 @kernel
@@ -218,13 +250,13 @@ def _apply(s: Any, drives: Rows, inverse: Any, w: Any) -> None:
             torque -= s.rotor_friction[i]
         else:
             torque += s.load[i]
-            w[2 + i] -= T / (d.inertia + T * d.drag) * (s.rotor_friction[i] + s.load[i])
+            w[2 + i] -= T / d.inertia * (s.rotor_friction[i] + s.load[i])
         _push_joint(inverse, w, i, T * torque)
 
 
 @kernel
 def step_plant(s: Any, drives: Rows, u: Any, w: Any) -> None:
-    """Advance the arm in record `s` by one step under the commands u, (2,) [N m or V].
+    """Advance the arm in record `s` by one step under the motor torques u, (2,) [N m].
 
     w, (4,), is workspace.
     """
@@ -235,7 +267,11 @@ def step_plant(s: Any, drives: Rows, u: Any, w: Any) -> None:
     for _ in range(_ROUNDS):
         change = 0.0
         for i in range(2):  # unrolled with the constants 0 and 1, it would be compiled once for each
-            change = max(change, _relax(s, drives, inverse, w, i))
+            d, own = drives[i], inverse[0] if i == 0 else inverse[2]
+            if d.coupling == RIGID:
+                change = max(change, _relax_rigid(s, d, inverse, w, i, own))
+            else:
+                change = max(change, _relax_coupled(s, d, inverse, w, i, own))
         if not change > _ROUNDING * (abs(w[0]) + abs(w[1]) + abs(w[2]) + abs(w[3])):
             break
     if _touches(s):
@@ -252,15 +288,6 @@ def step_plant(s: Any, drives: Rows, u: Any, w: Any) -> None:
         else:
             s.rotor_speed[i] = 0.0 if s.rotor_sticking[i] else w[2 + i]
             s.rotor[i] += T * s.rotor_speed[i]
-
-
-@kernel
-def run_plant(plant: Rows, drives: Rows, commands: NDArray[np.float64], results: Rows) -> None:
-    """Simulate the arm `plant[0]` under `commands`, (n, 2), into `results`, (n,) of the same dtype."""
-    s, w = plant[0], np.zeros(4)
-    for k in range(len(commands)):
-        step_plant(s, drives, commands[k], w)
-        results[k] = s
 
 
 @kernel

@@ -1,19 +1,51 @@
 """Motor stages: two motors that track angles, behind one small interface.
 
-- `stage`: the interface, `MotorStage`, which is all that an arm uses of its motors.
-- `odrive`: an ODrive v3.6 with firmware 0.5 on USB, `OdriveStage`, with its `settings`. Its parts: `native` (the native
-  protocol), `usb` (device discovery and pipes), `rounds` (exchange of a tick over either protocol), `checks`
-  (requirements before a motor may move; arming and disarming), `limits` (comparison of the drive's limits with the
-  requirements of the arm), `errors` (names of error bits).
-- `can`: ODrives on a CAN bus, from firmware 0.5 to Pro and S1, `CanStage`.
-- `streamed` and `streaming`: the common parts with the threads; `motor_kernels`: the common kernels of a tick;
-  `choosing`: selection of the stage from the settings.
+- `stage`: the interface, `MotorStage`, which is all that an arm uses of its motors; the thread that communicates with
+  the drive, and the kernels of a tick. `settings`: settings of a drive.
+- `odrive`: an ODrive v3.6 with firmware 0.5 on USB, `OdriveStage`. `rounds`: its exchange of a tick over the native
+  protocol or lines of text. `native`: the native protocol. `usb` and `usb_queue`: discovery, pipes, and transfers in
+  flight.
+- `can_stage`: ODrives on a CAN bus, from firmware 0.5 to Pro and S1, `CanStage`. `can_bus`: frames and interface.
+- `errors`: names of error bits; `limits`: comparison of the drive's limits with the requirements of the arm.
 """
 
-from devices.arm.motors.can.stage import CanStage
-from devices.arm.motors.choosing import make_stage
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from devices.arm.motors.can_stage import CanStage
+from devices.arm.motors.limits import Demands
 from devices.arm.motors.odrive import OdriveStage
-from devices.arm.motors.settings import OdriveSettings
+from devices.arm.motors.settings import CAN, WHERE, OdriveSettings
 from devices.arm.motors.stage import MotorStage
+from haptics.settings import build
 
 __all__ = ["CanStage", "MotorStage", "OdriveSettings", "OdriveStage", "make_stage"]
+
+
+def make_stage(
+    settings: Mapping[str, Any], period: float, demands: Demands | None = None, far_end: Any = None
+) -> MotorStage:
+    """Return the motor stage for a table of settings.
+
+    Parameters
+    ----------
+    settings : mapping
+        Settings of `OdriveSettings`.
+    period : float
+        Period of a tick [s].
+    demands : Demands, optional
+        Requirements of the arm on the motors.
+    far_end : optional
+        Access to the drive instead of libusb or a CAN interface: a backend for pyusb, or a function that opens a
+        `devices.arm.motors.can_bus.SocketPort`.
+
+    Raises
+    ------
+    ConfigurationError
+        If a setting is invalid.
+    """
+    if build(OdriveSettings, settings, WHERE).protocol == CAN:
+        return CanStage(settings, period=period, port=far_end, demands=demands)
+    return OdriveStage(settings, period=period, backend=far_end, demands=demands)

@@ -1,8 +1,8 @@
-"""Descriptions of a drive's error bits (firmware 0.5.6), with remedies."""
+"""Descriptions of a drive's error bits (firmware 0.5.6, Pro and S1), with remedies."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 SYSTEM = {
     0: "it missed a control iteration",
@@ -79,6 +79,32 @@ CONTROLLER = {
     6: "wrong circular range",
     7: "spinout: encoder and motor do not agree",
 }
+NEW_ERRORS = {
+    0: "it is still starting",
+    1: "fault of the whole drive",
+    2: "an iteration of its control took too long",
+    3: "an estimate is missing: position or phase not known, calibrate it with the maker's tool",
+    4: "its configuration is wrong",
+    5: "fault of the gate driver",
+    6: "an input is missing",
+    8: "the supply's voltage is too high",
+    9: "the supply's voltage is too low",
+    10: "too much current is drawn from the supply",
+    11: "too much current flows back into the supply",
+    12: "current above its limit",
+    13: "motor too hot",
+    14: "power stage too hot",
+    15: "speed above its limit: move more slowly, or raise the drive's vel_limit",
+    16: "position beyond its limit",
+    24: "the watchdog expired: the host was silent for too long; start again",
+    25: "an emergency stop was asked for",
+    26: "spinout: encoder and motor do not agree",
+    27: "brake resistor disarmed",
+    28: "thermistor disconnected",
+    30: "calibration failed",
+}
+"""Error bits of Pro and S1 (``ODrive.Error`` of their documentation)."""
+
 PARTS: Mapping[str, Mapping[int, str]] = {
     "": AXIS,
     "motor": MOTOR,
@@ -87,7 +113,8 @@ PARTS: Mapping[str, Mapping[int, str]] = {
 }
 """Error bits by part of an axis; "" is the axis itself."""
 
-WATCHDOG_EXPIRED = 1 << 11
+WATCHDOG_EXPIRED, NEW_WATCHDOG_EXPIRED = 1 << 11, 1 << 24
+"""Bit of an expired watchdog in the errors of an axis, of firmware 0.5 and of Pro and S1."""
 
 _CONSEQUENCES = sum(1 << bit for bit in (6, 8, 9))
 """Bits of an axis that only refer to one of its parts."""
@@ -122,17 +149,10 @@ def explain(axis: int, errors: Mapping[str, int]) -> str:
     own = errors.get("", 0)
     if any(bits for part, bits in errors.items() if part):
         own &= ~_CONSEQUENCES
-    told = []
-    for part, words in PARTS.items():
-        found = in_words(own if not part else errors.get(part, 0), words)
-        if found:
-            told.append(f"{part}: {', '.join(found)}" if part else ", ".join(found))
-    if not told:
+    found = {part: errors.get(part, 0) if part else own for part in PARTS}
+    texts = {part: ", ".join(in_words(bits, PARTS[part])) for part, bits in found.items() if bits}
+    if not texts:
         return ""
-    return f"axis {axis}: {'; '.join(told)}" + "".join(f" ({remedy})" for remedy in _remedies(own, errors))
-
-
-def _remedies(own: int, errors: Mapping[str, int]) -> Iterator[str]:
-    for (part, bit), remedy in _REMEDIES.items():
-        if (errors.get(part, 0) if part else own) >> bit & 1:
-            yield remedy
+    remedies = [f" ({remedy})" for (part, bit), remedy in _REMEDIES.items() if found[part] >> bit & 1]
+    listed = "; ".join(f"{part}: {text}" if part else text for part, text in texts.items())
+    return f"axis {axis}: {listed}{''.join(remedies)}"

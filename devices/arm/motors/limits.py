@@ -144,56 +144,53 @@ def require_enough(axis: int, own: AxisLimits, demands: Demands, settings: Odriv
         With the limit that is too low, its required value, and the commands to type.
     """
     if not own.torque >= _ENOUGH * demands.torque:
-        raise DeviceOpenError(_too_weak(axis, own, demands))
+        raise _too_weak(axis, own, demands)
     if not own.speed >= _ENOUGH * demands.speeds[axis]:
-        raise DeviceOpenError(_too_slow(axis, own, demands, settings))
+        raise _too_slow(axis, own, demands, settings)
 
 
-def _too_weak(axis: int, own: AxisLimits, demands: Demands) -> str:
-    """Return the message for a torque limit that is too low."""
+def _too_weak(axis: int, own: AxisLimits, demands: Demands) -> DeviceOpenError:
+    """Return the error for a torque limit that is too low."""
     by_current = own.current_limit * own.torque_constant
-    lines, told = [], []
+    lines, reasons = [], []
     if not by_current >= _ENOUGH * demands.torque:
         name = f"axis{axis}.{NAMES['current_limit']}"
-        told.append(
+        reasons.append(
             f"{name} is {own.current_limit:g} A, with axis{axis}.{NAMES['torque_constant']} = "
             f"{own.torque_constant:g} N m/A that is {by_current:.3g} N m"
         )
-        lines.append(f"odrv0.{name} = {_up(demands.torque / own.torque_constant):g}")
+        lines.append(f"odrv0.{name} = {_rounded(demands.torque / own.torque_constant, up=True):g}")
     if not own.torque_limit >= _ENOUGH * demands.torque:
         name = f"axis{axis}.{NAMES['torque_limit']}"
-        told.append(f"{name} is {own.torque_limit:g} N m")
-        lines.append(f"odrv0.{name} = {_up(demands.torque):g}")
-    return (
+        reasons.append(f"{name} is {own.torque_limit:g} N m")
+        lines.append(f"odrv0.{name} = {_rounded(demands.torque, up=True):g}")
+    return DeviceOpenError(
         f"the drive gives its motor less torque than {demands.torque_setting} says, {demands.torque:g} N m: "
-        f"{' and '.join(told)}. If motor and drive stand it, type in odrivetool: {'; '.join([*lines, _SAVED])}. Else "
-        f"set {demands.torque_setting} to {_down(own.torque):g}."
+        f"{' and '.join(reasons)}. If motor and drive stand it, type in odrivetool: {'; '.join([*lines, _SAVED])}. "
+        f"Else set {demands.torque_setting} to {_rounded(own.torque, up=False):g}."
     )
 
 
-def _too_slow(axis: int, own: AxisLimits, demands: Demands, settings: OdriveSettings) -> str:
-    """Return the message for a speed limit that is too low."""
+def _too_slow(axis: int, own: AxisLimits, demands: Demands, settings: OdriveSettings) -> DeviceOpenError:
+    """Return the error for a speed limit that is too low."""
     needed = demands.speeds[axis]
     name = f"axis{axis}.{NAMES['speed_limit']}"
     if settings.speed_limit > 0.0:
-        where, what = f"{WHERE}.speed_limit", f"set {WHERE}.speed_limit to {_up(needed):g}"
+        where, remedy = f"{WHERE}.speed_limit", f"set {WHERE}.speed_limit to {_rounded(needed, up=True):g}"
     else:
         where = f"{name} in the drive"
-        what = f"type in odrivetool: odrv0.{name} = {_up(needed):g}; {_SAVED}; or set {WHERE}.speed_limit to that"
-    return (
+        command = f"odrv0.{name} = {_rounded(needed, up=True):g}"
+        remedy = f"type in odrivetool: {command}; {_SAVED}; or set {WHERE}.speed_limit to that"
+    return DeviceOpenError(
         f"{where} is {own.speed_limit:g} turn/s, and {demands.speed_setting} takes the motor of axis {axis} to "
-        f"{needed:.3g} turn/s. If motor and gear stand it, {what}. Else lower {demands.speed_setting.split(' ')[0]} to "
-        f"{own.speed / needed:.2g} times what it is."
+        f"{needed:.3g} turn/s. If motor and gear stand it, {remedy}. Else lower "
+        f"{demands.speed_setting.split(' ')[0]} to {own.speed / needed:.2g} times what it is."
     )
 
 
-def _up(value: float) -> float:
-    """Return `value` rounded up to three significant digits."""
+def _rounded(value: float, *, up: bool) -> float:
+    """Return `value` rounded up or down to three significant digits."""
     step = 10.0 ** (math.floor(math.log10(value)) - 2)
-    return math.ceil(value / step * (1.0 - _SINGLE)) * step
-
-
-def _down(value: float) -> float:
-    """Return `value` rounded down to three significant digits."""
-    step = 10.0 ** (math.floor(math.log10(value)) - 2)
+    if up:
+        return math.ceil(value / step * (1.0 - _SINGLE)) * step
     return math.floor(value / step * (1.0 + _SINGLE)) * step

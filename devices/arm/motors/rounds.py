@@ -1,8 +1,8 @@
-"""Exchange with a drive: commands out; positions, speeds and one state in.
+"""Exchange with a drive on USB: commands out; positions, speeds and one state in.
 
-With the native protocol a round takes about ten transfers out and five in; with a queue
-(`devices.arm.motors.usb.queued`) they are in flight at once. Lines of text, which firmware 0.5 accepts at an additional
-serial port, need one transfer in each direction.
+With the native protocol a round takes about ten transfers out and five in; with a queue (`devices.arm.motors.usb`) they
+are in flight at once. Lines of text, which firmware 0.5 accepts at an additional serial port, need one transfer in each
+direction.
 """
 
 from __future__ import annotations
@@ -10,23 +10,20 @@ from __future__ import annotations
 import contextlib
 import struct
 import time
-from collections.abc import Callable
-from typing import NamedTuple, Protocol
 
-from devices.arm.motors.checks import AXES, IDLE, trouble
-from devices.arm.motors.native.drive import Drive
-from devices.arm.motors.native.endpoints import Endpoint
-from devices.arm.motors.native.line import Ticket, wait_all
+from devices.arm.motors.errors import PARTS, SYSTEM, explain, in_words
+from devices.arm.motors.native import Drive, Endpoint, Ticket, wait_all
 from devices.arm.motors.settings import OdriveSettings
-from devices.arm.motors.usb.text import TextLine
+from devices.arm.motors.stage import AXES, IDLE, Answer, Command, Rounds
+from devices.arm.motors.usb import Pipes
 from devices.common.bus import TransferError, Trouble
 from haptics.errors import DeviceOpenError
 
-Command = tuple[float, ...]
-"""Positions [turn], speeds [turn/s] and torques [N m] of the first and the second motor, in this order."""
-
 ECHO = "test_property"
 """Property for free use of every drive with firmware 0.5; it stores the number of a round."""
+
+LONGEST = 4096
+"""Maximum length of a line; longer data are discarded [byte]."""
 
 _COMMAND = struct.Struct("<6f")
 _FEEDS_AFTER = 0.1
@@ -38,56 +35,19 @@ most 9 characters.
 """
 
 
-class Answer(NamedTuple):
-    """Result of a round.
-
-    Time of the request, or of the arrival if unrequested [s, perf_counter]; positions [turn] and speeds [turn/s] of
-    both motors; the name of a property that shows whether a motor is still armed, and its value.
-    """
-
-    asked: float
-    estimates: tuple[float, float, float, float]
-    name: str
-    value: int
+def axis_errors(drive: Drive, axis: int) -> dict[str, int]:
+    """Return the error bits of an axis by part."""
+    return {part: drive.get(f"axis{axis}.{part}.error" if part else f"axis{axis}.error") for part in PARTS}
 
 
-class Rounds(Protocol):
-    """Exchange of commands and samples with a drive."""
-
-    def exchange(self, command: Command, *, alive: bool) -> Answer:
-        """Send the command and return the drive's reply; raise `TransferError` if none arrives.
-
-        If not `alive`, a stop is commanded, and the watchdogs are not fed.
-        """
-        ...
-
-    def poll(self, timeout: float) -> Answer:
-        """Return positions and speeds of the motors and one of their states; wait for at most `timeout` [s]."""
-        ...
-
-    def invalidate(self) -> None:
-        """Mark the cached command state as unknown after a lost round."""
-        ...
-
-    def set_wake_callback(self, wake: Callable[[], object]) -> None:
-        """Register `wake`, which is called when the drive has sent data unrequested, if it does."""
-        ...
-
-    def trouble(self) -> str:
-        """Request and return a description of the drive's errors; empty if none."""
-        ...
-
-    def disable_motors(self) -> None:
-        """Send the disable command again, ignoring transfer errors."""
-        ...
+def trouble(drive: Drive) -> str:
+    """Return a description of the errors of drive and axes, in one line; empty if none."""
+    axes = [explain(axis, axis_errors(drive, axis)) for axis in AXES]
+    system = in_words(drive.get("error"), SYSTEM)
+    return "; ".join([*filter(None, axes), *([f"the drive: {', '.join(system)}"] if system else [])])
 
 
-def states_of(drive: Drive) -> list[Endpoint]:
-    """Return the properties that show whether the motors are armed; each round reads one of them."""
-    return [drive.property(f"axis{axis}.{what}") for what in ("current_state", "error") for axis in AXES]
-
-
-class NativeRounds:
+class NativeRounds(Rounds):
     """Rounds with the native protocol; all requests of a round are in flight at once.
 
     Parameters
@@ -107,10 +67,11 @@ class NativeRounds:
         self._torques = [drive.property(f"{axis}.controller.input_torque") for axis in axes]
         self._feeds = [drive.function(f"{axis}.watchdog_feed").number for axis in axes]
         self._estimates = [
-            drive.property(f"{axis}.encoder.{what}") for what in ("pos_estimate", "vel_estimate") for axis in axes
+            drive.property(f"{axis}.encoder.{name}") for name in ("pos_estimate", "vel_estimate") for axis in axes
         ]
-        self._states = states_of(drive)
-        self._told: list[float | None] = [0.0, 0.0]  # latest torque commands; the motors were armed with 0
+        # properties that show whether the motors are armed; each round reads one of them
+        self._states = [drive.property(f"{axis}.{name}") for name in ("current_state", "error") for axis in axes]
+        self._sent_torques: list[float | None] = [0.0, 0.0]  # the motors were armed with 0
         self._next_feed = 0.0
         self._count = 0
 
@@ -123,23 +84,22 @@ class NativeRounds:
         return self._read_reply(asked, tickets, self._timeout)
 
     def poll(self, timeout: float) -> Answer:
-        """Return positions and speeds of the motors and one of their states; wait for at most `timeout` [s]."""
+        """See `Rounds.poll`."""
         with self._line.at_once():
             asked, tickets = self._send_request()
         return self._read_reply(asked, tickets, timeout)
 
-    @property
     def _state(self) -> Endpoint:
-        """State property of this round."""
+        """Return the state property of this round."""
         return self._states[self._count % len(self._states)]
 
     def _send_request(self) -> tuple[float, list[Ticket]]:
         asked = time.perf_counter()
-        asking = (*self._estimates, self._state)
+        asking = (*self._estimates, self._state())
         return asked, [self._line.request(endpoint.number, b"", endpoint.form.size) for endpoint in asking]
 
     def _read_reply(self, asked: float, tickets: list[Ticket], timeout: float) -> Answer:
-        state, answers = self._state, wait_all(self._line, tickets, timeout)
+        state, answers = self._state(), wait_all(self._line, tickets, timeout)
         found = [endpoint.unpack(data) for endpoint, data in zip(self._estimates, answers[:-1], strict=True)]
         return Answer(asked, (found[0], found[1], found[2], found[3]), state.name, state.unpack(answers[-1]))
 
@@ -151,9 +111,9 @@ class NativeRounds:
             post(speed.number, speed.pack(command[2 + axis] if alive else 0.0))
             post(position.number, position.pack(command[axis]))
             torque = command[4 + axis] if alive else 0.0
-            if torque != self._told[axis]:
+            if torque != self._sent_torques[axis]:
                 post(self._torques[axis].number, self._torques[axis].pack(torque))
-                self._told[axis] = torque
+                self._sent_torques[axis] = torque
         now = time.perf_counter()
         if alive and now >= self._next_feed:
             for feed in self._feeds:
@@ -162,11 +122,8 @@ class NativeRounds:
 
     def invalidate(self) -> None:
         """See `Rounds.invalidate`."""
-        self._told = [None, None]
+        self._sent_torques = [None, None]
         self._next_feed = 0.0
-
-    def set_wake_callback(self, wake: Callable[[], object]) -> None:
-        """See `Rounds.set_wake_callback`: the drive sends nothing unrequested."""
 
     def trouble(self) -> str:
         """See `Rounds.trouble`."""
@@ -182,7 +139,67 @@ class NativeRounds:
                 self._line.post(state.number, state.pack(IDLE))
 
 
-class TextRounds:
+# --- lines of text ----------------------------------------------------------------------------------------------------
+
+
+class TextLine:
+    """Exchange of text lines with a drive. Only one thread at a time may use it.
+
+    Parameters
+    ----------
+    pipes : Pipes
+        The open serial port.
+    """
+
+    def __init__(self, pipes: Pipes) -> None:
+        self._pipes = pipes
+        self._rest = b""
+
+    def exchange(self, lines: list[str], last: str, count: int, timeout: float) -> list[str]:
+        """Send lines in one transfer, and return the replies before the reply `last`.
+
+        Late replies to earlier requests arrive before them and are skipped.
+
+        Parameters
+        ----------
+        lines : list of str
+            Lines to send.
+        last : str
+            Last reply, which must differ from all earlier replies.
+        count : int
+            Number of replies before it.
+        timeout : float
+            Timeout [s].
+
+        Raises
+        ------
+        TransferError
+            If a reply is missing.
+        """
+        self._pipes.write("".join(f"{line}\n" for line in lines).encode("ascii"))
+        latest = time.perf_counter() + timeout
+        answers: list[str] = []
+        while not answers or answers[-1] != last:
+            left = latest - time.perf_counter()
+            packet = self._pipes.read(left) if left > 0.0 else None
+            if packet is None:
+                raise TransferError("the drive does not answer at its serial port.", Trouble.TIMEOUT)
+            *whole, self._rest = (self._rest + packet).replace(b"\r", b"\n").split(b"\n")
+            self._rest = self._rest[-LONGEST:]
+            answers += [line.decode("ascii", "replace") for line in whole if line]
+            if last in answers:
+                del answers[answers.index(last) + 1 :]
+        found = answers[-1 - count : -1]
+        if len(found) < count:
+            raise TransferError("an answer of the drive at its serial port was lost.", Trouble.TIMEOUT)
+        return found
+
+    def close(self) -> None:
+        """Close the serial port."""
+        self._pipes.close()
+
+
+class TextRounds(NativeRounds):
     """Rounds with lines of text.
 
     Every text command feeds the watchdogs. A stop is therefore commanded over the native protocol.
@@ -193,68 +210,47 @@ class TextRounds:
         Drive with both axes in closed loop.
     settings : OdriveSettings
         Contains the timeout of replies.
-    text : TextLine
+    line : TextLine
         Serial port of the drive.
     """
 
-    def __init__(self, drive: Drive, settings: OdriveSettings, text: TextLine) -> None:
-        self._native = NativeRounds(drive, settings)
-        self._text, self._timeout = text, settings.reply_timeout
-        self._states = states_of(drive)
-        self._count = 0
+    def __init__(self, drive: Drive, settings: OdriveSettings, line: TextLine) -> None:
+        super().__init__(drive, settings)
+        self._text = line
 
     def exchange(self, command: Command, *, alive: bool) -> Answer:
         """See `Rounds.exchange`."""
         if not alive:
-            self._native.invalidate()  # the text commands have changed its cached values
-            self._native.send(command, alive=False)
-        told = _COMMAND.unpack(_COMMAND.pack(*command))  # single precision is exact in 9 digits
-        lines = [f"p {axis} {told[axis]:.9g} {told[2 + axis]:.9g} {told[4 + axis]:.9g}" for axis in AXES]
+            self.invalidate()  # the text commands have changed its cached values
+            self.send(command, alive=False)
+        single = _COMMAND.unpack(_COMMAND.pack(*command))  # single precision is exact in 9 digits
+        lines = [f"p {axis} {single[axis]:.9g} {single[2 + axis]:.9g} {single[4 + axis]:.9g}" for axis in AXES]
         return self._exchange(lines if alive else [], self._timeout)
 
     def poll(self, timeout: float) -> Answer:
-        """Return positions and speeds of the motors and one of their states; wait for at most `timeout` [s]."""
+        """See `Rounds.poll`."""
         return self._exchange([], timeout)
 
     def _exchange(self, lines: list[str], timeout: float) -> Answer:
-        """Send lines and read the replies, identified by the round number, which is written and read back."""
+        """Send lines and read the replies, identified by the round number, which is written and read back.
+
+        Other replies than numbers mean that a line was lost.
+        """
         self._count = (self._count + 1) % _ROUNDS
-        state, number = self._states[self._count % len(self._states)], _ROUNDS + self._count
+        state, number = self._state(), _ROUNDS + self._count
         asked = time.perf_counter()
         lines += [*(f"f {axis}" for axis in AXES), f"r {state.name}", f"w {ECHO} {number}", f"r {ECHO}"]
-        first, second, value = self._text.exchange(lines, str(number), 3, timeout)
-        (one, one_speed), (two, two_speed) = _numbers(first, 2), _numbers(second, 2)
-        return Answer(asked, (one, two, one_speed, two_speed), state.name, _integer(value))
-
-    def invalidate(self) -> None:
-        """See `Rounds.invalidate`; pending replies to earlier rounds are skipped."""
-        self._native.invalidate()
-
-    def set_wake_callback(self, wake: Callable[[], object]) -> None:
-        """See `Rounds.set_wake_callback`: the drive sends nothing unrequested."""
-
-    def trouble(self) -> str:
-        """See `Rounds.trouble`."""
-        return self._native.trouble()
-
-    def disable_motors(self) -> None:
-        """See `Rounds.disable_motors`; sent over the native protocol."""
-        self._native.disable_motors()
+        *estimates, value = self._text.exchange(lines, str(number), 3, timeout)
+        (one, one_speed), (two, two_speed) = map(_pair, estimates)
+        if not value.isdecimal():
+            raise TransferError(f"the drive answered {value!r} in place of a state.", Trouble.TIMEOUT)
+        return Answer(asked, (one, two, one_speed, two_speed), state.name, int(value))
 
 
-def _integer(line: str) -> int:
-    """Return the integer in a line; raise `TransferError` for another line, because a line was lost."""
-    if not line.isdecimal():
-        raise TransferError(f"the drive answered {line!r} in place of a state.", Trouble.TIMEOUT)
-    return int(line)
-
-
-def _numbers(line: str, count: int) -> list[float]:
-    """Return `count` numbers in a line; raise `TransferError` for another line, because a line was lost."""
+def _pair(line: str) -> tuple[float, float]:
+    """Return the two numbers in a line."""
     try:
-        found = [float(word) for word in line.split()]
+        first, second = map(float, line.split())
     except ValueError:
-        found = []
-    if len(found) != count:
-        raise TransferError(f"the drive answered {line!r} in place of {count} numbers.", Trouble.TIMEOUT)
-    return found
+        raise TransferError(f"the drive answered {line!r} in place of 2 numbers.", Trouble.TIMEOUT) from None
+    return first, second

@@ -39,13 +39,13 @@ class DriveGains:
 class OdriveSettings:
     """Settings of a motor stage with an ODrive; where 0 is allowed, it keeps the drive's own value."""
 
-    serial: str = string("", doc="serial number of the drive, hexadecimal, where several are plugged in")
+    serial: str = string("", doc="serial number of the drive, hexadecimal, if several are plugged in")
     reduction_1: float = bounded(1.0, minimum=-1000.0, maximum=1000.0, doc=GEAR)
     reduction_2: float = bounded(1.0, minimum=-1000.0, maximum=1000.0, doc=GEAR)
     watchdog: float = bounded(
-        0.1, minimum=0.02, maximum=1.0, unit="s", doc="after this long in silence the motors are let go"
+        0.1, minimum=0.02, maximum=1.0, unit="s", doc="time without a command after which the drive disables its motors"
     )
-    reply_timeout: float = bounded(0.03, minimum=0.002, maximum=0.5, unit="s", doc="longest time to wait for an answer")
+    reply_timeout: float = bounded(0.03, minimum=0.002, maximum=0.5, unit="s", doc="timeout of a reply")
     min_voltage: float = bounded(10.0, minimum=8.0, maximum=56.0, unit="V", doc="lowest voltage of the supply")
     max_voltage: float = bounded(56.0, minimum=8.0, maximum=60.0, unit="V", doc="highest voltage of the supply")
     speed_limit: float = bounded(
@@ -53,7 +53,7 @@ class OdriveSettings:
         minimum=0.0,
         maximum=200.0,
         unit="turn/s",
-        doc="speed limit of the motors; the drive lets go of them at 1.2 times that, as it is delivered",
+        doc="speed limit of the motors; a drive with default settings disables them at 1.2 times this speed",
     )
     position_gain: float = bounded(0.0, minimum=0.0, maximum=1000.0, unit="1/s", doc="speed per error of the position")
     speed_gain: float = bounded(0.0, minimum=0.0, maximum=100.0, unit="N m s/turn", doc="torque per error of the speed")
@@ -62,12 +62,12 @@ class OdriveSettings:
         minimum=-1.0,
         maximum=1000.0,
         unit="N m/turn",
-        doc="rate of the torque per error of the speed; negative to leave it as it is",
+        doc="rate of the torque per error of the speed; negative to keep it",
     )
     protocol: str = choice(
         AUTOMATIC,
         (AUTOMATIC, TEXT, NATIVE, CAN),
-        doc="how commands and samples go while the motors are driven: as lines of text at the drive's serial port on "
+        doc="transfer of commands and samples while the motors are armed: lines of text at the drive's serial port on "
         "USB (one transfer each way), by its native protocol (about fifteen), as text where the drive answers it; or "
         "all of it on a CAN bus (ODrive with firmware 0.5, Pro, S1)",
     )
@@ -75,7 +75,7 @@ class OdriveSettings:
     node_1: int = bounded(0, minimum=0, maximum=63, doc="with can: node of the first motor")
     node_2: int = bounded(1, minimum=0, maximum=63, doc="with can: node of the second motor")
     clear_errors: bool = flag(
-        False, doc="whether to clear errors that an earlier run has left in the drive; that of its watchdog always is"
+        False, doc="whether to clear errors of an earlier run in the drive; an expired watchdog is always cleared"
     )
 
     def __post_init__(self) -> None:

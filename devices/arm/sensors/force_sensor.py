@@ -12,17 +12,143 @@ import contextlib
 import math
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import NamedTuple
+from enum import IntEnum
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from devices.arm.sensors.mounting import Array, Mounting, SensorSettings
-from devices.arm.sensors.sensor_kernels import READING, SENSOR
-from devices.arm.sensors.wire import Health, Sample, Wire
-from devices.common.latch import Latch
+from devices.arm.sensors.mounting import (
+    MOUNTING,
+    Array,
+    Mounting,
+    SensorSettings,
+    gravity_in_sensor,
+    turn_to_world,
+    wrench_of_hand,
+)
+from devices.common.latch import Latch, copy_latest
 from haptics.clock import pause
-from haptics.errors import DeviceFault, DeviceOpenError, HapticError
+from haptics.errors import DeviceFault, DeviceOpenError
+from haptics.jit import kernel
+from haptics.parts import record_at
+
+
+class Health(IntEnum):
+    """Validity of a measurement."""
+
+    OK = 0
+    WARNING = 1
+    """Valid, with a condition to report."""
+    FAULT = 2
+    """Invalid: the sensor is overloaded or broken."""
+
+
+class Sample(NamedTuple):
+    """Measurement as received.
+
+    Attributes
+    ----------
+    wrench : tuple of 6 floats
+        Wrench in sensor axes [N], [N m].
+    received : float
+        Time of reception [s, perf_counter].
+    measured : float
+        Time at which this measurement was received first, without repetitions [s, perf_counter].
+    health : Health
+        Validity.
+    words : str
+        Description of the problem; empty if none.
+    """
+
+    wrench: tuple[float, ...]
+    received: float
+    measured: float
+    health: Health = Health.OK
+    words: str = ""
+
+
+class Wire(ABC):
+    """Communication with one kind of sensor.
+
+    Attributes
+    ----------
+    name : str
+        Name of the sensor, for messages.
+    silence : str
+        Remedy if no data arrive.
+    tally : dict
+        Counters of received and missing data, by name.
+    """
+
+    name: str
+    silence: str
+    tally: dict[str, int]
+
+    @abstractmethod
+    def open(self) -> None:
+        """Connect, configure and start the stream.
+
+        Raises `DeviceNotFoundError` or `DeviceOpenError` with the remedy.
+        """
+
+    @abstractmethod
+    def poll(self, patience: float) -> Sample | None:
+        """Wait for at most `patience` [s]; read all data and return the newest sample; raise `DeviceFault`."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Stop the stream and disconnect, ignoring errors; may be called at any time."""
+
+
+READING = 8
+"""Number of values in a latched measurement: time of the last valid measurement [s, perf_counter], 1 if the newest one
+is invalid, and its wrench in sensor axes.
+"""
+
+SENSOR = np.dtype(
+    [
+        ("readings", "<i8"),
+        ("lost", "<i8"),
+        ("mounting", "<i8"),
+        ("patience", "<f8"),
+        ("latest", "<f8", (READING,)),
+        ("usable", "<f8"),
+        ("age", "<f8"),
+        ("to_world", "<f8", (3, 3)),
+        ("gravity", "<f8", (3,)),
+        ("raw", "<f8", (6,)),
+        ("wrench", "<f8", (6,)),
+    ]
+)
+"""Kernel record of a force sensor. ``readings``, ``lost`` and ``mounting`` are the addresses of the latch, of the float
+that becomes 1 when the sensor has failed, and of the mounting record. ``usable`` is the time of the last valid
+measurement [s, perf_counter], ``age`` its age, ``patience`` its maximum age [s]. ``raw`` and ``gravity`` are in sensor
+axes, ``wrench`` is the wrench of the hand in world axes.
+"""
+
+
+@kernel
+def take_reading(q: Any, instant: float, orientation: Any) -> bool:
+    """Read the newest measurement at `instant` [s, perf_counter]; return True if a recent one is valid.
+
+    For an invalid measurement ``raw`` is nan and ``wrench`` zero. `orientation`, (3, 3), is the orientation of the
+    flange.
+    """
+    m = record_at(q.mounting, MOUNTING)
+    turn_to_world(m, orientation, q.to_world)
+    gravity_in_sensor(m, q.to_world, q.gravity)
+    if copy_latest(q.readings, q.latest):
+        q.usable = q.latest[0]
+        if q.latest[1] == 0.0:
+            q.raw[:] = q.latest[2:]
+            wrench_of_hand(m, q.to_world, q.gravity, q.raw, q.wrench)
+        else:
+            q.raw[:], q.wrench[:] = math.nan, 0.0
+    q.age = instant - q.usable
+    return bool(q.age <= q.patience)
+
 
 LOOK = 0.01
 """Time for which the reader thread waits for data before it checks whether to stop [s]."""
@@ -68,7 +194,7 @@ class ForceSensor:
     Attributes
     ----------
     record : (1,) structured array
-        Kernel record (`devices.arm.sensors.sensor_kernels.SENSOR`).
+        Kernel record (`devices.arm.sensors.force_sensor.SENSOR`).
     """
 
     def __init__(self, wire: Wire, settings: SensorSettings) -> None:
@@ -85,19 +211,14 @@ class ForceSensor:
         self._thread: threading.Thread | None = None
 
     @property
-    def name(self) -> str:
-        """Name of the sensor, for messages and recordings."""
-        return self._wire.name
-
-    @property
     def tally(self) -> Mapping[str, int]:
         """Counters of received and missing measurements, by name."""
-        return self._wire.tally
+        return dict(self._wire.tally)
 
     # --- open and close ----------------------------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Connect, start the stream and wait for a measurement; do nothing if already open.
+        """Connect, start the stream and wait for a valid measurement; do nothing if already open.
 
         Raises
         ------
@@ -109,57 +230,49 @@ class ForceSensor:
         self._mounting.gravity()  # compile before the motors are armed
         try:
             self._wire.open()
-            self._start()
+            self._latest, self._failure = None, None
+            self._readings.publish(-math.inf, 1.0, *6 * (0.0,))
+            self._lost[0] = 0.0
+            self._ending.clear()
+            self._thread = threading.Thread(target=self._read_on, name="force sensor", daemon=True)
+            self._thread.start()
+            latest = time.monotonic() + FIRST
+            while True:
+                with contextlib.suppress(DeviceFault):
+                    if self._state() is not None:
+                        return
+                if self._failure is not None or time.monotonic() > latest:
+                    reason = self._failure_reason(time.perf_counter())
+                    raise DeviceOpenError(f"{self._wire.name} sends no usable force: {reason}")
+                pause(_PAUSE)
         except BaseException:
             self.close()
             raise
 
     def close(self) -> None:
         """Stop the stream and disconnect."""
-        self._stop()
-        self._latest = None
-        self._wire.close()
-
-    def _start(self) -> None:
-        """Start the reader thread and wait for a valid measurement."""
-        self._latest, self._failure = None, None
-        self._readings.publish(-math.inf, 1.0, *6 * (0.0,))
-        self._lost[0] = 0.0
-        self._ending.clear()
-        self._thread = threading.Thread(target=self._read_on, name="force sensor", daemon=True)
-        self._thread.start()
-        latest = time.monotonic() + FIRST
-        while True:
-            with contextlib.suppress(DeviceFault):
-                if self._state() is not None:
-                    return
-            if self._failure is not None or time.monotonic() > latest:
-                raise DeviceOpenError(f"{self.name} sends no usable force: {self._failure_reason(time.perf_counter())}")
-            pause(_PAUSE)
-
-    def _stop(self) -> None:
         self._ending.set()
         if self._thread is not None:
             self._thread.join()
             self._thread = None
+        self._latest = None
+        self._wire.close()
 
     def _read_on(self) -> None:
         try:
             while not self._ending.is_set():
                 sample = self._wire.poll(LOOK)
-                if sample is not None:
-                    self._take(sample)
+                if sample is None:
+                    continue
+                if sample.health is not Health.FAULT:
+                    usable = sample.measured
+                else:
+                    usable = self._latest[1] if self._latest is not None else -math.inf
+                self._latest = sample, usable
+                self._readings.publish(usable, float(sample.health is Health.FAULT), *sample.wrench)
         except Exception as error:  # of any type: the tick must be notified
             self._failure = error
             self._lost[0] = 1.0
-
-    def _take(self, sample: Sample) -> None:
-        if sample.health is not Health.FAULT:
-            usable = sample.measured
-        else:
-            usable = self._latest[1] if self._latest is not None else -math.inf
-        self._latest = sample, usable
-        self._readings.publish(usable, float(sample.health is Health.FAULT), *sample.wrench)
 
     # --- force -------------------------------------------------------------------------------------------------------
 
@@ -178,7 +291,7 @@ class ForceSensor:
         """
         state = self._state()
         if state is None:
-            raise DeviceFault(f"{self.name} is not open: call open() first.")
+            raise DeviceFault(f"{self._wire.name} is not open: call open() first.")
         sample, age = state
         wrench = np.zeros(6) if sample.health is Health.FAULT else self._mounting.hand(sample.wrench, orientation)
         return Reading(wrench, age, sample.health, sample.words)
@@ -199,8 +312,8 @@ class ForceSensor:
         """Return the error for a failed sensor, or for a last valid force with the excessive `age` [s]."""
         why = self._failure_reason(time.perf_counter())
         if self._failure is not None:
-            return DeviceFault(f"{self.name} failed: {why}")
-        return DeviceFault(f"{self.name} has sent no usable force for {1e3 * age:.0f} ms: {why}")
+            return DeviceFault(f"{self._wire.name} failed: {why}")
+        return DeviceFault(f"{self._wire.name} has sent no usable force for {1e3 * age:.0f} ms: {why}")
 
     def _failure_reason(self, now: float) -> str:
         """Return the reason why no valid force arrives, with the remedy."""
@@ -235,42 +348,17 @@ class ForceSensor:
         while len(wrenches) < wanted:
             state = self._state()
             if state is None:
-                raise DeviceFault(f"{self.name} is not open: call open() first.")
+                raise DeviceFault(f"{self._wire.name} is not open: call open() first.")
             sample = state[0]
             if sample.health is not Health.FAULT and sample.measured > last:
                 last = sample.measured
                 wrenches.append(sample.wrench)
             time.sleep(_PAUSE)
-        all_of_them = np.array(wrenches)
-        spread = float(np.ptp(all_of_them[:, :3], axis=0).max())
+        samples = np.array(wrenches)
+        spread = float(np.ptp(samples[:, :3], axis=0).max())
         if spread > self._settings.tare_spread:
             raise DeviceOpenError(
-                f"{self.name} showed forces {spread:.3g} N apart during its tare: let go of the handle and keep the "
-                "arm at rest, or allow more with device.sensor.tare_spread."
+                f"{self._wire.name} showed forces {spread:.3g} N apart during its tare: let go of the handle and keep "
+                "the arm at rest, or allow more with device.sensor.tare_spread."
             )
-        self._mounting.tare(all_of_them.mean(axis=0), orientation)
-
-    def zero(self, orientation: Array | None = None) -> None:
-        """Tare in the sensor itself, which interrupts the stream for a moment.
-
-        The result for the hand's force is the same as of `tare`, which is preferable because it does not involve the
-        sensor. The handle must not be touched.
-
-        Parameters
-        ----------
-        orientation : (3, 3) float array, optional
-            Orientation of the flange, as in `latest`.
-
-        Raises
-        ------
-        DeviceOpenError
-            If the stream does not restart.
-        """
-        self._stop()
-        try:
-            self._wire.zero()
-            self._mounting.tare(np.zeros(6), orientation)
-            self._start()
-        except HapticError:
-            self.close()
-            raise
+        self._mounting.tare(samples.mean(axis=0), orientation)

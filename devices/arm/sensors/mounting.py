@@ -15,9 +15,57 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.arm.sensors.mounting_kernels import MOUNTING, hand_wrench
 from haptics.errors import ConfigurationError
+from haptics.jit import kernel
 from haptics.settings import bounded, check, documented, unrestricted
+
+MOUNTING = np.dtype(
+    [("on_flange", "<f8", (3, 3)), ("gravity", "<f8", (3,)), ("handle", "<f8", (6, 3)), ("offset", "<f8", (6,))]
+)
+"""Mounting of a sensor: ``on_flange`` rotates sensor axes into flange axes; ``gravity`` in world axes [m/s^2];
+``handle`` maps gravity in sensor axes to the wrench of the handle's weight; ``offset`` is the measurement without load.
+"""
+
+
+@kernel
+def turn_to_world(m: Any, orientation: Any, to_world: Any) -> None:
+    """Compute `to_world`, (3, 3), the rotation from sensor to world axes; `orientation` is the flange's."""
+    for i in range(3):
+        for j in range(3):
+            to_world[i, j] = 0.0
+            for k in range(3):
+                to_world[i, j] += orientation[i, k] * m.on_flange[k, j]
+
+
+@kernel
+def gravity_in_sensor(m: Any, to_world: Any, gravity: Any) -> None:
+    """Compute `gravity`, (3,), in sensor axes [m/s^2]."""
+    for i in range(3):
+        gravity[i] = to_world[0, i] * m.gravity[0] + to_world[1, i] * m.gravity[1] + to_world[2, i] * m.gravity[2]
+
+
+@kernel
+def wrench_of_hand(m: Any, to_world: Any, gravity: Any, measured: Any, wrench: Any) -> None:
+    """Compute the hand's `wrench`, (6,), in world axes; `gravity` and `measured` are in sensor axes."""
+    for first in (0, 3):
+        for i in range(3):
+            wrench[first + i] = 0.0
+        for j in range(3):
+            row = first + j
+            weight = m.handle[row, 0] * gravity[0] + m.handle[row, 1] * gravity[1] + m.handle[row, 2] * gravity[2]
+            own = measured[row] - m.offset[row] - weight
+            for i in range(3):
+                wrench[first + i] += to_world[i, j] * own
+
+
+@kernel
+def hand_wrench(mountings: Any, orientation: Any, measured: Any, to_world: Any, gravity: Any, wrench: Any) -> None:
+    """Compute `to_world`, `gravity` and `wrench`, for the (1,) array `mountings`."""
+    m = mountings[0]
+    turn_to_world(m, orientation, to_world)
+    gravity_in_sensor(m, to_world, gravity)
+    wrench_of_hand(m, to_world, gravity, measured, wrench)
+
 
 Array = NDArray[np.float64]
 
@@ -33,7 +81,7 @@ class SensorSettings:
     rotation: Any = unrestricted(
         (0.0, 0.0, 0.0),
         "three angles in degrees",
-        doc="turned against the flange: about its x, then its y, then its z axis",
+        doc="rotation relative to the flange: about its x, then its y, then its z axis",
     )
     handle_mass: float = bounded(0.0, minimum=0.0, maximum=50.0, unit="kg", doc="mass that the sensor carries")
     handle_centre: Any = unrestricted(
@@ -43,17 +91,27 @@ class SensorSettings:
         (0.0, 0.0, -STANDARD_GRAVITY), "three numbers in m/s^2", doc="gravity in the axes of the world"
     )
     patience: float = bounded(
-        0.05, minimum=5e-3, maximum=1.0, unit="s", doc="without a usable force for so long it has failed"
+        0.05, minimum=5e-3, maximum=1.0, unit="s", doc="time without a valid force after which the sensor has failed"
     )
     tare_samples: int = bounded(200, minimum=10, maximum=10_000, doc="measurements of which a tare is the mean")
     tare_spread: float = bounded(
-        2.0, above=0.0, maximum=1000.0, unit="N", doc="how much they may differ, or the handle was touched"
+        2.0,
+        above=0.0,
+        maximum=1000.0,
+        unit="N",
+        doc="maximum difference of these measurements; a larger one means that the handle was touched",
     )
 
     def __post_init__(self) -> None:
         check(self, "device.sensor")
         for name in ("rotation", "handle_centre", "gravity"):
-            _check_vector(f"device.sensor.{name}", getattr(self, name))
+            value = getattr(self, name)
+            try:
+                valid = len(value) == 3 and all(math.isfinite(number) for number in value)
+            except TypeError:
+                valid = False
+            if not valid:
+                raise ConfigurationError(f"device.sensor.{name} = {value!r}: must be three finite numbers.")
 
 
 def check_one_of(settings: Any, name: str, allowed: Sequence[float], unit: str) -> None:
@@ -62,15 +120,6 @@ def check_one_of(settings: Any, name: str, allowed: Sequence[float], unit: str) 
     if value not in allowed:
         words = ", ".join(f"{number:g}" for number in sorted(allowed))
         raise ConfigurationError(f"device.sensor.{name} = {value!r} {unit}: must be one of {words}.")
-
-
-def _check_vector(name: str, value: Any) -> None:
-    try:
-        fine = len(value) == 3 and all(math.isfinite(number) for number in value)
-    except TypeError:
-        fine = False
-    if not fine:
-        raise ConfigurationError(f"{name} = {value!r}: must be three finite numbers.")
 
 
 def turn(axis: int, angle: float) -> Array:
@@ -96,7 +145,7 @@ class Mounting:
     Attributes
     ----------
     record : (1,) structured array
-        Kernel record (`devices.arm.sensors.mounting_kernels.MOUNTING`).
+        Kernel record (`devices.arm.sensors.mounting.MOUNTING`).
     """
 
     def __init__(self, settings: SensorSettings) -> None:
@@ -108,24 +157,13 @@ class Mounting:
         record["gravity"] = settings.gravity
         record["handle"] = settings.handle_mass * np.vstack([np.eye(3), lever])
 
-    def weight(self, orientation: Array | None = None) -> Array:
-        """Return the wrench of the handle's weight, (6,), in sensor axes.
-
-        Parameters
-        ----------
-        orientation : (3, 3) float array, optional
-            Rotation from flange to world axes: v_world = orientation @ v_flange; by default the identity.
-        """
-        weight: Array = self.record["handle"][0] @ self.gravity(orientation)
-        return weight
-
     def gravity(self, orientation: Array | None = None) -> Array:
-        """Return gravity in sensor axes, (3,) [m/s^2]; `orientation` as for `weight`."""
+        """Return gravity in sensor axes, (3,) [m/s^2]; `orientation` as for `hand`."""
         return self._turned(np.zeros(6), orientation)[1]
 
     def tare(self, measured: Array, orientation: Array | None = None) -> None:
         """Set the offset from a wrench `measured`, (6,), of the untouched handle, less the handle's weight."""
-        self.record["offset"] = measured - self.weight(orientation)
+        self.record["offset"] = measured - self.record["handle"][0] @ self.gravity(orientation)
 
     def hand(self, measured: Sequence[float] | Array, orientation: Array | None = None) -> Array:
         """Return the wrench of the hand, (6,), in world axes.
@@ -135,7 +173,7 @@ class Mounting:
         measured : (6,) floats
             Wrench in sensor axes.
         orientation : (3, 3) float array, optional
-            As for `weight`.
+            Rotation from flange to world axes: v_world = orientation @ v_flange; by default the identity.
         """
         return self._turned(np.asarray(measured, float), orientation)[0]
 

@@ -1,6 +1,6 @@
 """OnRobot HEX with an Ethernet box: raw data transfer with a fixed scale and additional commands.
 
-It needs some time after every command. Zeroing does not end its stream.
+It needs some time after every command.
 """
 
 from __future__ import annotations
@@ -9,9 +9,8 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from devices.arm.sensors.force_sensor import ForceSensor
 from devices.arm.sensors.mounting import check_one_of
-from devices.arm.sensors.rdt import ZERO, RdtSettings, RdtWire
+from devices.arm.sensors.rdt import RdtSettings, RdtWire
 from haptics.errors import ConfigurationError
 from haptics.settings import bounded, documented
 
@@ -27,18 +26,13 @@ FILTERS: Mapping[float, int] = {0: 0, 500: 1, 150: 2, 50: 3, 15: 4, 5: 5, 1.5: 6
 FORCE, TORQUE = 1e-4, 1e-5
 """Units of the counts [N], [N m]."""
 
-ON = 0xFF
-"""Count that zeroes the present load; 0 cancels it."""
-
 
 @documented
 @dataclass(frozen=True, kw_only=True)
 class OnRobotSettings(RdtSettings):
     """Settings of an OnRobot HEX."""
 
-    rate: int = bounded(
-        1000, minimum=100, maximum=1000, unit="Hz", doc="records per second; 1000 is a whole multiple of it"
-    )
+    rate: int = bounded(1000, minimum=100, maximum=1000, unit="Hz", doc="records per second; a divisor of 1000")
     filter: float = bounded(500.0, minimum=0.0, unit="Hz", doc="cut-off frequency of its low-pass filter, 0 for none")
 
     def __post_init__(self) -> None:
@@ -49,10 +43,6 @@ class OnRobotSettings(RdtSettings):
                 f"device.sensor.rate = {self.rate} Hz: its period must be a whole number of milliseconds (1000, 500, "
                 "250, 200, 125 or 100 Hz)."
             )
-
-    def build(self) -> ForceSensor:
-        """Return the sensor, not opened."""
-        return ForceSensor(OnRobotWire(self), self)
 
 
 class OnRobotWire(RdtWire):
@@ -69,10 +59,6 @@ class OnRobotWire(RdtWire):
         self._settings = settings
         self.scale = FORCE, TORQUE
         self.meanings = {}  # any status but 0 is a fault; the meaning of its bits is unknown
-
-    def zero(self) -> None:
-        """Tare the sensor without interrupting its stream."""
-        self._send_twice(ZERO, ON)
 
     def set_up(self) -> None:
         """Set filter and rate of the sensor; the units of its counts are fixed."""

@@ -10,20 +10,146 @@ import contextlib
 import math
 import os
 import select
+import struct
 import termios
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from devices.arm.identities import OPTOFORCE
-from devices.arm.sensors.force_sensor import ForceSensor
+from devices.arm import OPTOFORCE
+from devices.arm.sensors.force_sensor import Health, Sample, Wire
 from devices.arm.sensors.mounting import SensorSettings, check_one_of
-from devices.arm.sensors.optoforce_frames import Acknowledgement, Decoder, Frame, configuration, status_words
-from devices.arm.sensors.wire import Health, Sample
 from devices.common.bus import find_port, open_port
 from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
 from haptics.settings import bounded, documented, string, unrestricted
+
+_VALUES = {b"\xaa\x07\x08\x0a": 3, b"\xaa\x07\x08\x10": 6, b"\xaa\x07\x08\x1c": 12}
+"""Number of counts by the beginning of a frame."""
+
+_ACKNOWLEDGEMENT = b"\xaa\x00\x50\x01"
+
+_LENGTHS = {**{start: 10 + 2 * count for start, count in _VALUES.items()}, _ACKNOWLEDGEMENT: 7}
+
+_WRAP = 1 << 16
+_HALF = 1 << 15
+
+
+class Frame(NamedTuple):
+    """Measurement: number in the stream, status, and counts of 3 or 6 axes, or of four 3-axis sensors."""
+
+    number: int
+    status: int
+    counts: tuple[int, ...]
+
+
+class Acknowledgement(NamedTuple):
+    """Reply to a configuration; an `error` of 0 means success."""
+
+    error: int
+
+
+class Decoder:
+    """Decoder of a byte stream that may be truncated, damaged or mixed.
+
+    A frame begins with four bytes that identify its kind and ends with the 16-bit sum of all bytes before. All numbers
+    are big-endian. The decoder searches for the beginning of a frame, waits until the frame is complete, and accepts it
+    if the sum is correct. Otherwise it continues after the *first byte* of the false beginning, not after its end,
+    because a valid frame may begin in between. The result depends only on the bytes, not on how they were split.
+
+    Attributes
+    ----------
+    tally : dict
+        Number of frames ``received``, ``lost`` (missing numbers), ``duplicated`` (repeated numbers) and ``damaged``
+        (wrong sum); number of ``gaps`` in the numbers and of restarts of the numbers (``restarted``); number of
+        ``skipped`` bytes that belong to no valid frame.
+    """
+
+    def __init__(self) -> None:
+        names = ("received", "lost", "duplicated", "damaged", "gaps", "restarted", "skipped")
+        self.tally = dict.fromkeys(names, 0)
+        self._bytes = bytearray()
+        self._last: int | None = None
+
+    def feed(self, data: bytes) -> list[Frame | Acknowledgement]:
+        """Append data; return the frames that are complete now, in order."""
+        own = self._bytes
+        own += data
+        found: list[Frame | Acknowledgement] = []
+        at = 0
+        while (length := self._length(at)) is not None:
+            end = at + length - 2
+            if length == 0 or sum(own[at:end]) % _WRAP != own[end] << 8 | own[end + 1]:
+                self.tally["damaged"] += length > 0
+                self.tally["skipped"] += 1
+                at += 1
+                continue
+            start, data = bytes(own[at : at + 4]), bytes(own[at + 4 : end])
+            if start == _ACKNOWLEDGEMENT:
+                found.append(Acknowledgement(data[0]))
+            else:
+                number, status, *counts = struct.unpack(f">HH{_VALUES[start]}h", data)
+                self._count(number)
+                found.append(Frame(number, status, tuple(counts)))
+            at += length
+        del own[:at]
+        return found
+
+    def _length(self, at: int) -> int | None:
+        """Return the length of the frame that begins at `at`, 0 if none does; None if more bytes are needed."""
+        own = self._bytes
+        start = bytes(own[at : at + 4])
+        if len(start) < 4:
+            possible = bool(start) and not any(kind.startswith(start) for kind in _LENGTHS)
+            return 0 if possible else None
+        length = _LENGTHS.get(start, 0)
+        return length if len(own) - at >= length else None
+
+    def _count(self, number: int) -> None:
+        """Count a frame with this `number`, which has 16 bits and wraps."""
+        tally = self.tally
+        tally["received"] += 1
+        ahead = 1 if self._last is None else (number - self._last) % _WRAP
+        self._last = number
+        if ahead == 0:
+            tally["duplicated"] += 1
+        elif ahead >= _HALF:  # bytes on a cable arrive in order: the sensor has restarted
+            tally["restarted"] += 1
+        elif ahead > 1:
+            tally["gaps"] += 1
+            tally["lost"] += ahead - 1
+
+
+def configuration(speed: int, cutoff: int, zero: int) -> bytes:
+    """Return the message that sets speed and filter; `zero` is 255 to tare, 0 to cancel the tare."""
+    message = bytes((0xAA, 0x00, 0x32, 0x03, speed, cutoff, zero))
+    return message + (sum(message) % _WRAP).to_bytes(2, "big")
+
+
+_OVERLOADS = ("Fx", "Fy", "Fz", "Tx", "Ty", "Tz")
+_UNIT_ERRORS = {1: "error of the DAQ unit", 2: "the DAQ unit cannot talk to the sensor"}
+_SENSOR_ERRORS = {
+    1: "no sensor at the DAQ unit: check the cable between them",
+    2: "the sensor has failed",
+    4: "the sensor is too hot or too cold",
+}
+
+
+def status_words(status: int) -> str:
+    """Return a description of the status of a frame; empty if it has no error."""
+    words = []
+    unit, sensor = status >> 13 & 7, status >> 10 & 7
+    if unit:
+        words.append(_UNIT_ERRORS.get(unit, f"error {unit} of the DAQ unit"))
+    if sensor:
+        words.append(_SENSOR_ERRORS.get(sensor, f"error {sensor} of the sensor"))
+    overloaded = [name for bit, name in enumerate(_OVERLOADS) if status >> 9 - bit & 1]
+    if overloaded:
+        words.append(f"overloaded in {', '.join(overloaded)}: take the load away")
+    if status >> 3 & 1:
+        words.append("several sensors have errors")
+    return f"{'; '.join(words)} (status {status:#06x})" if words else ""
+
 
 SPEEDS: Mapping[int, int] = {1000: 1, 333: 3, 100: 10, 30: 33}
 """Number of the speed, which is the period in milliseconds, by frames per second."""
@@ -32,7 +158,7 @@ FILTERS: Mapping[float, int] = {0: 0, 500: 1, 150: 2, 50: 3, 15: 4, 5: 5, 1.5: 6
 """Number of a filter by its cut-off frequency [Hz], 0 for none."""
 
 STOPPED = 0
-TARED, NOT_TARED = 255, 0
+NOT_TARED = 0
 
 ATTEMPTS = 5
 ANSWER = 0.1
@@ -62,7 +188,7 @@ class OptoForceSettings(SensorSettings):
         500.0,
         minimum=0.0,
         unit="Hz",
-        doc="cut-off frequency of its low-pass filter, 0 for none; a low one makes the force late: 1.5 Hz by 0.1 s",
+        doc="cut-off frequency of its low-pass filter, 0 for none; a low one delays the force: 1.5 Hz by 0.1 s",
     )
 
     def __post_init__(self) -> None:
@@ -76,15 +202,6 @@ class OptoForceSettings(SensorSettings):
                 "[[7925, 300], [8641, 300], [6049, 2000]]."
             )
 
-    @property
-    def units(self) -> tuple[float, ...]:
-        """Unit of the counts of each axis [N], [N m]."""
-        return tuple(load / counts for counts, load in self.sensitivity)
-
-    def build(self) -> ForceSensor:
-        """Return the sensor, not opened."""
-        return ForceSensor(OptoForceWire(self), self)
-
 
 def _is_sensitivity(value: Any) -> bool:
     try:
@@ -95,7 +212,7 @@ def _is_sensitivity(value: Any) -> bool:
         return False
 
 
-class OptoForceWire:
+class OptoForceWire(Wire):
     """DAQ unit with a sensor.
 
     Parameters
@@ -106,20 +223,16 @@ class OptoForceWire:
 
     def __init__(self, settings: OptoForceSettings) -> None:
         self._settings = settings
-        self._units = settings.units
+        self._units = tuple(load / counts for counts, load in settings.sensitivity)  # of the counts [N], [N m]
         self.name = "the OptoForce sensor"
         self.silence = (
             "nothing comes from it: check its cable, plug it in anew, and see that it is an OptoForce DAQ unit."
         )
         self._decoder = Decoder()
+        self.tally = self._decoder.tally
         self._port: int | None = None
         self._number: int | None = None
         self._measured = 0.0
-
-    @property
-    def tally(self) -> Mapping[str, int]:
-        """Counters of frames and bytes, as in `Decoder`."""
-        return self._decoder.tally
 
     def open(self) -> None:
         """Open the port, configure the sensor and start its stream, not tared."""
@@ -127,7 +240,8 @@ class OptoForceWire:
         self._port = open_port(path, _PORT, termios.B1000000)
         self.name = f"the OptoForce sensor at {path}"
         self._decoder = Decoder()
-        self._configure(SPEEDS[self._settings.rate], NOT_TARED)
+        self.tally = self._decoder.tally
+        self._configure(SPEEDS[self._settings.rate])
 
     def close(self) -> None:
         """Stop the stream and close the port."""
@@ -135,7 +249,7 @@ class OptoForceWire:
         if port is None:
             return
         with contextlib.suppress(DeviceFault, DeviceOpenError):  # an unplugged device does not stream any longer
-            self._configure(STOPPED, NOT_TARED)
+            self._configure(STOPPED)
         self._port = None
         os.close(port)
 
@@ -146,10 +260,6 @@ class OptoForceWire:
             return None
         words = next((words for frame in reversed(frames) if (words := status_words(frame.status))), "")
         return self._sample(frames[-1], words, time.perf_counter())
-
-    def zero(self) -> None:
-        """Tare the sensor: its present load becomes zero."""
-        self._configure(SPEEDS[self._settings.rate], TARED)
 
     @property
     def _open_descriptor(self) -> int:
@@ -172,11 +282,14 @@ class OptoForceWire:
             raise _gone("it hung up")
         return self._decoder.feed(data)
 
-    def _configure(self, speed: int, zero: int) -> None:
+    def _configure(self, speed: int) -> None:
         """Send the configuration to the sensor, and wait for its acknowledgement."""
-        message = configuration(speed, FILTERS[self._settings.filter], zero)
+        message = configuration(speed, FILTERS[self._settings.filter], NOT_TARED)
         for _ in range(ATTEMPTS):
-            self._send(message)
+            try:
+                os.write(self._open_descriptor, message)
+            except OSError as error:
+                raise _gone(error) from error
             latest = time.monotonic() + ANSWER
             while (left := latest - time.monotonic()) > 0.0:
                 for found in self._receive(left):
@@ -185,12 +298,6 @@ class OptoForceWire:
                             raise DeviceOpenError(f"{self.name} does not take its settings (error {found.error}).")
                         return
         raise DeviceOpenError(f"{self.name} does not answer: {self.silence}")
-
-    def _send(self, message: bytes) -> None:
-        try:
-            os.write(self._open_descriptor, message)
-        except OSError as error:
-            raise _gone(error) from error
 
     def _sample(self, frame: Frame, words: str, now: float) -> Sample:
         """Return the sample of a frame received at `now` [s], with `words` describing an error."""

@@ -1,6 +1,6 @@
 """Common base of force sensors with ATI's raw data transfer over UDP.
 
-A command is 8 bytes: 0x1234, command, count. A sensor streams records (`devices.arm.sensors.rdt_records`) to the client
+A command is 8 bytes: 0x1234, command, count. A sensor streams records (`devices.arm.sensors.rdt`) to the client
 that started it until it gets another command; a second client that starts it redirects the stream to itself. The only
 replies are records: commands that must arrive are repeated until the stream shows their effect, or sent twice.
 
@@ -15,20 +15,139 @@ import select
 import socket
 import struct
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from devices.arm.sensors.force_sensor import Health, Sample, Wire
 from devices.arm.sensors.mounting import SensorSettings
-from devices.arm.sensors.rdt_records import Record, Records
-from devices.arm.sensors.rdt_status import NET_FT, health_of, status_words
-from devices.arm.sensors.wire import Health, Sample
 from haptics.errors import ConfigurationError, DeviceFault, DeviceNotFoundError, DeviceOpenError
 from haptics.settings import bounded, documented, string
 
+RECORD = struct.Struct(">3I6i")
+_NUMBERS = struct.Struct(">3I")
+
+_WRAP = 1 << 32
+_HALF = 1 << 31
+
+RESTARTED = 10
+"""Number of consecutive old-looking records after which the stream is considered restarted."""
+
+
+class Record(NamedTuple):
+    """Record: number, number of the measurement, status and the counts of Fx, Fy, Fz, Tx, Ty, Tz.
+
+    It is 36 bytes, big-endian. Numbers are 32 bits and wrap.
+    """
+
+    number: int
+    measurement: int
+    status: int
+    counts: tuple[int, ...]
+
+
+def parse_record(data: bytes, offset: int = 0) -> Record:
+    """Return the record in `data` at `offset`."""
+    number, measurement, status, *counts = RECORD.unpack_from(data, offset)
+    return Record(number, measurement, status, tuple(counts))
+
+
+class Records:
+    """Collects datagrams and returns the newest record.
+
+    A datagram holds one record, or several back to back. Datagrams may be lost, duplicated or reordered.
+    The status bits of all records since the last `collect` also apply to the newest one: after a peak that overloaded
+    the sensor, filtered values are wrong for a while.
+
+    Attributes
+    ----------
+    tally : dict
+        Number of records ``received`` (new ones), ``lost`` (missing when a newer one arrived), ``duplicated``, ``late``
+        (after a newer one, dropped), ``restarted`` (the numbers restarted); number of ``malformed`` datagrams.
+    """
+
+    def __init__(self) -> None:
+        self.tally = dict.fromkeys(("received", "lost", "duplicated", "late", "restarted", "malformed"), 0)
+        self._last: int | None = None
+        self._late = 0
+        self._status = 0
+        self._newest: tuple[bytes, int] | None = None
+
+    def reset(self) -> None:
+        """Reset: the next record is the first of a stream."""
+        self._last, self._late, self._status, self._newest = None, 0, 0, None
+
+    def add(self, datagram: bytes) -> None:
+        """Add a datagram."""
+        if not datagram or len(datagram) % RECORD.size:
+            self.tally["malformed"] += 1
+            return
+        for offset in range(0, len(datagram), RECORD.size):
+            number, _, status = _NUMBERS.unpack_from(datagram, offset)
+            if self._is_new(number):
+                self._status |= status
+                self._newest = datagram, offset
+
+    def collect(self) -> Record | None:
+        """Return the newest record since the last call, with all status bits since; None if no record arrived."""
+        if self._newest is None:
+            return None
+        record = parse_record(*self._newest)._replace(status=self._status)
+        self._newest, self._status = None, 0
+        return record
+
+    def _is_new(self, number: int) -> bool:
+        """Count a record with this `number`; return True if it is newer than all before."""
+        tally = self.tally
+        ahead = 1 if self._last is None else (number - self._last) % _WRAP
+        if ahead == 0:
+            tally["duplicated"] += 1
+            return False
+        if ahead >= _HALF:
+            tally["late"] += 1
+            self._late += 1
+            if self._late < RESTARTED:
+                return False
+            tally["restarted"] += 1
+            ahead = 1
+        tally["received"] += 1
+        tally["lost"] += ahead - 1
+        self._last, self._late = number, 0
+        return True
+
+
+LATCHED = 0x8001_0000
+"""Status of a monitored condition that was met some time ago, without other errors."""
+
+
+def health_of(status: int) -> Health:
+    """Return the validity of a record with this `status`."""
+    if status == 0:
+        return Health.OK
+    return Health.WARNING if status == LATCHED else Health.FAULT
+
+
+def status_words(status: int, meanings: Mapping[int, str]) -> str:
+    """Return a description of a `status`, most serious first; empty if no bit is set.
+
+    Parameters
+    ----------
+    status : int
+        Status word, 32 bits.
+    meanings : mapping
+        Meaning of each bit (`devices.arm.sensors.ati`).
+    """
+    if status == 0:
+        return ""
+    bits = [bit for bit in range(30, -1, -1) if status >> bit & 1]
+    said = [meanings.get(bit, f"unknown status bit {bit}") for bit in bits] or ["an error it does not name"]
+    return f"{'; '.join(said)} (status {status:#010x})"
+
+
 COMMAND = struct.Struct(">HHI")
 _MARK = 0x1234
-STOP, START, ZERO = 0x0000, 0x0002, 0x0042
+STOP, START = 0x0000, 0x0002
 
 ATTEMPTS = 10
 RETRY = 0.1
@@ -55,7 +174,7 @@ _REPEATED = "it sends one measurement again and again: switch it off and on, and
 class RdtSettings(SensorSettings):
     """Settings of a network sensor."""
 
-    address: str = string("192.168.1.1", allowed="a network address", doc="the sensor's name or number in the network")
+    address: str = string("192.168.1.1", allowed="a network address", doc="host name or address of the sensor")
     port: int = bounded(49152, minimum=1, maximum=65535, doc="UDP port of its stream")
 
     def __post_init__(self) -> None:
@@ -64,8 +183,8 @@ class RdtSettings(SensorSettings):
             raise ConfigurationError("device.sensor.address = '': must be the sensor's name or number in the network.")
 
 
-class RdtWire(ABC):
-    """Sensor behind a UDP socket; subclasses add configuration and zeroing.
+class RdtWire(Wire):
+    """Sensor behind a UDP socket; subclasses add configuration.
 
     Parameters
     ----------
@@ -90,24 +209,37 @@ class RdtWire(ABC):
             f"from port {settings.port} out, and that no other program has started its stream."
         )
         self._records = Records()
-        self._stalled = 0
+        self.tally = self._records.tally
+        self.tally["stalled"] = 0  # repeated measurements
         self._started = False
         self._socket: socket.socket | None = None
         self.scale = (0.0, 0.0)
-        self.meanings = NET_FT
+        self.meanings: Mapping[int, str] = {}
         self._measurement: int | None = None
         self._measured = 0.0
 
-    @property
-    def tally(self) -> Mapping[str, int]:
-        """Counters of records and datagrams as in `Records`; ``stalled`` counts repeated measurements."""
-        return {**self._records.tally, "stalled": self._stalled}
-
     def open(self) -> None:
-        """Connect, configure the sensor and start its stream."""
-        self._socket = self._connect()
+        """Connect, configure the sensor, start its stream and wait for the first record."""
+        own = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        try:
+            own.connect(self._address)
+        except (OSError, UnicodeError) as error:  # `UnicodeError` for invalid host names
+            own.close()
+            raise DeviceNotFoundError(
+                f"the force sensor at {self._address[0]} cannot be reached ({error}): check device.sensor.address, and "
+                "that this computer is in the sensor's network."
+            ) from error
+        own.setblocking(False)
+        self._socket = own
         self.set_up()
-        self.begin()
+        self._started = True
+        for _ in range(ATTEMPTS):
+            self.send_command(START)
+            latest = time.monotonic() + RETRY
+            while (left := latest - time.monotonic()) > 0.0:
+                if self.poll(left) is not None:
+                    return
+        raise DeviceOpenError(f"{self.name} does not start to send: {self.silence}")
 
     def close(self) -> None:
         """Stop the stream, if this object has started it, and disconnect.
@@ -134,7 +266,7 @@ class RdtWire(ABC):
         own = self._open_socket
         time.sleep(BREATH)
         try:
-            if not _readable(own, patience):
+            if not select.select([own], [], [], patience)[0]:
                 return None
             for datagram in _drain(own):
                 self._records.add(datagram)
@@ -147,10 +279,6 @@ class RdtWire(ABC):
         return None if record is None else self._sample(record, now)
 
     @abstractmethod
-    def zero(self) -> None:
-        """Tare the sensor: its present load becomes zero."""
-
-    @abstractmethod
     def set_up(self) -> None:
         """Configure the sensor and read the units of its counts."""
 
@@ -159,30 +287,6 @@ class RdtWire(ABC):
         if self._socket is None:
             raise DeviceFault(f"{self.name} is not open: call open() first.")
         return self._socket
-
-    def _connect(self) -> socket.socket:
-        own = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        try:
-            own.connect(self._address)
-        except (OSError, UnicodeError) as error:  # `UnicodeError` for invalid host names
-            own.close()
-            raise DeviceNotFoundError(
-                f"the force sensor at {self._address[0]} cannot be reached ({error}): check device.sensor.address, and "
-                "that this computer is in the sensor's network."
-            ) from error
-        own.setblocking(False)
-        return own
-
-    def begin(self) -> None:
-        """Start the stream and wait for its first record."""
-        self._started = True
-        for _ in range(ATTEMPTS):
-            self.send_command(START)
-            latest = time.monotonic() + RETRY
-            while (left := latest - time.monotonic()) > 0.0:
-                if self.poll(left) is not None:
-                    return
-        raise DeviceOpenError(f"{self.name} does not start to send: {self.silence}")
 
     def send_command(self, command: int, count: int = 0) -> None:
         """Send a command, discarding the records before it, which belong to another stream."""
@@ -199,7 +303,7 @@ class RdtWire(ABC):
         """Return the sample of a record received at `now` [s]."""
         health, words = health_of(record.status), status_words(record.status, self.meanings)
         if record.measurement == self._measurement:
-            self._stalled += 1
+            self.tally["stalled"] += 1
             if health is Health.OK and now - self._measured > STALLED:
                 health, words = Health.WARNING, _REPEATED
         else:
@@ -214,10 +318,6 @@ def _send(own: socket.socket, command: int, count: int = 0) -> None:
     """Send a command; an earlier refusal only means that the sensor was not running at that time."""
     with contextlib.suppress(ConnectionRefusedError):
         own.send(COMMAND.pack(_MARK, command, count))
-
-
-def _readable(own: socket.socket, patience: float) -> bool:
-    return bool(select.select([own], [], [], patience)[0])
 
 
 def _drain(own: socket.socket) -> list[bytes]:

@@ -9,12 +9,11 @@
 `sliding-mode`  `pid` with a bounded torque, which recovers slowly from saturation (Kikuuwe et al. 2010)
 ==============  ==================================================================================================
 
-- `settings`: selection of the law, and its parameters. `servo`: the law of both joints of an arm as a record;
-  `references`: the counterpart for motors that control their position themselves.
+- `settings`: selection of the law, and its parameters.
+- `servo`: the law of both joints of an arm as a record, and the counterpart for motors that control their position
+  themselves. `kernels`: a step of the servo. `reference_kernels`: references of joints and motors, with smoothing of a
+  command of piecewise constant speed. `fractional`: derivatives of any order.
 - `gains`: gains from a bandwidth, and stability of the sampled joint with them.
-- `mechanism`, `linear`, `sliding`: servo and arm as a linear system, and the virtual mass below which a sliding contact
-  destabilizes it; `driven`: the same for an arm whose motors are controlled by a drive.
-- `proxy`: proxy and saturation of the sliding-mode law.
-- `chain`: smoothing of a command of piecewise constant speed. `kernels`: a step of the servo. `rest`: prevention of
-  hunting while the reference rests.
+- `linear`: arm, hand and servo or drive as a linear system, and the virtual mass below which a sliding contact
+  destabilizes it.
 """

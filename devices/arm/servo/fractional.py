@@ -31,16 +31,6 @@ MAX_ORDER = 10.0
 
 
 @kernel
-def fill_weights(order: float, result: NDArray[np.float64]) -> None:
-    """Compute the weights c_0 .. c_r of the `order` into `result`, (r + 1,); (5)."""
-    c = 1.0
-    for k in range(len(result)):
-        if k > 0:
-            c *= (k - 1.0 - order) / k
-        result[k] = c
-
-
-@kernel
 def weighted_past(weights: NDArray[np.float64], past: NDArray[np.float64], now: int, x: float) -> float:
     """Store `x` at index `now` of the ring buffer `past`, (n,), and return the sum of c_k x(t - k T); (7).
 
@@ -74,6 +64,5 @@ def weights(order: float, terms: int) -> NDArray[np.float64]:
         raise ConfigurationError(f"order = {order!r}: must be a number from {-MAX_ORDER:g} to {MAX_ORDER:g}.")
     if isinstance(terms, bool) or not isinstance(terms, int | np.integer) or not 0 <= terms <= MAX_TERMS:
         raise ConfigurationError(f"terms = {terms!r}: must be a whole number from 0 to {MAX_TERMS}.")
-    result = np.empty(int(terms) + 1)
-    fill_weights(float(order), result)
-    return result
+    k = np.arange(1.0, terms + 1.0)
+    return np.asarray(np.cumprod(np.concatenate(([1.0], (k - 1.0 - order) / k))), np.float64)

@@ -16,15 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from devices.arm.flatness.control_kernels import CONTROL, CONVENTIONAL, NONE, linearise_elastic, track
-from devices.arm.flatness.joint_kernels import FLAT
-from devices.arm.flatness.law_kernels import SMOOTH
+from devices.arm.flatness.control import CONTROL, CONVENTIONAL, NONE, linearise_elastic, track
+from devices.arm.flatness.joint import FLAT
+from devices.arm.flatness.laws import SMOOTH
 from devices.arm.mechanics.dynamics import LINKS
-from devices.arm.servo.chain import CHAIN_FIELDS, STATE_FIELDS
 from devices.arm.servo.fractional import weighted_past
-from devices.arm.servo.proxy import slide
-from devices.arm.servo.reference_kernels import ServoKind, refer_part
-from devices.arm.servo.rest import calm, integrate, rest
+from devices.arm.servo.reference_kernels import CHAIN_FIELDS, STATE_FIELDS, ServoKind, refer_part
 from devices.arm.servo.settings import FRACTIONAL, MAX_TERMS, SLIDING
 from devices.arm.servo.settings import LINEARISING as LINEAR
 from haptics.jit import inlined_kernel, kernel
@@ -136,8 +133,8 @@ def refer_address(record: Any) -> int:
 
 
 @kernel
-def refer_motors(servo: int, refer: int, follows: bool, angles: Any, hand: Any, told: Any) -> None:
-    """Compute the references of position-controlled motors, seen at the joint, into `told`, (6,) or more.
+def refer_motors(servo: int, refer: int, follows: bool, angles: Any, hand: Any, references: Any) -> None:
+    """Compute the references of position-controlled motors, seen at the joint, into `references`, (6,) or more.
 
     Parameters
     ----------
@@ -149,7 +146,7 @@ def refer_motors(servo: int, refer: int, follows: bool, angles: Any, hand: Any, 
         Whether the torque is the load alone.
     angles, hand : (2,) arrays
         Commanded joint angles [rad], and the hand's torques on the joints [N m].
-    told : array
+    references : array
         Angles [rad], speeds [rad/s] and torques [N m].
     """
     s = record_at(servo, SERVO)
@@ -158,8 +155,8 @@ def refer_motors(servo: int, refer: int, follows: bool, angles: Any, hand: Any, 
     call_part(refer, servo, 0.0, 0.0)
     for i in range(2):
         r, u = s.axis[i].wanted, s.axis[i].control.joint.gear_ratio
-        told[i], told[2 + i] = r.motor_angle / u, r.motor_velocity / u
-        told[4 + i] = r.load if follows else r.motor_torque * u
+        references[i], references[2 + i] = r.motor_angle / u, r.motor_velocity / u
+        references[4 + i] = r.load if follows else r.motor_torque * u
 
 
 @inlined_kernel
@@ -192,20 +189,6 @@ def _measure(s: Any, a: Any, i: int) -> tuple[Any, Any, Any]:
 
 
 @inlined_kernel
-def _filter(s: Any, a: Any, link: Any, turning: Any) -> None:
-    """Update the filtered speeds of the errors [rad/s]."""
-    if s.started:
-        a.link_rate += s.filter * ((link - a.link_error) / s.period - a.link_rate)
-        a.motor_rate += s.filter * ((turning - a.motor_error) / s.period - a.motor_rate)
-    a.link_error, a.motor_error = link, turning
-
-
-@inlined_kernel
-def _overlook(s: Any, a: Any, link: Any, turning: Any) -> None:
-    """Do nothing: the law computes the speed of the error itself."""
-
-
-@inlined_kernel
 def _fractional(s: Any, a: Any, link: Any, motor: Any) -> Any:
     """Return the motor torque [N m] of the fractional law."""
     r = a.wanted
@@ -235,45 +218,155 @@ def _tracked(s: Any, a: Any, link: Any, motor: Any) -> Any:
     return tau + r.load / u if c.feed == NONE else tau
 
 
-_LAWS: dict[int, Callable[..., Any]] = {FRACTIONAL: _fractional, LINEAR: _linearised}
+@inlined_kernel
+def slide(s: Any, a: Any, motor: Any, resting: Any) -> Any:
+    r"""Return the motor torque [N m] of joint `a` at the error `motor` [rad]: PID with bounded torque.
+
+    A plain PID control with a saturated torque winds up: when a blocked joint is freed, it overshoots its reference.
+    Kikuuwe, Yasukouchi, Fujimoto and Yamamoto (T-RO 26(4), 2010) put a massless proxy between reference and joint. The
+    PID control holds the joint to the proxy, and a sliding mode control the proxy to the reference. Here :math:`d` is
+    the error (reference minus joint), :math:`x` is proxy minus joint, :math:`w = x - d` is proxy minus reference. With
+    the bound F and a time constant H the law is the inclusion
+
+    .. math::
+        \tau = K x + B \dot x + L \int x\,dt + \tau_L \in F\,\mathrm{Sgn}(-w - H \dot w) \qquad (*)
+
+    where :math:`\tau_L` is the known load. Inside the bound :math:`w + H \dot w = 0`: the proxy converges to the
+    reference exponentially and without overshoot, independent of the joint. After convergence :math:`x = d`, which is
+    the PID control itself.
+
+    With the implicit Euler method, as in the friction elements of this project (Kikuuwe et al. 2006, (16) to (25)), all
+    terms on the right of (*) and the torque are evaluated at the end of the step. With the filtered speed of the PID
+    control, :math:`\dot x_k = \dot x_{k-1} + \varphi ((x_k - x_{k-1})/T - \dot x_{k-1})`, the left side is affine in
+    :math:`x_k`, with the slope :math:`C = K + \varphi B/T + L T > 0`, and the argument on the right decreases with it,
+
+    .. math::
+        -w_k - \frac{H}{T} (w_k - w_{k-1}) = -\frac{T + H}{T} (w_k - \rho w_{k-1}) = \frac{T + H}{T} (x^* - x_k),
+        \qquad \rho = \frac{H}{T + H}, \quad x^* = d_k + \rho w_{k-1}.
+
+    With :math:`\tau^*` for the left side at :math:`x^*`, so that :math:`\tau_k - \tau^* = C (x_k - x^*)`, the inclusion
+    is :math:`\tau_k \in F\,\mathrm{Sgn}(\tau^* - \tau_k)`. This has exactly one solution, a saturation, like a rigid
+    body with dry friction in model A:
+
+    .. math::
+        \tau_k = \mathrm{sat}_F(\tau^*), \qquad x_k = x^* + (\tau_k - \tau^*)/C .
+
+    No speed of the reference or of the joint is differentiated: :math:`w_k = \rho w_{k-1}` inside the bound. The
+    integrator sums :math:`x_k`, which is consistent with the bounded torque: it cannot wind up.
+
+    Sampling of set-valued controls without chatter is the subject of Brogliato and Polyakov (Int. J. Robust Nonlinear
+    Control 31(9), 2021). Torque-bounded admittance control (Kikuuwe, T-RO 35(5), 2019) also feeds the bound back to the
+    virtual mass; here the safety envelope holds the reference (`haptics.rendering.envelope`).
+
+    The integrator is held if `resting`.
+
+    All quantities are seen at the joint. The integrator uses the trim towards the link, the proportional part the
+    offset from yielding at rest.
+    """
+    c, u, T = a.control, a.control.joint.gear_ratio, s.period
+    B = c.velocity_gain * u * u
+    K, L, F = c.position_gain * B, 0.0 if resting else a.integral_gain, abs(u) * a.torque_limit
+    share = s.filter if s.started else 0.0
+    x = motor + s.resumption * a.ahead
+    rate = a.motor_rate + share * ((x - a.motor_error) / T - a.motor_rate)
+    integral = a.integral + T * L * (x + a.trim)
+    tau = K * (x - a.offset) + B * rate + integral + a.wanted.load
+    bounded = min(max(tau, -F), F)
+    cut = (bounded - tau) / (K + share * B / T + T * L)
+    a.motor_error, a.motor_rate = x + cut, rate + share * cut / T
+    a.integral, a.ahead = integral + T * L * cut, x + cut - motor
+    return bounded / u
 
 
 @inlined_kernel
-def _act_bounded(s: Any, a: Any, link: Any, motor: Any) -> Any:
-    """Return the motor torque [N m] of proxy-based sliding mode control, calmed at rest."""
-    a.trim += a.trim_share * (link - motor - a.trim)
-    resting = rest(s, a, motor + a.trim, motor)
-    return calm(s, a, slide(s, a, motor, resting), motor, resting)
+def rest(s: Any, a: Any, error: Any, seen: Any) -> Any:
+    """Return True if the integrator of joint `a` is held, and yield while the reference rests.
+
+    Yielding means to accept the error `seen` by the feedback slowly: the motor stops pushing against the friction that
+    stopped the joint, so that all of this friction can hold the joint against the hand. A joint that is moved further
+    than friction can explain does not yield again until the reference moves.
+    """
+    if a.wanted.velocity != 0.0 or a.wanted.acceleration != 0.0:
+        a.insists = 0
+        a.offset -= s.recovery * a.offset
+        return False
+    if abs(error) > a.yield_band:
+        a.insists = 1
+    if a.insists:
+        a.offset -= s.recovery * a.offset
+        return abs(error) <= a.rest_band
+    a.offset += s.yielding * (seen - a.offset)
+    a.integral -= s.yielding * a.integral
+    return True
+
+
+@inlined_kernel
+def integrate(s: Any, a: Any, tau: Any, error: Any, resting: Any) -> Any:
+    """Add the integrator to the torque [N m] and limit both (anti-windup).
+
+    At rest the integrator is held: it would only wind up until the joint breaks away, and then again in the other
+    direction. Nor does it grow at the limit.
+    """
+    u = a.control.joint.gear_ratio
+    step = 0.0 if resting else s.period * a.integral_gain * error
+    total = tau + (a.integral + step) / u
+    clamped = min(max(total, -a.torque_limit), a.torque_limit)
+    if total == clamped or (total - clamped) * step * u < 0.0:
+        a.integral += step
+    return clamped
+
+
+@inlined_kernel
+def calm(s: Any, a: Any, tau: Any, motor: Any, resting: Any) -> Any:
+    """Return the torque [N m], or its mean if a joint at rest only moves between encoder steps.
+
+    The torque that the gearbox needs may lie between the torques of two encoder steps. The rotor, which nothing else
+    holds, would then oscillate between the two steps permanently.
+    """
+    if not resting or s.knows_hand or abs(motor - a.anchor) > a.calm_band:
+        a.anchor, a.calm, a.calm_torque = motor, 0, tau
+    elif a.calm < s.patience:
+        a.calm += 1
+        a.calm_torque += (tau - a.calm_torque) / (a.calm + 1)
+    else:
+        return a.calm_torque
+    return tau
 
 
 @functools.cache
-def _acting(kind: int) -> tuple[Callable[..., None], Callable[..., Any]]:
-    """Return the functions for the speeds of the errors and for the torque, for a law of this kind."""
-    if kind == SLIDING:
-        return _overlook, _act_bounded
-    law: Callable[..., Any] = _LAWS.get(kind, _tracked)
+def _action(kind: int) -> Callable[..., Any]:
+    """Return the kernel ``(s, a, link, motor, turning)`` of the motor torque [N m], for a law of this kind.
+
+    The integrator uses the motor's error with a slow correction towards the link's error, because the link oscillates
+    on its spring. The torque is limited, and calmed at rest.
+    """
+    law: Callable[..., Any] = {FRACTIONAL: _fractional, LINEAR: _linearised}.get(kind, _tracked)
 
     @inlined_kernel
-    def act(s: Any, a: Any, link: Any, motor: Any) -> Any:
-        """Return the motor torque [N m] with integrator and limit, calmed at rest.
+    def slide_bounded(s: Any, a: Any, link: Any, motor: Any, turning: Any) -> Any:
+        a.trim += a.trim_share * (link - motor - a.trim)
+        resting = rest(s, a, motor + a.trim, motor)
+        return calm(s, a, slide(s, a, motor, resting), motor, resting)
 
-        The integrator uses the motor's error with a slow correction towards the link's error, because the link
-        oscillates on its spring.
-        """
+    @inlined_kernel
+    def act(s: Any, a: Any, link: Any, motor: Any, turning: Any) -> Any:
+        if s.started:
+            a.link_rate += s.filter * ((link - a.link_error) / s.period - a.link_rate)
+            a.motor_rate += s.filter * ((turning - a.motor_error) / s.period - a.motor_rate)
+        a.link_error, a.motor_error = link, turning
         a.trim += a.trim_share * (link - motor - a.trim)
         error = motor + a.trim
         resting = rest(s, a, error, link if s.law == LINEAR else motor)
         tau = law(s, a, link - a.offset, motor - a.offset)
         return calm(s, a, integrate(s, a, tau, error, resting), motor, resting)
 
-    return _filter, act
+    return slide_bounded if kind == SLIDING else act
 
 
 @functools.cache
 def _step(kind: ServoKind) -> Callable[..., None]:
     """Return the function that takes a step of the servo."""
-    refer = refer_part(kind)
-    look, act = _acting(kind.law)
+    refer, act = refer_part(kind), _action(kind.law)
 
     @kernel
     def step(s: Any, _x: float, _y: float) -> None:
@@ -281,9 +374,8 @@ def _step(kind: ServoKind) -> Callable[..., None]:
         for i in range(2):
             a = s.axis[i]
             link, motor, turning = _measure(s, a, i)
-            look(s, a, link, turning)
             s.error[i] = link
-            s.torque[i] = act(s, a, link, motor)
+            s.torque[i] = act(s, a, link, motor, turning)
         s.now = s.now + 1 if s.now + 1 < s.count else 0
         s.started = 1
 

@@ -1,4 +1,4 @@
-"""Kernel records of the servo of both joints."""
+"""Kernel records of the servo of both joints, and references for a drive that controls its motors itself."""
 
 from __future__ import annotations
 
@@ -7,16 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from devices.arm.flatness.control import FeedForwardServo, LinearisingServo, ServoLaw
-from devices.arm.flatness.friction import SmoothCoulomb
 from devices.arm.flatness.joint import ElasticJoint
-from devices.arm.mechanics.dynamics import LINKS, Links
-from devices.arm.mechanics.dynamics import inertia as inertia_of
+from devices.arm.flatness.laws import SmoothCoulomb
+from devices.arm.mechanics.dynamics import Links
 from devices.arm.mechanics.linkage import PlacedLinkage
 from devices.arm.servo import kernels
-from devices.arm.servo.chain import fill_chain
 from devices.arm.servo.gains import (
     LOADED,
     Gains,
@@ -28,10 +26,9 @@ from devices.arm.servo.gains import (
     stiffness,
     trim_share,
 )
-from devices.arm.servo.settings import FLATNESS, FRACTIONAL, LINEARISING, RIGID, SLIDING, ServoSettings
+from devices.arm.servo.reference_kernels import fill_chain
+from devices.arm.servo.settings import FLATNESS, FRACTIONAL, LINEARISING, PID, RIGID, SLIDING, ServoSettings
 from haptics.errors import ConfigurationError
-from haptics.jit import kernel
-from haptics.records import Rows
 
 ENCODERS = {"motor": kernels.AT_MOTOR, "joint": kernels.AT_JOINT, "both": kernels.AT_BOTH}
 """Mounting places of the encoders, by the name used in settings."""
@@ -50,30 +47,10 @@ _NO_FRICTION = SmoothCoulomb(0.0, 0.0, 1.0)
 Pair = tuple[float, float]
 
 
-@kernel
-def _inertias(links: Rows, q1: float, q2: float) -> tuple[float, float, float]:
-    first, between, second = inertia_of(links[0], q1, q2)
-    return first, between, second
-
-
-def link_inertia(links: Links, pose: Pair, placed: PlacedLinkage | None = None) -> NDArray[np.float64]:
-    """Return the inertia matrix of the links in a pose [rad], (2, 2) [kg m^2]."""
-    record = np.zeros(1, LINKS)
-    links.fill(record, placed)
-    first, between, second = _inertias(record, float(pose[0]), float(pose[1]))
-    return np.array(((first, between), (between, second)))
-
-
-def link_inertias(links: Links, pose: Pair, placed: PlacedLinkage | None = None) -> Pair:
-    """Return H_11 and H_22 [kg m^2] in a pose [rad]."""
-    first, second = np.diag(link_inertia(links, pose, placed)).tolist()
-    return first, second
-
-
 def _law(settings: ServoSettings, joint: ElasticJoint, own: Gains) -> ServoLaw:
     """Return the servo law of the paper with these gains: (16) to (18), or (12) to (15)."""
     if settings.kind == LINEARISING:
-        return LinearisingServo("elastic", 2.0 * np.pi * settings.bandwidth)
+        return LinearisingServo(2.0 * np.pi * settings.bandwidth)
     feed = {FLATNESS: "elastic", RIGID: "rigid"}.get(settings.kind, "none")
     feedback = settings.feedback if settings.kind == FLATNESS else "conventional"
     if settings.kind == FRACTIONAL:
@@ -99,20 +76,6 @@ def _model(
     record["law"], record["smooth"], record["period"] = settings.kind, settings.smooth, period
     record["holds_weight"], record["knows_hand"] = settings.holds_weight, settings.knows_hand
     record["hand_pole"] = 2.0 * np.pi * settings.hand_filter
-    return record
-
-
-def new_references(
-    settings: ServoSettings,
-    links: Links,
-    joints: Sequence[ElasticJoint],
-    period: float,
-    placed: PlacedLinkage | None = None,
-) -> NDArray[Any]:
-    """Return reference and model of both joints only, (1,) of dtype `kernels.SERVO`, for a `period` [s]."""
-    record = _model(settings, links, period, period, placed)
-    for i, joint in enumerate(joints):
-        record["axis"]["control"][0, i] = _law(settings, joint, Gains(velocity=1.0)).record(joint)[0]
     return record
 
 
@@ -171,8 +134,8 @@ def new_servo(
     fir = law_weights(settings)
     record["resumption"] = settings.resume_time / (settings.resume_time + settings.period)
     record["count"], record["weights"][0, : len(fir)] = len(fir), fir
-    pairs = zip(joints, link_inertias(links, pose, placed), strict=True)
-    for i, (joint, inertia) in enumerate(pairs):
+    inertias = np.diag(links.terms(pose, placed=placed)["inertia"][0]).tolist()
+    for i, (joint, inertia) in enumerate(zip(joints, inertias, strict=True)):
         require_stable(settings, joint, inertia, encoders, i + 1)
         plant = TwoMasses.of(joint, inertia, settings.period, torque=LOADED, drag=0.0)
         own, axis = gains(settings, plant.total), record["axis"][0, i]
@@ -189,3 +152,77 @@ def new_servo(
     record["step"] = kernels.step_address(record)
     kernels.start_servos(record, np.asarray(pose, np.float64))
     return record
+
+
+Vector = NDArray[np.float64]
+
+
+class MotorReferences:
+    """References of the motors per tick: angles, speeds and torques, all seen at the joint.
+
+    ===========  =============================================================================================
+    `pid`        the command and its speed; the torque holds the weight, depending on the settings
+    `flatness`   angle and speed of the motor of an elastic joint, (25), and its torque (20) (Weigand et al. 2020)
+    `rigid`      angle, speed and torque of the motor of a rigid joint, (27)
+    ===========  =============================================================================================
+
+    Parameters
+    ----------
+    settings : ServoSettings
+        Law and reference; its gains are not used, because the drive has its own.
+    links, joints, placed :
+        As for `devices.arm.servo.servo.new_servo`.
+    period : float
+        Period of the tick [s].
+
+    Raises
+    ------
+    ConfigurationError
+        If the law has no references for the motors: exact linearisation, fractional and sliding-mode compute torques.
+    """
+
+    def __init__(
+        self,
+        settings: ServoSettings,
+        links: Links,
+        joints: Sequence[ElasticJoint],
+        period: float,
+        placed: PlacedLinkage | None = None,
+    ) -> None:
+        if settings.kind in (LINEARISING, FRACTIONAL, SLIDING):
+            raise ConfigurationError(
+                f"device.servo.law = {settings.law!r}: must be one of pid, flatness, rigid for motors that control "
+                "their position themselves."
+            )
+        self._servo = _model(settings, links, period, period, placed)
+        for i, joint in enumerate(joints):
+            self._servo["axis"]["control"][0, i] = _law(settings, joint, Gains(velocity=1.0)).record(joint)[0]
+        self._follows = settings.kind == PID
+
+    @property
+    def places(self) -> tuple[int, int, bool]:
+        """First arguments of `devices.arm.servo.kernels.refer_motors`; valid while this object exists."""
+        return self._servo.ctypes.data, kernels.refer_address(self._servo), self._follows
+
+    def start(self, angles: Pair) -> None:
+        """Start at rest at the joint angles, (2,) [rad]."""
+        kernels.start_servos(self._servo, np.asarray(angles, np.float64))
+
+    def step(self, angles: ArrayLike, hand: ArrayLike = (0.0, 0.0)) -> tuple[Vector, Vector, Vector]:
+        """Return the references of the motors for the command of a tick.
+
+        Parameters
+        ----------
+        angles : (2,) array
+            Commanded joint angles [rad].
+        hand : (2,) array
+            Torque of the hand on the joints [N m]; used if the law feeds it forward.
+
+        Returns
+        -------
+        angles, speeds, torques : (2,) float array
+            At the joint [rad], [rad/s], [N m].
+        """
+        references, (servo, refer, follows) = np.zeros(6), self.places
+        kernels.refer_motors(servo, refer, follows, np.asarray(angles, float), np.asarray(hand, float), references)
+        return references[:2], references[2:4], references[4:]

@@ -42,7 +42,7 @@ class ServoSettings:
         above=0.0,
         maximum=500.0,
         unit="Hz",
-        doc="decides the gains; of linearising where its four poles lie, of fractional where its loop gain is one",
+        doc="determines the gains; for linearising its four poles, for fractional the frequency of unit loop gain",
     )
     damping_ratio: float = bounded(
         1.0, minimum=0.2, maximum=5.0, doc="damping ratio of the two poles of joint and rotor; 1 is critical"
@@ -58,8 +58,8 @@ class ServoSettings:
         minimum=0.0,
         maximum=1e9,
         unit="N m/rad",
-        doc="above 0 the three gains count in place of bandwidth, damping_ratio and integral; for fractional it "
-        "is that of the derivative (N m s^order/rad)",
+        doc="above 0 the three gains replace bandwidth, damping_ratio and integral; for fractional the "
+        "gain of the derivative (N m s^order/rad)",
     )
     velocity_gain: float = bounded(
         0.0, minimum=0.0, maximum=1e9, unit="N m s/rad", doc="velocity gain, with a position_gain"
@@ -81,7 +81,7 @@ class ServoSettings:
         doc="whether a smooth reference, with derivatives, follows the command; auto: where the law needs it",
     )
     reference_frequency: float = bounded(
-        60.0, minimum=1.0, maximum=1e3, unit="Hz", doc="where the four poles of that reference lie"
+        60.0, minimum=1.0, maximum=1e3, unit="Hz", doc="place of the four poles of that reference"
     )
     holds_weight: bool = flag(
         True, doc="whether pid and fractional hold the arm against its weight; the others always do"
@@ -92,8 +92,7 @@ class ServoSettings:
         above=0.0,
         maximum=1e3,
         unit="Hz",
-        doc="cut-off of the low-pass for that torque, two poles; the faster the arm knows the hand it gives way "
-        "to, the less of that loop is stable",
+        doc="cut-off of the low-pass for that torque, two poles; a higher frequency reduces the stability margin",
     )
     order: float = bounded(
         0.5,
@@ -111,14 +110,14 @@ class ServoSettings:
         above=0.0,
         maximum=1e6,
         unit="N m",
-        doc="largest torque of a joint under sliding-mode, no more than its motor has",
+        doc="largest torque of a joint under sliding-mode, limited by the motor",
     )
     resume_time: float = bounded(
         0.25,
         minimum=1e-3,
         maximum=100.0,
         unit="s",
-        doc="time constant with which a joint comes back under sliding-mode, where its torque was at the bound",
+        doc="time constant with which a joint returns under sliding-mode after its torque was at the bound",
     )
 
     def __post_init__(self) -> None:

@@ -24,9 +24,8 @@ from typing import Any, NamedTuple
 
 import usb.backend
 
-from devices.arm.motors.can.port import SocketPort
-from devices.arm.motors.usb.pipes import PACKET, WRITE_TIMEOUT
-from devices.arm.motors.usb.queue import Done
+from devices.arm.motors.can_bus import SocketPort
+from devices.arm.motors.usb_queue import PACKET, WRITE_TIMEOUT, Done
 from devices.emulators import child
 from devices.emulators.odrive import packets
 from devices.emulators.usb_bus import DescriptorTrees, configuration_tree, device_fields, fail, fill
@@ -218,7 +217,7 @@ class RemoteBackend(DescriptorTrees, usb.backend.IBackend):  # type: ignore[misc
         return fill(buff, self._receive(self._send(request)))
 
     def queues_of(self, device: Any) -> Callable[[int, int, int], RemoteQueue]:
-        """Return a function that makes queues of an open device (`devices.arm.motors.usb.queued.best_pipes`)."""
+        """Return a function that makes queues of an open device (`devices.arm.motors.usb.open_drive`)."""
         return functools.partial(RemoteQueue, self._address, device._ctx.handle)
 
     def ctrl_transfer(
@@ -252,7 +251,7 @@ for _name in packets.FORWARDED:
 
 
 class RemoteQueue:
-    """See `devices.arm.motors.usb.queue.Queue`.
+    """See `devices.arm.motors.usb_queue.LibusbQueue`.
 
     Parameters
     ----------

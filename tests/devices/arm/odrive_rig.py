@@ -12,12 +12,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from devices.arm.motors import CanStage, OdriveStage, checks, rounds, streamed, streaming
-from devices.arm.motors.can import checks as can_checks
-from devices.arm.motors.can import line as can_line
-from devices.arm.motors.can import rounds as can_rounds
-from devices.arm.motors.native import line
-from devices.arm.motors.usb import finding, text
+from devices.arm.motors import CanStage, OdriveStage, can_bus, can_stage, native, odrive, rounds, stage, usb
 from devices.emulators.odrive.axis import STEP, Flywheels
 from devices.emulators.odrive.board import EmulatedOdrive, EmulatedOdriveBackend
 from devices.emulators.odrive.can import CanBus, CanSimple
@@ -33,7 +28,7 @@ LATE = 2.5e-3
 PATIENCE = 10.0
 
 # What of the stages looks at the time.
-LIVE_BY_IT = (checks, line, rounds, streamed, streaming, text, finding, can_checks, can_line, can_rounds)
+LIVE_BY_IT = (odrive, native, rounds, stage, usb, can_bus, can_stage)
 
 HOME = np.array((0.25, -0.5))
 IDS = {row.path: row.number for row in rows()}
@@ -61,12 +56,12 @@ def living_by(own, modules=()):
         return ticket.reply
 
     with own.seen_by((*LIVE_BY_IT, *modules)), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(line.Ticket, "wait", wait)
+        patch.setattr(native.Ticket, "wait", wait)
         yield
 
 
 class BusPort:
-    """An interface in the same process (`devices.arm.motors.can.port.Port`).
+    """An interface in the same process (like `devices.arm.motors.can_bus.SocketPort`).
 
     Parameters
     ----------

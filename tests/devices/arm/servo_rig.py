@@ -2,20 +2,31 @@
 
 import numpy as np
 
-from devices.arm.flatness.friction import SmoothCoulomb
 from devices.arm.flatness.joint import ElasticJoint
-from devices.arm.flatness.stiffness import SmoothBacklash
+from devices.arm.flatness.laws import SmoothBacklash, SmoothCoulomb
+from devices.arm.mechanics.drive import Drive, Motor
 from devices.arm.mechanics.dynamics import TwoLinks
-from devices.arm.mechanics.joint import Drive, Motor, smooth_friction
-from devices.arm.mechanics.linkage_kernels import jacobian
-from devices.arm.mechanics.plant import PLANT, new_plant, step_plant
-from devices.arm.mechanics.surface import Surface
+from devices.arm.mechanics.linkage import jacobian
+from devices.arm.mechanics.plant import PLANT, Surface, new_plant, step_plant
 from devices.arm.servo.kernels import servo_step
 from devices.arm.servo.servo import new_servo
 from devices.common.driver_kernels import quantise
+from haptics.friction.custom_law import CustomLaw
 from haptics.jit import kernel
 
 TICK = 1e-3
+
+_SMOOTH = """
+def smooth(speed, level=1.0, viscosity=0.0, steepness=100.0):
+    return viscosity * speed + level * math.tanh(0.5 * steepness * speed)
+"""
+
+
+def smooth_friction(level, viscosity, steepness):
+    """Return friction that is smooth through zero and never sticks (Weigand et al. 2020, (4))."""
+    return CustomLaw.from_table(_SMOOTH, {"level": level, "viscosity": viscosity, "steepness": steepness})
+
+
 START = (0.5, 1.4)
 
 LINKS = TwoLinks(

@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from devices.arm.hybrid.control import FractionalLaw, Hybrid, ProportionalDerivative, ProportionalIntegral
-from devices.arm.hybrid.simulation import simulate_hybrid
+from devices.arm.hybrid import FractionalLaw, Hybrid, ProportionalDerivative, ProportionalIntegral, simulate_hybrid
+from devices.arm.mechanics.drive import Drive, Motor
 from devices.arm.mechanics.dynamics import TwoLinks
-from devices.arm.mechanics.joint import Drive, Motor
-from devices.arm.mechanics.surface import Surface
+from devices.arm.mechanics.plant import Surface
 from devices.arm.servo.fractional import weighted_past, weights
 from haptics import Coulomb, Stribeck
 from haptics.errors import AmbiguousLawWarning, ConfigurationError

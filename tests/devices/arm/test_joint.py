@@ -8,20 +8,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from devices.arm.body import KINDS, ArmBody
-from devices.arm.flatness.stiffness import LostMotion, RampBacklash, SmoothBacklash
-from devices.arm.mechanics.dynamics import TwoLinks
-from devices.arm.mechanics.five_bar import FiveBarLinks
-from devices.arm.mechanics.joint import Drive, Motor, smooth_friction
-from devices.arm.mechanics.joint_kernels import DRIVE, encoder_angle
+from devices.arm.flatness.laws import LostMotion, RampBacklash, SmoothBacklash
+from devices.arm.mechanics.drive import DRIVE, Drive, Motor, encoder_angle
+from devices.arm.mechanics.dynamics import FiveBarLinks, TwoLinks
 from devices.arm.mechanics.linkage import PlacedLinkage
-from devices.arm.mechanics.plant import PLANT, new_plant, run_plant
-from devices.arm.mechanics.surface import Surface
+from devices.arm.mechanics.plant import PLANT, Surface, new_plant, step_plant
 from devices.common.linkage import FiveBar
 from haptics import Asymmetric, Coulomb, CoulombViscous, Stribeck
 from haptics.errors import ConfigurationError
+from haptics.jit import kernel
 from haptics.settings import build
+from tests.devices.arm.servo_rig import smooth_friction
 
 FLOATING = TwoLinks(gravity=0.0)
+
+
+@kernel
+def run_plant(plant, drives, commands, results):
+    """Simulate the arm `plant[0]` under motor torques, (n, 2) [N m], into `results`, (n,) of the same dtype."""
+    workspace = np.zeros(4)
+    for k in range(len(commands)):
+        step_plant(plant[0], drives, commands[k], workspace)
+        results[k] = plant[0]
 
 
 class Rig:
@@ -167,16 +175,6 @@ def test_friction_on_the_shaft_is_multiplied_by_the_reduction():
 
 
 # --- motors and encoders ----------------------------------------------------------------------------------------------
-
-
-def test_motor_on_a_voltage_reaches_its_no_load_speed():
-    motor = Motor(1e-3, torque_constant=0.2, back_emf_constant=0.25, resistance=0.5)
-    links = TwoLinks(gravity=0.0, mass_1=0.0, mass_2=0.0, joint_inertia_1=0.5, joint_inertia_2=0.5)
-    rows = Rig(Drive(motor, ratio=10.0), links=links, step=1e-3).run((12.0, -6.0), 2000)
-    assert rows["speed"][-1] == pytest.approx(np.array((12.0, -6.0)) / (0.25 * 10.0), rel=1e-6)
-    # The first step: k_t V/R at the shaft, ten times that at the joint, against rotor and joint.
-    stall = 10.0 * 0.2 * 12.0 / 0.5
-    assert rows["speed"][0, 0] == pytest.approx(1e-3 * stall / (0.5 + 1e-3 * 100.0), rel=0.03)
 
 
 @pytest.mark.parametrize(

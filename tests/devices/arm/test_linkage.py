@@ -10,14 +10,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from devices.arm.hybrid.control import FractionalLaw, Hybrid
-from devices.arm.hybrid.simulation import simulate_hybrid
-from devices.arm.mechanics.dynamics import LINKS, TwoLinks
-from devices.arm.mechanics.five_bar import FiveBarLinks
-from devices.arm.mechanics.joint import Drive
-from devices.arm.mechanics.linkage import PlacedLinkage, SerialTwoLink
-from devices.arm.mechanics.linkage_kernels import turning_acceleration
-from devices.arm.mechanics.surface import Surface
+from devices.arm.hybrid import FractionalLaw, Hybrid, simulate_hybrid
+from devices.arm.mechanics.drive import Drive
+from devices.arm.mechanics.dynamics import LINKS, FiveBarLinks, TwoLinks
+from devices.arm.mechanics.linkage import PlacedLinkage, SerialTwoLink, turning_acceleration
+from devices.arm.mechanics.plant import Surface
 from devices.common.linkage import FiveBar
 from devices.virtual.hands.csv_table import read_table
 from devices.virtual.hands.recorded import linkage_of

@@ -11,10 +11,11 @@ from functools import partial
 import numpy as np
 import pytest
 
-from devices.arm.motors import CanStage, OdriveStage, streamed
-from devices.arm.motors.can import codec
+from devices.arm.motors import CanStage, OdriveStage
+from devices.arm.motors import can_bus as codec
+from devices.arm.motors import stage as stages
 from devices.arm.motors.rounds import NativeRounds, TextRounds
-from devices.arm.motors.usb.pipes import Pipes
+from devices.arm.motors.usb import Pipes
 from devices.emulators.odrive.axis import CLOSED_LOOP, IDLE
 from devices.emulators.odrive.board import TEXT, EmulatedOdrive, EmulatedOdriveBackend
 from haptics.errors import ConfigurationError, DeviceFault, DeviceNotFoundError, DeviceOpenError
@@ -82,13 +83,13 @@ def test_open_disables_the_motors():
 @pytest.mark.parametrize("armed_stage", [armed, armed_on_can])
 def test_kernels_are_compiled_before_the_watchdog_runs(armed_stage, monkeypatch):
     """The kernel that samples the motors is called first, and compiled, while they are idle."""
-    seen, read_motors = [], streamed.read_motors
+    seen, read_motors = [], stages.read_motors
 
     def logged(record):
         seen.append(states(Place.boards[-1]))
         return read_motors(record)
 
-    monkeypatch.setattr(streamed, "read_motors", logged)
+    monkeypatch.setattr(stages, "read_motors", logged)
     with armed_stage() as (stage, *_):
         stage.read_angles()
     assert seen == [[IDLE, IDLE], [CLOSED_LOOP, CLOSED_LOOP]]
@@ -353,7 +354,7 @@ def test_missing_ticks_stop_the_motors_and_the_watchdog_disables_them(armed_stag
 @pytest.mark.parametrize(("protocol", "way"), [("auto", TextRounds), ("text", TextRounds), ("native", NativeRounds)])
 def test_protocol_setting_selects_the_rounds(protocol, way):
     with armed(protocol=protocol) as (stage, _):
-        assert isinstance(stage._streaming._rounds, way)
+        assert type(stage._streaming._rounds) is way
 
 
 def silent(board, monkeypatch):
@@ -367,7 +368,7 @@ def test_silent_text_port_falls_back_to_the_native_protocol(monkeypatch):
     with stage:
         stage.home(HOME)
         stage.arm()
-        assert isinstance(stage._streaming._rounds, NativeRounds)
+        assert type(stage._streaming._rounds) is NativeRounds
         assert TEXT in board.drivers
         run(stage, 0.05)
         assert states(board) == [CLOSED_LOOP, CLOSED_LOOP]
@@ -398,9 +399,7 @@ def test_disarm_returns_the_text_port_to_the_kernel():
 @pytest.mark.parametrize("unplugged", [False, True])
 def test_failed_arm_disables_the_motors_or_reports_that_it_could_not(unplugged, monkeypatch):
     stage, board = make(protocol="text")
-    monkeypatch.setattr(
-        "devices.arm.motors.streaming.Streaming.start", lambda _: (unplugged and board.unplug()) or 1 / 0
-    )
+    monkeypatch.setattr("devices.arm.motors.stage.Streaming.start", lambda _: (unplugged and board.unplug()) or 1 / 0)
     error, words = (DeviceOpenError, "could not be disarmed") if unplugged else (ZeroDivisionError, "division")
     with contextlib.suppress(DeviceFault), stage:
         stage.home(HOME)
@@ -477,7 +476,7 @@ def test_arm_detects_an_ineffective_watchdog(enabled):
 
 def test_open_detects_another_program_that_commands_an_axis():
     stage, _, drive = make_on_can()
-    due, rival = drive.due_frames, codec.pack(codec.input_speed(1, 0.0, 0.0))
+    due, rival = drive.due_frames, codec.pack(codec.message(1, codec.INPUT_SPEED, 0.0, 0.0))
     drive.due_frames = lambda now: iter([*due(now), rival])
     with pytest.raises(DeviceOpenError, match=r"another program commands node 1 on can0"):
         stage.open()
@@ -508,8 +507,8 @@ def test_large_speeds_and_torques_are_sent_in_separate_frames():
 @pytest.mark.parametrize(
     ("frame", "message", "error"),
     [
-        (codec.emergency_stop(1), "axis 1: an emergency stop was asked for", True),
-        (codec.requested_state(1, IDLE), r"not driven any more.*axis1", False),
+        (codec.message(1, codec.ESTOP), "axis 1: an emergency stop was asked for", True),
+        (codec.message(1, codec.STATE, IDLE), r"not driven any more.*axis1", False),
     ],
 )
 def test_axis_disabled_by_another_program_ends_the_run(frame, message, error):

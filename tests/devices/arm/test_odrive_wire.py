@@ -15,17 +15,25 @@ import usb.backend.libusb1
 from hypothesis import given
 from hypothesis import strategies as st
 
-from devices.arm.motors.checks import CLOSED_LOOP
 from devices.arm.motors.errors import PARTS, explain
-from devices.arm.motors.native.drive import connect
-from devices.arm.motors.native.endpoints import fetch, identification, parse_table, table_folder
-from devices.arm.motors.native.line import Line, wait_all
-from devices.arm.motors.native.wire import checksum, request, response, sequence_number
-from devices.arm.motors.rounds import Answer, Rounds, TextRounds
+from devices.arm.motors.native import (
+    Line,
+    checksum,
+    connect,
+    fetch,
+    identification,
+    parse_table,
+    request,
+    response,
+    sequence_number,
+    table_folder,
+    wait_all,
+)
+from devices.arm.motors.odrive import CLOSED_LOOP
+from devices.arm.motors.rounds import LONGEST, Answer, Rounds, TextLine, TextRounds
 from devices.arm.motors.settings import OdriveSettings
-from devices.arm.motors.streaming import Streaming
-from devices.arm.motors.usb.finding import open_drive
-from devices.arm.motors.usb.text import LONGEST, TextLine
+from devices.arm.motors.stage import Streaming
+from devices.arm.motors.usb import open_drive
 from devices.common.bus import TransferError, Trouble
 from devices.emulators.odrive.board import EmulatedOdrive, EmulatedOdriveBackend
 from devices.emulators.odrive.firmware import crc16, rows, table_text
@@ -471,7 +479,7 @@ def answer(position):
 @pytest.mark.parametrize("told", [(0.0,), (30.0,), (30.0, 0.0)])
 def test_encoder_jump_beyond_the_commanded_speed_is_a_fault(monkeypatch, told):
     now = [0.0]
-    monkeypatch.setattr("devices.arm.motors.streaming.time", SimpleNamespace(perf_counter=lambda: now[0]))
+    monkeypatch.setattr("devices.arm.motors.stage.time", SimpleNamespace(perf_counter=lambda: now[0]))
     streaming = Streaming(cast(Rounds, SimpleNamespace()), fastest=40.0)
     streaming._publish(answer(0.0))
     for speed in told:

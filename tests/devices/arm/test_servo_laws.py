@@ -8,15 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from devices.arm.flatness.friction import SmoothCoulomb, SmoothStribeck
-from devices.arm.flatness.joint import feed_forward
-from devices.arm.flatness.stiffness import SmoothBacklash
+from devices.arm.flatness.joint import MOTION, feed_forward
+from devices.arm.flatness.laws import AsymmetricFriction, SmoothBacklash, SmoothCoulomb
 from devices.arm.servo import kernels, servo
-from devices.arm.servo.chain import CHAIN_FIELDS, fill_chain
 from devices.arm.servo.gains import TwoMasses, gains, growth, require_stable
 from devices.arm.servo.kernels import refer_address
-from devices.arm.servo.references import MotorReferences
-from devices.arm.servo.servo import new_servo
+from devices.arm.servo.reference_kernels import CHAIN_FIELDS, fill_chain
+from devices.arm.servo.servo import MotorReferences, new_servo
 from devices.arm.servo.settings import ServoSettings
 from haptics import Stribeck
 from haptics.errors import ConfigurationError
@@ -54,7 +52,7 @@ def test_servo_neither_hunts_at_rest_nor_moves_under_a_tremor(law, encoders):
 @pytest.mark.parametrize("always", [True, False])
 def test_integrator_hunts_without_the_rest_bands(always):
     """Stick, wind up, break away, overshoot: with an encoder on the joint, and friction that falls far."""
-    believed = dataclasses.replace(JOINT, friction=SmoothStribeck(10.0, 20.0, 0.03, 300.0, 3.0))
+    believed = dataclasses.replace(JOINT, friction=AsymmetricFriction(20.0, 3.0, 300.0, 0.0, -10.0, 0.8 / 0.03))
     rig = ServoRig(ServoSettings(), friction=Stribeck(10.0, 20.0, 0.03, 3.0), joint=believed, encoders="both")
     if always:
         rig.servo["axis"]["rest_band"] = rig.servo["axis"]["yield_band"] = -1.0
@@ -116,7 +114,8 @@ def told(law, commands, hand=(0.0, 0.0), joint=JOINT, links=HANGING, period=TICK
     motion, answers = [], []
     for command, force in zip(commands, np.broadcast_to(hand, np.shape(commands)), strict=True):
         answers.append([np.array(part) for part in references.step(command, force)])
-        motion.append(references.motion)
+        rows = references._servo["axis"]["wanted"][0]
+        motion.append(np.stack([rows[name] for name in MOTION], axis=1))
     return np.array(motion), *np.array(answers).swapaxes(0, 1)
 
 

@@ -7,11 +7,9 @@ import pytest
 
 import devices
 from devices.arm.body import ArmBody
-from devices.arm.servo.driven import RATE, DrivenArm
-from devices.arm.servo.mechanism import Grip
-from devices.arm.servo.references import MotorReferences
+from devices.arm.servo.linear import RATE, DrivenArm, Grip, ServoedArm
+from devices.arm.servo.servo import MotorReferences
 from devices.arm.servo.settings import ServoSettings
-from devices.arm.servo.sliding import sampled_arm
 from devices.arm.settings import ArmSettings
 from devices.common.settings import Workspace
 from devices.emulators import arm as arm_emulator
@@ -77,7 +75,7 @@ def test_linear_arm_matches_the_simulated_arm(law, own, servo, place):
     tables = {"arm": STRAIGHT | own | encoder, "servo": {"law": law, **servo}, "hand": holding(*place)}
     device = devices.open_device("virtual-arm", {**tables, "sensor": QUIET, "substep": 1e-5}, clock=clock)
     body = device.body
-    linear = sampled_arm(body, body.model_joints, device.servo, GRIP, TICK, body.angles(*place))
+    linear = ServoedArm(body, body.model_joints, device.servo).sampled(GRIP, TICK, body.angles(*place))
 
     def read(tick):
         clock.wait(tick)

@@ -7,11 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from devices.arm.motors.can import codec
-from devices.arm.motors.can.codec import Frame
-from devices.arm.motors.can.line import CanLine
-from devices.arm.motors.usb.queue import Done
-from devices.arm.motors.usb.queued import QueuedPipes
+from devices.arm.motors import can_bus as codec
+from devices.arm.motors.can_bus import CanLine, Frame
+from devices.arm.motors.usb import QueuedPipes
+from devices.arm.motors.usb_queue import Done
 from devices.arm.sensors import optoforce
 from devices.arm.sensors.optoforce import OptoForceSettings, OptoForceWire
 from devices.common.bus import TransferError
@@ -73,7 +72,7 @@ class MemoryPort:
 def test_can_line_wakes_once_for_new_estimates_of_both_axes():
     port, wakes = MemoryPort(), []
     line = CanLine(port, "can0", (0, 1))
-    line.set_wake_callback(lambda: wakes.append(line.latest(1, codec.ESTIMATES).total))
+    line.wake = lambda: wakes.append(line.latest(1, codec.ESTIMATES).total)
     try:
         for node, command in [
             *((0, codec.ESTIMATES), (0, codec.HEARTBEAT), (1, codec.ESTIMATES), (1, codec.HEARTBEAT)),

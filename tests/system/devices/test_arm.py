@@ -13,7 +13,7 @@ import pytest
 
 from devices import create_device
 from devices.arm import device
-from devices.arm.motors import streamed
+from devices.arm.motors import stage as stages
 from devices.arm.sensors.force_sensor import ForceSensor
 from devices.emulated.arm import EmulatedArmSettings
 from devices.emulators.odrive.axis import CLOSED_LOOP, IDLE
@@ -43,8 +43,8 @@ def test_kernels_are_compiled_before_the_sensor_streams(monkeypatch):
         original = getattr(owner, name)
         monkeypatch.setattr(owner, name, lambda *arguments: (calls.append(name), original(*arguments))[1])
 
-    logged(streamed, "read_motors")
-    logged(streamed, "command_motors")
+    logged(stages, "read_motors")
+    logged(stages, "command_motors")
     logged(device, "take_pose")
     logged(ForceSensor, "open")
     with opened():

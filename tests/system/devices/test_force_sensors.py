@@ -11,14 +11,11 @@ import numpy as np
 import pytest
 
 from devices.arm.sensors import force_sensor, optoforce, rdt
-from devices.arm.sensors.ati import AtiSettings
-from devices.arm.sensors.choosing import make_sensor
-from devices.arm.sensors.force_sensor import ForceSensor
-from devices.arm.sensors.mounting import SensorSettings, turn
-from devices.arm.sensors.onrobot import OnRobotSettings
+from devices.arm.sensors.ati import FILTERS
+from devices.arm.sensors.force_sensor import ForceSensor, Health, Sample
+from devices.arm.sensors.mounting import SensorSettings
 from devices.arm.sensors.optoforce import SPEEDS, OptoForceSettings, OptoForceWire
-from devices.arm.sensors.rdt_web import FILTERS
-from devices.arm.sensors.wire import Health, Sample
+from devices.arm.settings import make_sensor
 from devices.emulators import optoforce as optoforce_emulator
 from devices.emulators.optoforce import OptoForceUnit
 from devices.emulators.rdt import ADDRESS, Program, RdtBox
@@ -28,7 +25,6 @@ from tests.devices.arm.sensor_rigs import LOAD, load, wait_until
 # --- a wire in memory ------------------------------------------------------------------------------------------------
 
 PATIENT = {"patience": 1.0}
-NO_FORCE = (0.0,) * 6
 
 
 class Line:
@@ -58,9 +54,6 @@ class Line:
         now = time.perf_counter()
         load = self.load if self.loads.empty() else self.loads.get()
         return Sample(load, now, now if self.measured is None else self.measured, self.health, self.words)
-
-    def zero(self):
-        self.calls.append("zero")
 
     def close(self):
         self.calls.append("close")
@@ -148,7 +141,7 @@ def test_tare_is_the_mean_without_the_weight(line):
         line.loads.put(tuple(number + (0.1 if k % 2 else -0.1) for number in LOAD))
     wait_until(lambda: line.loads.qsize() < 200)
     sensor.tare()
-    weight = sensor._mounting.weight()
+    weight = sensor._mounting.record["handle"][0] @ sensor._mounting.gravity()
     assert np.linalg.norm(weight[:3]) == pytest.approx(0.5 * 9.80665)
     assert np.abs(sensor._mounting.record["offset"][0] + weight - LOAD).max() < 0.09
     sensor.close()
@@ -177,19 +170,6 @@ def test_tare_does_not_count_repeated_measurements(line):
     line.measured = time.perf_counter()
     with pytest.raises(DeviceFault, match="has sent no usable force"):
         sensor.tare()
-    sensor.close()
-
-
-def test_zero_includes_the_weight_in_the_pose_of_the_zero(line):
-    """In another pose the sensor shows the difference of the weights."""
-    sensor = ForceSensor(line, SensorSettings(handle_mass=2.0, handle_centre=(0.0, 0.0, 0.1), **PATIENT))
-    upright, lying = turn(0, 0.3), turn(1, 1.2)
-    sensor.open()
-    line.load = NO_FORCE
-    sensor.zero(upright)
-    np.testing.assert_allclose(sensor.latest(upright).wrench, NO_FORCE, atol=1e-12)
-    line.load = tuple(sensor._mounting.weight(lying) - sensor._mounting.weight(upright))
-    wait_until(lambda: np.abs(sensor.latest(lying).wrench).max() < 1e-12)
     sensor.close()
 
 
@@ -232,7 +212,7 @@ HEX = [[20000, 200]] * 3 + [[20000, 4]] * 3
 @contextlib.contextmanager
 def opened(kind, address, **settings):
     """Yield an open sensor that tolerates the pauses of a busy machine."""
-    sensor = kind(**{"patience": 1.0, **address, **settings}).build()
+    sensor = make_sensor({"name": kind, "patience": 1.0, **address, **settings})
     sensor.open()
     try:
         yield sensor
@@ -245,14 +225,14 @@ def unit_with(sensitivity=OMD45):
 
 
 def opened_unit(unit, sensitivity=OMD45, **settings):
-    return opened(OptoForceSettings, {"port": unit.port, "sensitivity": sensitivity}, **settings)
+    return opened("optoforce", {"port": unit.port, "sensitivity": sensitivity}, **settings)
 
 
 @contextlib.contextmanager
 def rig_of(name, **settings):
     """Yield an emulated sensor and its open driver."""
     if name == "ati":
-        with RdtBox(load) as box, opened(AtiSettings, box.web_address, **settings) as sensor:
+        with RdtBox(load) as box, opened("ati", box.web_address, **settings) as sensor:
             yield box, sensor
     else:
         with unit_with() as unit, opened_unit(unit, **settings) as sensor:
@@ -363,7 +343,7 @@ def test_commands_are_the_published_examples():
     with socket.socket(type=socket.SOCK_DGRAM) as far_end, socket.socket(type=socket.SOCK_DGRAM) as own:
         far_end.bind((ADDRESS, 0))
         own.connect(far_end.getsockname())
-        for command, code in ((rdt.START, "0002"), (rdt.ZERO, "0042"), (rdt.STOP, "0000")):
+        for command, code in ((rdt.START, "0002"), (rdt.STOP, "0000")):
             rdt._send(own, command)
             assert far_end.recv(64) == bytes.fromhex(f"1234{code}00000000")
 
@@ -374,7 +354,7 @@ def test_box_gets_changed_settings_only():
         page = box.program.page
         box.program.page = lambda path: (asked.append(path), page(path))[1]
         for _ in range(2):
-            with opened(AtiSettings, box.web_address, filter=73.0):
+            with opened("ati", box.web_address, filter=73.0):
                 assert box.program.settings["comrdtrate"] == "1000"
                 assert box.program.settings["setuserfilter"] == str(FILTERS[73]) == "4"
     assert len([path for path in asked if "cgi" in path]) == 2
@@ -387,7 +367,7 @@ def test_box_gets_changed_settings_only():
 ])  # fmt: skip
 def test_units_of_the_box_are_converted_to_newtons(force_unit, torque_unit, newton, newton_metre):
     units = {"force_unit": force_unit, "torque_unit": torque_unit, "newton": newton, "newton_metre": newton_metre}
-    with RdtBox(load, **units) as box, opened(AtiSettings, box.web_address) as sensor:
+    with RdtBox(load, **units) as box, opened("ati", box.web_address) as sensor:
         np.testing.assert_allclose(sensor.latest().wrench, LOAD, atol=1e-6 * max(newton, newton_metre))
 
 
@@ -416,26 +396,26 @@ def test_invalid_page_of_the_box_is_refused(page, message):
             fixed = program.page("/netftapi2.xml")
         box.program.page = lambda path: fixed if "xml" in path else ""
         with pytest.raises(DeviceOpenError, match=re.escape(message)):
-            AtiSettings(**box.web_address).build().open()
+            make_sensor({"name": "ati", **box.web_address}).open()
         assert not box.program.streaming
 
 
 def test_absent_box_is_reported():
     with RdtBox(load) as box, socket.socket() as taken:
         taken.bind((ADDRESS, 0))  # bound, not listening
-        settings = AtiSettings(**{**box.web_address, "web_port": taken.getsockname()[1]})
+        settings = {"name": "ati", **box.web_address, "web_port": taken.getsockname()[1]}
         with pytest.raises(DeviceOpenError, match=r"cannot be reached .*: check its power and network cable"):
-            settings.build().open()
+            make_sensor(settings).open()
 
 
 @pytest.mark.parametrize("address", ["256.256.256.256", "a..b", "x" * 300])
 def test_invalid_address_is_reported(address):
     with pytest.raises(DeviceNotFoundError, match=f"the force sensor at {re.escape(address)} "):
-        OnRobotSettings(address=address).build().open()
+        make_sensor({"name": "onrobot-hex", "address": address}).open()
 
 
 def test_axia_sensors_have_other_status_bits():
-    with RdtBox(load, product="Ethernet Axia") as box, opened(AtiSettings, box.web_address) as sensor:
+    with RdtBox(load, product="Ethernet Axia") as box, opened("ati", box.web_address) as sensor:
         box.program.faults.status = 0xC0000000
         wait_until(lambda: sensor.latest().health is Health.FAULT)
         assert "force or torque is out of range" in sensor.latest().words
@@ -444,7 +424,7 @@ def test_axia_sensors_have_other_status_bits():
 def test_force_stays_the_newest_at_7_khz():
     """The force is the number of the measurement: a reader of one record at a time would fall behind."""
     with RdtBox(lambda: (1e-3 * box.program.measurement, 0, 0, 0, 0, 0)) as box:
-        with opened(AtiSettings, box.web_address, rate=7000) as sensor:
+        with opened("ati", box.web_address, rate=7000) as sensor:
             with counting(sensor, received=3000):
                 pass
             box.program.faults.stalled = True  # the last measurement is the newest, and it must get through
@@ -456,7 +436,7 @@ def test_lost_start_command_is_repeated(monkeypatch):
     monkeypatch.setattr(rdt, "RETRY", 0.02)
     with RdtBox(load) as box:
         box.program.faults.deaf = 3
-        with opened(AtiSettings, box.web_address) as sensor:
+        with opened("ati", box.web_address) as sensor:
             assert sensor.latest().health is Health.OK
             assert box.program.faults.deaf == 0
 
@@ -466,31 +446,16 @@ def test_box_that_never_starts_is_refused_and_stopped(monkeypatch):
     with RdtBox(load) as box:
         box.program.faults.mute = True
         with pytest.raises(DeviceOpenError, match=r"does not start to send: nothing comes from 127\.0\.0\.1"):
-            AtiSettings(**box.web_address).build().open()
+            make_sensor({"name": "ati", **box.web_address}).open()
         assert box.program.commands.count((2, 0)) == rdt.ATTEMPTS
         wait_until(lambda: not box.program.streaming)
 
 
-def test_zero_restarts_the_stream_of_an_ati_box():
-    with rig_of("ati") as (box, sensor):
-        box.program.command(bytes.fromhex("1234004200000000"), 0.0)
-        assert not box.program.streaming
-        box.program.commands.clear()
-        sensor.zero()
-        assert box.program.streaming
-        assert [command for command, _ in box.program.commands[:3]] == [rdt.ZERO, rdt.ZERO, rdt.START]
-        np.testing.assert_allclose(sensor.latest().wrench, np.zeros(6), atol=1e-6)
-
-
 def test_hex_has_its_own_commands_and_scale():
     with RdtBox(load, is_hex=True) as box:
-        with opened(OnRobotSettings, box.address, filter=150.0, rate=500) as sensor:
+        with opened("onrobot-hex", box.address, filter=150.0, rate=500) as sensor:
             np.testing.assert_allclose(sensor.latest().wrench, LOAD, atol=1e-4)
             assert set(box.program.commands) == {(0x81, 2), (0x82, 2), (0x02, 0)}
-            box.program.commands.clear()
-            sensor.zero()
-            assert set(box.program.commands) == {(0x42, 0xFF)}  # and no new start
-            wait_until(lambda: not np.any(np.round(sensor.latest().wrench, 4)))
         assert not box.program.streaming
         assert box.program.rate == 500
 
@@ -525,13 +490,6 @@ def test_unplugged_unit_is_a_fault():
         unit.unplug()
         with pytest.raises(DeviceFault, match=r"failed: it is gone \(.*\): check its cable and plug it in anew"):
             wait_until(lambda: sensor.latest() is None)
-
-
-def test_zero_is_that_of_the_unit():
-    with rig_of("optoforce") as (_, sensor):
-        assert shows_the_load(sensor)
-        sensor.zero()
-        np.testing.assert_array_equal(sensor.latest().wrench, np.zeros(6))
 
 
 def test_unit_that_does_not_answer_is_refused(monkeypatch):

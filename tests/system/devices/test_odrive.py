@@ -20,13 +20,10 @@ import usb.core
 import usb.util
 
 from devices.arm.motors import OdriveStage
-from devices.arm.motors.can import codec
-from devices.arm.motors.native.line import Line, wait_all
-from devices.arm.motors.usb.finding import open_drive
-from devices.arm.motors.usb.libusb_queue import Functions
-from devices.arm.motors.usb.pipes import Unsent
-from devices.arm.motors.usb.queue import Done, NoQueue
-from devices.arm.motors.usb.queued import QueuedPipes
+from devices.arm.motors import can_bus as codec
+from devices.arm.motors.native import Line, wait_all
+from devices.arm.motors.usb import QueuedPipes, Unsent, open_drive
+from devices.arm.motors.usb_queue import Done, Functions, NoQueue
 from devices.common.bus import TransferError
 from devices.emulators.odrive import packets
 from devices.emulators.odrive.axis import CLOSED_LOOP, IDLE

@@ -18,15 +18,12 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from devices.arm.motors.native.drive import Drive
-from devices.arm.motors.native.endpoints import parse_table
-from devices.arm.motors.native.line import Line
-from devices.arm.motors.native.wire import request
+from devices.arm.motors import usb, usb_queue
+from devices.arm.motors.native import Drive, Line, parse_table, request
 from devices.arm.motors.rounds import NativeRounds
 from devices.arm.motors.settings import OdriveSettings
-from devices.arm.motors.usb import libusb_queue, pipes, queued
-from devices.arm.motors.usb.finding import open_drive
-from devices.arm.motors.usb.queue import NoQueue
+from devices.arm.motors.usb import open_drive
+from devices.arm.motors.usb_queue import NoQueue
 from devices.common.bus import TransferError
 from devices.emulators.child import come_first
 from devices.emulators.odrive.board import ENDPOINT_IN, ENDPOINT_OUT, EmulatedOdrive
@@ -113,7 +110,7 @@ def one_at_a_time():
     def none(_):
         raise NoQueue("not today")
 
-    with patch.object(queued, "_queues_of", none):
+    with patch.object(usb, "queues_of_libusb", none):
         yield
 
 
@@ -121,7 +118,7 @@ def one_at_a_time():
 def connected(stage):
     """Open the drive for the block; count the transfers of libusb, and time the end [s]."""
     stage.counts = counts = {"allocated": 0, "freed": 0, "took": 0.0}
-    make = libusb_queue.Functions.__init__
+    make = usb_queue.Functions.__init__
 
     def count(self, library):
         make(self, library)
@@ -137,7 +134,7 @@ def connected(stage):
 
         self.allocate, self.free = allocating, freeing
 
-    with patch.object(libusb_queue.Functions, "__init__", count):
+    with patch.object(usb_queue.Functions, "__init__", count):
         pipes = open_drive()
     line = Line(pipes)
     table = parse_table(stage.stick.inside.text)
@@ -186,7 +183,7 @@ def speed(stage):
     """
     found = []
     for way in (nullcontext, one_at_a_time):
-        longer = [patch.object(module, "WRITE_TIMEOUT", 1.0) for module in (pipes, libusb_queue)]
+        longer = [patch.object(module, "WRITE_TIMEOUT", 1.0) for module in (usb, usb_queue)]
         with way(), longer[0], longer[1], connected(stage) as (_, _, rounds):
             stage.bus.latency = SLOW
             start = time.perf_counter()
@@ -258,7 +255,7 @@ def kept(stage):
         play_rounds(rounds, 2)
         stage.bus.deaf = True
     stage.bus.deaf = False
-    return {**stage.counts, "kept": len(libusb_queue._kept)}
+    return {**stage.counts, "kept": len(usb_queue._kept)}
 
 
 def interrupted(stage):

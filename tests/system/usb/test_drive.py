@@ -4,9 +4,7 @@ import functools
 
 import pytest
 
-from devices.arm.motors.usb.libusb_queue import FAREWELL, MOST
-from devices.arm.motors.usb.pipes import WRITE_TIMEOUT
-from devices.arm.motors.usb.queue import AHEAD
+from devices.arm.motors.usb_queue import AHEAD, FAREWELL, MOST, WRITE_TIMEOUT
 from tests.system.usb import umockdev
 from tests.system.usb.test_stick import Played
 

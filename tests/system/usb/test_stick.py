@@ -297,7 +297,7 @@ def test_tests_of_the_can_port_pass_in_the_kernel(tmp_path):
     without = ("cacheprovider", "rerunfailures", "xdist")  # plug-ins that write to disk or need the internet protocols
     words = [word for plugin in without for word in ("-p", f"no:{plugin}")]
     words += ["-q", "-rs", "-c", "/dev/null", "--rootdir", str(ROOT)]
-    words += ["-k", "interface or port_returns", str(ROOT / "tests/devices/arm/can")]
+    words += ["-k", "interface or port_returns", str(ROOT / "tests/devices/arm/test_can_bus.py")]
     try:
         out, errors = kernel.run(kernel.unpacked(tmp_path), "pytest", *words, folder=tmp_path)
     except kernel.KernelAbsent as absent:

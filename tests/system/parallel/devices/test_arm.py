@@ -7,10 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from devices.arm.flatness.friction import SmoothCoulomb
-from devices.arm.mechanics.joint import smooth_friction
+from devices.arm.flatness.laws import SmoothCoulomb
 from devices.arm.servo.gains import TwoMasses, stiffness
-from devices.arm.servo.servo import link_inertias
 from devices.arm.servo.settings import ServoSettings
 from devices.emulators.odrive.axis import IDLE
 from haptics import CompliantAdmittance, Coulomb, RigidAdmittance, Servo
@@ -20,7 +18,7 @@ from haptics.rendering.envelope import UNUSABLE
 from haptics.trace import Trace
 from tests.devices.arm.arm_rig import let_go_by, opened
 from tests.devices.arm.odrive_rig import states
-from tests.devices.arm.servo_rig import GEAR, JOINT, LINKS, RATIO, START, TICK, ServoRig, strokes
+from tests.devices.arm.servo_rig import GEAR, JOINT, LINKS, RATIO, START, TICK, ServoRig, smooth_friction, strokes
 from tests.devices.arm.test_servo_laws import DRY, STEPS
 
 # --- sliding-mode control --------------------------------------------------------------------------------------------
@@ -147,7 +145,7 @@ def deflection(law, force=(0.0, 60.0), **settings):
 def test_servo_without_integrator_has_the_stiffness_of_gains_and_gearbox(law):
     moved, servo = deflection(law, integral=0.0)
     loads = LINKS.terms(START)["jacobian"][0].T @ (0.0, 60.0)
-    for way, load, inertia in zip(moved, loads, link_inertias(LINKS, START), strict=True):
+    for way, load, inertia in zip(moved, loads, np.diag(LINKS.terms(START)["inertia"][0]), strict=True):
         held = stiffness(servo, TwoMasses.of(FREE, inertia, servo.period, torque=load, drag=0.0))
         twist = 0.0 if law == "linearising" else float(GEAR.twist(load))  # it measures the link
         assert way == pytest.approx(load / held + twist, rel=0.03)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import devices
-from devices.arm.mechanics.joint import Drive
-from devices.arm.servo.driven import RATE
+from devices.arm.mechanics.drive import Drive
+from devices.arm.servo.linear import RATE
 from devices.arm.servo.settings import ServoSettings
 from devices.arm.settings import ArmSettings
 from devices.emulators import arm as arm_emulator

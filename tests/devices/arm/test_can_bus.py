@@ -12,9 +12,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from devices.arm.motors.can import codec
-from devices.arm.motors.can.codec import Frame
-from devices.arm.motors.can.port import SocketPort, open_interface
+from devices.arm.motors import can_bus as codec
+from devices.arm.motors.can_bus import Frame, SocketPort, open_interface
 from devices.emulators.odrive.axis import CLOSED_LOOP
 from devices.emulators.odrive.can import CanSimple
 from haptics.errors import DeviceNotFoundError
@@ -67,27 +66,27 @@ def test_position_frame_saturates_speed_and_torque(book):
 @BOTH
 @given(SINGLE, SINGLE)
 def test_host_frames_match_the_description(book, first, second):
-    assert said(book, codec.input_speed(NODE, first, second)) == (
+    assert said(book, codec.message(NODE, codec.INPUT_SPEED, first, second)) == (
         "Set_Input_Vel",
         {"Input_Vel": first, "Torque_FF": second},
     )
-    assert said(book, codec.position_gain(NODE, first)) == ("Set_Pos_Gain", {"Pos_Gain": first})
+    assert said(book, codec.message(NODE, codec.POSITION_GAIN, first)) == ("Set_Pos_Gain", {"Pos_Gain": first})
     gains = {"Vel_Gain": first, "Vel_Integrator_Gain": second}
-    assert said(book, codec.speed_gains(NODE, first, second)) == ("Set_Vel_Gains", gains)
-    assert said(book, codec.requested_state(NODE, 8)) == ("Set_Axis_State", {"Axis_Requested_State": 8})
+    assert said(book, codec.message(NODE, codec.SPEED_GAINS, first, second)) == ("Set_Vel_Gains", gains)
+    assert said(book, codec.message(NODE, codec.STATE, 8)) == ("Set_Axis_State", {"Axis_Requested_State": 8})
     chosen = {"Control_Mode": 3, "Input_Mode": 1}
-    assert said(book, codec.modes(NODE, 3, 1)) == ("Set_Controller_Mode", chosen)
-    assert said(book, codec.clear_errors(NODE))[0] == "Clear_Errors"
-    assert said(book, codec.emergency_stop(NODE)) == ("Estop", {})
+    assert said(book, codec.message(NODE, codec.MODES, 3, 1)) == ("Set_Controller_Mode", chosen)
+    assert said(book, codec.message(NODE, codec.CLEAR_ERRORS, 0))[0] == "Clear_Errors"
+    assert said(book, codec.message(NODE, codec.ESTOP)) == ("Estop", {})
 
 
 @BOTH
 @given(SINGLE, SINGLE)
 def test_estimates_and_supply_frames_are_decoded(book, first, second):
     data = book.encode_message("Get_Encoder_Estimates", {"Pos_Estimate": first, "Vel_Estimate": second})
-    assert codec.pair(data) == (first, second)
+    assert codec.signals(codec.ESTIMATES, data) == (first, second)
     data = book.encode_message("Get_Bus_Voltage_Current", {"Bus_Voltage": first, "Bus_Current": second})
-    assert codec.pair(data) == (first, second)
+    assert codec.signals(codec.VOLTAGE, data) == (first, second)
 
 
 @given(BITS, st.integers(0, 255))
@@ -96,11 +95,11 @@ def test_heartbeats_and_errors_are_decoded_for_both_generations(error, state):
         message = book.get_message_by_name("Heartbeat")
         others = dict.fromkeys((signal.name for signal in message.signals), 1)
         data = message.encode(others | {"Axis_Error": error, "Axis_State": state})
-        assert codec.heartbeat(data) == (error, state)
+        assert codec.signals(codec.HEARTBEAT, data) == (error, state)
     long = error << 32 | state
     assert codec.bits(OLD.encode_message("Get_Motor_Error", {"Motor_Error": long})) == long
     data = PRO.encode_message("Get_Error", {"Active_Errors": error, "Disarm_Reason": state})
-    assert codec.words(data) == (error, state)
+    assert codec.signals(codec.ERRORS, data) == (error, state)
 
 
 @given(st.integers(0, 63), st.integers(0, 31), st.binary(max_size=8), st.booleans())
@@ -124,14 +123,15 @@ def test_unpack_accepts_arbitrary_bytes(raw):
     frame = codec.unpack(raw)
     if frame is not None:
         assert codec.unpack(codec.pack(frame)) == frame
-    for read in (codec.heartbeat, codec.pair, codec.words, codec.bits):
-        read(raw[:8])
+    for command in (codec.HEARTBEAT, codec.ESTIMATES, codec.ERRORS):
+        codec.signals(command, raw[:8])
+    codec.bits(raw[:8])
 
 
 def test_unpack_ignores_extended_and_error_frames():
     for flag in (0x80000000, 0x20000000):
         assert codec.unpack(struct.pack("=IB3x8s", flag | 0x61, 8, bytes(8))) is None
-    assert codec.error_class(struct.pack("=IB3x8s", 0x20000040, 8, bytes(8))) == (0x40, bytes(8))
+    assert codec.error_class(struct.pack("=IB3x8s", 0x20000040, 8, bytes(8))) == 0x40
 
 
 @BOTH
@@ -204,7 +204,7 @@ def test_interface_down_raises(interface):
     ip("set", interface, "down")
     with pytest.raises(OSError, match="down"):
         for _ in range(100):
-            port.send(codec.pack(codec.request_frame(0, codec.VERSION)))
+            port.send(codec.pack(Frame(0, codec.VERSION, remote=True)))
             port.receive(0.01)
     port.close()
 

@@ -17,10 +17,32 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
-from devices.arm.motors.usb.pipes import PACKET, WRITE_TIMEOUT
-from devices.arm.motors.usb.queue import AHEAD, Done, NoQueue
+PACKET = 64
+"""Maximum length of a packet [byte]."""
+
+WRITE_TIMEOUT = 0.04
+"""Timeout of a packet out [s]."""
+
+AHEAD = 8
+"""Number of transfers in that are in flight at any time: more than the replies of a round."""
+
+
+class NoQueue(Exception):
+    """A queue is not available, with the reason."""
+
+
+class Done(NamedTuple):
+    """Completed transfer: one in with its data, or one that failed.
+
+    Direction (True for outward), system error number (0 on success), and received data.
+    """
+
+    outward: bool
+    error: int
+    data: bytes
+
 
 MOST = 64
 """Maximum number of packets waiting to be sent: several rounds."""
@@ -130,7 +152,9 @@ class _Slot:
 
 
 class LibusbQueue:
-    """Queue (`devices.arm.motors.usb.queue.Queue`) of bulk endpoints; must be closed before the device.
+    """Queue of two bulk endpoints, with many transfers in flight at once; must be closed before the device.
+
+    One thread may submit while another waits.
 
     Parameters
     ----------
@@ -152,18 +176,14 @@ class LibusbQueue:
         self._slots: dict[int, _Slot] = {}
         self._reading = True
         self._closed = False
-        for endpoint, count in ((out, MOST), (inward, AHEAD)):
-            for _ in range(count):
-                self._allocate(handle, endpoint, endpoint == out)
+        for endpoint in (*MOST * (out,), *AHEAD * (inward,)):
+            address = functions.allocate(0)
+            if not address:
+                self._free()
+                raise NoQueue("there is no memory for transfers")
+            self._slots[address] = _Slot(address, handle, endpoint, self._called, endpoint == out)
         self._idle = deque(slot for slot in self._slots.values() if slot.outward)
         self._set_off()
-
-    def _allocate(self, handle: Any, endpoint: int, outward: bool) -> None:
-        address = self._do.allocate(0)
-        if not address:
-            self._free()
-            raise NoQueue("there is no memory for transfers")
-        self._slots[address] = _Slot(address, handle, endpoint, self._called, outward)
 
     def _launch(self, slot: _Slot) -> int:
         """Submit a transfer; return the system error number, 0 on success."""
@@ -183,10 +203,13 @@ class LibusbQueue:
         if number := self._launch(slot):
             self._came.append(Done(False, number, b""))
 
-    # --- interface of `Queue` ----------------------------------------------------------------------------------------
+    # --- for pipes ---------------------------------------------------------------------------------------------------
 
     def submit(self, *data: bytes) -> None:
-        """Send packets; if too many are waiting, wait for one of them for at most the timeout of a packet."""
+        """Append packets to the queue; raise `OSError` on failure.
+
+        If too many are waiting, wait for one of them for at most the timeout of a packet.
+        """
         for packet in data:
             latest = time.perf_counter() + WRITE_TIMEOUT
             while not self._idle:
@@ -200,7 +223,7 @@ class LibusbQueue:
                 raise OSError(number, "a packet was not taken")
 
     def wait(self, timeout: float) -> Done | None:
-        """Return the next result, handling events until it arrives; None after `timeout` [s]."""
+        """Return received data, or a failure in either direction; None after `timeout` [s]."""
         latest = time.perf_counter() + timeout
         while not self._came:
             left = latest - time.perf_counter()
@@ -210,7 +233,10 @@ class LibusbQueue:
         return self._came.popleft()
 
     def restart(self, outward: bool, clear: Callable[[], None]) -> None:
-        """Cancel the transfers in this direction, clear the endpoint and restart."""
+        """Cancel the transfers in this direction, clear the endpoint and restart.
+
+        Packets that have not been sent are lost.
+        """
         self._reading = outward
         try:
             self._recall(outward)
@@ -244,19 +270,16 @@ class LibusbQueue:
         with self._sorting:
             while self._back:
                 slot = self._slots.get(self._back.popleft())
-                if slot is not None:
-                    self._sort(slot)
-
-    def _sort(self, slot: _Slot) -> None:
-        """Process a completed transfer, and make it available or submit it again."""
-        self._flying.discard(slot)
-        done = slot.outcome()
-        if done is not None:
-            self._came.append(done)
-        if slot.outward:
-            self._idle.append(slot)
-        elif done is not None and not done.error and self._reading and not self._closed:
-            self._read_next(slot)
+                if slot is None:
+                    continue
+                self._flying.discard(slot)
+                done = slot.outcome()
+                if done is not None:
+                    self._came.append(done)
+                if slot.outward:
+                    self._idle.append(slot)
+                elif done is not None and not done.error and self._reading and not self._closed:
+                    self._read_next(slot)
 
     def _recall(self, *directions: bool) -> None:
         """Cancel the transfers in these directions (True for outward), and wait for their completion."""

@@ -1,37 +1,196 @@
-"""Simulation of an arm on a surface under hybrid control, with the whole run in one compiled call."""
+r"""Hybrid control of an arm on a surface: position along it, force normal to it.
+
+The controller of Raibert and Craig in the form of Machado et al. 2002 (Fig. 2, (7) to (9)). Its laws are of integer or
+fractional order. With ``J_c`` the Jacobian in the directions normal to (x_c) and along (y_c) the plane,
+
+.. math::
+    \tau = C_P\bigl[J_c^{-1} (0, y_d - y)\bigr] + C_F\bigl[J_c^T (F_d - F, 0)\bigr] + G(q)
+
+where F is the force that the arm exerts, and each law C is a weighted sum of the present and past samples plus an
+integral. `FractionalLaw` is (7), `ProportionalDerivative` (8b), `ProportionalIntegral` (9b).
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from devices.arm.hybrid.control import (
-    CONTROL_FIELDS,
-    Hybrid,
-    advance_rings,
-    control_position,
-    recall_force,
-    remember_force,
-)
+from devices.arm.mechanics.drive import RIGID, Drive, encoder_angle
 from devices.arm.mechanics.dynamics import Links, centrifugal, frame_jacobian, gravity
-from devices.arm.mechanics.joint import Drive
-from devices.arm.mechanics.joint_kernels import RIGID, encoder_angle
 from devices.arm.mechanics.linkage import PlacedLinkage
 from devices.arm.mechanics.plant import (
     PLANT_FIELDS,
+    Surface,
+    contact_motion,
+    contact_offset,
+    frame_position,
     mobilities,
     mobility,
     new_plant,
     step_plant,
 )
-from devices.arm.mechanics.surface import Surface, contact_motion, contact_offset, frame_position
+from devices.arm.servo.fractional import MAX_ORDER, weighted_past, weights
 from haptics.errors import ConfigurationError
 from haptics.friction.laws import warn_if_ambiguous
 from haptics.jit import kernel
 from haptics.records import Rows
-from haptics.settings import unknown_name
+from haptics.settings import bounded, check, documented, flag, unknown_name
+
+CONTROL_FIELDS: list[tuple[Any, ...]] = [
+    ("period", "<f8"),
+    ("target_force", "<f8"),
+    ("target_along", "<f8"),
+    ("position_integral", "<f8"),
+    ("force_integral", "<f8"),
+    ("holds_weight", "<i8"),
+    ("position_sum", "<f8", (2,)),
+    ("force_sum", "<f8", (2,)),
+    ("position_now", "<i8"),
+    ("force_now", "<i8"),
+    ("measured_angle", "<f8", (2,)),
+    ("measured_force", "<f8"),
+    ("torque", "<f8", (2,)),
+]
+"""Fields of the controller: settings, state, and the latest measurements and torques. The laws are separate arrays."""
+
+
+class ControlLaw(ABC):
+    """Linear control law: from a sampled error to a torque."""
+
+    integral_gain: float = 0.0
+
+    def __post_init__(self) -> None:
+        check(self, "law")
+
+    @abstractmethod
+    def weights(self, period: float) -> NDArray[np.float64]:
+        """Return the weights of the present and of each earlier sample, (n,), at the sampling `period` [s]."""
+
+
+@documented
+@dataclass(frozen=True)
+class FractionalLaw(ControlLaw):
+    """K_0 D^order, over a limited history (Machado et al. 2002, (7))."""
+
+    gain: float = bounded(
+        minimum=0.0, maximum=1e12, doc="gain K_0 of the continuous law; the sum of (7) has K_0 T^-order in front of it"
+    )
+    order: float = bounded(
+        minimum=-MAX_ORDER, maximum=MAX_ORDER, doc="order of the derivative; negative for an integral"
+    )
+    terms: int = bounded(17, minimum=0, maximum=100_000, doc="samples r of the past that count besides the present one")
+
+    @classmethod
+    def sampled(cls, gain: float, order: float, terms: int, period: float) -> FractionalLaw:
+        """Return the law whose sum has the factor `gain` at the sampling `period` [s]: K_P, K_F of Table II."""
+        return cls(gain * period**order, order, terms)
+
+    def weights(self, period: float) -> NDArray[np.float64]:  # noqa: D102 (inherited)
+        return np.asarray(self.gain * period**-self.order * weights(self.order, self.terms))
+
+
+@documented
+@dataclass(frozen=True)
+class ProportionalDerivative(ControlLaw):
+    """PD: proportional and derivative; the derivative is the difference of two samples (8b)."""
+
+    derivative: float = bounded(minimum=0.0, maximum=1e12, doc="gain a_P of the derivative")
+    proportional: float = bounded(minimum=0.0, maximum=1e12, doc="gain b_P of the error itself")
+
+    def weights(self, period: float) -> NDArray[np.float64]:  # noqa: D102 (inherited)
+        slope = self.derivative / period
+        return np.array([self.proportional + slope, -slope])
+
+
+@documented
+@dataclass(frozen=True)
+class ProportionalIntegral(ControlLaw):
+    """PI: proportional and integral (9b)."""
+
+    integral: float = bounded(minimum=0.0, maximum=1e12, doc="gain a_F of the integral")
+    proportional: float = bounded(minimum=0.0, maximum=1e12, doc="gain b_F of the error itself")
+
+    @property
+    def integral_gain(self) -> float:  # type: ignore[override]  # noqa: D102 (inherited)
+        return self.integral
+
+    def weights(self, period: float) -> NDArray[np.float64]:  # noqa: D102 (inherited)
+        return np.array([self.proportional])
+
+
+@documented
+@dataclass(frozen=True)
+class Hybrid:
+    """Hybrid controller: one law for the position along the plane, one for the force normal to it.
+
+    Attributes
+    ----------
+    position, force : ControlLaw
+        Laws of both loops.
+    """
+
+    position: ControlLaw
+    force: ControlLaw
+    period: float = bounded(1e-3, minimum=1e-6, maximum=1.0, unit="s", doc="sampling period T")
+    holds_weight: bool = flag(
+        True, doc="whether it adds the torques G(q) that hold the arm against its weight; the paper does not say"
+    )
+
+    def __post_init__(self) -> None:
+        check(self, "control")
+
+
+@kernel
+def _apply(weights: Any, past: Any, now: int, x1: float, x2: float) -> tuple[float, float]:
+    return weighted_past(weights, past[0], now, x1), weighted_past(weights, past[1], now, x2)
+
+
+@kernel
+def control_position(s: Any, weights: Any, past: Any) -> tuple[float, float]:
+    """Return C_P[J_c^-1 (0, y_d - y)] and G at the measured angles [N m]; (7a), (8). `past` is (2, n)."""
+    q1, q2 = s.measured_angle[0], s.measured_angle[1]
+    error = s.target_along - frame_position(s, q1, q2)[1]
+    a, b, c, d = frame_jacobian(s.links, s.plane, q1, q2)
+    determinant = a * d - b * c
+    e1, e2 = -b * error / determinant, a * error / determinant
+    s.position_sum[0] += s.period * e1
+    s.position_sum[1] += s.period * e2
+    t1, t2 = _apply(weights, past, s.position_now, e1, e2)
+    t1 += s.position_integral * s.position_sum[0]
+    t2 += s.position_integral * s.position_sum[1]
+    if s.holds_weight:
+        g1, g2 = gravity(s.links, q1, q2)
+        return t1 + g1, t2 + g2
+    return t1, t2
+
+
+@kernel
+def recall_force(s: Any, weights: Any, past: Any) -> tuple[float, float, float, float]:
+    """Return the torque of C_F from past errors [N m] and the factors of the present error [m]; (7b), (9).
+
+    The two parts are separate for loops in which the present force depends on the present torque.
+    """
+    t1, t2 = _apply(weights, past, s.force_now, 0.0, 0.0)
+    t1 += s.force_integral * s.force_sum[0]
+    t2 += s.force_integral * s.force_sum[1]
+    a, b, _, _ = frame_jacobian(s.links, s.plane, s.measured_angle[0], s.measured_angle[1])
+    gain = weights[0] + s.force_integral * s.period
+    return t1, t2, gain * a, gain * b
+
+
+@kernel
+def remember_force(s: Any, past: Any) -> None:
+    """Store the present force error in the history of C_F."""
+    error = s.target_force - s.measured_force
+    a, b, _, _ = frame_jacobian(s.links, s.plane, s.measured_angle[0], s.measured_angle[1])
+    past[0, s.force_now], past[1, s.force_now] = a * error, b * error
+    s.force_sum[0] += s.period * a * error
+    s.force_sum[1] += s.period * b * error
+
 
 ELASTIC_FORCE, SAMPLED_FORCE, SOLVED_FORCE = 0, 1, 2
 
@@ -82,13 +241,9 @@ def _torque_to_force(s: Any, drives: Rows) -> tuple[float, float, float]:
     t1, t2 = -c1 - g1 - jx * F, -c2 - g2 - jy * F
     a, b = s.contact_mass * (jx * m11 + jy * m12), s.contact_mass * (jx * m12 + jy * m22)
     # The torque of a rigid drive acts on the joint at once. Other drives transmit the present torque of the coupling.
-    if drives[0].coupling == RIGID:
-        t1 -= drives[0].drag * w1
-    else:
+    if drives[0].coupling != RIGID:
         t1 += s.load[0]
-    if drives[1].coupling == RIGID:
-        t2 -= drives[1].drag * w2
-    else:
+    if drives[1].coupling != RIGID:
         t2 += s.load[1]
     F += a * t1 + b * t2
     return F, a if drives[0].coupling == RIGID else 0.0, b if drives[1].coupling == RIGID else 0.0
@@ -108,7 +263,7 @@ def _sense(s: Any, drives: Rows, t1: float, t2: float, k1: float, k2: float) -> 
 
 
 @kernel
-def _look(s: Any, drives: Rows) -> None:
+def _read_encoders(s: Any, drives: Rows) -> None:
     for i in range(2):
         s.measured_angle[i] = encoder_angle(drives[i], s.angle[i], s.rotor[i])
 
@@ -117,7 +272,7 @@ def _look(s: Any, drives: Rows) -> None:
 def _stay_here(loop: Rows, drives: Rows) -> None:
     """Set the target along the surface to the measured position, and the start to the true position."""
     s = loop[0]
-    _look(s, drives)
+    _read_encoders(s, drives)
     s.target_along = frame_position(s, s.measured_angle[0], s.measured_angle[1])[1]
     s.start_along = frame_position(s, s.angle[0], s.angle[1])[1]
 
@@ -125,23 +280,15 @@ def _stay_here(loop: Rows, drives: Rows) -> None:
 @kernel
 def _control(s: Any, drives: Rows, wp: Any, past_p: Any, wf: Any, past_f: Any) -> None:
     """Sample angles and force, and compute the torques."""
-    _look(s, drives)
+    _read_encoders(s, drives)
     p1, p2 = control_position(s, wp, past_p)
     t1, t2, k1, k2 = recall_force(s, wf, past_f)
     F = _sense(s, drives, p1 + t1, p2 + t2, k1, k2)
     s.measured_force = F
     remember_force(s, past_f)
     s.torque[0], s.torque[1] = p1 + t1 + k1 * (s.target_force - F), p2 + t2 + k2 * (s.target_force - F)
-    advance_rings(s, len(wp), len(wf))
-
-
-@kernel
-def _record(s: Any, time: float, r: Any) -> None:
-    r.time, r.force, r.contact_force, r.depth = time, s.measured_force, s.contact_force, contact_offset(s)
-    r.along = frame_position(s, s.angle[0], s.angle[1])[1] - s.start_along
-    for i in range(2):
-        r.torque[i], r.angle[i], r.rotor[i], r.speed[i] = s.torque[i], s.angle[i], s.rotor[i], s.speed[i]
-        r.load[i], r.friction[i], r.sticking[i] = s.load[i], s.friction[i], s.sticking[i]
+    s.position_now = s.position_now + 1 if s.position_now + 1 < len(wp) else 0
+    s.force_now = s.force_now + 1 if s.force_now + 1 < len(wf) else 0
 
 
 @kernel
@@ -155,8 +302,13 @@ def run_loop(loop: Rows, drives: Rows, wp: Any, past_p: Any, wf: Any, past_f: An
     u, w = np.zeros(2), np.zeros(4)
     for k in range(len(results)):
         _control(s, drives, wp, past_p, wf, past_f)
-        _record(s, k * s.period, results[k])
-        u[0], u[1] = s.torque[0] / drives[0].gain, s.torque[1] / drives[1].gain
+        r = results[k]
+        r.time, r.force, r.contact_force, r.depth = k * s.period, s.measured_force, s.contact_force, contact_offset(s)
+        r.along = frame_position(s, s.angle[0], s.angle[1])[1] - s.start_along
+        for i in range(2):
+            r.torque[i], r.angle[i], r.rotor[i], r.speed[i] = s.torque[i], s.angle[i], s.rotor[i], s.speed[i]
+            r.load[i], r.friction[i], r.sticking[i] = s.load[i], s.friction[i], s.sticking[i]
+        u[0], u[1] = s.torque[0] / drives[0].ratio, s.torque[1] / drives[1].ratio
         for _ in range(s.substeps):
             step_plant(s, drives, u, w)
         if not max(abs(s.speed[0]), abs(s.speed[1])) < RUNAWAY:
@@ -229,7 +381,9 @@ def simulate_hybrid(
     _check(links, drives, start, force, duration, sensor, substeps)
     loop = np.zeros(1, LOOP)
     rows = new_plant(loop, links, drives, surface, start, control.holds_weight)
-    control.fill(loop)
+    loop["period"], loop["holds_weight"] = control.period, control.holds_weight
+    loop["position_integral"] = control.position.integral_gain
+    loop["force_integral"] = control.force.integral_gain
     loop["sensor"], loop["substeps"] = SENSORS[sensor], substeps
     loop["step"] = control.period / substeps
     loop["target_force"] = force

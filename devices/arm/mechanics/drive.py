@@ -7,15 +7,14 @@ its inertia by its square. Rotor and joint are connected by one of three couplin
 `RIGID`     the rotor turns with the joint
 `IMPACT`    backlash: within the gap both are free, at its ends they collide (Machado et al. 2002, (11))
 `ELASTIC`   a spring and a damper, beyond a dead zone if there is backlash (12); or the law of a gearbox with
-            lost motion (`devices.arm.flatness.stiffness`)
+            lost motion (`devices.arm.flatness.laws`)
 ==========  ===========================================================================================
 
 Friction is set-valued: a joint at rest sticks exactly, up to the break-away torque. It obeys the laws of
 `haptics.friction.laws`, with N m for N and rad/s for m/s, and may have another law for each direction.
-`smooth_friction` is a law that is smooth through zero and never sticks.
 
 These are scalar relations between torques and speeds, which are solved exactly
-(`devices.arm.mechanics.joint_kernels`); `devices.arm.mechanics.plant` contains the step that couples both joints.
+(`devices.arm.mechanics.drive_solvers`); `devices.arm.mechanics.plant` contains the step that couples both joints.
 """
 
 from __future__ import annotations
@@ -24,39 +23,119 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from devices.arm.flatness.stiffness import Stiffness
-from devices.arm.mechanics.joint_kernels import ELASTIC, IMPACT, RIGID
+import numpy as np
+
+from devices.arm.flatness.laws import SMOOTH, Stiffness
+from devices.common.driver_kernels import quantise
 from haptics import Coulomb, Law
 from haptics.errors import ConfigurationError
-from haptics.friction.custom_law import CustomLaw
+from haptics.friction.kernels import LAW
+from haptics.jit import kernel
 from haptics.settings import bounded, check, choice, documented
 
-COUPLINGS = {"rigid": RIGID, "impact": IMPACT, "elastic": ELASTIC}
-"""Couplings between rotor and joint by the name used in settings."""
+RIGID, IMPACT, ELASTIC = 0, 1, 2
 
-_SMOOTH = """
-def smooth(speed, level=1.0, viscosity=0.0, steepness=100.0):
-    return viscosity * speed + level * math.tanh(0.5 * steepness * speed)
+CLOSED = 1e-12
+"""Gaps narrower than this count as closed, because angles are rounded [rad]."""
+
+DRIVE = np.dtype(
+    [
+        ("solve", "<i8"),
+        ("coupling", "<i8"),
+        ("ratio", "<f8"),
+        ("inertia", "<f8"),
+        ("half_gap", "<f8"),
+        ("restitution", "<f8"),
+        ("stiffness", "<f8"),
+        ("damping", "<f8"),
+        ("geared", "<i8"),
+        ("gear", SMOOTH),
+        ("rubs", "<i8"),
+        ("forwards", LAW),
+        ("backwards", LAW),
+        ("rotor_rubs", "<i8"),
+        ("rotor_forwards", LAW),
+        ("rotor_backwards", LAW),
+        ("encoder_at_rotor", "<i8"),
+        ("resolution", "<f8"),
+        ("period", "<f8"),
+        ("mobility", "<f8"),
+        ("rotor_mobility", "<f8"),
+        ("ahead", "<f8"),
+        ("ahead_speed", "<f8"),
+        ("load", "<f8"),
+        ("friction", "<f8"),
+        ("rotor_friction", "<f8"),
+        ("sticking", "<i8"),
+        ("rotor_sticking", "<i8"),
+    ]
+)
+"""Kernel record of the drive of one joint; ``inertia`` of the rotor is seen at the joint. The fields from
+``period`` on are arguments and results of the function at the address ``solve``
+(`devices.arm.mechanics.drive_solvers`): the step [s], the mobilities of joint and rotor over it, the angle and speed
+of the rotor relative to the joint before it; then the torques [N m].
 """
 
 
-def smooth_friction(level: float, viscosity: float, steepness: float) -> Law:
-    """Return friction that is smooth through zero (Weigand et al. 2020, (4)).
+@kernel
+def elastic_torque(s: Any, e: float, x: float, Z: float, T: float) -> Any:
+    """Return the torque of the linear ELASTIC coupling.
 
-    The law is f_v w + 2 f_c/(1 + exp(-s_F w)) - f_c. It never sticks: under a load below `level` the joint creeps.
-
-    Parameters
-    ----------
-    level, viscosity, steepness : float
-        f_c [N m], f_v [N m s] and s_F [s].
+    It is K (e + T w -+ h/2) + B w with w = x - Z f, and zero where that would pull. `e` is the angle of the rotor minus
+    the angle of the joint [rad]. Within the gap no torque is transmitted.
     """
-    return CustomLaw.from_table(_SMOOTH, {"level": level, "viscosity": viscosity, "steepness": steepness})
+    K, B, h = s.stiffness, s.damping, s.half_gap
+    grip = K * T + B
+    f = (K * (e - h) + grip * x) / (1.0 + Z * grip)
+    if f > 0.0:
+        return f
+    f = (K * (e + h) + grip * x) / (1.0 + Z * grip)
+    return min(f, 0.0)
+
+
+@kernel
+def impact_torque(s: Any, e: float, w: float, x: float, Z: float) -> Any:
+    """Return the torque of the IMPACT coupling over one step, which an end of the gap must exert.
+
+    `w` is the relative speed of the rotor [rad/s] before the step. Where the gap is closed, the rotor separates at
+    least at the restitution times its approach speed (Newton).
+    """
+    if e >= s.half_gap - CLOSED:
+        return max(x - min(-s.restitution * w, 0.0), 0.0) / Z
+    if e <= -s.half_gap + CLOSED:
+        return min(x - max(-s.restitution * w, 0.0), 0.0) / Z
+    return 0.0
+
+
+@kernel
+def collide(J: float, Jm: float, restitution: float, w: float, wm: float) -> tuple[float, float]:
+    """Return the speeds (joint, rotor) [rad/s] after an impact between two inertias [kg m^2]; (11).
+
+    The right-hand side of (11) contains the speeds before the impact, with J_ii where the paper prints J_i. Then the
+    momentum J w + Jm wm is conserved, and the relative speed is reversed and multiplied by the restitution.
+    """
+    total = J + Jm
+    after = (w * (J - restitution * Jm) + wm * Jm * (1.0 + restitution)) / total
+    rotor = (w * J * (1.0 + restitution) + wm * (Jm - restitution * J)) / total
+    return after, rotor
+
+
+@kernel
+def encoder_angle(s: Any, joint: float, rotor: float) -> Any:
+    """Return the joint angle that the encoder measures [rad]; both angles are seen at the joint."""
+    if s.encoder_at_rotor:
+        return quantise(rotor * s.ratio, s.resolution) / s.ratio
+    return quantise(joint, s.resolution)
+
+
+COUPLINGS = {"rigid": RIGID, "impact": IMPACT, "elastic": ELASTIC}
+"""Couplings between rotor and joint by the name used in settings."""
 
 
 @documented
 @dataclass(frozen=True)
 class Motor:
-    """Motor that is commanded a torque, or, with a `resistance`, a DC motor that is commanded a voltage.
+    """Motor that is commanded a torque.
 
     Attributes
     ----------
@@ -65,20 +144,6 @@ class Motor:
     """
 
     inertia: float = bounded(1.0, above=0.0, maximum=1e6, unit="kg m^2", doc="inertia of the rotor")
-    torque_constant: float = bounded(
-        1.0, above=0.0, maximum=1e3, unit="N m/A", doc="torque per current; used with a resistance only"
-    )
-    back_emf_constant: float = bounded(
-        1.0, minimum=0.0, maximum=1e3, unit="V s", doc="voltage per speed; used with a resistance only"
-    )
-    resistance: float = bounded(
-        0.0,
-        minimum=0.0,
-        maximum=1e6,
-        unit="ohm",
-        doc="resistance R of the winding: at V volts the shaft has the torque k_t (V - k_e w)/R; 0 for a motor "
-        "that has a current control of its own and is given torques",
-    )
     friction: Law | None = None
     backward_friction: Law | None = None
 
@@ -161,11 +226,6 @@ class Drive:
         motor, ratio = self.motor, self.ratio
         row["coupling"] = COUPLINGS[self.coupling]
         row["ratio"], row["inertia"] = ratio, motor.inertia * ratio**2
-        if motor.resistance > 0.0:
-            row["gain"] = ratio * motor.torque_constant / motor.resistance
-            row["drag"] = ratio**2 * motor.torque_constant * motor.back_emf_constant / motor.resistance
-        else:
-            row["gain"], row["drag"] = ratio, 0.0
         row["half_gap"], row["restitution"] = 0.5 * self.backlash, self.restitution
         row["stiffness"], row["damping"] = self.stiffness, self.damping
         row["geared"] = self.gear is not None

@@ -15,13 +15,120 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
-from devices.arm.flatness.stiffness_kernels import KNEE, torque_of, twist_of
-from devices.arm.mechanics.drive_friction import DriveKind, friction_of_joint, friction_of_rotor, kind_of, sides
-from devices.arm.mechanics.joint_kernels import CLOSED, DRIVE, ELASTIC, IMPACT, RIGID, elastic_torque, impact_torque
+from devices.arm.flatness.laws import KNEE, torque_of, twist_of
+from devices.arm.mechanics.drive import CLOSED, DRIVE, ELASTIC, IMPACT, RIGID, elastic_torque, impact_torque
+from haptics.friction.kernels import implicit_law
 from haptics.jit import inlined_kernel, kernel, merged_kernel
 from haptics.parts import address_of_part
+
+Kinds = tuple[int, ...]
+"""Kinds of the friction laws forwards and backwards (`haptics.friction.kernels`), sorted; empty without
+friction.
+"""
+
+
+class DriveKind(NamedTuple):
+    """Properties that select the equations of a drive.
+
+    Attributes
+    ----------
+    coupling : int
+        `RIGID`, `IMPACT` or `ELASTIC`.
+    gear : int or None
+        Kind of the stiffness law of its gearbox, if it has one.
+    joint, rotor : tuple of int
+        Kinds of the friction laws of joint and rotor.
+    """
+
+    coupling: int
+    gear: int | None
+    joint: Kinds
+    rotor: Kinds
+
+
+def kind_of(row: Any) -> DriveKind:
+    """Return the kind of the drive in `row`, a record of dtype `DRIVE`."""
+
+    def kinds(which: str) -> Kinds:
+        laws = (row[f"{which}forwards"], row[f"{which}backwards"]) if row[f"{which}rubs"] else ()
+        return tuple(sorted({int(law["kind"]) for law in laws}))
+
+    gear = int(row["gear"]["kind"]) if row["geared"] else None
+    return DriveKind(int(row["coupling"]), gear, kinds(""), kinds("rotor_"))
+
+
+@functools.cache
+def _implicit(kinds: Kinds) -> Callable[..., Any]:
+    """Return the kernel that solves friction laws of these kinds only."""
+    first, others = implicit_law(kinds[0]), kinds[1:]
+    if not others:
+        return first
+    kind, rest = kinds[0], _implicit(others)
+
+    @kernel
+    def implicit(law: Any, x: float, y: float, Z: float) -> Any:
+        return first(law, x, y, Z) if law.kind == kind else rest(law, x, y, Z)
+
+    return implicit
+
+
+@functools.cache
+def friction_torque(kinds: Kinds) -> Callable[..., Any]:
+    """Return the kernel ``(forwards, backwards, x, Z)`` of (f, sticking), friction at the speed x - Z f.
+
+    The sign of x is the sign of the speed.
+    """
+    implicit = _implicit(kinds)
+
+    @kernel
+    def friction(forwards: Any, backwards: Any, x: float, Z: float) -> tuple[float, bool]:
+        if x >= 0.0:
+            f, _, _, _, sticking = implicit(forwards, x, 0.0, Z)
+        else:
+            f, _, _, _, sticking = implicit(backwards, x, 0.0, Z)
+        return f, sticking
+
+    return friction
+
+
+@inlined_kernel
+def _free(s: Any, x: float, Z: float) -> tuple[float, float, bool]:
+    """Return (0, x, False): no friction, unchanged speed, not sticking."""
+    return 0.0, x, False
+
+
+@functools.cache
+def friction_of_joint(kinds: Kinds) -> Callable[..., Any]:
+    """Return the kernel ``(s, x, Z)`` of friction, speed and sticking of the joint."""
+    if not kinds:
+        return _free
+    friction = friction_torque(kinds)
+
+    @inlined_kernel
+    def of_joint(s: Any, x: float, Z: float) -> tuple[float, float, bool]:
+        f, sticking = friction(s.forwards, s.backwards, x, Z)
+        return f, 0.0 if sticking else x - Z * f, sticking
+
+    return of_joint
+
+
+@functools.cache
+def friction_of_rotor(kinds: Kinds) -> Callable[..., Any]:
+    """Return the kernel of the rotor, seen at the joint; its law is in torque and speed of the shaft."""
+    if not kinds:
+        return _free
+    friction = friction_torque(kinds)
+
+    @inlined_kernel
+    def of_rotor(s: Any, x: float, Z: float) -> tuple[float, float, bool]:
+        n = s.ratio
+        f, sticking = friction(s.rotor_forwards, s.rotor_backwards, n * x, n * n * Z)
+        return n * f, 0.0 if sticking else x - Z * n * f, sticking
+
+    return of_rotor
+
 
 _EPSILON = 2.2e-16
 
@@ -30,11 +137,13 @@ _EPSILON = 2.2e-16
 
 
 @functools.cache
-def _gear_excess(kind: DriveKind) -> Callable[..., Any]:
-    """Return the kernel of the difference between f and the torque of the gearbox, which increases with f.
+def gear_chain(kind: DriveKind) -> Callable[..., Any]:
+    """Return the kernel ``(s, guess, e, x, Z, xm, Zm, T)`` of the torque of a gearbox.
 
-    It returns the difference, its approximate derivative with respect to f, and its rounding error. The difference is a
-    twist or a torque, depending on the direction in which the law of the gearbox has a closed form.
+    It searches the f at which the difference between f and the torque of the gearbox is zero; the difference increases
+    with f and is a twist or a torque, depending on the direction in which the law of the gearbox has a closed form. The
+    search starts at `guess`, the result of the last step. It uses Newton's method for the first step and secants
+    afterwards, within the bracket of all previous steps. The other arguments are the same as in `chain`.
     """
     of_joint, of_rotor = friction_of_joint(kind.joint), friction_of_rotor(kind.rotor)
     law = kind.gear if kind.gear is not None else KNEE
@@ -56,22 +165,11 @@ def _gear_excess(kind: DriveKind) -> Callable[..., Any]:
 
     @kernel
     def excess(s: Any, f: float, e: float, x: float, Z: float, xm: float, Zm: float, T: float) -> Any:
+        """Return the difference, its approximate derivative with respect to f, and its rounding error."""
         _, v, sticking = of_joint(s, x + Z * f, Z)
         _, vm, rotor_sticking = of_rotor(s, xm - Zm * f, Zm)
         fall = (0.0 if sticking else Z) + (0.0 if rotor_sticking else Zm)
         return compared(s, f, e, vm - v, fall, T)
-
-    return excess
-
-
-@functools.cache
-def gear_chain(kind: DriveKind) -> Callable[..., Any]:
-    """Return the kernel ``(s, guess, e, x, Z, xm, Zm, T)`` of the torque of a gearbox.
-
-    The search starts at `guess`, the result of the last step. It uses Newton's method for the first step and secants
-    afterwards, within the bracket of all previous steps. The other arguments are the same as in `chain`.
-    """
-    excess = _gear_excess(kind)
 
     @kernel
     def search(s: Any, guess: float, e: float, x: float, Z: float, xm: float, Zm: float, T: float) -> Any:
@@ -150,24 +248,27 @@ def _search(kind: DriveKind) -> Callable[..., Any]:
 
 
 @functools.cache
-def _bracket(kind: DriveKind) -> Callable[..., Any]:
-    """Return the kernel of (far, limit): a bound of the coupling's torque, and the `limit` of `_search`.
+def chain(kind: DriveKind) -> Callable[..., Any]:
+    """Return the kernel ``(s, e, x, Z, xm, Zm, T)`` of the torque of an IMPACT or linear ELASTIC coupling.
 
-    `far` is the torque without friction or more; (0, 0) means no torque. `w` is the relative speed of the rotor without
-    coupling torque.
+    x and xm are the speeds of joint and rotor without any of its torques; e is the angle of the rotor minus the angle
+    of the joint [rad]. `far` is the torque that the coupling needs without friction, or more.
     """
     of_joint, of_rotor = friction_of_joint(kind.joint), friction_of_rotor(kind.rotor)
+    search = _search(kind)
 
     @kernel
-    def of_impact(s: Any, e: float, w: float, x: float, Z: float, xm: float, Zm: float, T: float) -> Any:
-        before = s.ahead_speed
+    def impact(s: Any, e: float, x: float, Z: float, xm: float, Zm: float, T: float) -> Any:
+        _, v, _ = of_joint(s, x, Z)
+        _, vm, _ = of_rotor(s, xm, Zm)
+        w, before = vm - v, s.ahead_speed
         right, left = min(-s.restitution * before, 0.0), max(-s.restitution * before, 0.0)
         if e >= s.half_gap - CLOSED and w > right:
             sign, limit = 1.0, right
         elif e <= -s.half_gap + CLOSED and w < left:
             sign, limit = -1.0, left
         else:
-            return 0.0, 0.0
+            return 0.0
         far = (w - limit) / (Z + Zm)
         for _ in range(100):  # friction takes a part of the torque: more may be needed than without it
             _, v, _ = of_joint(s, x + Z * far, Z)
@@ -175,35 +276,18 @@ def _bracket(kind: DriveKind) -> Callable[..., Any]:
             if sign * (limit - (vm - v)) >= 0.0:
                 break
             far *= 2.0
-        return far, limit
-
-    @kernel
-    def of_spring(s: Any, e: float, w: float, x: float, Z: float, xm: float, Zm: float, T: float) -> Any:
-        return elastic_torque(s, e, w, 0.0, T), 0.0  # an upper bound: the torque reduces the relative speed
-
-    return of_impact if kind.coupling == IMPACT else of_spring
-
-
-@functools.cache
-def chain(kind: DriveKind) -> Callable[..., Any]:
-    """Return the kernel ``(s, e, x, Z, xm, Zm, T)`` of the torque of an IMPACT or linear ELASTIC coupling.
-
-    x and xm are the speeds of joint and rotor without any of its torques; e is the angle of the rotor minus the angle
-    of the joint [rad].
-    """
-    of_joint, of_rotor = friction_of_joint(kind.joint), friction_of_rotor(kind.rotor)
-    bracket, search = _bracket(kind), _search(kind)
-
-    @kernel
-    def torque(s: Any, e: float, x: float, Z: float, xm: float, Zm: float, T: float) -> Any:
-        _, v, _ = of_joint(s, x, Z)
-        _, vm, _ = of_rotor(s, xm, Zm)
-        far, limit = bracket(s, e, vm - v, x, Z, xm, Zm, T)
-        if far == 0.0:
-            return 0.0
         return search(s, min(far, 0.0), max(far, 0.0), e, limit, x, Z, xm, Zm, T)
 
-    return torque
+    @kernel
+    def spring(s: Any, e: float, x: float, Z: float, xm: float, Zm: float, T: float) -> Any:
+        _, v, _ = of_joint(s, x, Z)
+        _, vm, _ = of_rotor(s, xm, Zm)
+        far = elastic_torque(s, e, vm - v, 0.0, T)  # an upper bound: the torque reduces the relative speed
+        if far == 0.0:
+            return 0.0
+        return search(s, min(far, 0.0), max(far, 0.0), e, 0.0, x, Z, xm, Zm, T)
+
+    return impact if kind.coupling == IMPACT else spring
 
 
 # --- solvers by kind --------------------------------------------------------------------------------------------------
@@ -240,12 +324,13 @@ def _rigid(kind: DriveKind) -> Callable[..., None]:
 @functools.cache
 def _coupled(kind: DriveKind) -> Callable[..., None]:
     """Return the solver of a drive with a gap or spring: coupling and friction at once."""
-    both = sides(kind)
+    of_joint, of_rotor = friction_of_joint(kind.joint), friction_of_rotor(kind.rotor)
 
     @merged_kernel
     def rub(d: Any, f: float, x: float, Z: float, xm: float, Zm: float) -> None:
         d.load = f
-        d.friction, held, d.rotor_friction, rotor_held = both(d, f, x, Z, xm, Zm)
+        d.friction, _, held = of_joint(d, x + Z * f, Z)
+        d.rotor_friction, _, rotor_held = of_rotor(d, xm - Zm * f, Zm)
         d.sticking, d.rotor_sticking = 1 if held else 0, 1 if rotor_held else 0
 
     if kind.gear is not None:

@@ -1,0 +1,556 @@
+r"""Motor stage of two motors on a CAN bus: ODrives with firmware 0.5, Pro or S1 (0.6 and later), with CAN Simple.
+
+The frames that drive the motors are identical. Drives of the new generation reply to a version request; firmware 0.5
+does not.
+
+======================  =======================================  ====================================================
+\                       0.5                                      Pro, S1
+======================  =======================================  ====================================================
+version (0x00)          not answered                             eight numbers of one byte
+heartbeat (0x01)        error bits of the axis, state, flags     active errors, state, result of a procedure
+errors (0x03)           of the motor; encoder 0x04, controller   active errors, and errors for which the motor
+                        0x1D                                     was disarmed
+rates                   ``config.can.encoder_rate_ms``           ``config.can.encoder_msg_rate_ms``
+======================  =======================================  ====================================================
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from devices.arm.motors import can_bus as bus
+from devices.arm.motors.can_bus import BIT_RATE, CanLine, Heartbeat, SocketPort, message, open_interface, signals
+from devices.arm.motors.errors import NEW_ERRORS, NEW_WATCHDOG_EXPIRED, WATCHDOG_EXPIRED, explain, in_words
+from devices.arm.motors.limits import Demands
+from devices.arm.motors.settings import WHERE, OdriveSettings
+from devices.arm.motors.stage import (
+    AXES,
+    CLOSED_LOOP,
+    IDLE,
+    PASS_THROUGH,
+    PATIENCE,
+    POSITION_CONTROL,
+    STILL,
+    Answer,
+    Command,
+    MotorStage,
+    Rounds,
+    require_voltage,
+)
+from devices.common.bus import TransferError, Trouble
+from haptics.device import Vector
+from haptics.errors import DeviceFault, DeviceOpenError
+
+LISTEN = 0.3
+"""Time for which the cyclic messages of the axes are counted [s]: three heartbeats of a drive with default settings."""
+
+ESTIMATE_RATE = 750.0
+"""Minimum rate of positions and speeds [Hz]: the drive must send them every millisecond, not every second one."""
+
+HEARTBEAT_RATE = 50.0
+"""Minimum rate of heartbeats [Hz], from which a disarmed axis is detected."""
+
+REPEAT = 2e-3
+"""Time after which a command is repeated if no new one arrives [s], which feeds the watchdogs. It is longer than the
+period of a tick at 1 kHz: otherwise, messages received during a late tick would resend the old command just before the
+new one.
+"""
+
+_HEARTBEAT_AGE = 0.2
+"""Maximum age of the heartbeat of a live axis [s]; other messages do not prove that it is alive."""
+
+_FASTEST = 100.0
+"""Maximum plausible speed of a motor if the requirements of the arm are unknown [turn/s]."""
+
+_RESERVE = 2.0
+"""Maximum plausible speed of a motor as a multiple of the speed that the arm requires."""
+
+_SETTLE = 1.0
+_OBEYS = 0.3
+"""Time after which a motor that is still armed gets an emergency stop [s]: some heartbeats."""
+
+_POLL = 2e-3
+_UNPUNCTUAL = 0.05
+"""Maximum delay until a heartbeat shows an expired watchdog [s]."""
+
+
+@dataclass(frozen=True)
+class Generation:
+    """Firmware generation of a drive.
+
+    Attributes
+    ----------
+    firmware : str
+        Firmware version, as far as the drive reports it.
+    new : bool
+        Whether it is a Pro or S1.
+    watchdog : int
+        Error bit of an expired watchdog.
+    estimate_rate, heartbeat_rate : str
+        Settings of an axis for the period of both messages [ms].
+    axes : (str, str)
+        Names of the first and the second axis in odrivetool.
+    """
+
+    firmware: str = "0.5"
+    new: bool = False
+    watchdog: int = WATCHDOG_EXPIRED
+    estimate_rate: str = "config.can.encoder_rate_ms"
+    heartbeat_rate: str = "config.can.heartbeat_rate_ms"
+    axes: tuple[str, str] = ("odrv0.axis0", "odrv0.axis1")
+
+
+class CanStage(MotorStage):
+    """Two axes in position control that get position and speed in every tick.
+
+    See `MotorStage`.
+
+    The arm's zero is stored here and not in the drive, because positions on the bus count from the encoders' start. The
+    stage must therefore be homed whenever it was opened. The first time that the motors are armed, they are armed once
+    before that to verify that the drive's watchdogs disarm them.
+
+    Parameters
+    ----------
+    settings : mapping, optional
+        Settings of `devices.arm.motors.settings.OdriveSettings`.
+    period : float
+        Period of a tick [s].
+    port : callable, optional
+        Opens the port for frames; by default the interface of the settings.
+    demands : Demands, optional
+        Requirements of the arm on the motors.
+
+    Raises
+    ------
+    ConfigurationError
+        If a setting is invalid.
+    """
+
+    _line: CanLine
+
+    def __init__(
+        self,
+        settings: Mapping[str, Any] | None = None,
+        *,
+        period: float = 1e-3,
+        port: Callable[[], SocketPort] | None = None,
+        demands: Demands | None = None,
+    ) -> None:
+        super().__init__(settings, period)
+        self._port, self._demands = port, demands or Demands()
+        self._generation = Generation()
+        self._proven = False
+
+    def _connect(self) -> CanLine:
+        own = self.settings
+        port = self._port() if self._port is not None else open_interface(own.interface)
+        return CanLine(port, own.interface, (own.node_1, own.node_2))
+
+    def _examine(self, line: CanLine) -> None:
+        rates = listen(line)
+        generation = self._generation = generation_of(line)
+        require_rates(rates, generation)
+        require_usable(line, generation, self.settings)
+        self.homed = self._proven = False
+        self._offsets[:] = 0.0
+        self.facts = {
+            "interface": self.settings.interface,
+            "nodes": list(line.nodes),
+            "firmware": generation.firmware,
+            **{name: round(rate, 1) for name, rate in rates.items()},
+        }
+
+    def _set_home(self, turns: Vector) -> None:
+        positions, speeds = self._estimates()
+        if np.abs(speeds).max() > STILL:
+            raise DeviceOpenError("the arm moved while it was being homed: hold it still and start again.")
+        self._offsets[:] = positions - turns
+
+    def _estimates(self) -> tuple[Vector, Vector]:
+        """Return the next estimates of both axes: positions [turn], speeds [turn/s]."""
+        line = self._line
+        before = {node: line.latest(node, bus.ESTIMATES).total for node in line.nodes}
+
+        def newer(node: int) -> bool:
+            return line.latest(node, bus.ESTIMATES).total > before[node]
+
+        line.wait(lambda: all(map(newer, line.nodes)), PATIENCE)
+        found = []
+        for node in line.nodes:
+            numbers = signals(bus.ESTIMATES, line.latest(node, bus.ESTIMATES).data)
+            if numbers is None or not newer(node):
+                raise line.silent(node)
+            found.append(numbers)
+        positions, speeds = np.array(found).T
+        return positions, speeds
+
+    def _turns(self) -> Vector:
+        return self._estimates()[0]
+
+    def _energise(self) -> tuple[Rounds, float]:
+        line, own = self._line, self.settings
+        if not self._proven:
+            prove_watchdogs(line, self._generation, own)
+            self._proven = True
+        energise(line, self._generation, own)
+        return CanRounds(line, self._generation, own), _RESERVE * max(self._demands.speeds) or _FASTEST
+
+    def _disarm(self) -> None:
+        rest(self._line)
+
+
+# --- rounds -----------------------------------------------------------------------------------------------------------
+
+
+class CanRounds(Rounds):
+    """Rounds with two axes: a command frame to each axis, and the latest messages of both axes.
+
+    Including a frame from each axis with its position and speed, that is four frames per millisecond. The axes send
+    cyclically, so that a round does not wait but uses the latest messages.
+
+    Parameters
+    ----------
+    line : CanLine
+        Communication with both axes, which are in closed loop.
+    generation : Generation
+        Generation of their firmware.
+    settings : OdriveSettings
+        Contains the maximum age of messages.
+    """
+
+    def __init__(self, line: CanLine, generation: Generation, settings: OdriveSettings) -> None:
+        self._line, self._generation, self._timeout = line, generation, settings.reply_timeout
+        self._sent: Command | None = None
+        self._next = 0.0
+        self._still = False
+        self._stuck = math.inf
+
+    def set_wake_callback(self, wake: Callable[[], object]) -> None:
+        """See `Rounds.set_wake_callback`."""
+        self._line.wake = wake
+
+    def exchange(self, command: Command, *, alive: bool) -> Answer:
+        """Send the command as a CAN frame per axis and return the latest messages.
+
+        See `Rounds.exchange`. A stop is sent only once, so that it does not feed the watchdogs.
+        """
+        now = time.perf_counter()
+        if alive and (command is not self._sent or now >= self._next):
+            self._send(command, now)
+            self._sent, self._next, self._still = command, now + REPEAT, False
+        elif not alive and not self._still:
+            self._send((*command[:2], 0.0, 0.0, 0.0, 0.0), now)
+            self._still = True
+        return self._latest_reply(self._timeout)
+
+    def _send(self, command: Command, now: float) -> None:
+        """Send a command; tolerate a full send queue for as long as a missing reply.
+
+        Speeds and torques that are too large for a position command have separate frames.
+        """
+        frames = []
+        for axis, node in enumerate(self._line.nodes):
+            position, speed, torque = command[axis], command[2 + axis], command[4 + axis]
+            frames.append(bus.input_position(node, position, speed, torque))
+            if max(abs(speed), abs(torque)) > bus.MOST:
+                frames.append(message(node, bus.INPUT_SPEED, speed, torque))
+        try:
+            self._line.send(*frames)
+            self._stuck = math.inf
+        except TransferError as error:
+            self._stuck = min(self._stuck, now)
+            if error.trouble is not Trouble.TIMEOUT or now - self._stuck > self._timeout:
+                raise
+
+    def poll(self, timeout: float) -> Answer:
+        """See `Rounds.poll`."""
+        line, begin = self._line, time.perf_counter()
+        line.wait(lambda: all(line.latest(node, bus.ESTIMATES).time >= begin for node in line.nodes), timeout)
+        return self._latest_reply(timeout)
+
+    def invalidate(self) -> None:
+        """See `Rounds.invalidate`."""
+        self._sent, self._still = None, False
+
+    def trouble(self) -> str:
+        """See `Rounds.trouble`."""
+        return trouble(self._line, self._generation)
+
+    def disable_motors(self) -> None:
+        """See `Rounds.disable_motors`."""
+        for node in self._line.nodes:
+            with contextlib.suppress(TransferError):
+                self._line.send(*bus.idle_frames(node))
+
+    def _latest_reply(self, oldest: float) -> Answer:
+        """Return the latest messages; raise `TransferError` if they are older than `oldest` [s]."""
+        self._line.require_whole()
+        now = time.perf_counter()
+        found, when = [], now
+        name, value = "axis0.current_state", CLOSED_LOOP
+        for axis in reversed(AXES):
+            node = self._line.nodes[axis]
+            estimates, beat = self._line.latest(node, bus.ESTIMATES), self._line.latest(node, bus.HEARTBEAT)
+            numbers, state = signals(bus.ESTIMATES, estimates.data), signals(bus.HEARTBEAT, beat.data)
+            late = estimates.time < now - oldest or beat.time < now - _HEARTBEAT_AGE
+            if numbers is None or state is None or late:
+                raise self._line.silent(node)
+            if state[0]:
+                name, value = f"axis{axis}.error", state[0]
+            elif state[1] != CLOSED_LOOP:
+                name, value = f"axis{axis}.current_state", state[1]
+            found.append(numbers)
+            when = min(when, estimates.time)
+        (two, two_speed), (one, one_speed) = found
+        return Answer(when, (one, two, one_speed, two_speed), name, value)
+
+
+# --- checks at opening ------------------------------------------------------------------------------------------------
+
+
+def beat(line: CanLine, axis: int) -> Heartbeat:
+    """Return the latest heartbeat of an axis; raise `TransferError` if none was received."""
+    node = line.nodes[axis]
+    found = signals(bus.HEARTBEAT, line.latest(node, bus.HEARTBEAT).data)
+    if found is None:
+        raise line.silent(node)
+    return Heartbeat(*found)
+
+
+def trouble(line: CanLine, generation: Generation, hidden: int = 0) -> str:
+    """Request and return the errors of both axes in one line, without the bits `hidden`."""
+    texts = []
+    for axis in AXES:
+        error = beat(line, axis).error
+        with contextlib.suppress(TransferError):
+            texts.append(_axis_trouble(line, generation, axis, error, hidden))
+            continue
+        texts.append(f"axis {axis}: error {error:#x}" if error else "")
+    return "; ".join(filter(None, texts))
+
+
+def _axis_trouble(line: CanLine, generation: Generation, axis: int, error: int, hidden: int) -> str:
+    """Request and return the errors of an axis whose heartbeat contains `error`."""
+    node = line.nodes[axis]
+    if generation.new:
+        active, reason = signals(bus.ERRORS, line.request(node, bus.ERRORS)) or (error, 0)
+        texts = in_words((error | active | reason) & ~hidden, NEW_ERRORS)
+        return f"axis {axis}: {', '.join(texts)}" if texts else ""
+    parts = {"motor": bus.MOTOR_ERROR, "encoder": bus.ENCODER_ERROR, "controller": bus.CONTROLLER_ERROR}
+    found = {part: bus.bits(line.request(node, command)) or 0 for part, command in parts.items()}
+    return explain(axis, {"": error & ~hidden, **found})
+
+
+def listen(line: CanLine) -> dict[str, float]:
+    """Measure the rates of estimates and heartbeats of the slower axis [Hz], without sending anything.
+
+    Raises
+    ------
+    DeviceOpenError
+        If an axis is not received, or another program commands it.
+    """
+    kinds = {"estimates_hz": bus.ESTIMATES, "heartbeats_hz": bus.HEARTBEAT}
+    begin = time.perf_counter()
+    before = {kind: [line.latest(node, kind).total for node in line.nodes] for kind in kinds.values()}
+    line.wait(lambda: False, LISTEN)
+    duration = time.perf_counter() - begin
+    for axis, node in enumerate(line.nodes):
+        if not line.latest(node, bus.HEARTBEAT).total:
+            raise DeviceOpenError(_unheard(line, axis, node))
+        if node in line.rivals:
+            raise DeviceOpenError(
+                f"another program commands node {node} on {line.name}: end it (candump {line.name} shows its frames)."
+            )
+    return {
+        name: min(line.latest(node, kind).total - was for node, was in zip(line.nodes, before[kind], strict=True))
+        / duration
+        for name, kind in kinds.items()
+    }
+
+
+def _unheard(line: CanLine, axis: int, node: int) -> str:
+    """Return the message for an axis that does not send."""
+    heard = f"; there is {', '.join(map(str, sorted(line.others)))}" if line.others else ""
+    own = [other for other in line.nodes if line.latest(other, bus.HEARTBEAT).total]
+    heard = heard or (f"; there is only {own[0]}" if own else "")
+    why = f" {line.warning[0].upper()}{line.warning[1:]}." if line.warning else ""
+    return (
+        f"axis {axis} was not heard as node {node} of {line.name}{heard}.{why} Switch the drive's supply on, choose "
+        f"the nodes with {WHERE}.node_1 and node_2, and have both ends at {BIT_RATE} bit/s: "
+        f"sudo ip link set {line.name} up type can bitrate {BIT_RATE}; odrv0.can.config.baud_rate = {BIT_RATE}."
+    )
+
+
+def generation_of(line: CanLine) -> Generation:
+    """Return the firmware generation of the drive; firmware 0.5 does not answer the version request."""
+    try:
+        version = line.request(line.nodes[0], bus.VERSION, attempts=1)
+    except TransferError:
+        line.require_whole()
+        return Generation()
+    if len(version) < 8:
+        return Generation()
+    rates = "config.can.encoder_msg_rate_ms", "config.can.heartbeat_msg_rate_ms"
+    firmware = ".".join(map(str, version[4:7]))
+    return Generation(firmware, True, NEW_WATCHDOG_EXPIRED, *rates, ("odrv0.axis0", "odrv1.axis0"))
+
+
+def require_rates(rates: dict[str, float], generation: Generation) -> None:
+    """Require sufficient rates of estimates and heartbeats from both axes.
+
+    Raises
+    ------
+    DeviceOpenError
+        With the measured rates and the commands to type.
+    """
+    if rates["estimates_hz"] >= ESTIMATE_RATE and rates["heartbeats_hz"] >= HEARTBEAT_RATE:
+        return
+    lines = [
+        f"{axis}.{name} = {period}"
+        for axis in generation.axes
+        for name, period in ((generation.estimate_rate, 1), (generation.heartbeat_rate, 10))
+    ]
+    raise DeviceOpenError(
+        f"an axis says where it is {rates['estimates_hz']:.0f} times a second, and has {rates['heartbeats_hz']:.0f} "
+        f"heartbeats: an arm needs 1000 and 100. Type in odrivetool: {'; '.join(lines)}; odrv0.save_configuration()."
+    )
+
+
+def require_usable(line: CanLine, generation: Generation, settings: OdriveSettings) -> None:
+    """Require supply voltage and no errors; the motors are disarmed in any case.
+
+    Raises
+    ------
+    DeviceOpenError
+        With the problem and its remedy.
+    """
+    supply = signals(bus.VOLTAGE, line.request(line.nodes[0], bus.VOLTAGE))
+    if supply is None:
+        raise line.silent(line.nodes[0])
+    require_voltage(supply[0], settings)
+    rest(line)
+    _clear(line, generation, settings.clear_errors)
+
+
+def _clear(line: CanLine, generation: Generation, allowed: bool = False) -> None:
+    """Clear errors if they are only expired watchdogs, which is normal without traffic, or if allowed.
+
+    Raises
+    ------
+    DeviceOpenError
+        If other errors are present, or errors persist.
+    """
+    errors = [beat(line, axis).error for axis in AXES]
+    if not allowed and any(bits & ~generation.watchdog for bits in errors):
+        raise DeviceOpenError(
+            f"the drive has errors from earlier: {trouble(line, generation, generation.watchdog)}. See to it, then "
+            f"start again with {WHERE}.clear_errors=true."
+        )
+    for node in line.nodes:  # this also feeds the watchdog, which would otherwise expire again at once
+        line.send(message(node, bus.CLEAR_ERRORS, 0))
+    if not _await(line, lambda beat: not beat.error, feed=True):
+        raise DeviceOpenError(f"the drive has errors that do not go away: {trouble(line, generation)}.")
+
+
+# --- arming and disarming ---------------------------------------------------------------------------------------------
+
+
+def energise(line: CanLine, generation: Generation, settings: OdriveSettings) -> None:
+    """Arm both motors at their present positions.
+
+    Raises
+    ------
+    DeviceOpenError
+        If they cannot be armed; they are disarmed again.
+    """
+    try:
+        _clear(line, generation)
+        for node in line.nodes:
+            where = signals(bus.ESTIMATES, line.latest(node, bus.ESTIMATES).data)
+            if where is None:
+                raise line.silent(node)
+            line.send(message(node, bus.MODES, POSITION_CONTROL, PASS_THROUGH))
+            if settings.position_gain > 0.0:
+                line.send(message(node, bus.POSITION_GAIN, settings.position_gain))
+            if settings.speed_gain > 0.0:
+                line.send(message(node, bus.SPEED_GAINS, settings.speed_gain, settings.integrator_gain))
+            line.send(bus.input_position(node, where[0]))
+        for node in line.nodes:
+            line.send(message(node, bus.STATE, CLOSED_LOOP))
+        _await(line, lambda beat: beat.state == CLOSED_LOOP or bool(beat.error), feed=True)
+        if any(beat(line, axis) != (0, CLOSED_LOOP) for axis in AXES):
+            raise DeviceFault(trouble(line, generation) or "an axis does not go into closed loop")
+    except DeviceFault as error:
+        rest(line)
+        raise DeviceOpenError(f"the motors could not be armed: {error}") from error
+
+
+def prove_watchdogs(line: CanLine, generation: Generation, settings: OdriveSettings) -> None:
+    """Arm both motors, stop sending, and require that the drive disarms them in time.
+
+    A drive does not report over CAN whether its watchdogs are enabled, and they cannot be enabled over CAN. They are
+    therefore tested.
+
+    Raises
+    ------
+    DeviceOpenError
+        If a motor is still armed, with the commands to type.
+    """
+    energise(line, generation, settings)
+    begin = time.perf_counter()
+    expired = _await(line, lambda beat: bool(beat.error & generation.watchdog), settings.watchdog + _UNPUNCTUAL)
+    took = time.perf_counter() - begin
+    if not expired:
+        rest(line)
+        lines = "; ".join(
+            f"{axis}.config.watchdog_timeout = {settings.watchdog:g}; {axis}.config.enable_watchdog = True"
+            for axis in generation.axes
+        )
+        raise DeviceOpenError(
+            f"a motor was still driven {took:.2g} s after the last frame, {WHERE}.watchdog is {settings.watchdog:g} s: "
+            f"the drive's watchdog is off, or slower. Type in odrivetool: {lines}; odrv0.save_configuration()."
+        )
+
+
+def rest(line: CanLine) -> None:
+    """Disarm both motors and verify it; send an emergency stop to an axis that does not obey.
+
+    Raises
+    ------
+    DeviceFault
+        If the motors may still be armed.
+    """
+    for node in line.nodes:
+        line.send(*bus.idle_frames(node))
+    if _await(line, lambda beat: beat.state == IDLE, _OBEYS):
+        return
+    for node in line.nodes:
+        line.send(message(node, bus.ESTOP))
+    if not _await(line, lambda beat: beat.state == IDLE):
+        now = [beat(line, axis).state for axis in AXES]
+        raise DeviceFault(f"its axes are in the states {now[0]} and {now[1]}, not in {IDLE}")
+
+
+def _await(line: CanLine, true: Callable[[Heartbeat], bool], timeout: float = _SETTLE, *, feed: bool = False) -> bool:
+    """Wait until new heartbeats of both axes satisfy `true`; return False on timeout.
+
+    With `feed`, the watchdogs are fed in the meantime.
+    """
+    before = [line.latest(node, bus.HEARTBEAT).total for node in line.nodes]
+    latest = time.perf_counter() + timeout
+    while True:
+        fresh = [line.latest(node, bus.HEARTBEAT).total > was for node, was in zip(line.nodes, before, strict=True)]
+        if all(fresh) and all(true(beat(line, axis)) for axis in AXES):
+            return True
+        if time.perf_counter() > latest:
+            return False
+        if feed:
+            line.send(*(bus.Frame(node, bus.ESTIMATES, remote=True) for node in line.nodes))
+        line.wait(lambda: False, _POLL)

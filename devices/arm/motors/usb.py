@@ -1,0 +1,407 @@
+"""ODrive on USB: discovery, its native interface and its serial port. Only interfaces in use are claimed.
+
+With one transfer at a time, a round of the native protocol takes one transfer time per packet. With a queue
+(`devices.arm.motors.usb_queue`) many are in flight at once, and a round takes a single round trip. `Pipes.write` does
+not wait then until a packet is sent; a later `Pipes.read` reports a failure.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from devices.arm import ODRIVES
+from devices.arm.motors.usb_queue import PACKET, WRITE_TIMEOUT, NoQueue, queues_of_libusb
+from devices.common.bus import GROUP, RULES_FILE, Node, TransferError, Trouble, device_rules, trouble_of
+from devices.joystick.usb.listing import DENIED, identity_of, libusb, node_of, text
+from haptics.errors import DeviceNotFoundError, DeviceOpenError
+
+AGAIN = "switch its supply off and on, start again"
+"""Remedy for a drive that does not respond properly."""
+
+RETURN = 2.0
+"""Timeout for a drive that leaves the bus when it is reset [s]."""
+
+_PACKET_OUT, _PACKET_IN = "a packet", "an answer"
+"""Names of the data in each direction, for messages."""
+
+_NATIVE = (0x00, 0x01)
+"""Class and subclass of the native interface."""
+
+_CONTROL, _DATA = 0x02, 0x0A
+"""Classes of the two interfaces of a serial port."""
+
+_IN = 0x80
+_DRAIN = 5e-3
+_MOST_STALE = 64
+_POLL = 0.02
+
+
+# --- pipes ------------------------------------------------------------------------------------------------------------
+
+
+class Unsent(TransferError):
+    """A queued packet was not sent, which is detected after `write` has returned."""
+
+
+class Pipes:
+    """The two pipes of an interface of an open drive, with one transfer at a time in each.
+
+    One thread may write while another reads.
+
+    Parameters
+    ----------
+    device : usb.core.Device
+        The device.
+    interface : usb.core.Interface
+        An interface of it, claimed.
+
+    Attributes
+    ----------
+    device : usb.core.Device
+        The device.
+    serial : str
+        Its serial number.
+    transfers : str
+        Description of the transfer mode.
+    """
+
+    transfers = "one at a time"
+
+    def __init__(self, device: Any, interface: Any) -> None:
+        self.serial: str = text(device, device.iSerialNumber)
+        self.device, self._number = device, interface.bInterfaceNumber
+        self._out, self._in = (
+            next(e.bEndpointAddress for e in interface if e.bEndpointAddress & _IN == direction)
+            for direction in (0, _IN)
+        )
+
+    def write(self, *data: bytes) -> None:
+        """Send packets in order; raise `TransferError` on failure."""
+        milliseconds = round(WRITE_TIMEOUT * 1e3)
+        for packet in data:
+            self._persist(self._out, _PACKET_OUT, partial(self.device.write, self._out, packet, milliseconds))
+
+    def read(self, timeout: float) -> bytes | None:
+        """Return the next packet, None after `timeout` [s]; raise `TransferError` on failure."""
+        milliseconds = max(round(timeout * 1e3), 1)
+        try:
+            return bytes(self._persist(self._in, _PACKET_IN, lambda: self.device.read(self._in, PACKET, milliseconds)))
+        except TransferError as error:
+            if error.trouble is Trouble.TIMEOUT:
+                return None
+            raise
+
+    def _persist(self, address: int, data: str, transfer: Callable[[], Any]) -> Any:
+        """Return the result of `transfer`; if the pipe has stalled, clear it and retry once."""
+        try:
+            try:
+                return transfer()
+            except OSError as error:
+                if trouble_of(error) is not Trouble.STALL:
+                    raise
+            self.device.clear_halt(address)
+            return transfer()
+        except OSError as error:
+            raise _failure(error, data) from error
+
+    def drain(self) -> None:
+        """Read the packets that an earlier run has left in the drive."""
+        for _ in range(_MOST_STALE):
+            if self.read(_DRAIN) is None:
+                return
+
+    def close(self) -> None:
+        """Release the interface."""
+        import usb.util
+
+        with contextlib.suppress(OSError):
+            usb.util.release_interface(self.device, self._number)
+        with contextlib.suppress(OSError):
+            usb.util.dispose_resources(self.device)
+
+
+class QueuedPipes(Pipes):
+    """Pipes whose packets are queued.
+
+    A stalled pipe is cleared. If it stalls again before data arrive, that is a failure.
+
+    Parameters
+    ----------
+    device : usb.core.Device
+        The device.
+    interface : usb.core.Interface
+        Its native interface, claimed.
+    make : callable
+        Makes a queue (`devices.arm.motors.usb_queue.LibusbQueue`) from the number of the interface and its endpoints
+        out and in.
+    """
+
+    transfers = "queued"
+
+    def __init__(self, device: Any, interface: Any, make: Callable[[int, int, int], Any]) -> None:
+        super().__init__(device, interface)
+        self._queue = make(self._number, self._out, self._in)
+        self._restarted: set[bool] = set()
+
+    def write(self, *data: bytes) -> None:
+        """Queue packets to be sent; raise `TransferError` on failure."""
+        try:
+            self._queue.submit(*data)
+        except OSError as error:
+            raise _failure(error, _PACKET_OUT) from error
+
+    def read(self, timeout: float) -> bytes | None:
+        """Return the next packet, None after `timeout` [s].
+
+        Raises
+        ------
+        Unsent
+            If a packet was not sent.
+        TransferError
+            If receiving fails.
+        """
+        done = self._queue.wait(timeout)
+        if done is None:
+            return None
+        if not done.error:
+            self._restarted.clear()
+            return bytes(done.data)
+        address, data = (self._out, _PACKET_OUT) if done.outward else (self._in, _PACKET_IN)
+        failure = _failure(OSError(done.error, os.strerror(done.error)), data)
+        if failure.trouble is Trouble.STALL and done.outward not in self._restarted:
+            self._restarted.add(done.outward)
+            try:
+                self._queue.restart(done.outward, lambda: self.device.clear_halt(address))
+            except OSError as error:
+                raise _failure(error, data) from error
+            if not done.outward:
+                return None
+            # other queued packets were lost with it, but the pipe works again
+            raise Unsent(str(failure), Trouble.TIMEOUT)
+        if done.outward:
+            raise Unsent(str(failure), failure.trouble)
+        raise failure
+
+    def close(self) -> None:
+        """Send the queued packets, and release the interface."""
+        try:
+            self._queue.close()
+        finally:
+            super().close()
+
+
+class SerialPort(Pipes):
+    """Open serial port of a drive, created by `open_serial_port`.
+
+    Parameters
+    ----------
+    device : usb.core.Device
+        The device.
+    interface : usb.core.Interface
+        Its data interface, claimed.
+    taken : list of int
+        Interfaces detached from a kernel driver, to which they are returned on closing.
+    """
+
+    def __init__(self, device: Any, interface: Any, taken: list[int]) -> None:
+        super().__init__(device, interface)
+        self._taken = taken
+
+    def close(self) -> None:
+        """Return the port to the operating system; the drive stays open."""
+        import usb.util
+
+        with contextlib.suppress(OSError):
+            usb.util.release_interface(self.device, self._number)
+        _attach(self.device, self._taken)
+
+
+def open_serial_port(pipes: Pipes) -> SerialPort | None:
+    """Return the serial port of an open drive, None if it has none or it is not available."""
+    import usb.util
+
+    device = pipes.device
+    interfaces = {i.bInterfaceNumber: i for i in device.get_active_configuration()}
+    ports = {number: i for number, i in interfaces.items() if i.bInterfaceClass in {_CONTROL, _DATA}}
+    data = next((i for i in ports.values() if i.bInterfaceClass == _DATA), None)
+    if data is None:
+        return None
+    taken: list[int] = []
+    try:
+        for number in ports:
+            with contextlib.suppress(NotImplementedError):  # not supported on this system
+                if device.is_kernel_driver_active(number):
+                    device.detach_kernel_driver(number)
+                    taken.append(number)
+        usb.util.claim_interface(device, data.bInterfaceNumber)
+        port = SerialPort(device, data, taken)
+        port.drain()
+        return port
+    except (OSError, TransferError, StopIteration):  # held by another program, or malformed
+        _attach(device, taken)
+        return None
+
+
+def _attach(device: Any, taken: list[int]) -> None:
+    """Return interfaces to their kernel drivers."""
+    for number in taken:
+        with contextlib.suppress(OSError, NotImplementedError):
+            device.attach_kernel_driver(number)
+
+
+def _failure(error: OSError, data: str) -> TransferError:
+    """Return the error for a failed transfer of `data`, with the remedy."""
+    trouble = trouble_of(error)
+    reason = {
+        Trouble.UNPLUGGED: "the drive was unplugged, or lost its power: plug it in, home it and start again",
+        Trouble.TIMEOUT: f"the drive did not take {data} in time: {AGAIN}",
+        Trouble.STALL: f"the drive refused {data} (stall): {AGAIN}",
+        Trouble.BROKEN: f"{data} was lost ({error.strerror or error}): check cable and hub",
+    }[trouble]
+    return TransferError(f"{reason}.", trouble)
+
+
+# --- discovery --------------------------------------------------------------------------------------------------------
+
+
+def open_drive(serial: str = "", backend: Any = None) -> Pipes:
+    """Open the selected drive, with its pipes cleared of data from an earlier run.
+
+    Parameters
+    ----------
+    serial : str
+        Serial number of the drive; empty if there is only one.
+    backend : usb.backend.IBackend, optional
+        Backend instead of libusb.
+
+    Raises
+    ------
+    DeviceNotFoundError
+        If the drive is not found.
+    DeviceOpenError
+        If several drives match, or it cannot be opened; the message contains the remedy.
+    """
+    import usb.core
+
+    reached = backend if backend is not None else libusb()
+    device = _find(serial, reached)
+    try:
+        return _open(_reset(device, lambda: _find(serial, reached)))
+    except usb.core.USBError as error:
+        raise _refusal(device, error) from error
+    except TransferError as error:
+        raise DeviceOpenError(str(error)) from error
+
+
+def _find(serial: str, backend: Any) -> Any:
+    """Return the selected drive; see `open_drive`."""
+    import usb.core
+    import usb.util
+
+    matches = usb.core.find(find_all=True, backend=backend, custom_match=lambda own: identity_of(own) in ODRIVES)
+    found = list(matches)
+    if not serial and len(found) == 1:
+        return found[0]
+    names = {text(device, device.iSerialNumber): device for device in found}
+    for device in found:
+        usb.util.dispose_resources(device)
+    if not names:
+        raise DeviceNotFoundError("no ODrive is plugged in: plug one in, switch its supply on and start again.")
+    if not serial:
+        raise DeviceOpenError(
+            f"{len(found)} drives are plugged in: {', '.join(sorted(names))}. Choose one with device.motors.serial."
+        )
+    for name, device in names.items():
+        if name.upper() == serial.upper():
+            return device
+    raise DeviceNotFoundError(
+        f"no ODrive with serial number {serial} is plugged in; there is {', '.join(sorted(names))}."
+    )
+
+
+def _reset(device: Any, find_again: Callable[[], Any]) -> Any:
+    """Reset the port, because packets may remain in it that no read returns, and return the device.
+
+    The device may be a new one if it left the bus.
+    """
+    import usb.core
+    import usb.util
+
+    try:
+        device.reset()
+        return device
+    except usb.core.USBError as error:
+        if trouble_of(error) is not Trouble.UNPLUGGED:
+            usb.util.dispose_resources(device)
+            raise
+    usb.util.dispose_resources(device)
+    latest = time.monotonic() + RETURN
+    while True:
+        time.sleep(_POLL)
+        try:
+            return find_again()
+        except DeviceNotFoundError as error:
+            if time.monotonic() > latest:
+                raise DeviceOpenError(
+                    f"the drive {identity_of(device)} was reset and did not come back: {AGAIN}."
+                ) from error
+
+
+def _open(device: Any) -> Pipes:
+    """Claim the native interface; return queued pipes if available, else plain pipes with the reason."""
+    import usb.core
+    import usb.util
+
+    try:
+        try:
+            configuration = device.get_active_configuration()
+        except usb.core.USBError as error:
+            if error.errno is not None:
+                raise
+            device.set_configuration()
+            configuration = device.get_active_configuration()
+        for interface in configuration:
+            if (interface.bInterfaceClass, interface.bInterfaceSubClass) != _NATIVE:
+                continue
+            usb.util.claim_interface(device, interface.bInterfaceNumber)
+            try:
+                queues_of = getattr(device.backend, "queues_of", queues_of_libusb)  # an emulator has its own queues
+                pipes: Pipes = QueuedPipes(device, interface, queues_of(device))
+            except NoQueue as reason:
+                pipes = Pipes(device, interface)
+                pipes.transfers = f"{Pipes.transfers}: {reason}"
+            try:
+                pipes.drain()
+            except BaseException:
+                pipes.close()
+                raise
+            return pipes
+    except BaseException:
+        usb.util.dispose_resources(device)
+        raise
+    usb.util.dispose_resources(device)
+    raise DeviceOpenError(f"the device {identity_of(device)} has no native interface: is its firmware ODrive's 0.5?")
+
+
+def _refusal(device: Any, error: OSError) -> DeviceOpenError:
+    """Return the error for a drive that cannot be opened."""
+    identity, node = identity_of(device), node_of(device)
+    if error.errno in DENIED:
+        rules = "\n".join(device_rules(identity, [Node.USB]))
+        return DeviceOpenError(
+            f"the drive {identity} is there, but may not be opened ({node}: permission denied). Put these lines into "
+            f"{RULES_FILE}:\n{rules}\nthen run: sudo groupadd -f {GROUP}; sudo udevadm control --reload; "
+            "sudo udevadm trigger; and plug the drive in anew."
+        )
+    if error.errno == errno.EBUSY:
+        return DeviceOpenError(
+            f"the drive {identity} is held by another program: another run, or the maker's tool. See which one with: "
+            f"fuser -v {node}; end it and start again."
+        )
+    return DeviceOpenError(str(_failure(error, "opening")))
