@@ -31,13 +31,13 @@ import tty
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
+from devices.emulators.handle import SimulatedHandle
+from devices.emulators.loop import BlockingDevice
 from devices.emulators.wire_faults import HAPI_FAULTS, WireFaults
-from devices.virtual.joystick import VirtualJoystick
-from haptics.clock import Clock
 from haptics.device import Vector
 
 HOLD = 0.35
@@ -124,34 +124,24 @@ class Arms:
         self, profile: Profile, hand: Mapping[str, Any] | None, *, seed: int = 0, mass: float, damping: float
     ) -> None:
         self.profile = profile
-        self._clock = Clock(_SUBSTEP)
         width, height = profile.room
-        self.joystick = VirtualJoystick(
-            {
-                "half_width": width,
-                "half_height": height,
-                "substep": _SUBSTEP,
-                "mass": mass,
-                "damping": damping,
-                "max_force": 100.0,
-                "resolution": 0.0,
-                "velocity_estimator": "difference",
-                "delay": 0.0,
-                "watchdog": 10.0,  # each chunk sends a new command, so the watchdog never expires
-                "seed": seed,
-                **({} if hand is None else {"hand": dict(hand)}),
-            },
-            clock=self._clock,
+        self._handle = SimulatedHandle(
+            _SUBSTEP,
+            hand,
+            half_width=width,
+            half_height=height,
+            substep=_SUBSTEP,
+            mass=mass,
+            damping=damping,
+            seed=seed,
         )
-        self._released: float | None = None
+        self.joystick, self._clock = self._handle.joystick, self._handle.clock
         self.go_home()
 
     def go_home(self) -> None:
         """Return the arms to the home pose, held by the operator."""
-        self.joystick.close()
-        self._clock.start()
-        self.joystick.open()
-        self._released = None
+        self._handle.restart()
+        self._released: float | None = None
 
     def release(self, now: float) -> None:
         """Notify the operator at `now` [s] that the board is set up."""
@@ -344,8 +334,8 @@ def _quantised(torque: float) -> float:
 # --- board ------------------------------------------------------------------------------------------------------------
 
 
-class HapiBoard:
-    """Emulated board. In a ``with`` statement a thread serves it.
+class HapiBoard(BlockingDevice):
+    """Emulated board at a pseudo-terminal.
 
     Parameters
     ----------
@@ -393,20 +383,13 @@ class HapiBoard:
         os.close(slave)
         self._plugged = True
         self._away = True
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self.lose_request_byte: int | None = None
         self.lose_reply_byte: int | None = None
         self.shorten_reply: int | None = None
         self.reply_delays: list[float] = []
-        self._halt, self._halted = os.pipe()
-        self._thread = threading.Thread(target=self.serve, args=(self._halt,), name="emulated hapi board", daemon=True)
 
     # --- information for observers -----------------------------------------------------------------------------------
-
-    @property
-    def torques(self) -> tuple[float, float]:
-        """Present torques of the left and the right motor [N m]."""
-        return self.firmware.torques
 
     @property
     def handle(self) -> Vector:
@@ -427,27 +410,9 @@ class HapiBoard:
     def unplug(self) -> None:
         """Unplug the cable: the port disappears, torques stay."""
         with self._lock:
-            self._pull()
-
-    def _pull(self) -> None:
-        if self._plugged:
-            self._plugged = False
-            os.close(self._master)
-
-    # --- server thread -----------------------------------------------------------------------------------------------
-
-    def __enter__(self) -> Self:
-        """Start the thread."""
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Unplug the board and stop the thread."""
-        os.write(self._halted, b".")
-        self._thread.join()
-        self.unplug()
-        os.close(self._halt)
-        os.close(self._halted)
+            if self._plugged:
+                self._plugged = False
+                os.close(self._master)
 
     def serve(self, until: int) -> None:
         """Serve hosts, one after the other, until the file descriptor `until` is readable."""
@@ -476,7 +441,7 @@ class HapiBoard:
             since = self.firmware.arms.since_let_go(now)
             faults = self.faults.at(since)
             if "unplug" in faults:
-                self._pull()
+                self.unplug()
                 return
             data = os.read(self._master, 4096)
             if self.lose_request_byte is not None:

@@ -12,23 +12,21 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-import os
 import select
 import socket
 import sys
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from devices.emulators import websocket
+from devices.emulators.handle import SimulatedHandle
+from devices.emulators.loop import BlockingDevice
 from devices.emulators.wire_faults import INVERSE3_FAULTS, WireFaults
-from devices.virtual.joystick import VirtualJoystick
-from haptics.clock import Clock
 from haptics.device import Vector
 
 Space = tuple[float, float, float]
@@ -140,31 +138,22 @@ class Handle:
     ) -> None:
         self._axes, self._room = AXES[plane], ROOM[kind]
         self._mass, self._drag = mass, damping + _GRIP
-        self._clock = Clock(_SUBSTEP)
-        self.joystick = VirtualJoystick(
-            {
-                "half_width": self._room,
-                "half_height": self._room,
-                "substep": _SUBSTEP,
-                "mass": mass,
-                "damping": damping,
-                "max_force": 100.0,
-                "resolution": 0.0,
-                "velocity_estimator": "difference",
-                "delay": 0.0,
-                "watchdog": 10.0,  # the command timeout of the service is shorter
-                "seed": seed,
-                **({} if hand is None else {"hand": dict(hand)}),
-            },
-            clock=self._clock,
+        self._handle = SimulatedHandle(
+            _SUBSTEP,
+            hand,
+            half_width=self._room,
+            half_height=self._room,
+            substep=_SUBSTEP,
+            mass=mass,
+            damping=damping,
+            seed=seed,
         )
+        self.joystick, self._clock = self._handle.joystick, self._handle.clock
         self.begin()
 
     def begin(self) -> None:
         """Move the handle to the start position of the hand, at time zero."""
-        self.joystick.close()
-        self._clock.start()
-        self.joystick.open()
+        self._handle.restart()
         self._height = self._rise = 0.0
 
     def advance(self, now: float, force: Space) -> None:
@@ -400,8 +389,8 @@ def _point(vector: Space) -> dict[str, float]:
     return {"x": vector[0], "y": vector[1], "z": vector[2]}
 
 
-class InverseServer:
-    """Emulated service. In a ``with`` statement a thread serves it, one client after the other.
+class InverseServer(BlockingDevice):
+    """Emulated service at a TCP port, for one client after the other.
 
     Parameters
     ----------
@@ -429,21 +418,10 @@ class InverseServer:
         self._listener = socket.create_server(("127.0.0.1", 0))
         host, port = self._listener.getsockname()
         self.address = f"ws://{host}:{port}"
-        self._halt, self._halted = os.pipe()
-        self._thread = threading.Thread(target=self.serve, args=(self._halt,), name="emulated service", daemon=True)
 
-    def __enter__(self) -> Self:
-        """Start the thread."""
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Stop the thread."""
-        os.write(self._halted, b".")
-        self._thread.join()
+    def unplug(self) -> None:
+        """Close the port."""
         self._listener.close()
-        os.close(self._halt)
-        os.close(self._halted)
 
     def serve(self, until: int) -> None:
         """Serve clients, one after the other, until the file descriptor `until` is readable."""

@@ -6,6 +6,7 @@ It detects when the operating system did not execute it: a pause of the emulated
 from __future__ import annotations
 
 import contextlib
+import os
 import select
 import socket
 import threading
@@ -125,3 +126,30 @@ class ServedDevice(Source):
     @abstractmethod
     def within(self, loop: Loop) -> contextlib.AbstractContextManager[None]:
         """Serve the device in an event loop within the block."""
+
+
+class BlockingDevice:
+    """Emulated device whose `serve` blocks, run by a thread in a ``with`` statement."""
+
+    def __enter__(self) -> Self:
+        """Start the thread."""
+        self._until, self._end = os.pipe()
+        self._thread = threading.Thread(target=self.serve, args=(self._until,), daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop the thread and release the files of the device."""
+        os.write(self._end, b".")
+        self._thread.join()
+        self.unplug()
+        os.close(self._until)
+        os.close(self._end)
+
+    @abstractmethod
+    def serve(self, until: int) -> None:
+        """Serve hosts until the file descriptor `until` is readable."""
+
+    @abstractmethod
+    def unplug(self) -> None:
+        """Close the connection of the device to its hosts."""

@@ -90,6 +90,11 @@ class CanSimple:
         Firmware version: 0.5.x, or 0.6.x for a Pro or S1.
     estimates, heartbeats : float
         Periods of the cyclic messages [s]; 0 for none.
+
+    Attributes
+    ----------
+    due : dict
+        Time at which each cyclic message is due, by node and command [s].
     """
 
     def __init__(
@@ -103,7 +108,7 @@ class CanSimple:
         self.nodes, self.version = nodes, version
         self.estimates, self.heartbeats = estimates, heartbeats
         self._inside = inside
-        self._next: dict[tuple[int, int], float] = {}
+        self.due: dict[tuple[int, int], float] = {}
 
     @property
     def new(self) -> bool:
@@ -139,18 +144,10 @@ class CanSimple:
         """Return how often a message is due, including the messages since the last access."""
         if not period:
             return 0
-        first = max(self._next.setdefault(key, now), now - _MOST * period)
+        first = max(self.due.setdefault(key, now), now - _MOST * period)
         count = max(math.floor((now - first) / period + ROUNDING) + 1, 0)
-        self._next[key] = first + count * period
+        self.due[key] = first + count * period
         return count
-
-    def next(self) -> float:
-        """Return the time at which the next cyclic frame is due [s]."""
-        return min(self._next.values(), default=0.0)
-
-    def restart(self) -> None:
-        """Restart the cyclic messages, as after switching on the supply."""
-        self._next.clear()
 
     # --- replies, cyclic messages and commands ------------------------------------------------------------------------
 
@@ -281,7 +278,7 @@ class CanBus:
         """Return the time until the next event [s]."""
         waiting = [queue[0][0] for queue in (self._inward, self._outward) if queue]
         quiet = not self.board.plugged or self._last & {"nak", "bus-off", "wrong-bit-rate", "read-error", "link-down"}
-        due = [self.board.now + _PAUSE if quiet else self.drive.next()]
+        due = [self.board.now + _PAUSE if quiet else min(self.drive.due.values(), default=0.0)]
         return max(min(waiting + due) - self.board.now, 0.0)
 
     def _out(self, frames: Iterable[bytes]) -> None:
@@ -304,7 +301,7 @@ class CanBus:
             self._send_error_frame(RESTARTED)
         if not self.board.plugged:
             self._inward.clear()
-            self.drive.restart()
+            self.drive.due.clear()  # cyclic messages start again when the supply is switched on
         if self._last & {"bus-off", "wrong-bit-rate"} and not faults & {"bus-off", "wrong-bit-rate"}:
             self._unheard = 0
         self._last = faults

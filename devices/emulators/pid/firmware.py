@@ -67,7 +67,10 @@ class Firmware(UsbFirmware):
     def __init__(self, profile: Profile, plant: StickPlant, serial: str) -> None:
         self.profile, self._plant = profile, plant
         self.report_descriptor = profile.report_descriptor
-        self.device_descriptor = _device_descriptor(profile, bool(serial))
+        kind = (_MIXED, 2, 1) if profile.interface else (0, 0, 0)
+        numbers = profile.vendor_id, profile.product_id, profile.release
+        fields = (profile.usb, *kind, profile.control_size, *numbers, 1, 2, 3 if serial else 0, 1)
+        self.device_descriptor = struct.pack(DEVICE_FORM, 18, DEVICE, *fields)
         self.configuration_descriptor = _configuration_descriptor(profile)
         self.strings = (profile.manufacturer, profile.product, *((serial,) if serial else ()))
         self.log: deque[tuple[int, str, dict[str, int]]] = deque(maxlen=_LOG_LENGTH)
@@ -181,9 +184,9 @@ class Firmware(UsbFirmware):
             return bytes([self._idle // 4])
         elif recipient == _TO_INTERFACE | _CLASS and request == _GET_REPORT and ours:
             if (kind, number) == (FEATURE, profile.load):
-                return machine.pool.load_report()
+                return machine.load_report()
             answers = {
-                (FEATURE, profile.pool): machine.pool.pool_report(),
+                (FEATURE, profile.pool): machine.pool_report(),
                 (INPUT, 1): self._input_report(),
                 (INPUT, 2): machine.state_report(0),
             }
@@ -207,26 +210,8 @@ class Firmware(UsbFirmware):
 # --- descriptors -----------------------------------------------------------------------------------------------------
 
 
-def _device_descriptor(profile: Profile, has_serial: bool) -> bytes:
-    kind = (_MIXED, 2, 1) if profile.interface else (0, 0, 0)
-    numbers = profile.vendor_id, profile.product_id, profile.release
-    fields = (profile.usb, *kind, profile.control_size, *numbers, 1, 2, 3 if has_serial else 0, 1)
-    return struct.pack(DEVICE_FORM, 18, DEVICE, *fields)
-
-
 def _hid_descriptor(profile: Profile) -> bytes:
     return struct.pack("<BBHBBBH", 9, HID, 0x0111, 0, 1, REPORT, len(profile.report_descriptor))
-
-
-def _configuration_descriptor(profile: Profile) -> bytes:
-    """Return the configuration descriptor with all interfaces; 0 and 1 are the serial port, if present."""
-    ends = _endpoint(profile.in_endpoint, _INTERRUPT, 64, profile.in_interval)
-    if profile.out_endpoint:
-        ends += _endpoint(profile.out_endpoint, _INTERRUPT, profile.out_size, profile.out_interval)
-    own = _interface(profile.interface, 1 + bool(profile.out_endpoint), _HID_CLASS) + _hid_descriptor(profile) + ends
-    body = (_serial_port(profile) if profile.interface else b"") + own
-    count = profile.interface + 1
-    return struct.pack(CONFIGURATION_FORM, 9, CONFIGURATION, 9 + len(body), count, 1, 0, 0x80, 250) + body
 
 
 def _interface(number: int, endpoints: int, kind: int, subclass: int = 0) -> bytes:
@@ -237,12 +222,24 @@ def _endpoint(address: int, kind: int, size: int, interval: int) -> bytes:
     return struct.pack("<BBBBHB", 7, ENDPOINT, address, kind, size, interval)
 
 
-def _serial_port(profile: Profile) -> bytes:
-    """Return the interfaces of a serial port of the communications class, on free endpoints of the stick."""
-    taken = {profile.in_endpoint & 0x0F, profile.out_endpoint & 0x0F}
-    notify, data = [number for number in range(1, 8) if number not in taken][:2]
-    association = struct.pack("<8B", 8, _ASSOCIATION, 0, 2, _SERIAL_CONTROL, 2, 0, 0)
-    functions = bytes.fromhex("05 24 00 20 01  05 24 01 00 01  04 24 02 02  05 24 06 00 01")
-    control = _interface(0, 1, _SERIAL_CONTROL, 2) + functions + _endpoint(IN | notify, _INTERRUPT, 8, 16)
-    ends = _endpoint(data, _BULK, 64, 0) + _endpoint(IN | data, _BULK, 64, 0)
-    return association + control + _interface(1, 2, _SERIAL_DATA) + ends
+def _configuration_descriptor(profile: Profile) -> bytes:
+    """Return the configuration descriptor with all interfaces.
+
+    Interfaces 0 and 1 are a serial port of the communications class, if present, on free endpoints of the stick.
+    """
+    body = b""
+    if profile.interface:
+        taken = {profile.in_endpoint & 0x0F, profile.out_endpoint & 0x0F}
+        notify, data = [number for number in range(1, 8) if number not in taken][:2]
+        body += struct.pack("<8B", 8, _ASSOCIATION, 0, 2, _SERIAL_CONTROL, 2, 0, 0) + _interface(
+            0, 1, _SERIAL_CONTROL, 2
+        )
+        body += bytes.fromhex("05 24 00 20 01  05 24 01 00 01  04 24 02 02  05 24 06 00 01")
+        body += _endpoint(IN | notify, _INTERRUPT, 8, 16) + _interface(1, 2, _SERIAL_DATA)
+        body += _endpoint(data, _BULK, 64, 0) + _endpoint(IN | data, _BULK, 64, 0)
+    body += _interface(profile.interface, 1 + bool(profile.out_endpoint), _HID_CLASS) + _hid_descriptor(profile)
+    body += _endpoint(profile.in_endpoint, _INTERRUPT, 64, profile.in_interval)
+    if profile.out_endpoint:
+        body += _endpoint(profile.out_endpoint, _INTERRUPT, profile.out_size, profile.out_interval)
+    count = profile.interface + 1
+    return struct.pack(CONFIGURATION_FORM, 9, CONFIGURATION, 9 + len(body), count, 1, 0, 0x80, 250) + body

@@ -122,108 +122,35 @@ class Effect:
         return self.gain * push[0], self.gain * push[1]
 
     def _size(self, time: float) -> float:
-        if self.kind == CONSTANT:
-            return self._enveloped(self.magnitude, time)
+        """Return the size of the force at a time of a loop; attack and fade do not change its sign."""
+        size = self.magnitude
         if self.kind == RAMP:
             part = time / self.duration if self.duration < math.inf else 0.0
-            return self._enveloped(self.ramp[0] + part * (self.ramp[1] - self.ramp[0]), time)
-        if SQUARE <= self.kind <= SAW_DOWN:
-            turn = (time / self.period + self.phase) % 1.0
-            return self.offset + self._enveloped(self.magnitude, time) * _wave(self.kind, turn)
-        return 0.0  # inertia requires an acceleration, a custom force its samples: stored, not played
-
-    def _enveloped(self, size: float, time: float) -> float:
-        """Return `size` with attack and fade applied; its sign is unchanged."""
-        envelope = self.envelope
-        if envelope is None:
+            size = self.ramp[0] + part * (self.ramp[1] - self.ramp[0])
+        elif self.kind != CONSTANT and not SQUARE <= self.kind <= SAW_DOWN:
+            return 0.0  # inertia requires an acceleration, a custom force its samples: stored, not played
+        own = self.envelope
+        if own is not None and time < own.attack_time:
+            edge, part = own.attack_level, time / own.attack_time
+            size = math.copysign(edge + part * (abs(size) - edge), size)
+        elif own is not None and self.duration - time < own.fade_time:
+            edge, part = own.fade_level, (self.duration - time) / own.fade_time
+            size = math.copysign(edge + part * (abs(size) - edge), size)
+        if not SQUARE <= self.kind <= SAW_DOWN:
             return size
-        if time < envelope.attack_time:
-            edge, part = envelope.attack_level, time / envelope.attack_time
-        elif self.duration - time < envelope.fade_time:
-            edge, part = envelope.fade_level, (self.duration - time) / envelope.fade_time
-        else:
-            return size
-        return math.copysign(edge + part * (abs(size) - edge), size)
+        turn = (time / self.period + self.phase) % 1.0
+        waves = {
+            SQUARE: 1.0 if turn < 0.5 else -1.0,
+            SINE: math.sin(2.0 * math.pi * turn),
+            TRIANGLE: 4.0 * abs(turn - 0.5) - 1.0,
+            SAW_UP: 2.0 * turn - 1.0,
+            SAW_DOWN: 1.0 - 2.0 * turn,
+        }
+        return self.offset + size * waves[self.kind]
 
 
 def _clip(level: float) -> float:
     return max(-1.0, min(1.0, level))
-
-
-def _wave(kind: int, turn: float) -> float:
-    """Return a wave of amplitude 1 at the fraction `turn` of its period, 0 to 1."""
-    if kind == SQUARE:
-        return 1.0 if turn < 0.5 else -1.0
-    if kind == SINE:
-        return math.sin(2.0 * math.pi * turn)
-    if kind == TRIANGLE:
-        return 4.0 * abs(turn - 0.5) - 1.0
-    return 2.0 * turn - 1.0 if kind == SAW_UP else 1.0 - 2.0 * turn
-
-
-# --- pool of effects --------------------------------------------------------------------------------------------------
-
-
-class Pool:
-    """Effects by block number.
-
-    Parameters
-    ----------
-    profile : Profile
-        Number of blocks, and properties of the firmware's replies.
-
-    Attributes
-    ----------
-    blocks : dict of Effect
-        Blocks in use.
-    full : bool
-        Whether the pool reports that it is full, regardless of its contents: a fault on demand.
-    stale : bool
-        Whether block load reports the previous request, as if not updated yet: a fault on demand.
-    """
-
-    def __init__(self, profile: Profile) -> None:
-        self._profile = profile
-        self.full = self.stale = False
-        self.clear()
-
-    def clear(self) -> None:
-        """Free all blocks."""
-        self.blocks: dict[int, Effect] = {}
-        self._answer = (0, ERROR)
-        self._older = (0, ERROR)
-
-    def create(self, kind: int) -> None:
-        """Reserve a block for an effect of type `kind`; block load reports the result."""
-        profile = self._profile
-        self._older = self._answer
-        old = self._answer[0] if profile.stale_when_full else 0
-        free = next((block for block in range(1, profile.blocks + 1) if block not in self.blocks), None)
-        if not 1 <= kind <= profile.types:
-            self._answer = old, ERROR
-        elif free is None or self.full:
-            self._answer = old, FULL
-        else:
-            self.blocks[free] = Effect(kind)
-            self._answer = free, SUCCESS
-
-    @property
-    def loaded_block(self) -> int:
-        """Block that the next block load reports."""
-        return self._answer[0]
-
-    def load_report(self) -> bytes:
-        """Return the feature report block load."""
-        block, status = self._older if self.stale else self._answer
-        if self._profile.load_once and not self.stale:
-            self._answer = 0, self._answer[1]
-        left = max(self._profile.memory - _BLOCK_SIZE * len(self.blocks), 0)
-        return struct.pack("<BBBH", self._profile.load, block, status, left)
-
-    def pool_report(self) -> bytes:
-        """Return the feature report pool, for a pool that the device manages."""
-        flags = 0b11 if self._profile.load_once else 0b01  # the lowest bit: the device manages its pool itself
-        return struct.pack("<BHBB", self._profile.pool, self._profile.memory, self._profile.pool_says, flags)
 
 
 # --- state machine ----------------------------------------------------------------------------------------------------
@@ -239,8 +166,12 @@ class Machine:
 
     Attributes
     ----------
-    pool : Pool
-        Effects.
+    blocks : dict of Effect
+        Effects by block number of the pool.
+    full : bool
+        Whether the pool reports that it is full, regardless of its contents: a fault on demand.
+    stale : bool
+        Whether block load reports the previous request, as if not updated yet: a fault on demand.
     enabled, paused : bool
         Whether the actuators are enabled, and whether all effects are paused.
     gain : float
@@ -253,7 +184,7 @@ class Machine:
 
     def __init__(self, profile: Profile) -> None:
         self._profile = profile
-        self.pool = Pool(profile)
+        self.full = self.stale = False
         self.states: deque[bytes] = deque(maxlen=_OLDEST_STATES)
         self.frame = 0
         self.power_on()
@@ -266,7 +197,8 @@ class Machine:
 
     def _reset(self) -> None:
         """Free all effects; a stick with a centring spring restores it as its only effect."""
-        self.pool.clear()
+        self.blocks: dict[int, Effect] = {}
+        self._loaded = self._loaded_before = (0, ERROR)
         self.enabled = self._profile.spring > 0.0
         self.paused = False
         self._centre()
@@ -277,7 +209,7 @@ class Machine:
             axis = Condition(positive=stiffness, negative=stiffness)
             spring = Effect(SPRING, conditions={0: axis, 1: axis})
             spring.start(self.frame, 1)
-            self.pool.blocks[1] = spring
+            self.blocks[1] = spring
 
     def bind(self) -> None:
         """Apply the kernel driver's commands when it claims the stick: full gain, and the centring spring."""
@@ -300,7 +232,7 @@ class Machine:
             Sum of all effects, each axis clipped to full scale, which is 1.
         """
         x = y = 0.0
-        for block, effect in self.pool.blocks.items():
+        for block, effect in self.blocks.items():
             if not effect.playing:
                 continue
             if self.paused:
@@ -323,20 +255,47 @@ class Machine:
     def state_report(self, block: int) -> bytes:
         """Return the state report of a block, or of all blocks if the block is not in use."""
         flags = int(self.paused) | int(self.enabled) << 1 | 0b1100
-        effects = self.pool.blocks
-        playing = effects[block].playing if block in effects else any(effect.playing for effect in effects.values())
+        effects = [self.blocks[block]] if block in self.blocks else list(self.blocks.values())
+        playing = any(effect.playing for effect in effects)
         return self._profile.state(flags, playing, block)
 
     def _report(self, cause: str, block: int) -> None:
         if cause in self._profile.states_on:
             self.states.append(self.state_report(block))
 
-    # --- reports from the host ---------------------------------------------------------------------------------------
+    # --- pool of effect blocks ---------------------------------------------------------------------------------------
 
     def create(self, kind: int) -> None:
-        """Process the feature report create new effect."""
-        self.pool.create(kind)
-        self._report("create", self.pool.loaded_block)
+        """Process the feature report create new effect; block load reports the result."""
+        profile = self._profile
+        self._loaded_before = self._loaded
+        old = self._loaded[0] if profile.stale_when_full else 0
+        free = next((block for block in range(1, profile.blocks + 1) if block not in self.blocks), None)
+        if not 1 <= kind <= profile.types:
+            self._loaded = old, ERROR
+        elif free is None or self.full:
+            self._loaded = old, FULL
+        else:
+            self.blocks[free] = Effect(kind)
+            self._loaded = free, SUCCESS
+        self._report("create", self._loaded[0])
+
+    def load_report(self) -> bytes:
+        """Return the feature report block load."""
+        profile = self._profile
+        block, status = self._loaded_before if self.stale else self._loaded
+        if profile.load_once and not self.stale:
+            self._loaded = 0, self._loaded[1]
+        left = max(profile.memory - _BLOCK_SIZE * len(self.blocks), 0)
+        return struct.pack("<BBBH", profile.load, block, status, left)
+
+    def pool_report(self) -> bytes:
+        """Return the feature report pool, for a pool that the device manages."""
+        profile = self._profile
+        flags = 0b11 if profile.load_once else 0b01  # the lowest bit: the device manages its pool itself
+        return struct.pack("<BHBB", profile.pool, profile.memory, profile.pool_says, flags)
+
+    # --- output reports ----------------------------------------------------------------------------------------------
 
     def handle_report(self, kind: str, fields: dict[str, int]) -> None:
         """Process an output report; reports about unused blocks or of unknown kinds have no effect."""
@@ -349,8 +308,8 @@ class Machine:
         elif kind == "control":
             self._command(fields["command"])
         elif kind == "free":
-            self.pool.blocks.pop(fields["block"], None)
-        elif (effect := self.pool.blocks.get(fields.get("block", 0))) is not None:
+            self.blocks.pop(fields["block"], None)
+        elif (effect := self.blocks.get(fields.get("block", 0))) is not None:
             self._change(effect, kind, fields)
 
     def _change(self, effect: Effect, kind: str, fields: dict[str, int]) -> None:
@@ -397,7 +356,7 @@ class Machine:
         self._report("play", fields["block"])
 
     def _stop_all(self) -> None:
-        for effect in self.pool.blocks.values():
+        for effect in self.blocks.values():
             effect.playing = False
 
     def _command(self, command: int) -> None:

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from devices.emulators.handle import SimulatedHandle
 from devices.emulators.pid.machine import UNIT_SPEED
 from devices.emulators.pid.profiles import Handle, Pair
 from devices.emulators.usb_bus import FRAME
 from devices.virtual.hands.registry import HandTable
-from devices.virtual.joystick import VirtualJoystick
-from haptics.clock import Clock
 from haptics.device import DEAD_MAN_BUTTON, Vector
 
 _ROOM = 1.01
@@ -50,25 +49,18 @@ class StickPlant:
         self.truth = handle
         self._gear = np.array(handle.gear)
         self._counts = np.array(handle.counts)
-        self._clock = Clock(FRAME)
-        largest = _ROOM * float(np.linalg.norm(self._gear))
-        self.joystick = VirtualJoystick(
-            {
-                "half_width": handle.half_width,
-                "half_height": handle.half_height,
-                "mass": handle.mass,
-                "damping": handle.damping,
-                "max_force": largest,
-                "resolution": 0.0,
-                "delay": 0.0,
-                "watchdog": 10.0,
-                "velocity_estimator": "difference",
-                "seed": seed,
-                "friction": friction,
-                **({"hand": hand} if hand is not None else {}),
-            },
-            clock=self._clock,
+        simulated = SimulatedHandle(
+            FRAME,
+            hand,
+            half_width=handle.half_width,
+            half_height=handle.half_height,
+            mass=handle.mass,
+            damping=handle.damping,
+            max_force=_ROOM * float(np.linalg.norm(self._gear)),
+            seed=seed,
+            friction=friction,
         )
+        self.joystick, self._clock = simulated.joystick, simulated.clock
         self.joystick.open()
         self._observe(0)
 

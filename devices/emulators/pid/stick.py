@@ -200,8 +200,8 @@ class EmulatedStick(UsbDevice):
         while self.firmware.frame < due:
             self.firmware.step()
         faults = self.faults.at(now)
-        self.firmware.machine.pool.full = "full-pool" in faults
-        self.firmware.machine.pool.stale = "stale-block-load" in faults
+        self.firmware.machine.full = "full-pool" in faults
+        self.firmware.machine.stale = "stale-block-load" in faults
         gone = "unplug" in faults
         if gone != self._gone:
             self._gone = gone

@@ -242,7 +242,7 @@ def test_port_reset_deletes_the_effects(profile):
     block = host.constant(270.0, 0.5)
     host.device.reset()
     host.play(block)
-    assert block not in host.stick.firmware.machine.pool.blocks
+    assert block not in host.stick.firmware.machine.blocks
 
 
 # --- words
@@ -385,9 +385,9 @@ def test_output_reports_on_the_control_pipe_depend_on_the_firmware(profile, gain
 
 def test_sidewinder_spring_returns_with_the_kernel_driver():
     host = Host("sidewinder-ff2")
-    spring = host.stick.firmware.machine.pool.blocks[1]
+    spring = host.stick.firmware.machine.blocks[1]
     assert spring.kind == SPRING
     assert not spring.playing
     usb.util.release_interface(host.device, host.number)
     host.device.attach_kernel_driver(host.number)
-    assert host.stick.firmware.machine.pool.blocks[1].playing
+    assert host.stick.firmware.machine.blocks[1].playing

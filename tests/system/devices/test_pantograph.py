@@ -171,7 +171,7 @@ def test_wrong_mechanism_gives_no_torque():
     with HapiBoard("2diy", hand=holding([0.0, 0.0])) as board:
         with pytest.raises((DeviceOpenError, DeviceFault)):
             driver(board, mechanism="2diy-38mm", homing_timeout=0.5).open()
-        assert board.torques == (0.0, 0.0)
+        assert board.firmware.torques == (0.0, 0.0)
 
 
 # --- friction compensation -------------------------------------------------------------------------------------------
@@ -215,7 +215,7 @@ def test_lost_byte_costs_one_exchange(board, fault, values):
         for count, value in enumerate(values, 1):
             setattr(board, fault, value)
             wait_until(lambda count=count: device.resyncs == count)
-            wait_until(lambda: exercise(device, 0.02) or any(board.torques))
+            wait_until(lambda: exercise(device, 0.02) or any(board.firmware.torques))
             exercise(device, 0.05)
             assert device.resyncs == count
             np.testing.assert_allclose(device.read().position, board.handle, atol=1e-3)
@@ -226,11 +226,11 @@ def test_repeated_loss_of_synchronisation_ends_the_run_without_torque(board):
     with driven(board, resyncs=1) as device:
         board.lose_reply_byte = 0
         wait_until(lambda: device.resyncs == 1)
-        wait_until(lambda: exercise(device, 0.02) or any(board.torques))  # in step again
+        wait_until(lambda: exercise(device, 0.02) or any(board.firmware.torques))  # in step again
         board.lose_request_byte = 9  # the board waits for it and keeps its torques
         with pytest.raises(DeviceFault, match=r"pantograph: .*home the arms and start again"):
             wait_until(lambda: exercise(device, 0.02))
-        assert board.torques == (0.0, 0.0)
+        assert board.firmware.torques == (0.0, 0.0)
 
 
 def test_late_reply_is_an_old_sample(board):
@@ -369,7 +369,7 @@ def test_without_a_guardian_a_dead_host_leaves_its_torques(board):
     with synchronised(board) as (_, line):
         line.exchange((0.05, 0.05))
     wait_until(lambda: board._away)
-    assert all(board.torques)
+    assert all(board.firmware.torques)
 
 
 class TakenBetween:

@@ -67,7 +67,7 @@ def rig(request):
         driver=partial(boards.driver, board),
         driven=partial(boards.driven, board),
         never_ready=lambda: boards.driver(board, hold=10.0),
-        force=lambda: board.torques,
+        force=lambda: board.firmware.torques,
         forces=lambda: [entry.torques for entry in list(board.firmware.log)],
         step_of_exchange=lambda device: (device._opened()._line, "exchange"),
         left=lambda: board.firmware.device is None,
@@ -431,7 +431,7 @@ def test_pantograph_compiled_run_ends_without_torque(board, trace):
     assert servo.compiled
     assert (trace.since(0)["sample_age"] < device.spec.max_sample_age).mean() > 0.9
     assert len(board.firmware.log) > 150, "every command wakes the thread"
-    assert board.torques == (0.0, 0.0)
+    assert board.firmware.torques == (0.0, 0.0)
 
 
 @needs_the_compiled_loop
