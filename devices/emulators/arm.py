@@ -49,7 +49,7 @@ SPEED_LIMIT = 100.0
 RESERVE = 1.2
 """Speed limit of the motors as a multiple of the speed that the arm requires, if that is larger."""
 
-TRIED = 1.5
+WATCHDOG_TESTED = 1.5
 """Time in multiples of its timeout after which a tested watchdog has disarmed its motor."""
 
 SLICES = 8
@@ -287,7 +287,7 @@ class ArmBoard(EmulatedOdrive):
         super().__init__(plant, time=time, faults=motor_faults)
         self._sensor_faults = sensor_faults or WireFaults({})
         self._set_origin(math.inf)
-        self._tried, self._driven_since = TRIED * watchdog, math.inf
+        self._test_duration, self._driven_since = WATCHDOG_TESTED * watchdog, math.inf
         gains = gains_for(body)
         for axis in self.inside.axes:
             axis.values |= {
@@ -308,7 +308,7 @@ class ArmBoard(EmulatedOdrive):
             if math.isinf(self.faults.origin):
                 driven = all(axis.driven for axis in self.inside.axes)
                 self._driven_since = min(self._driven_since, self.now) if driven else math.inf
-                if self.now - self._driven_since >= self._tried:
+                if self.now - self._driven_since >= self._test_duration:
                     self._set_origin(self.now)
                     self.plant.begin()
             return super().catch_up()
@@ -330,7 +330,7 @@ class ArmBoard(EmulatedOdrive):
 
 
 def make_sensor(
-    name: str, table: dict[str, Any], wrench: Callable[[], Sequence[float]], standing: Callable[[], Set[str]]
+    name: str, table: dict[str, Any], wrench: Callable[[], Sequence[float]], active: Callable[[], Set[str]]
 ) -> tuple[RdtBox | OptoForceUnit, dict[str, Any]]:
     """Return an emulated sensor, which serves as a context manager, and the settings that locate it.
 
@@ -342,13 +342,13 @@ def make_sensor(
         The driver's own settings of the sensor.
     wrench : callable
         Returns the present measurement of the sensor, (6,) [N], [N m].
-    standing : callable
+    active : callable
         Returns the names of the active faults.
     """
     if name == "optoforce":
-        unit = OptoForceUnit(wrench, [counts / load for counts, load in table["sensitivity"]], standing)
+        unit = OptoForceUnit(wrench, [counts / load for counts, load in table["sensitivity"]], active)
         return unit, {"port": unit.port}
-    box = RdtBox(wrench, standing, is_hex=name == "onrobot-hex")
+    box = RdtBox(wrench, active, is_hex=name == "onrobot-hex")
     return box, box.address if name == "onrobot-hex" else box.web_address
 
 

@@ -36,7 +36,7 @@ _PLACES = ("/", "ws://")
 
 
 @contextlib.contextmanager
-def spawn(module: str, table: Mapping[str, Any], what: str, farewell: float = FAREWELL) -> Iterator[str]:
+def spawn(module: str, table: Mapping[str, Any], name: str, farewell: float = FAREWELL) -> Iterator[str]:
     """Run an emulator; yield its address, a path or a URL.
 
     In the block, the calling thread and its child threads leave one processor to the emulator, if there are two.
@@ -48,7 +48,7 @@ def spawn(module: str, table: Mapping[str, Any], what: str, farewell: float = FA
         Module of the emulator.
     table : mapping
         Argument of its ``emulator``.
-    what : str
+    name : str
         Name of the device, for messages.
     farewell : float
         Timeout for the end [s].
@@ -73,7 +73,7 @@ def spawn(module: str, table: Mapping[str, Any], what: str, farewell: float = FA
         )
     with process, _affinity(ours):
         try:
-            yield _read_address(process, what)
+            yield _read_address(process, name)
         finally:
             assert process.stdin is not None
             process.stdin.close()
@@ -109,12 +109,12 @@ def _affinity(processors: set[int]) -> Iterator[None]:
             os.sched_setaffinity(0, before)
 
 
-def _read_address(process: subprocess.Popen[bytes], what: str) -> str:
+def _read_address(process: subprocess.Popen[bytes], name: str) -> str:
     assert process.stdout is not None
     ready, _, _ = select.select([process.stdout], [], [], START)
     line = process.stdout.readline().decode().strip() if ready else ""
     if not line:
-        raise DeviceOpenError(f"the emulated {what} did not start.")
+        raise DeviceOpenError(f"the emulated {name} did not start.")
     if not line.startswith(_PLACES):
         raise ConfigurationError(line)
     return line
@@ -161,11 +161,11 @@ def settle_in() -> int:
     for thread in map(int, os.listdir("/proc/self/task")):  # libraries may have started threads
         with contextlib.suppress(OSError):  # it must not run with the priority of the loop that started it
             os.sched_setscheduler(thread, os.SCHED_OTHER, os.sched_param(0))
-    come_first()
+    raise_priority()
     return priority
 
 
-def come_first() -> None:
+def raise_priority() -> None:
     """Raise the priority of the calling thread, its child threads and its session, where permitted."""
     raise_precedence()
     with contextlib.suppress(OSError):

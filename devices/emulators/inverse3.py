@@ -2,7 +2,7 @@
 
 It is written only from the RFC and the documented messages (inverse SDK 3.5) and shares no code with the driver, so
 that a mistake there does not cancel out here. As documented, the first message is an inventory, every reply has the
-states of all devices, commands apply to one message and expire when no more messages arrive, configuration persists,
+states of all devices, commands apply to one message and expire when messages cease, configuration persists,
 parts of a transform without effect are omitted, and unknown keys are silently ignored. Where the real service is not
 documented (its damper, its gate, its command timeout), it uses the simplest interpretation of the documentation.
 """
@@ -55,18 +55,18 @@ CENTRE: Space = (0.0, -0.12, 0.15)
 """Centre of the workspace relative to the base [m]."""
 
 _CENTRED = ("arm_front_centered", "led_front_centered")
-_TURNED = ("led_front", "led_front_centered")
-_DRAW = 200.0
-"""Stiffness with which the service pulls the cursor to a commanded position [N/m], limited to `_MOST` [N]."""
-_MOST = 3.0
+_ROTATED = ("led_front", "led_front_centered")
+_PULL_STIFFNESS = 200.0
+"""Stiffness with which the service pulls the cursor to a commanded position [N/m], limited to `_MAX_PULL` [N]."""
+_MAX_PULL = 3.0
 
 LONGEST_LOG = 200_000
 
 _STATUS = {"calibrated": True, "in_use": False, "power_supply": True, "ready": True, "started": True}
 
 _BLOCK = 65536
-_HALF = 1e-3
-_WAIT = 5.0
+_HALF_PAUSE = 1e-3
+_HANDSHAKE_TIMEOUT = 5.0
 """Timeout of a client's handshake [s]."""
 
 
@@ -268,7 +268,7 @@ class EmulatedDevice:
         elif "set_cursor_position" in commands:
             target = _vector(commands["set_cursor_position"].get("position", {}))
             wanted, here = self._turned(_plus(target, self._base, -1.0)), self.handle.position
-            pull = [max(min(_DRAW * (wanted[i] - here[i]), _MOST), -_MOST) for i in range(3)]
+            pull = [max(min(_PULL_STIFFNESS * (wanted[i] - here[i]), _MAX_PULL), -_MAX_PULL) for i in range(3)]
             self.commanded, self.mode = (pull[0], pull[1], pull[2]), "position"
         elif "set_angular_torques" in commands:
             self.mode = "torque"  # the resulting force on the cursor is not modelled
@@ -330,7 +330,7 @@ class EmulatedDevice:
     def _turned(self, vector: Space) -> Space:
         """Rotate a vector between the axes of the device and the preset; the rotation is its own inverse."""
         x, y, z = vector
-        return (-x, -y, z) if self.preset in _TURNED else vector
+        return (-x, -y, z) if self.preset in _ROTATED else vector
 
 
 class Service:
@@ -437,7 +437,7 @@ class InverseServer(BlockingDevice):
     def _serve_client(self, line: socket.socket, until: int) -> None:
         """Serve one client until its connection ends."""
         line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        line.settimeout(_WAIT)
+        line.settimeout(_HANDSHAKE_TIMEOUT)
         data = bytearray()
         while b"\r\n\r\n" not in data:
             data += _received(line)
@@ -476,13 +476,13 @@ class InverseServer(BlockingDevice):
         for part in _spoilt(answer.encode(), faults):
             line.sendall(part)
             if "half" in faults:
-                time.sleep(_HALF)
+                time.sleep(_HALF_PAUSE)
 
 
 def _received(line: socket.socket) -> bytes:
     data = line.recv(_BLOCK)
     if not data:
-        raise EOFError("the client is gone")
+        raise EOFError("the client has disconnected")
     return data
 
 

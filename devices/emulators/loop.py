@@ -15,7 +15,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any, Self
 
-LOOK = 0.01
+LONGEST_WAIT = 0.01
 """Maximum waiting time [s], so that the time of the emulated device does not lag far behind."""
 
 STALL = 5e-3
@@ -55,17 +55,17 @@ class Loop:
         """Call `call` when `file` is readable or has ended."""
         self._files[file] = call
 
-    def welcome(self, listener: socket.socket, begin: Callable[[socket.socket], bool]) -> None:
+    def accept(self, listener: socket.socket, begin: Callable[[socket.socket], bool]) -> None:
         """Accept connections of a listening socket; `begin` returns False to reject one."""
         listener.setblocking(False)
 
-        def accept() -> None:
+        def accept_client() -> None:
             with contextlib.suppress(OSError):  # the client may have disconnected
                 wire, _ = listener.accept()
                 if not begin(wire):
                     wire.close()
 
-        self.watch(listener, accept)
+        self.watch(listener, accept_client)
 
     def remove(self, file: Any) -> None:
         """Stop watching a file."""
@@ -80,7 +80,8 @@ class Loop:
         """Serve until `done` returns True, which is called after every pass."""
         now, used = time.monotonic(), time.thread_time()
         while not done():
-            pause = max(min(min((source.pause(now) for source in self.sources), default=LOOK), LOOK), 0.0)
+            due = min((source.pause(now) for source in self.sources), default=LONGEST_WAIT)
+            pause = max(min(due, LONGEST_WAIT), 0.0)
             ready, _, _ = select.select(self._files, (), (), pause)
             before, used_before = now, used
             now, used = time.monotonic(), time.thread_time()

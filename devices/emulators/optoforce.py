@@ -116,7 +116,7 @@ class Program:
         self._wrench = wrench
         self._per_unit = tuple(per_unit)
         self._zero = (0.0,) * len(self._per_unit)
-        self._standing: Set[str] = frozenset()
+        self._active: Set[str] = frozenset()
         self._frames = 0
         self._input = b""
         self._next = 0.0
@@ -124,18 +124,18 @@ class Program:
 
     def set_faults(self, names: Set[str]) -> None:
         """Activate the faults with these `names` (`OPTOFORCE_FAULTS`), and deactivate all others."""
-        if names != self._standing:
-            self._standing = names
+        if names != self._active:
+            self._active = names
             self.faults.mute = "mute" in names
             self.faults.status = OVERLOADED if "overloaded" in names else 0
 
     def _renew(self) -> None:
         """Apply the active faults to the next frame."""
         self._frames += 1
-        for name in self._standing & PER_FRAME.keys():
+        for name in self._active & PER_FRAME.keys():
             setattr(self.faults, PER_FRAME[name], self._frames % 2)
         if not self.faults.delays:
-            self.faults.delays.extend(DELAYS[name] for name in self._standing & DELAYS.keys())
+            self.faults.delays.extend(DELAYS[name] for name in self._active & DELAYS.keys())
 
     def receive(self, data: bytes, now: float) -> None:
         """Process bytes received at `now` [s]."""
@@ -174,7 +174,7 @@ class Program:
         return max(min(waiting, default=float("inf")) - now, 0.0)
 
     def _frame(self) -> bytes:
-        if "stalled" not in self._standing:
+        if "stalled" not in self._active:
             self.number = (self.number + 1) & 0xFFFF
         counts = self.faults.raw or [
             max(min(round((now - zero) * per_unit), _LIMIT), -_LIMIT)
@@ -220,7 +220,7 @@ class OptoForceUnit(ServedDevice):
         Returns the present wrench on the sensor, 6 numbers [N], [N m].
     per_unit : sequence of float
         Counts per newton or newton metre, for 3 or 6 axes.
-    standing : callable, optional
+    active : callable, optional
         Returns the names of the active faults (`devices.emulators.wire_faults.OPTOFORCE_FAULTS`); by default they are
         switched manually, in ``program.faults``.
 
@@ -236,10 +236,10 @@ class OptoForceUnit(ServedDevice):
         self,
         wrench: Callable[[], Sequence[float]],
         per_unit: Sequence[float],
-        standing: Callable[[], Set[str]] = frozenset,
+        active: Callable[[], Set[str]] = frozenset,
     ) -> None:
         self.program = Program(wrench, per_unit)
-        self._standing = standing
+        self._active = active
         self._master, slave = os.openpty()
         tty.setraw(slave)
         os.set_blocking(self._master, False)  # unread data are lost, as on the bus
@@ -270,10 +270,10 @@ class OptoForceUnit(ServedDevice):
 
     def serve(self, now: float) -> None:
         """Process received data, and send due data."""
-        standing = self._standing()
-        if "unplug" in standing:
+        active = self._active()
+        if "unplug" in active:
             self.unplug()
-        self.program.set_faults(standing)
+        self.program.set_faults(active)
         with self._lock, contextlib.suppress(OSError):
             if not self._plugged:
                 return

@@ -163,7 +163,7 @@ class Program:
         self._next = 0.0
         self._held: bytes | None = None
         self._late: deque[tuple[float, bytes]] = deque()
-        self._standing: Set[str] = frozenset()
+        self._active: Set[str] = frozenset()
         self.streaming = False
         self.commands: list[tuple[int, int]] = []
         self.number = self.measurement = 0
@@ -171,12 +171,12 @@ class Program:
     @property
     def rate(self) -> int:
         """Records per second."""
-        return INTERNAL_RATE if "flood" in self._standing else int(self.settings["comrdtrate"])
+        return INTERNAL_RATE if "flood" in self._active else int(self.settings["comrdtrate"])
 
     def set_faults(self, names: Set[str]) -> None:
         """Activate the faults with these `names` (`RDT_FAULTS`), and deactivate all others."""
-        if names != self._standing:
-            own, self._standing = self.faults, names
+        if names != self._active:
+            own, self._active = self.faults, names
             own.stalled, own.mute = "stalled" in names, "mute" in names
             own.status = SATURATED if "saturated" in names else 0
 
@@ -240,10 +240,10 @@ class Program:
     def _renew(self) -> None:
         """Apply the active faults to the next datagram; most of them affect every second datagram."""
         own, odd = self.faults, self.number % 2
-        for name in self._standing & PER_RECORD.keys():
+        for name in self._active & PER_RECORD.keys():
             setattr(own, PER_RECORD[name], 1 if name in {"duplicated", "reordered"} else odd)
         if not own.delays:
-            own.delays.extend(DELAYS[name] for name in self._standing & DELAYS.keys())
+            own.delays.extend(DELAYS[name] for name in self._active & DELAYS.keys())
 
     def _spoilt(self, datagram: bytes) -> list[bytes]:
         """Return the datagrams that result from a datagram with the faults."""
@@ -289,7 +289,7 @@ class RdtBox(ServedDevice):
     ----------
     wrench : callable
         Returns the present wrench on the sensor, 6 numbers [N], [N m].
-    standing : callable, optional
+    active : callable, optional
         Returns the names of the active faults (`devices.emulators.wire_faults.RDT_FAULTS`); by default they are
         switched manually, in ``program.faults``.
     arguments
@@ -306,11 +306,11 @@ class RdtBox(ServedDevice):
     def __init__(
         self,
         wrench: Callable[[], Sequence[float]],
-        standing: Callable[[], Set[str]] = frozenset,
+        active: Callable[[], Set[str]] = frozenset,
         **arguments: Any,
     ) -> None:
         self.program = Program(wrench, **arguments)
-        self._standing = standing
+        self._active = active
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.bind((ADDRESS, 0))
         self._listener = socket.create_server((ADDRESS, 0))
@@ -329,7 +329,7 @@ class RdtBox(ServedDevice):
 
         loop.watch(self._socket, self._listen)
         loop.sources.append(self)
-        loop.welcome(self._listener, accept)
+        loop.accept(self._listener, accept)
         with self._socket, self._listener:
             yield
 
@@ -339,7 +339,7 @@ class RdtBox(ServedDevice):
 
     def serve(self, now: float) -> None:
         """Send due datagrams."""
-        self.program.set_faults(self._standing())
+        self.program.set_faults(self._active())
         for datagram in self.program.due_datagrams(now):
             if self._host is not None:
                 with contextlib.suppress(OSError):  # the host may have closed its socket

@@ -257,7 +257,7 @@ class Device:
         return self.unit.plugged and self.unit.generation == self.generation
 
     def endpoint(self, address: int) -> Any:
-        """Return the descriptor of an endpoint; raise `ENOENT` if there is none."""
+        """Return the descriptor of an endpoint; raise `ENOENT` if it does not exist."""
         for interface in self.tree.interfaces:
             for endpoint in interface.endpoints:
                 if endpoint.bEndpointAddress == address:
@@ -504,7 +504,7 @@ class UsbBackend(DescriptorTrees, usb.backend.IBackend):  # type: ignore[misc]
     # --- parts of a transfer -----------------------------------------------------------------------------------------
 
     def advance(self, handle: Handle) -> frozenset[str]:
-        """Simulate up to the present; return the active faults, or raise `ENODEV` if the opened device is gone."""
+        """Simulate up to the present; return the active faults, or raise `ENODEV` after an unplug."""
         with handle.unit.lock:
             faults: frozenset[str] = handle.unit.catch_up()
             if handle.closed or not handle.device.connected:

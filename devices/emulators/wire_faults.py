@@ -28,28 +28,28 @@ def _delays(words: str, *milliseconds: int) -> dict[str, str]:
 
 
 STICK_FAULTS: dict[str, str] = {
-    "unplug": "the stick is not there; if the fault ends, it is back under another address",
+    "unplug": "the stick is unplugged; after the fault it returns under another address",
     "read-error": "reading reports an input/output error",
-    "write-error": "writing reports an input/output error, reading goes on",
-    "stall": "the interrupt endpoints are halted until somebody clears that",
-    "nak": "the stick neither takes nor sends anything (NAK)",
-    "dropout": "no input reports, output is taken",
+    "write-error": "writing reports an input/output error, reading continues",
+    "stall": "the interrupt endpoints are halted until the host clears the halt",
+    "nak": "the stick neither accepts nor sends data (NAK)",
+    "dropout": "no input reports; output is accepted",
     "short": "input reports are cut in half",
     **_delays("every transfer takes {} longer", 1, 5, 20),
-    "full-pool": "there is no block left for an effect",
+    "full-pool": "no block is free for an effect",
     "stale-block-load": "block load reports the previous request",
-    "no-permission": "the stick may not be opened",
-    "busy": "another program holds the interface",
+    "no-permission": "permission to open the stick is missing",
+    "busy": "another program has claimed the interface",
 }
 """Faults of the bus of a stick (`devices.emulators.pid`); their times count from its creation."""
 
 HAPI_FAULTS: dict[str, str] = {
-    "unplug": "the cable is pulled out, for good: the port goes away, torques stay",
+    "unplug": "the cable is unplugged permanently: the port disappears, torques stay",
     "lost-byte": "every message to the board lacks a byte in its middle",
     "lost-reply-byte": "every reply lacks a byte in its middle",
     "short": "replies are cut in half",
-    "dropout": "no replies, torques are taken",
-    **_delays("every reply comes {} later", 1, 5, 20, 100),
+    "dropout": "no replies; torques are applied",
+    **_delays("every reply is {} late", 1, 5, 20, 100),
 }
 """Faults of a Haply board (`devices.emulators.hapi`).
 
@@ -57,18 +57,18 @@ Their times count from the release of the handle, approximately when the driver 
 """
 
 INVERSE3_FAULTS: dict[str, str] = {
-    "unplug": "the device is unplugged: the service goes on without it",
-    "no-power": "the service says that the device has no power supply",
-    "uncalibrated": "the service says that the device is not calibrated",
-    "hang-up": "the service ends the connection without a word",
-    "close": "the service closes the connection as it should",
-    "dropout": "no answers, forces are taken",
-    "half": "of every answer half comes at once, the rest 1 ms later",
-    "fragments": "every answer comes in three fragments, with a ping between them",
-    "nonsense": "answers are no JSON",
-    "not-utf8": "answers are no text",
-    "giant": "answers announce a length of 2^62 bytes",
-    **_delays("every answer comes {} later", 1, 5, 20, 100),
+    "unplug": "the device is unplugged: the service continues without it",
+    "no-power": "the service reports that the device has no power supply",
+    "uncalibrated": "the service reports that the device is not calibrated",
+    "hang-up": "the service ends the connection without a close message",
+    "close": "the service closes the connection with a close message",
+    "dropout": "no replies; forces are applied",
+    "half": "one half of every reply is sent at once, the rest 1 ms later",
+    "fragments": "every reply is sent in three fragments, with a ping between them",
+    "nonsense": "replies are not JSON",
+    "not-utf8": "replies are not UTF-8",
+    "giant": "replies announce a length of 2^62 bytes",
+    **_delays("every reply is {} late", 1, 5, 20, 100),
 }
 """Faults between a driver and the service of an Inverse3 (`devices.emulators.inverse3`).
 
@@ -76,51 +76,51 @@ Their times count from the first force that the driver commands, for every conne
 """
 
 ODRIVE_FAULTS: dict[str, str] = {
-    "unplug": "the drive is not there; if the fault ends, it is back under another address, switched on anew",
+    "unplug": "the drive is unplugged; after the fault it returns under another address, with its state reset",
     "read-error": "reading reports an input/output error",
     "write-error": "writing reports an input/output error",
-    "stall": "the endpoints are halted until somebody clears that",
-    "nak": "the drive neither takes nor sends anything (NAK)",
-    "wrong-crc": "the drive has another table than it announced, and drops every native request silently",
-    "lost-answer": "the drive does what it is told and does not answer",
-    "short": "answers are only a header, as for an endpoint that the drive does not know; of text, only the line end",
+    "stall": "the endpoints are halted until the host clears the halt",
+    "nak": "the drive neither accepts nor sends data (NAK)",
+    "wrong-crc": "the drive has a different table than it announced, and drops every native request silently",
+    "lost-answer": "the drive executes commands and does not reply",
+    "short": "replies are only a header, as for an unknown endpoint; replies of text are only the line end",
     "motor-fault": "the gate driver of axis 0 reports a fault, latched",
     "encoder-jump": "the encoder of axis 0 jumps by an eighth of a turn, once",
     **_delays("every transfer takes {} longer", 1, 5, 20),
     "link-down": "of CAN: the interface is down",
-    "bus-off": "of CAN: the interface has left the bus; when the fault ends it is back",
-    "wrong-bit-rate": "of CAN: the interface has another bit rate than the drive",
-    "lost-frames": "of CAN: every second frame is lost, in both directions",
-    "reset-comes-anew": "when its port is reset the drive leaves the bus and comes back under another address",
-    "no-permission": "the drive may not be opened",
-    "busy": "another program holds the interface",
+    "bus-off": "of CAN: the interface is off the bus during the fault",
+    "wrong-bit-rate": "of CAN: the bit rates of interface and drive differ",
+    "lost-frames": "of CAN: half of the frames are lost, in both directions",
+    "reset-comes-anew": "after a reset of its port the drive returns under another address",
+    "no-permission": "permission to open the drive is missing",
+    "busy": "another program has claimed the interface",
 }
 """Faults of a drive (`devices.emulators.odrive`); their times count from its creation."""
 
 RDT_FAULTS: dict[str, str] = {
     "lost": "every second record is lost",
-    "duplicated": "every record comes twice",
-    "reordered": "every second record comes after the one behind it",
-    "truncated": "every second record is cut short",
-    "flood": "7000 records a second come, whatever was wanted",
-    "saturated": "the status of all records says that the transducer is saturated",
-    "stalled": "records go on with one and the same measurement",
+    "duplicated": "every record is sent twice",
+    "reordered": "every second record is sent after the following one",
+    "truncated": "every second record is truncated",
+    "flood": "7000 records per second are sent, regardless of the configured rate",
+    "saturated": "the status of all records reports a saturated transducer",
+    "stalled": "records repeat the same measurement",
     "mute": "nothing is sent",
-    **_delays("every record comes {} later", 1, 5, 20),
+    **_delays("every record is {} late", 1, 5, 20),
 }
 """Faults of a network force sensor (`devices.emulators.rdt`)."""
 
 OPTOFORCE_FAULTS: dict[str, str] = {
     "lost": "every second frame is lost",
-    "duplicated": "every second frame comes twice",
+    "duplicated": "every second frame is sent twice",
     "truncated": "every second frame lacks its last bytes",
-    "inserted": "every second frame has foreign bytes in its middle",
+    "inserted": "every second frame has additional bytes in its middle",
     "damaged": "every second frame has a wrong bit",
-    "overloaded": "the status of all frames says that the sensor is overloaded",
-    "stalled": "frames go on with one and the same number",
+    "overloaded": "the status of all frames reports an overloaded sensor",
+    "stalled": "frames repeat the same number",
     "mute": "nothing is sent",
-    "unplug": "the cable is pulled out, for good: the port goes away",
-    **_delays("every frame comes {} later", 1, 5, 20),
+    "unplug": "the cable is unplugged permanently: the port disappears",
+    **_delays("every frame is {} late", 1, 5, 20),
 }
 """Faults of an OptoForce unit (`devices.emulators.optoforce`)."""
 

@@ -43,7 +43,7 @@ NEW_WATCHDOG, NEW_ESTOP, NEW_DRIVER = 1 << 24, 1 << 25, 1 << 5
 NEW_BAD_STATE = 1 << 3
 """Error bit of a Pro or S1 for a state that is not possible: an estimate is missing."""
 
-_MOST = 20
+_MAX_OVERDUE = 20
 """Maximum number of overdue cyclic frames that are sent later."""
 
 _REMOTE, _ODD = 0x40000000, 0xA0000000
@@ -144,7 +144,7 @@ class CanSimple:
         """Return how often a message is due, including the messages since the last access."""
         if not period:
             return 0
-        first = max(self.due.setdefault(key, now), now - _MOST * period)
+        first = max(self.due.setdefault(key, now), now - _MAX_OVERDUE * period)
         count = max(math.floor((now - first) / period + ROUNDING) + 1, 0)
         self.due[key] = first + count * period
         return count
@@ -336,7 +336,7 @@ class CanServer(Source):
     def __init__(self, bus: CanBus, loop: Loop, listener: socket.socket) -> None:
         self._bus, self._loop = bus, loop
         self._clients: list[socket.socket] = []
-        loop.welcome(listener, self._begin)
+        loop.accept(listener, self._begin)
         loop.sources.append(self)
 
     def _begin(self, wire: socket.socket) -> bool:

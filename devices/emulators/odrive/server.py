@@ -26,7 +26,7 @@ from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
-from devices.emulators.loop import LOOK, Loop, Source
+from devices.emulators.loop import LONGEST_WAIT, Loop, Source
 from devices.emulators.odrive import packets
 from devices.emulators.odrive.board import NAK_PAUSE, EmulatedOdrive, EmulatedOdriveBackend
 from devices.emulators.odrive.can import CanBus, CanServer
@@ -186,7 +186,7 @@ class BusServer(Source):
             "fault": lambda _, *names: faults.set(*names),
             "clear": lambda _, *names: faults.clear(*names),
         }
-        loop.welcome(listener, self._begin)
+        loop.accept(listener, self._begin)
         loop.sources.append(self)
 
     # --- connections -------------------------------------------------------------------------------------------------
@@ -279,12 +279,12 @@ class BusServer(Source):
 
     def _control(self, process: int, request: bytes) -> Steps:
         """Perform a request on endpoint 0."""
-        _, number, kind, what, value, index, timeout, size = packets.CONTROL_HEAD.unpack_from(request)
+        _, number, kind, code, value, index, timeout, size = packets.CONTROL_HEAD.unpack_from(request)
         handle, data = self._handle(process, number), request[packets.CONTROL_HEAD.size :]
         yield from self._travel(handle)
         latest = _latest(timeout)
         while True:
-            answer = self.backend.try_control(handle, kind, what, value, index, size if kind & 0x80 else data)
+            answer = self.backend.try_control(handle, kind, code, value, index, size if kind & 0x80 else data)
             if answer is not None:
                 return answer
             yield _in_time(latest)
@@ -352,7 +352,7 @@ class Lifetime:
         """Return True if the lifetime is over; also advance the time of the drive at intervals."""
         now = time.monotonic()
         if now >= self._next_advance:
-            self._next_advance = now + LOOK
+            self._next_advance = now + LONGEST_WAIT
             self._board.catch_up()
         if math.isinf(self._latest):
             return False

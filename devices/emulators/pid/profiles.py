@@ -278,7 +278,7 @@ class Profile:
                 "source": "stated",
             },
             "handle": {"moving_mass_kg": handle.mass, "damping_ns_per_m": handle.damping},
-            "provenance": {"method": "what the emulated stick is made of"},
+            "provenance": {"method": "true parameters of the emulated stick"},
         }
 
 

@@ -337,7 +337,7 @@ def test_loop_skips_files_that_were_closed():
 def test_loop_closes_refused_connections():
     loop, inside = Loop(), []
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        loop.welcome(listener, lambda wire: len(inside) < 1 and not inside.append(wire))
+        loop.accept(listener, lambda wire: len(inside) < 1 and not inside.append(wire))
         clients = [socket.create_connection(listener.getsockname(), 30.0) for _ in range(2)]
         loop.run(passes(3))
         assert clients[1].recv(1) == b""

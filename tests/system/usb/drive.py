@@ -25,7 +25,7 @@ from devices.arm.motors.settings import OdriveSettings
 from devices.arm.motors.usb import open_drive
 from devices.arm.motors.usb_queue import NoQueue
 from devices.common.bus import TransferError
-from devices.emulators.child import come_first
+from devices.emulators.child import raise_priority
 from devices.emulators.odrive.board import ENDPOINT_IN, ENDPOINT_OUT, EmulatedOdrive
 from devices.emulators.usb_bus import FreeTime
 from tests.system.usb.bus import FRAME, TO_HOST, Bus
@@ -287,7 +287,7 @@ SCENES = (opening, speed, halted, *FAILING, overflow, unplugged, last_words, int
 
 
 def main():
-    come_first()  # as emulators do: the other end of a wire has another processor
+    raise_priority()  # as emulators do: the other end of a wire has another processor
     board: Any = EmulatedOdrive(time=FreeTime())
     stage: Any = Stage(board, UsbDeviceFiles(Path(os.environ[FOLDER]), board, DriveBus))
     with packaged_libusb() if sys.argv[1] == "package" else nullcontext():

@@ -26,7 +26,7 @@ from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from pathlib import Path
 
-from devices.emulators.child import come_first
+from devices.emulators.child import raise_priority
 from tests.processes import program
 from tests.system.usb.bus import CLEAR_HALT, FRAME, INTERFACE, TO_HOST, Bus, Transfer, descriptors, take
 from tests.system.usb.scenes import SCENES, other_program, packaged_libusb, play, results, staged
@@ -345,7 +345,7 @@ def loaded(_):
 
 
 def main():
-    come_first()
+    raise_priority()
     profile, library = sys.argv[1:]
     folder = Path(os.environ[FOLDER])
     stage = staged(profile, folder, lambda stick: UsbDeviceFiles(folder, stick))
