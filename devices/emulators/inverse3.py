@@ -222,6 +222,8 @@ class EmulatedDevice:
 
     Attributes
     ----------
+    uuid : str
+        Unique identifier.
     present : bool
         Whether the device is connected.
     status : dict
@@ -237,6 +239,7 @@ class EmulatedDevice:
         self.filters = filters or Filters()
         self.present = True
         self.status = dict(_STATUS)
+        self.uuid = f"5f3c9a00-0000-4000-8000-00000000{device_id}"
         self.preset, self.mode = "defaults", "idle"
         self.scale = 1.0
         self.commanded: Space = (0.0, 0.0, 0.0)
@@ -286,13 +289,12 @@ class EmulatedDevice:
 
     def inventory(self) -> dict[str, Any]:
         """Return the description of the device in the first message."""
-        uuid = f"5f3c9a00-0000-4000-8000-00000000{self.device_id}"
         one = {"x": 1.0, "y": 1.0, "z": 1.0}
         mount = {"position": _point((0.0, 0.0, 0.0)), "rotation": {"w": 1.0, **_point((0.0, 0.0, 0.0))}, "scale": one}
         config = {
             "type": self.kind,
             "port": "/dev/ttyACM0",
-            "device_info": {"major_version": 7, "minor_version": 4, "id": self.device_id, "uuid": uuid},
+            "device_info": {"major_version": 7, "minor_version": 4, "id": self.device_id, "uuid": self.uuid},
             "extended_device_id": f"00000000{self.device_id}",
             "gravity_compensation": {"enabled": True, "scaling_factor": 1.0},
             "handedness": "right",

@@ -122,6 +122,11 @@ class Program:
         self._next = 0.0
         self._late: deque[tuple[float, bytes]] = deque()
 
+    @property
+    def streaming(self) -> bool:
+        """Whether it sends frames."""
+        return self.period > 0
+
     def set_faults(self, names: Set[str]) -> None:
         """Activate the faults with these `names` (`OPTOFORCE_FAULTS`), and deactivate all others."""
         if names != self._active:
@@ -158,7 +163,7 @@ class Program:
     def due_bytes(self, now: float) -> bytes:
         """Return the bytes that are due at the time `now` [s], as modified by the faults."""
         self._next = max(self._next, now - LONGEST_BACKLOG)
-        while self.period > 0 and self._next <= now:
+        while self.streaming and self._next <= now:
             self._next += 1e-3 * self.period
             self._renew()
             late = self.faults.delays.popleft() if self.faults.delays else 0.0
@@ -170,7 +175,7 @@ class Program:
 
     def pause(self, now: float) -> float:
         """Return the time until the next transmission [s]; infinite while nothing is sent."""
-        waiting = [when for when, _ in itertools.islice(self._late, 1)] + [self._next] * (self.period > 0)
+        waiting = [when for when, _ in itertools.islice(self._late, 1)] + [self._next] * self.streaming
         return max(min(waiting, default=float("inf")) - now, 0.0)
 
     def _frame(self) -> bytes:
