@@ -234,7 +234,7 @@ def run(case, folder, time=Simulated):
     trace = Trace.create(folder / "trace", capacity=4096)
     recorder.attach(Reader(trace))
     message = ""
-    with patch("devices.faults.effects.time.sleep", clock.block):
+    with patch("devices.faults.time.sleep", clock.block):
         faulty = FaultyDevice(device, [fault], clock, seed=1)
         servo = Servo(faulty, config.built_element, trace, clock=clock, limits=config.limits)
         try:

@@ -162,7 +162,7 @@ def test_every_backend_is_documented_checked_and_detected():
 
 MAY_WRITE = {
     "haptics/servo/servo.py": "the servo",
-    "devices/faults/device.py": "a device around another one",
+    "devices/faults.py": "a device around another one",
     "devices/virtual/device.py": "its safe output, when it is closed",
     "devices/emulators/pid/plant.py": "the plant behind an emulated stick",
     "devices/emulators/inverse3.py": "the plant behind an emulated service",

@@ -1,0 +1,459 @@
+"""Fault injection: simulated faults in any device, for demonstrations and tests (option ``--fault NAME@SECONDS``).
+
+`FAULTS` contains their names and descriptions, `parse_fault` parses ``nan@2`` or ``nan@2+0.05``, and `FaultyDevice`
+wraps a device.
+"""
+
+from __future__ import annotations
+
+import errno
+import math
+import os
+import random
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from devices import create_device
+from devices.common.timed import ROUNDING, Timed, parts_of, plain
+from haptics.clock import Clock
+from haptics.device import Causality, Device, DeviceSpec, State, Vector
+from haptics.errors import ConfigurationError
+from haptics.settings import unknown_name
+
+_FIELDS = tuple(field.name for field in fields(State))
+_VECTORS = ("position", "velocity", "force")
+
+
+# --- effects of faults on samples and commands ------------------------------------------------------------------------
+
+
+class Effect:
+    """Effect of a fault, which receives every sample from the opening of the device on; this one changes nothing.
+
+    An effect never modifies a sample, but returns another one. It keeps the samples of the last `span` [s], and at
+    least the last three.
+
+    Parameters
+    ----------
+    fault : Fault
+        Time of the effect on the clock of the run.
+    spec : DeviceSpec
+        Data sheet of the device.
+    seed : int
+        Seed of the random numbers.
+    """
+
+    span = 0.0
+
+    def __init__(self, fault: Fault, spec: DeviceSpec, seed: int) -> None:
+        self.fault, self.spec = fault, spec
+        self.random = random.Random(seed)
+        self.held: State | None = None
+        self.count = self.lag = 0
+        self._past: deque[tuple[float, State]] = deque()
+
+    def covers(self, now: float) -> bool:
+        """Return True if the effect is active at the nominal time `now` [s]."""
+        return -ROUNDING <= now - self.fault.start < self.fault.length - ROUNDING
+
+    def read(self, state: State, now: float) -> State:
+        """Return the modified sample for the sample at the nominal time `now` [s]."""
+        past = self._past
+        past.append((now, state))
+        while len(past) > 4 and past[1][0] <= now - self.span - ROUNDING:
+            past.popleft()
+        if not self.covers(now):
+            return state
+        self.count += 1
+        return self.sample(state, now)
+
+    def write(self, command: Vector, now: float) -> Vector:
+        """Return the modified command for a command, (2,)."""
+        return self.command(command) if self.covers(now) else command
+
+    def sample(self, state: State, now: float) -> State:
+        """Return the modified sample of an active effect."""
+        return state
+
+    def command(self, command: Vector) -> Vector:
+        """Return the modified command of an active effect."""
+        return command
+
+    def at(self, instant: float) -> State:
+        """Return the newest sample that had arrived at `instant` [s], or the oldest sample."""
+        return next(
+            (state for arrived, state in reversed(self._past) if arrived <= instant + ROUNDING), self._past[0][1]
+        )
+
+    def earlier(self, count: int) -> State:
+        """Return the sample `count` readings before the newest (at most three), or the oldest."""
+        return self._past[max(len(self._past) - 1 - count, 0)][1]
+
+
+class SampleEffect(Effect):
+    """Replace samples by the result of a function of the effect, the sample and its nominal time."""
+
+    def __init__(
+        self,
+        *arguments: Any,
+        change: Callable[[Effect, State, float], State],
+        span: Callable[[DeviceSpec], float] = lambda _: 0.0,
+    ) -> None:
+        super().__init__(*arguments)
+        self._change, self.span = change, span(self.spec)
+
+    def sample(self, state: State, now: float) -> State:
+        """Return the result of the function."""
+        return self._change(self, state, now)
+
+
+def _hang(effect: Effect, state: State, now: float) -> State:
+    """Block the first read for the duration of the fault in real time."""
+    if effect.count == 1:
+        time.sleep(effect.fault.length)
+    return state
+
+
+def _repeat_stale(effect: Effect, state: State, now: float) -> State:
+    """Repeat one sample, whose age is at first twice the maximum; early in a run its time is before the run."""
+    if effect.held is None:
+        instant = now - 2.0 * effect.spec.max_sample_age
+        last = effect.at(instant)
+        effect.held = replace(last, time=min(last.time, instant))
+    return effect.held
+
+
+def _repeat_last(effect: Effect, state: State, now: float) -> State:
+    """Repeat the last sample before the fault, with its original time."""
+    effect.held = effect.held or effect.earlier(1)
+    return effect.held
+
+
+def _freeze(effect: Effect, state: State, now: float) -> State:
+    """Return the first sample of the fault with the time of this sample."""
+    effect.held = effect.held or state
+    return replace(effect.held, time=state.time)
+
+
+def _delay_randomly(effect: Effect, state: State, now: float) -> State:
+    """Delay samples by up to three readings, in order."""
+    effect.lag = min(effect.random.randint(0, 3), effect.lag + 1)
+    return effect.earlier(effect.lag)
+
+
+def _overwritten(value: float, names: Sequence[str] = _VECTORS) -> Callable[..., Effect]:
+    """Return the effect that replaces both components of some vectors of the sample by `value`."""
+
+    def change(effect: Effect, state: State, now: float) -> State:
+        vectors: Mapping[str, Vector] = {name: np.full(2, value) for name in names}
+        return replace(state, **vectors)  # type: ignore[arg-type]
+
+    return partial(SampleEffect, change=change)
+
+
+def _delayed(delay: float) -> Callable[..., Effect]:
+    """Return the effect that delays every sample by `delay` [s], with its original time."""
+    return partial(SampleEffect, change=lambda effect, _, now: effect.at(now - delay), span=lambda _: delay)
+
+
+class Failure(Effect):
+    """Raise the operating system's error `number` in reads, writes or both."""
+
+    def __init__(self, *arguments: Any, number: int, fails: Sequence[str]) -> None:
+        super().__init__(*arguments)
+        self._number, self._fails = number, fails
+
+    def _raise(self, transfer: str) -> None:
+        if transfer in self._fails:
+            raise OSError(self._number, f"{os.strerror(self._number)} ({transfer}, fault on demand)")
+
+    def sample(self, state: State, now: float) -> State:
+        """Raise the error if reads fail."""
+        self._raise("read")
+        return state
+
+    def command(self, command: Vector) -> Vector:
+        """Raise the error if writes fail."""
+        self._raise("write")
+        return command
+
+
+class Quantisation(Effect):
+    """Simulate an encoder with steps of `step` [m], and a velocity from its backward difference."""
+
+    step = 1e-3
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._time = math.nan
+        self._position = self._velocity = np.zeros(2)
+
+    def read(self, state: State, now: float) -> State:
+        """Quantise every sample, also while the effect is not active."""
+        position = np.round(state.position / self.step) * self.step
+        elapsed = state.time - self._time
+        if elapsed > 0.0:
+            self._velocity = (position - self._position) / elapsed
+        self._time, self._position = state.time, position
+        return replace(state, position=position, velocity=self._velocity) if self.covers(now) else state
+
+
+class Saturation(Effect):
+    """Clip commands, or readings of a force sensor, to a quarter of the largest force, per axis."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        limit = 0.25 * self.spec.max_force
+        self._clip = partial(np.clip, a_min=-limit, a_max=limit)
+        self._senses = self.spec.causality is Causality.ADMITTANCE
+
+    def sample(self, state: State, now: float) -> State:
+        """Return the sample with the clipped force of the sensor."""
+        return replace(state, force=self._clip(state.force)) if self._senses else state
+
+    def command(self, command: Vector) -> Vector:
+        """Return the clipped motor force."""
+        return command if self._senses else self._clip(command)
+
+
+class Ignored(Effect):
+    """Ignore commands: the device keeps the last command before the fault."""
+
+    _last: Vector | None = None
+
+    def write(self, command: Vector, now: float) -> Vector:
+        """Return the last command before the fault, or the first of all."""
+        if self._last is None or not self.covers(now):
+            self._last = command.copy()
+        return self._last
+
+
+# --- faults by name ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class FaultKind:
+    """Properties of a kind of fault.
+
+    Attributes
+    ----------
+    description : str
+        One line for the user.
+    effect : callable
+        Function that creates the `Effect` with its parameters.
+    duration : float
+        Default duration [s]; infinite for the rest of the run.
+    """
+
+    description: str
+    effect: Callable[..., Effect]
+    duration: float = math.inf
+
+
+FAULTS: dict[str, FaultKind] = {
+    "nan": FaultKind("position, velocity and force are not numbers", _overwritten(math.nan)),
+    "infinite": FaultKind("the velocity is infinite", _overwritten(math.inf, ("velocity",))),
+    "read-error": FaultKind(
+        "reading raises an input/output error", partial(Failure, number=errno.EIO, fails=("read",))
+    ),
+    "write-error": FaultKind(
+        "writing raises an input/output error, reading goes on", partial(Failure, number=errno.EIO, fails=("write",))
+    ),
+    "unplug": FaultKind(
+        "reading and writing raise: no such device", partial(Failure, number=errno.ENODEV, fails=("read", "write"))
+    ),
+    "hang": FaultKind("one reading blocks for 10 s", partial(SampleEffect, change=_hang), duration=10.0),
+    "stale": FaultKind(
+        "no new samples; the last is already twice too old, and ages on",
+        partial(SampleEffect, change=_repeat_stale, span=lambda spec: 2.0 * spec.max_sample_age),
+    ),
+    "dropout": FaultKind("no new samples for 50 ms", partial(SampleEffect, change=_repeat_last), duration=0.05),
+    "stuck": FaultKind("the values freeze, their times go on", partial(SampleEffect, change=_freeze)),
+    "jump": FaultKind("position, velocity and force are zero: a failed reading taken for a sample", _overwritten(0.0)),
+    "delay-1ms": FaultKind("samples come 1 ms later, with their own times", _delayed(1e-3)),
+    "delay-5ms": FaultKind("samples come 5 ms later, with their own times", _delayed(5e-3)),
+    "delay-20ms": FaultKind("samples come 20 ms later, with their own times", _delayed(20e-3)),
+    "duplicate": FaultKind(
+        "every second sample is the one before once more, with its old time",
+        partial(SampleEffect, change=lambda effect, *_: effect.earlier(effect.count % 2)),
+    ),
+    "late": FaultKind(
+        "samples come up to three readings late, by chance, but in order", partial(SampleEffect, change=_delay_randomly)
+    ),
+    "out-of-order": FaultKind(
+        "every second sample is older than the one before",
+        partial(SampleEffect, change=lambda effect, *_: effect.earlier(2 * (effect.count % 2))),
+    ),
+    "ignored": FaultKind("commands are ignored: the device keeps to the last one", Ignored),
+    "quantisation": FaultKind("the encoder has steps of 1 mm, and the velocity is their difference", Quantisation),
+    "saturation": FaultKind(
+        "a quarter of the largest force is all that motors can do, or a force sensor show", Saturation
+    ),
+}
+"""Kinds of faults by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault(Timed):
+    """Fault at a time; ``str()`` gives text such as ``nan@2+0.05``, which `parse_fault` parses.
+
+    Attributes
+    ----------
+    name : str
+        A key of `FAULTS`.
+    duration : float or None
+        Duration [s]; None for the default of the kind, usually the rest of the run.
+
+    Raises
+    ------
+    ConfigurationError
+        If the fault is unknown, or its time is invalid.
+    """
+
+    KIND: ClassVar[str] = "fault"
+
+    def __post_init__(self) -> None:
+        if self.name not in FAULTS:
+            raise unknown_name("fault", self.name, FAULTS)
+        Timed.__post_init__(self)  # `super()` without arguments fails here: `slots=True` creates the class twice
+
+    @property
+    def length(self) -> float:
+        """Effective duration [s]; infinite for the rest of the run."""
+        return FAULTS[self.name].duration if self.duration is None else self.duration
+
+
+def parse_fault(text: str) -> Fault:
+    """Parse ``NAME@SECONDS``, or ``NAME@SECONDS+DURATION`` with the duration in seconds.
+
+    Raises
+    ------
+    ConfigurationError
+        With the invalid text and the allowed form.
+    """
+    parts = parts_of(text)
+    if parts is None:
+        raise ConfigurationError(
+            f"fault {text!r}: must have the form NAME@SECONDS or NAME@SECONDS+DURATION, for instance nan@2 or "
+            f"nan@2+0.05. Names: {', '.join(FAULTS)}."
+        )
+    if parts[0] not in FAULTS:
+        raise unknown_name(f"fault in {text!r}:", parts[0], FAULTS)
+    return Fault(*parts)
+
+
+def describe(faults: Iterable[Fault]) -> str:
+    """Return a text with the names and times of faults."""
+    lengths = ((fault, "on" if fault.length == math.inf else f"for {plain(fault.length)} s") for fault in faults)
+    return ", ".join(f"{fault.name} from {plain(fault.start)} s {length}" for fault, length in lengths)
+
+
+# --- device -----------------------------------------------------------------------------------------------------------
+
+
+class FaultyDevice:
+    """Device with injected faults.
+
+    The wrapped device remains active: it is read at every ``read`` before the faults are applied, and ``close`` always
+    reaches it. Other attributes of the device, such as the ``hand`` of a virtual device, remain available.
+
+    Parameters
+    ----------
+    device : Device
+        Wrapped device of either causality.
+    faults : iterable of Fault
+        Faults; a sample passes through them in this order.
+    clock : Clock
+        Clock of the run; its nominal time determines the start and end of a fault.
+    seed : int
+        Seed of the random numbers.
+    """
+
+    def __init__(self, device: Device, faults: Iterable[Fault], clock: Clock, seed: int = 0) -> None:
+        self._device = device
+        self._faults = tuple(faults)
+        self._clock = clock
+        self._seed = seed
+        self._opened = False
+        self._effects: list[Effect] = []
+        self._reset()
+
+    def _reset(self) -> None:
+        spec = self._device.spec
+        numbered = enumerate(self._faults, self._seed)
+        self._effects = [FAULTS[fault.name].effect(fault, spec, seed) for seed, fault in numbered]
+
+    @property
+    def spec(self) -> DeviceSpec:
+        """Data sheet of the device."""
+        return self._device.spec
+
+    def open(self) -> None:
+        """Open the device and reset all faults."""
+        if not self._opened:
+            self._reset()
+        self._device.open()
+        self._opened = True
+
+    def read(self) -> State:
+        """Return the newest sample with all faults applied, or raise `OSError`.
+
+        The true force of the hand is not modified.
+        """
+        state, now = _copied(self._device.read()), self._clock.time
+        hand_force = state.hand_force
+        for effect in self._effects:
+            state = effect.read(state, now)
+        state = _copied(state)
+        state.hand_force = hand_force
+        return state
+
+    def write(self, command: Vector) -> None:
+        """Write the command, (2,), with all faults applied, or raise `OSError`."""
+        now = self._clock.time
+        for effect in self._effects:
+            command = effect.write(command, now)
+        self._device.write(command)
+
+    def close(self) -> None:
+        """Close the device."""
+        self._opened = False
+        self._device.close()
+
+    def __enter__(self) -> Self:
+        self.open()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def explain(self) -> str:
+        """Return an empty string, because the failures are intended."""
+        return ""
+
+    def __getattr__(self, name: str) -> Any:
+        """Return other attributes of the wrapped device."""
+        if name.startswith("_"):
+            raise AttributeError(f"{type(self).__name__} has no attribute {name}")
+        return getattr(self._device, name)
+
+
+def _copied(state: State) -> State:
+    """Return `state` with copies of its arrays."""
+    values: dict[str, Any] = {}
+    for name in _FIELDS:
+        value = getattr(state, name)
+        values[name] = value.copy() if isinstance(value, np.ndarray) else value
+    return State(**values)
+
+
+def create_faulty(name: str, settings: Mapping[str, Any], faults: Sequence[Fault], seed: int, clock: Clock) -> Device:
+    """Create the device `name`, wrapped if there are `faults`; see `devices.create_device`."""
+    device = create_device(name, settings, clock=clock)
+    return FaultyDevice(device, faults, clock, seed) if faults else device
