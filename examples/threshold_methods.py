@@ -12,8 +12,7 @@ from statistics import NormalDist
 import numpy as np
 
 from apps.experiment.observers import make_observer
-from apps.experiment.power.planning import enough, plan
-from apps.experiment.power.settings import PowerSettings
+from apps.experiment.power.study import enough, plan
 from apps.experiment.procedures import (
     child,
     make_procedure,
@@ -22,6 +21,7 @@ from apps.experiment.procedures import (
     procedure_settings,
     trial_seed,
 )
+from apps.experiment.settings import PowerSettings
 from apps.experiment.trial import TrialView
 from calibration.psychometric import psychometric_tables
 

@@ -3,37 +3,423 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import dataclasses
 import importlib
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 from apps.shared.answer import Answer
+from haptics.errors import ConfigurationError
 
-WORK: dict[str, tuple[str, str]] = {
-    "run": ("apps.experiment.engine.run_command", "run a session of an experiment"),
-    "resume": ("apps.experiment.engine.resume_command", "go on with a session that was interrupted"),
-    "export": ("apps.experiment.exports.command", "write the data of sessions as other programs read them"),
-    "power": ("apps.experiment.power.command", "plan how many participants an experiment needs, with simulated ones"),
-    "preregister": ("apps.experiment.preregister.command", "say what the file of an experiment fixes beforehand"),
-    "report": ("apps.experiment.report.command", "write a report: participants and group, figures, methods"),
-    "pack": ("apps.experiment.packing.command", "make the recordings of sessions smaller, without loss"),
-    "decode": ("apps.experiment.journal.decode_command", "open the sealed codes of blind sessions that have ended"),
+# Modules with large dependencies are imported where they are used.
+
+_Option = tuple[str, dict[str, Any]]
+
+_FILE: _Option = ("file", {"metavar": "FILE.toml", "type": Path, "help": "the experiment"})
+_FOLDERS: _Option = (
+    "folders",
+    {"metavar": "FOLDER", "type": Path, "nargs": "+", "help": "folder of a session, or one above it"},
+)
+_WORKERS: _Option = (
+    "--workers",
+    {"metavar": "N", "type": int, "default": 0, "help": "processes; default: one a processor"},
+)
+_LSL: _Option = ("--lsl", {"action": "store_true", "help": "stream ticks and records by the Lab Streaming Layer"})
+
+_FORMATS = {
+    "csv": "apps.experiment.export.formats:export_csv",
+    "psignifit": "apps.experiment.export.formats:export_psignifit",
+    "bids": "apps.experiment.export.bids:export_bids",
+    "psych-ds": "apps.experiment.export.formats:export_psych_ds",
 }
-"""Module, with ``add_options`` and ``run``, and summary of each sub-command.
+"""Export function of each format."""
 
-The modules are imported for every command line. They import large dependencies only where these are used.
-"""
+_OPTIONS: dict[str, list[_Option]] = {
+    "run": [
+        _FILE,
+        ("--observer", {"choices": ("simulated",), "help": "let an observer in software answer, without a clock"}),
+        (
+            "--clock",
+            {
+                "choices": ("wall", "off"),
+                "help": "of an observer: off: as fast as the machine can, as a rule on virtual devices; wall: real "
+                "time",
+            },
+        ),
+        ("--participant", {"metavar": "CODE", "help": "code of the participant, never a name"}),
+        (
+            "--participants",
+            {"metavar": "N", "type": int, "help": "so many simulated participants, sim01 and so on"},
+        ),
+        (
+            "--session",
+            {"metavar": "N", "type": int, "default": 1, "help": "which session of the participant (default 1)"},
+        ),
+        ("--seed", {"metavar": "N", "type": int, "help": "seed of everything random, in place of the file's"}),
+        ("--out", {"metavar": "DIR", "type": Path, "default": Path("experiments"), "help": "folder of all sessions"}),
+        _WORKERS,
+        (
+            "--field",
+            {
+                "dest": "fields",
+                "metavar": "NAME=VALUE",
+                "action": "append",
+                "default": [],
+                "help": "data about the participant",
+            },
+        ),
+        (
+            "--screens",
+            {
+                "action": "store_true",
+                "help": "rehearsal: an observer answers in real time, and both screens are shown",
+            },
+        ),
+        _LSL,
+    ],
+    "resume": [
+        ("folder", {"metavar": "FOLDER", "type": Path, "help": "folder of the session (ses-01), or its journal"}),
+        ("--clock", {"choices": ("wall", "off"), "help": "of an observer, as it was when the session began"}),
+        ("--screens", {"action": "store_true", "help": "of a rehearsal: show both screens"}),
+        _LSL,
+    ],
+    "export": [
+        _FOLDERS,
+        (
+            "--to",
+            {"metavar": "FORMAT", "choices": _FORMATS, "required": True, "help": f"one of {', '.join(_FORMATS)}"},
+        ),
+        (
+            "--out",
+            {"metavar": "DIR", "type": Path, "required": True, "help": "new folder, or that of an earlier export"},
+        ),
+    ],
+    "power": [
+        ("file", {"metavar": "FILE.toml", "type": Path, "help": "the experiment; its table power is the question"}),
+        ("--ratio", {"metavar": "R", "type": float, "help": "effect to be found, in place of power.ratio"}),
+        ("--people", {"metavar": "N", "type": int, "help": "simulate so many people, in place of power.people"}),
+        (
+            "--participants",
+            {"metavar": "N,N,...", "help": "numbers of participants to try, in place of power.participants"},
+        ),
+        ("--seed", {"metavar": "N", "type": int, "help": "seed of the simulation, in place of power.seed"}),
+        _WORKERS,
+        (
+            "--executor",
+            {"choices": ("processes", "threads"), "default": "processes", "help": "kind of workers on this machine"},
+        ),
+        ("--cluster", {"metavar": "ADDRESS|local", "help": "a scheduler of Dask's, or one started here"}),
+    ],
+    "preregister": [
+        _FILE,
+        (
+            "--power",
+            {"metavar": "FILE.json", "type": Path, "help": "output of 'haptics experiment power --json'"},
+        ),
+        ("--participants", {"metavar": "N", "type": int, "help": "planned number (default: that of --power)"}),
+        ("--out", {"metavar": "DIR", "type": Path, "help": "new folder for preregistration.md and .json"}),
+    ],
+    "report": [
+        _FOLDERS,
+        ("--out", {"metavar": "FILE.html", "type": Path, "required": True, "help": "report to write"}),
+        (
+            "--percent",
+            {
+                "metavar": "P",
+                "type": float,
+                "action": "append",
+                "help": "percentage of correct answers at which differences are read off (default: the file's "
+                "analysis.percent, or 75, or the target of its staircases)",
+            },
+        ),
+    ],
+    "pack": [
+        ("folders", {"metavar": "FOLDER", "type": Path, "nargs": "+", "help": "a session, a participant or --out"}),
+        ("--undo", {"action": "store_true", "help": "restore the recordings"}),
+    ],
+    "decode": [_FOLDERS],
+}
+"""Options of each sub-command."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the sub-commands to the command's parser."""
     kinds = parser.add_subparsers(required=True, metavar="SUB", dest="work")
-    for name, (module, summary) in WORK.items():
+    for name, (summary, _) in WORK.items():
         own = kinds.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
-        importlib.import_module(module).add_options(own)
+        for option, settings in _OPTIONS[name]:
+            own.add_argument(option, **settings)
         own.add_argument("--json", action="store_true", help="print one JSON object on standard output")
 
 
 def run(options: argparse.Namespace) -> Answer:
     """Run the chosen sub-command."""
-    module, _ = WORK[options.work]
-    answer: Answer = importlib.import_module(module).run(options)
-    return answer
+    return WORK[options.work][1](options)
+
+
+# --- sessions ---
+
+
+def _run(options: argparse.Namespace) -> Answer:
+    """Run one or several sessions with a participant or with simulated observers."""
+    from apps.experiment.design import read_design
+    from apps.experiment.session.running import Manner, Request, run_session, run_sessions
+
+    simulated, count = options.observer == "simulated", options.participants
+    if count is not None and (not simulated or count < 1 or options.participant):
+        raise ConfigurationError(
+            f"--participants {count}: must be at least 1, with --observer simulated and without --participant."
+        )
+    if options.lsl and count is not None:
+        raise ConfigurationError("--lsl: streams one session; leave out --participants.")
+    if not simulated and not options.participant:
+        raise ConfigurationError("--participant is missing: the code of the participant, such as P01; never a name.")
+    design = read_design(options.file)
+    seed = design.experiment.seed
+    if options.seed is not None:
+        seed = dataclasses.replace(design.experiment, seed=options.seed).seed
+    fields = {}
+    for text in options.fields:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise ConfigurationError(f"--field {text}: must have the form name=value, for instance age_band=20-29.")
+        fields[name.strip()] = value.strip()
+    if options.screens and (count is not None or options.clock == "off"):
+        raise ConfigurationError("--screens: shows one session in real time; leave out --participants and --clock off.")
+    manner = Manner(options.clock == "wall", options.lsl, options.screens)
+    codes = [f"sim{number + 1:02d}" for number in range(count)] if count else [options.participant or "sim01"]
+    requests = [Request(code, options.session, seed, options.out, fields, simulated, manner) for code in codes]
+    if len(requests) == 1:
+        result = run_session(design, requests[0])
+        return Answer(result, describe(result))
+    results = run_sessions(options.file, requests, options.workers)
+    together = {
+        "folder": str(options.out),
+        "participant": [one["participant"] for one in results],
+        "trials": sum(one["trials"] for one in results),
+        "repeated": sum(one["repeated"] for one in results),
+        "journal": [one["journal"] for one in results],
+        "sessions": results,
+    }
+    return Answer(together, "\n".join(describe(one) for one in results))
+
+
+def _resume(options: argparse.Namespace) -> Answer:
+    """Continue an interrupted session."""
+    from apps.experiment.session.running import Manner, resume_session
+
+    result = resume_session(options.folder, Manner(options.clock == "wall", options.lsl, options.screens))
+    return Answer(result, describe(result))
+
+
+def describe(result: dict[str, Any]) -> str:
+    """Return the summary of a session as text."""
+    lines = [
+        f"participant {result['participant']}, session {result['session']}: {result['trials']} trials, "
+        f"{result['repeated']} repeated; {result['reason']}",
+        f"journal: {result['journal']}",
+    ]
+    for name, report in result["tracks"].items():
+        if report.get("estimate") is not None:
+            target = report.get("target_percent")
+            where = f" at {target:.0f} % correct" if target is not None else ""
+            lines.append(f"  {name}: {report['estimate']:.4g}{where}, after {report['trials']} trials")
+    return "\n".join(lines)
+
+
+# --- data of sessions ---
+
+
+def _export(options: argparse.Namespace) -> Answer:
+    """Convert the data of sessions to other formats."""
+    from apps.experiment.export.folder import new_export
+    from apps.experiment.export.formats import read_sessions
+
+    module, _, name = _FORMATS[options.to].partition(":")
+    sessions = read_sessions(options.folders)
+    with new_export(options.out) as folder:
+        getattr(importlib.import_module(module), name)(folder, sessions)
+    trials = sum(len(session.rows) for session in sessions)
+    result = {
+        "out": str(options.out),
+        "format": options.to,
+        "sessions": len(sessions),
+        "participants": len({session.place.participant for session in sessions}),
+        "trials": trials,
+    }
+    return Answer(result, f"{len(sessions)} sessions, {trials} rows: {options.out}")
+
+
+def _report(options: argparse.Namespace) -> Answer:
+    """Analyse every session and write an HTML file."""
+    if not options.out.parent.is_dir():  # before the imports and the analysis, which take a while
+        raise ConfigurationError(f"{options.out}: cannot be written (there is no folder {options.out.parent}).")
+    from apps.experiment.report.analysis import analyse, analyse_group, staircase_percent
+    from apps.experiment.report.data import read_experiment
+    from apps.experiment.report.methods import methods
+    from apps.experiment.report.page import report
+    from apps.experiment.settings import AnalysisSettings
+    from apps.experiment.stimulus import measure
+    from haptics.files import write_atomically
+
+    experiment = read_experiment(options.folders, measure)
+    table = experiment.table("analysis")
+    percent = options.percent or ([] if table.get("percent") else staircase_percent(experiment))
+    settings = AnalysisSettings.of(table, percent)
+    people = [analyse(experiment, person, settings) for person in experiment.people]
+    group = analyse_group(experiment, people, settings)
+    write_atomically(options.out, report(experiment, people, group, settings))
+    result = {
+        "experiment": experiment.name,
+        "task": experiment.task_name,
+        "axis": experiment.axis,
+        "simulated": experiment.simulated,
+        "methods": methods(experiment, people, settings),
+        "participants": [one.as_dict() for one in people],
+        "group": group.as_dict(),
+        "report": str(options.out),
+    }
+    who = f"{len(people)} participant{'s' if len(people) != 1 else ''}"
+    return Answer(result, f"{experiment.name}: {who}, report in {options.out}")
+
+
+def _pack(options: argparse.Namespace) -> Answer:
+    """Compress every recording of every session without loss, or restore it.
+
+    The stimuli are measured and stored first, so that reports need no ticks.
+    """
+    from apps.experiment.journal import read_journal, replay, sessions_below
+    from apps.experiment.stimulus import measure
+    from apps.pack.packing import pack, unpack
+    from apps.shared.scale import grouped
+    from haptics.recording.recording import TICKS
+
+    count = changed = 0
+    for place in (place for folder in options.folders for place in sessions_below(folder)):
+        if not options.undo:
+            state = replay(read_journal(place.journal).records)
+            for attempt in state.attempts:
+                for name in state.recordings_of(attempt)[:1]:
+                    if (place.inside(name) / TICKS).exists():
+                        measure(place.inside(name), attempt.start)
+        found = {
+            path.parent for pattern in ("*", "blocks/*") for path in place.folder.glob(f"{pattern}/recording.json")
+        }
+        for recording in sorted(found):
+            saved = unpack(recording) if options.undo else pack(recording)
+            count += saved != 0
+            changed += saved
+    words = f"{count} recordings {'restored' if options.undo else 'packed'}, with {grouped(abs(changed))} bytes "
+    words += "more" if options.undo else "less"
+    return Answer({"recordings": count, "bytes": changed if options.undo else -changed}, words)
+
+
+def _decode(options: argparse.Namespace) -> Answer:
+    """Show the codes of blind sessions. Raises without output if a session has not ended."""
+    from apps.experiment.journal import decode, sessions_below
+
+    sessions = [place for folder in options.folders for place in sessions_below(folder)]
+    opened = [(place, decode(place)) for place in sessions]
+    result = {"sessions": [{"folder": str(place.folder), "codes": codes.stimuli} for place, codes in opened]}
+    lines = []
+    for place, codes in opened:
+        lines.append(f"{place.stem}: the table is the one that was sealed before the first trial")
+        lines += [f"  {code}  {json.dumps(stimulus, ensure_ascii=False)}" for code, stimulus in codes.stimuli.items()]
+    return Answer(result, "\n".join(lines))
+
+
+# --- planning ---
+
+
+def _power(options: argparse.Namespace) -> Answer:
+    """Simulate observers and estimate the number of participants. Options override the table ``power``."""
+    from concurrent.futures import BrokenExecutor
+
+    from apps.experiment.design import design_of
+    from apps.experiment.observers import ObserverSettings
+    from apps.experiment.power.simulation import simulate_pool
+    from apps.experiment.power.study import STATEMENT, make_study, outcome
+    from apps.experiment.power.study import describe as describe_power
+    from apps.experiment.settings import PowerSettings
+    from apps.experiment.source import Source
+    from apps.shared.progress import Line, bar
+    from apps.shared.workers import workers
+    from haptics.settings import build
+
+    if options.workers < 0:
+        raise ConfigurationError(f"--workers {options.workers}: must be at least 0; 0 is one a processor.")
+    source = Source.read(options.file)
+    design = design_of(source)
+    given = {name: getattr(options, name) for name in ("ratio", "people", "seed")}
+    given = {name: value for name, value in given.items() if value is not None}
+    if options.participants is not None:
+        try:
+            given["participants"] = [int(each) for each in options.participants.split(",")]
+        except ValueError as error:
+            raise ConfigurationError(
+                f"--participants {options.participants}: must be whole numbers with commas, such as 8,12,16."
+            ) from error
+    with source.locating("power") if not given else contextlib.nullcontext():
+        settings = build(PowerSettings, {**source.tables.get("power", {}), **given}, "power")
+    observer = source.tables.get("observer", {})
+    with source.locating("observer"):
+        reaction_time = build(ObserverSettings, observer, "observer").reaction_time
+    with source.locating("power"):
+        study = make_study(design, settings, observer)
+    start, people = time.monotonic(), settings.people
+    with Line() as line, contextlib.ExitStack() as stack:
+
+        def show(share: float) -> None:
+            line.show(f"{bar(share)} {round(share * people)} of {people} simulated people")
+
+        executor = None
+        if options.workers != 1 or options.cluster:
+            executor, _ = stack.enter_context(workers(options.cluster or options.executor, options.workers))
+        try:
+            results = simulate_pool(study, people, executor=executor, progress=show)
+        except BrokenExecutor as error:
+            raise ConfigurationError(
+                "a worker has died, perhaps for want of memory: take fewer of them, such as --workers 1."
+            ) from error
+    seconds = time.monotonic() - start
+    result = outcome(design, study, settings, results, reaction_time)
+    result |= {"seconds": seconds, "statement": STATEMENT}
+    return Answer(result, describe_power(result))
+
+
+def _preregister(options: argparse.Namespace) -> Answer:
+    """Collect the decisions that an experiment file fixes, and write them as a page."""
+    from apps.experiment.design import read_design
+    from apps.experiment.export.folder import new_export, write_json, write_text
+    from apps.experiment.preregister import as_markdown, preregistration, read_power
+
+    if options.participants is not None and options.participants < 1:
+        raise ConfigurationError(f"--participants {options.participants}: must be at least 1.")
+    power = None if options.power is None else read_power(options.power)
+    facts = preregistration(read_design(options.file), power, options.participants)
+    page = as_markdown(facts)
+    if options.out is None:
+        return Answer(facts, page)
+    with new_export(options.out) as folder:
+        write_text(folder, "preregistration.md", page)
+        write_json(folder, "preregistration.json", facts)
+    missing = [*facts["missing"], *([] if facts["participants"] else ["the number of participants"])]
+    words = f"\nnot stated yet: {', '.join(missing)}" if missing else ""
+    return Answer({**facts, "out": str(options.out)}, f"{options.out / 'preregistration.md'}{words}")
+
+
+WORK: dict[str, tuple[str, Callable[[argparse.Namespace], Answer]]] = {
+    "run": ("run a session of an experiment", _run),
+    "resume": ("continue a session that was interrupted", _resume),
+    "export": ("write the data of sessions in the formats of other programs", _export),
+    "power": ("plan how many participants an experiment needs, with simulated ones", _power),
+    "preregister": ("write the decisions that the file of an experiment fixes beforehand", _preregister),
+    "report": ("write a report: participants and group, figures, methods", _report),
+    "pack": ("make the recordings of sessions smaller, without loss", _pack),
+    "decode": ("open the sealed codes of blind sessions that have ended", _decode),
+}
+"""Summary and function of each sub-command."""

@@ -76,7 +76,7 @@ class TrialView:
 
 @dataclass(frozen=True)
 class Answer:
-    """Answer and reaction time.
+    """Answer to a trial.
 
     Attributes
     ----------
@@ -84,10 +84,17 @@ class Answer:
         A permitted answer of the task, or a number (the adjusted value or the estimate).
     reaction_time : float
         Time from the end of the last interval to the answer [s].
+    tick : int or None
+        Tick of the answer, None outside a session.
+    source, key : str
+        Source of the answer (`observer`, `key` or `button`), and name of the key or button.
     """
 
     response: str | float
     reaction_time: float
+    tick: int | None = None
+    source: str = "observer"
+    key: str | None = None
 
     def correct(self, trial: TrialView) -> bool | None:
         """Return whether the answer to `trial` is correct, or None if no answer is right or wrong."""

@@ -6,12 +6,10 @@ import dataclasses
 import sys
 from collections.abc import Iterator
 
-from apps.experiment.design.design import OWN_TABLES
-from apps.experiment.design.settings import ConditionSettings
+from apps.experiment.design import OWN_TABLES
 from apps.experiment.observers import ObserverSettings
-from apps.experiment.power.settings import PowerSettings
 from apps.experiment.procedures import KINDS
-from apps.experiment.report.settings import AnalysisSettings
+from apps.experiment.settings import AnalysisSettings, ConditionSettings, PowerSettings
 from apps.settings.models import element_defaults, law_defaults
 from apps.settings.session import SessionSettings
 from calibration.autotune.pushing import TABLE, Autotune

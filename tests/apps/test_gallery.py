@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from apps import cli
-from apps.experiment.observers.level1 import SimulatedObserver
+from apps.experiment.observers import SimulatedObserver
 from apps.gallery import command
 from apps.gallery.film import HEIGHT, LENGTH, PER_SECOND, WIDTH, Film, write_film
 from apps.gallery.outcome import Guide, Outcome, Scene

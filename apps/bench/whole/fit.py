@@ -17,7 +17,7 @@ from apps.bench.outcome import Outcome, Progress, table
 from apps.bench.quest import own_session
 from apps.bench.slices import compare, measure
 from apps.bench.whole.tasks import in_words, measure_tasks
-from apps.experiment.power.people import Arm, Study, simulate_people
+from apps.experiment.power.simulation import Arm, Study, simulate_people
 from apps.shared.workers import workers
 
 TITLE = "a simulated person with 60 trials of QUEST+ and a fit, as a ratio to 60 trials of QUEST+"

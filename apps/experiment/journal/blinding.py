@@ -15,10 +15,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from apps.experiment.journal.names import SessionFolder
-from apps.experiment.journal.own_files import put
-from apps.experiment.journal.reading import parsed, read_journal
-from apps.experiment.journal.state import replay
+from apps.experiment.journal.folder import SessionFolder, put
+from apps.experiment.journal.journal import parsed, read_journal, replay
 from haptics.errors import ConfigurationError, RecordingError
 from haptics.reading import read_small
 
@@ -49,19 +47,6 @@ class Codes:
     def seal(self) -> str:
         """SHA-256 of salt and table, for the header of the journal."""
         return hashlib.sha256((self.salt + _plain(self.stimuli)).encode()).hexdigest()
-
-    def code(self, stimulus: Stimulus) -> str:
-        """Return the code of a stimulus.
-
-        Raises
-        ------
-        ConfigurationError
-            If the stimulus has no code.
-        """
-        for code, one in self.stimuli.items():
-            if one == dict(stimulus):
-                return code
-        raise ConfigurationError(f"{_plain(stimulus)[:80]} has no code in this session.")
 
 
 def make_codes(stimuli: Iterable[Stimulus]) -> Codes:
@@ -110,9 +95,9 @@ def open_codes(place: SessionFolder, seal: str) -> Codes:
         If the table cannot be read, or does not match the seal.
     """
     try:
-        told = parsed(read_small(place.codes))
-        stimuli = parsed(base64.b64decode(told["sealed"], validate=True))
-        codes = Codes(stimuli, str(told["salt"]))
+        table = parsed(read_small(place.codes))
+        stimuli = parsed(base64.b64decode(table["sealed"], validate=True))
+        codes = Codes(stimuli, str(table["salt"]))
         genuine = isinstance(stimuli, dict) and secrets.compare_digest(codes.seal.encode(), str(seal).encode())
     except ConfigurationError as error:
         raise RecordingError(str(error)) from error

@@ -11,21 +11,34 @@ import contextlib
 import json
 import os
 import shutil
+import stat
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
-from datetime import UTC, datetime
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Self
 
-from apps.experiment.journal.errors import JournalFault
-from apps.experiment.journal.lock import Lock
-from apps.experiment.journal.names import SessionFolder, require_code, require_impersonal
-from apps.experiment.journal.own_files import flush_folder, put
-from apps.experiment.journal.reading import Contents, read_journal
+from apps.experiment.journal.folder import (
+    JournalFault,
+    Lock,
+    SessionFolder,
+    flush_folder,
+    put,
+    require_code,
+    require_impersonal,
+)
 from apps.experiment.journal.schema import FORMAT, Record, checked
 from haptics.errors import ConfigurationError, RecordingError
+from haptics.reading import open_nonblocking
+
+LARGEST_JOURNAL = 200_000_000
+"""Maximum size of a journal [bytes]."""
+
+LONGEST_LINE = 8_000_000
+"""Maximum length of a line [bytes]. The first line contains the whole design."""
 
 _UNBORN = ".journal."
 
@@ -88,7 +101,7 @@ class Journal:
                     f"{place.folder} has a journal: resume that session, or choose another participant or session."
                 )
             write_sidecar(place, {**fields, **(sidecar or {})})
-            _bear(place.journal, _line(record))
+            _create_file(place.journal, _line(record))
             return cls(place, lock, read_journal(place.journal))
         except OSError as error:
             lock.close()
@@ -117,7 +130,7 @@ class Journal:
             return cls(place, lock, contents)
         except OSError as error:
             lock.close()
-            raise _refused(place.journal, "what comes next", error) from error
+            raise _refused(place.journal, "the next record", error) from error
         except BaseException:
             lock.close()
             raise
@@ -189,19 +202,6 @@ class Journal:
         self._length += len(line)
 
 
-def write_sidecar(place: SessionFolder, facts: Mapping[str, Any]) -> None:
-    """Replace ``session.json`` atomically.
-
-    An existing file must be a session file and not a link.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be written.
-    """
-    put(place.sidecar, json.dumps({"haptics": "session", **facts}, indent=2, allow_nan=False) + "\n")
-
-
 def _stamped(kind: str, number: int, fields: Mapping[str, Any]) -> Record:
     now = datetime.now(UTC).isoformat(timespec="microseconds")
     stamps = {"record": kind, "number": number, "utc": now, "monotonic_ns": time.monotonic_ns()}
@@ -223,7 +223,7 @@ def _locked(place: SessionFolder) -> Lock:
     return Lock(place.lock)
 
 
-def _bear(path: Path, line: bytes) -> None:
+def _create_file(path: Path, line: bytes) -> None:
     """Create the journal together with its first line, so that a journal is never empty.
 
     Requires the lock.
@@ -241,15 +241,6 @@ def _bear(path: Path, line: bytes) -> None:
     flush_folder(path.parent.parent)
 
 
-def require_same(place: SessionFolder, contents: Contents) -> None:
-    """Raise `RecordingError` if a journal is in the folder of another participant or session."""
-    told = (contents.header["participant"], contents.header["session"])
-    if told != (place.participant, place.session):
-        raise RecordingError(
-            f"{place.journal} is of participant {told[0]!r}, session {told[1]}: it is under another one's name."
-        )
-
-
 def _refused(path: Path, kind: str, error: OSError) -> JournalFault:
     if isinstance(error, JournalFault):
         return error
@@ -257,3 +248,322 @@ def _refused(path: Path, kind: str, error: OSError) -> JournalFault:
         f"{path} could not be written ({error.strerror or error}): {kind} is not kept, everything before it is. "
         f"Free the disk, then haptics experiment resume {path.parent}"
     )
+
+
+def write_sidecar(place: SessionFolder, facts: Mapping[str, Any]) -> None:
+    """Replace ``session.json`` atomically.
+
+    An existing file must be a session file and not a link.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written.
+    """
+    put(place.sidecar, json.dumps({"haptics": "session", **facts}, indent=2, allow_nan=False) + "\n")
+
+
+@dataclass(frozen=True)
+class Contents:
+    """Content of a journal.
+
+    Attributes
+    ----------
+    records : list of dict
+        All records in order. The first one is the header.
+    length : int
+        Size of the complete lines [bytes].
+    torn : int
+        Size of an incomplete last line [bytes], which remains after a kill or power failure. The record was never
+        confirmed.
+    """
+
+    records: list[Record]
+    length: int
+    torn: int
+
+
+def read_journal(path: Path) -> Contents:
+    """Read a journal, validate every line, and ignore an incomplete last line.
+
+    Raises
+    ------
+    RecordingError
+        If the file cannot be read or is invalid. The message contains the line number, from 1, and the error.
+    """
+    try:
+        with open(path, "rb", opener=open_nonblocking) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise RecordingError(f"{path} is no file.")
+            data = file.read(LARGEST_JOURNAL + 1)
+    except (OSError, ValueError) as error:
+        if isinstance(error, RecordingError):
+            raise
+        raise RecordingError(f"{path} cannot be read ({getattr(error, 'strerror', None) or error}).") from error
+    if len(data) > LARGEST_JOURNAL:
+        raise RecordingError(f"{path} is too large; a journal has at most {LARGEST_JOURNAL // 1_000_000} MB.")
+    length = data.rfind(b"\n") + 1
+    if not length:
+        raise RecordingError(f"{path} holds no whole record: the session was killed before it began. Begin it again.")
+    records: list[Record] = []
+    for number, line in enumerate(data[:length].split(b"\n")[:-1]):
+        try:
+            records.append(_record(line, number))
+        except (ValueError, RecursionError) as error:
+            words = error if isinstance(error, ValueError) else "is nested too deeply"
+            raise RecordingError(f"{path}, line {number + 1}: {words}.") from error
+    return Contents(records, length, len(data) - length)
+
+
+def _record(line: bytes, number: int) -> Record:
+    if len(line) > LONGEST_LINE:
+        raise ValueError(f"has {len(line)} bytes; {LONGEST_LINE} at most")
+    record = parsed(line)
+    if number == 0 and isinstance(record, dict):
+        found = record.get("format")
+        if record.get("record") == "header" and type(found) is int and found > FORMAT:
+            raise ValueError(f"is of format {str(found)[:20]}; this version reads up to {FORMAT}: use a newer one")
+    record = checked(record)
+    if record["number"] != number:
+        raise ValueError(f"number = {record['number']}: must be {number}; lines are missing, doubled or out of order")
+    if (record["record"] == "header") != (number == 0):
+        raise ValueError(f"is a record {record['record']!r}: the header comes first, and once")
+    return record
+
+
+def parsed(data: bytes) -> Any:
+    """Parse JSON strictly.
+
+    Raise `ValueError` for duplicate names, nan and infinity.
+    """
+    try:
+        return json.loads(data.decode("utf-8"), parse_constant=_no_constant, object_pairs_hook=_once)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"is no JSON ({error.msg} at character {error.pos})") from error
+    except UnicodeDecodeError as error:
+        raise ValueError(f"is no text (byte {error.start} is not UTF-8)") from error
+
+
+def _no_constant(word: str) -> None:
+    raise ValueError(f"holds {word}, which is no JSON")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("has a name twice")
+    return found
+
+
+def require_same(place: SessionFolder, contents: Contents) -> None:
+    """Raise `RecordingError` if a journal is in the folder of another participant or session."""
+    told = (contents.records[0]["participant"], contents.records[0]["session"])
+    if told != (place.participant, place.session):
+        raise RecordingError(
+            f"{place.journal} is of participant {told[0]!r}, session {told[1]}: it is under another one's name."
+        )
+
+
+# --- state of a session ---
+
+
+@dataclass
+class Attempt:
+    """Attempt at a trial.
+
+    Attributes
+    ----------
+    start : dict
+        Record ``trial_start``.
+    response : dict or None
+        Record ``response``.
+    end : dict or None
+        Record ``trial_end``, or None if the attempt was interrupted.
+    redone : bool
+        Whether an event ``redo`` with its ``trial`` followed. The attempt then does not count, and the trial is
+        repeated.
+    recording : str or None
+        Folder of the recording of its block at that time, relative to the session's folder.
+    """
+
+    start: Record
+    response: Record | None = None
+    end: Record | None = None
+    redone: bool = False
+    recording: str | None = None
+
+    @property
+    def trial(self) -> int:
+        """Number of the trial."""
+        return int(self.start["trial"])
+
+    @property
+    def number(self) -> int:
+        """Number of the attempt, from 1."""
+        return int(self.start["attempt"])
+
+    @property
+    def counts(self) -> bool:
+        """Whether the attempt is complete and counts."""
+        return self.end is not None and self.end["outcome"] == "ok" and not self.redone
+
+
+@dataclass
+class SessionState:
+    """State of a session, reconstructed from its journal.
+
+    Attributes
+    ----------
+    header : dict
+        The first record.
+    attempts : list of Attempt
+        All attempts at all trials, in order.
+    blocks : dict
+        Number of starts of each block.
+    block_starts : list of dict
+        Records of the kind ``block_start``.
+    events, notes : list of dict
+        Records of these kinds.
+    end : dict or None
+        Record ``end``, if the session ended and was not resumed.
+    last_utc : str
+        Time of the last record.
+    of_trial : dict
+        Attempts at each trial.
+    """
+
+    header: Record
+    attempts: list[Attempt] = field(default_factory=list)
+    blocks: dict[int, int] = field(default_factory=dict)
+    block_starts: list[Record] = field(default_factory=list)
+    events: list[Record] = field(default_factory=list)
+    notes: list[Record] = field(default_factory=list)
+    end: Record | None = None
+    last_utc: str = ""
+    of_trial: dict[int, list[Attempt]] = field(default_factory=dict, repr=False)
+
+    @property
+    def counted_attempts(self) -> dict[int, Attempt]:
+        """The attempt that counts for each trial, in the order of the trials."""
+        return {one.trial: one for one in sorted(self.attempts, key=lambda one: one.trial) if one.counts}
+
+    @property
+    def interrupted(self) -> Attempt | None:
+        """The last attempt if it is incomplete.
+
+        It may have a response.
+        """
+        return self.attempts[-1] if self.attempts and self.attempts[-1].end is None else None
+
+    @property
+    def test_trials(self) -> int:
+        """Number of trials that count, without practice."""
+        return sum(one.start["kind"] != "practice" for one in self.counted_attempts.values())
+
+    @property
+    def repeated(self) -> int:
+        """Number of complete attempts that do not count."""
+        return sum(one.end is not None and not one.counts for one in self.attempts)
+
+    def recordings_of(self, attempt: Attempt) -> list[str]:
+        """Return the recordings of the block from the start of an attempt on, which may contain it."""
+        block = attempt.start["block"]
+        named = [one["recording"] for one in self.block_starts if one["block"] == block and one["recording"]]
+        return named[named.index(attempt.recording) :] if attempt.recording in named else []
+
+    def attempts_at(self, trial: int) -> int:
+        """Return the number of attempts at a trial."""
+        return len(self.of_trial.get(trial, ()))
+
+    def age(self, now: datetime | None = None) -> timedelta:
+        """Return the time since the last record, by the clocks of the writing and the current computer.
+
+        Parameters
+        ----------
+        now : datetime, optional
+            Current time.
+
+        Raises
+        ------
+        RecordingError
+            If the time of the record is invalid.
+        """
+        try:
+            written = datetime.fromisoformat(self.last_utc)
+            return (now or datetime.now(UTC)) - written
+        except (ValueError, TypeError) as error:
+            raise RecordingError(f"utc = {self.last_utc[:40]!r} in the journal is no date and time.") from error
+
+
+def replay(records: Iterable[Mapping[str, object]]) -> SessionState:
+    """Return the state that results from the records of a journal, as read by `Journal.read`.
+
+    Raises
+    ------
+    RecordingError
+        If records are inconsistent. The message contains the line.
+    """
+    state: SessionState | None = None
+    for line, record in enumerate(map(dict, records), 1):
+        if state is None:
+            state = SessionState(record)
+        try:
+            apply_record(state, record)
+        except ValueError as error:
+            raise RecordingError(f"journal, line {line}: {error}.") from error
+        state.last_utc = str(record["utc"])
+    if state is None:
+        raise RecordingError("the journal is empty.")
+    return state
+
+
+def apply_record(state: SessionState, record: Record) -> None:
+    """Update the state with a record.
+
+    Raises
+    ------
+    ValueError
+        If the record is inconsistent with the earlier ones.
+    """
+    kind = record["record"]
+    if kind == "note":
+        state.notes.append(record)
+        return
+    state.end = record if kind == "end" else None
+    if kind == "event":
+        state.events.append(record)
+        if record["name"] == "redo" and type(record.get("trial")) is int:
+            for attempt in state.of_trial.get(record["trial"], ()):
+                attempt.redone = True
+    elif kind == "block_start":
+        block, expected = record["block"], state.blocks.get(record["block"], 0) + 1
+        if record["attempt"] != expected:
+            raise ValueError(f"attempt = {record['attempt']}: block {block} is begun for the {expected}. time")
+        state.blocks[block] = expected
+        state.block_starts.append(record)
+    elif kind == "trial_start":
+        _begin_trial(state, record)
+    elif kind in ("response", "trial_end"):
+        now = state.interrupted
+        if now is None or (record["trial"], record["attempt"]) != (now.trial, now.number):
+            raise ValueError(f"{kind} of trial {record['trial']}, attempt {record['attempt']}, which is not being run")
+        if kind == "trial_end":
+            now.end = record
+        elif now.response is not None:
+            raise ValueError(f"trial {now.trial} is answered twice")
+        else:
+            now.response = record
+
+
+def _begin_trial(state: SessionState, record: Record) -> None:
+    trial, expected = record["trial"], state.attempts_at(record["trial"]) + 1
+    if record["attempt"] != expected:
+        raise ValueError(f"attempt = {record['attempt']}: trial {trial} is begun for the {expected}. time")
+    if record["block"] not in state.blocks:
+        raise ValueError(f"trial {trial} is in block {record['block']}, which was not begun")
+    if any(one.counts for one in state.of_trial.get(trial, ())):
+        raise ValueError(f"trial {trial} has ended already and counts")
+    recording = next(one["recording"] for one in reversed(state.block_starts) if one["block"] == record["block"])
+    attempt = Attempt(record, recording=recording)
+    state.attempts.append(attempt)
+    state.of_trial.setdefault(trial, []).append(attempt)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,63 +53,37 @@ class Field:
     nullable: bool = False
 
 
-def _whole(doc: str, minimum: int = 0, *, unit: str = "", nullable: bool = False) -> Field:
-    def fits(value: Any) -> bool:
-        return type(value) is int and minimum <= value < 2**63
-
-    return Field(f"a whole number of at least {minimum}", fits, doc, unit, nullable)
-
-
 def is_number(value: Any) -> bool:
     """Return True for a finite number, with at most 64 bits if it is an integer."""
     return -(2**63) <= value < 2**63 if type(value) is int else isinstance(value, float) and math.isfinite(value)
+
+
+def _whole(doc: str, minimum: int = 0, *, unit: str = "", nullable: bool = False) -> Field:
+    words = f"a whole number of at least {minimum}"
+    return Field(words, lambda value: type(value) is int and minimum <= value < 2**63, doc, unit, nullable)
 
 
 def _number(doc: str, *, unit: str = "", nullable: bool = False) -> Field:
     return Field("a finite number", is_number, doc, unit, nullable)
 
 
-def _text(doc: str, *, nullable: bool = False) -> Field:
-    def fits(value: Any) -> bool:
-        return isinstance(value, str)
+def _instance(kind: type[Any], words: str, doc: str, *, nullable: bool = False) -> Field:
+    return Field(words, lambda value: isinstance(value, kind), doc, nullable=nullable)
 
-    return Field("text", fits, doc, nullable=nullable)
+
+_text = functools.partial(_instance, str, "text")
+_flag = functools.partial(_instance, bool, "true or false")
+_table = functools.partial(_instance, dict, "a JSON object")
 
 
 def _one_of(allowed: tuple[Any, ...], doc: str, *, nullable: bool = False) -> Field:
-    def fits(value: Any) -> bool:
-        return any(type(value) is type(one) and value == one for one in allowed)
-
-    return Field("one of " + ", ".join(map(str, allowed)), fits, doc, nullable=nullable)
-
-
-def _flag(doc: str, *, nullable: bool = False) -> Field:
-    def fits(value: Any) -> bool:
-        return isinstance(value, bool)
-
-    return Field("true or false", fits, doc, nullable=nullable)
+    words = "one of " + ", ".join(map(str, allowed))
+    exact = [(type(one), one) for one in allowed]  # True is not 1
+    return Field(words, lambda value: (type(value), value) in exact, doc, nullable=nullable)
 
 
-def _table(doc: str, *, nullable: bool = False) -> Field:
-    def fits(value: Any) -> bool:
-        return isinstance(value, dict)
-
-    return Field("a JSON object", fits, doc, nullable=nullable)
-
-
-def _list(of: str, doc: str, one: Callable[[Any], bool], unit: str = "") -> Field:
-    def fits(value: Any) -> bool:
-        return isinstance(value, list) and all(map(one, value))
-
-    return Field(f"a list of {of}", fits, doc, unit)
-
-
-def _is_response(value: Any) -> bool:
-    return value in RESPONSES if isinstance(value, str) else is_number(value)
-
-
-def _is_value(value: Any) -> bool:
-    return value is None or is_number(value)
+def _list(of: str, doc: str, fits: Callable[[Any], bool]) -> Field:
+    return Field(f"a list of {of}", lambda value: isinstance(value, list) and all(map(fits, value)), doc)
 
 
 _TRIAL = _whole("number of the trial, counted over the session", 1)
@@ -147,14 +122,20 @@ KINDS: dict[str, dict[str, Field]] = {
         "reference": _number("value of the reference stimulus, in the unit of the axis", nullable=True),
         "level": _number("level that the procedure chose", nullable=True),
         "comparison_interval": _one_of((1, 2), "interval with the comparison", nullable=True),
-        "values": _list("numbers or null", "value of the axis in each interval", _is_value),
+        "values": _list(
+            "numbers or null", "value of the axis in each interval", lambda one: one is None or is_number(one)
+        ),
         "axis": _text("the setting that varies"),
         "markers": _list("whole numbers", "marker of the rows of each interval", lambda one: type(one) is int),
     },
     "response": {
         "trial": _TRIAL,
         "attempt": _ATTEMPT,
-        "response": Field(f"{', '.join(RESPONSES)} or a number", _is_response, "what was answered"),
+        "response": Field(
+            f"{', '.join(RESPONSES)} or a number",
+            lambda value: value in RESPONSES if isinstance(value, str) else is_number(value),
+            "what was answered",
+        ),
         "correct": _flag("whether that was right; null where nothing is", nullable=True),
         "reaction_time_s": _number("from the end of the last interval to the answer", unit="s", nullable=True),
         "tick": _whole("tick of the answer in the block's recording", nullable=True),
@@ -204,53 +185,39 @@ def checked(record: Any) -> Record:
     if strangers and kind != "event":
         raise ValueError(f"{kind} has no field {str(strangers[0])[:40]!r}; it has {', '.join(KINDS[kind])}")
     for name, field in fields.items():
-        _check_field(kind, name, field, record)
+        value = record.get(name)
+        if value is None and field.nullable:
+            continue
+        if name not in record:
+            raise ValueError(f"{kind} lacks {name}, which must be {field.words}")
+        if not field.fits(value):
+            null = " or null" if field.nullable else ""
+            raise ValueError(f"{kind}: {name} = {repr(value)[:60]}: must be {field.words}{null}")
     _require_plain(record)
     return {name: record.get(name) for name in fields} | {name: record[name] for name in strangers}
 
 
-def _check_field(kind: str, name: str, field: Field, record: Mapping[str, Any]) -> None:
-    value = record.get(name)
-    if value is None and field.nullable:
-        return
-    if name not in record:
-        raise ValueError(f"{kind} lacks {name}, which must be {field.words}")
-    if not field.fits(value):
-        null = " or null" if field.nullable else ""
-        raise ValueError(f"{kind}: {name} = {repr(value)[:60]}: must be {field.words}{null}")
-
-
-def _require_plain(value: Any) -> None:
-    """Raise `ValueError` unless `value` is finite JSON of bounded depth that can be encoded as UTF-8."""
-    for found, depth in _inside(value):
+def _require_plain(record: Record) -> None:
+    """Raise `ValueError` unless a record is finite JSON of bounded depth that can be encoded as UTF-8."""
+    left: list[tuple[Any, int]] = [(record, 0)]
+    while left:
+        value, depth = left.pop()
         if depth > MAX_NESTING:
             raise ValueError(f"is nested deeper than {MAX_NESTING}")
-        if isinstance(found, str):
-            _require_text(found)
-        elif isinstance(found, dict):
-            if not all(isinstance(name, str) for name in found):
+        members: list[Any] = value if isinstance(value, list) else []
+        if isinstance(value, str):
+            if "\0" in value:
+                raise ValueError("a text holds a zero byte")
+            if len(value) > LONGEST_TEXT:
+                raise ValueError(f"a text has {len(value)} characters; {LONGEST_TEXT} at most")
+            try:
+                value.encode("utf-8")
+            except UnicodeEncodeError as error:
+                raise ValueError("a text has half a character (a lone surrogate)") from error
+        elif isinstance(value, dict):
+            if not all(isinstance(name, str) for name in value):
                 raise ValueError("has a name that is no text")
-        elif found is not None and not isinstance(found, bool | list) and not is_number(found):
-            raise ValueError(f"{repr(found)[:60]} is neither text, true, false, null nor a finite number of 64 bits")
-
-
-def _inside(value: Any) -> Iterator[tuple[Any, int]]:
-    left = [(value, 0)]
-    while left:
-        found, depth = left.pop()
-        yield found, depth
-        members: list[Any] = list(found) if isinstance(found, list) else []
-        if isinstance(found, dict):
-            members = [*found, *found.values()]
+            members = [*value, *value.values()]
+        elif value is not None and not isinstance(value, bool | list) and not is_number(value):
+            raise ValueError(f"{repr(value)[:60]} is neither text, true, false, null nor a finite number of 64 bits")
         left.extend((member, depth + 1) for member in members)
-
-
-def _require_text(text: str) -> None:
-    if "\0" in text:
-        raise ValueError("a text holds a zero byte")
-    if len(text) > LONGEST_TEXT:
-        raise ValueError(f"a text has {len(text)} characters; {LONGEST_TEXT} at most")
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise ValueError("a text has half a character (a lone surrogate)") from error

@@ -1,22 +1,153 @@
-"""Table of trials, generated from the journal and from the stimuli in the recordings."""
+"""Table of trials, generated from the journal and from the stimuli in the recordings, and its columns."""
 
 from __future__ import annotations
 
 import csv
+import dataclasses
+import functools
 import io
 import json
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from apps.experiment.journal.columns import COLUMNS, STIMULUS_COLUMNS, TRIAL_COLUMNS, cells_of, text_of
-from apps.experiment.journal.names import SessionFolder
-from apps.experiment.journal.own_files import put
-from apps.experiment.journal.reading import read_journal
+from apps.experiment.journal.folder import SessionFolder, put
+from apps.experiment.journal.journal import Attempt, SessionState, read_journal, replay
 from apps.experiment.journal.schema import Record
-from apps.experiment.journal.state import Attempt, SessionState, replay
 from haptics.errors import HapticError
+
+AXIS_UNIT = "unit of the axis"
+"""Unit of columns that depend on the axis of the experiment. The column ``axis_unit`` contains it."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the table of trials.
+
+    Attributes
+    ----------
+    name : str
+        Name of the column.
+    kind : str
+        ``text``, ``number``, ``whole`` or ``flag`` (true or false).
+    doc : str
+        Description.
+    unit : str
+        SI unit, or `AXIS_UNIT`.
+    levels : dict
+        Meaning of each value, if the values are limited.
+    """
+
+    name: str
+    kind: str
+    doc: str
+    unit: str = ""
+    levels: dict[str, str] = field(default_factory=dict)
+
+
+_KINDS = {
+    "test": "a trial that counts for the result",
+    "practice": "an easy trial with feedback before the test",
+    "catch-null": "two equal stimuli, or none",
+    "catch-easy": "a difference that nobody misses",
+}
+_OUTCOMES = {
+    "ok": "the trial counts",
+    "repeat": "it was disturbed, or against the rules of exploration, and was run again",
+    "aborted": "it was broken off",
+}
+_RESPONSES = {
+    "1": "the first interval",
+    "2": "the second interval",
+    "yes": "there was something",
+    "no": "there was nothing",
+    "same": "they were the same",
+    "different": "they were not the same",
+}
+
+TRIAL_COLUMNS: tuple[Column, ...] = (
+    Column("participant", "text", "code of the participant"),
+    Column("session", "whole", "session of the participant, from 1"),
+    Column("experiment", "text", "name of the experiment"),
+    Column("observer", "text", "the simulated observer that answered; empty where a person did"),
+    Column("block", "whole", "block of the session, from 1"),
+    Column("trial", "whole", "trial of the session, from 1; a trial that was repeated has several rows"),
+    Column("attempt", "whole", "which attempt at the trial, from 1"),
+    Column("kind", "text", "kind of trial", levels=_KINDS),
+    Column("counts", "flag", "whether this attempt is the one that counts"),
+    Column("condition", "text", "condition"),
+    Column("track", "text", "track of the procedure"),
+    Column("axis", "text", "the setting that varied"),
+    Column("axis_unit", "text", "its unit"),
+    Column("reference", "number", "value of the reference", AXIS_UNIT),
+    Column("level", "number", "level that the procedure chose: above the reference in a discrimination", AXIS_UNIT),
+    Column("comparison_interval", "whole", "the interval that had the comparison, 1 or 2"),
+    Column("response", "text", "what was answered: a word, or a number", levels=_RESPONSES),
+    Column("correct", "flag", "whether that was right; empty where nothing is right or wrong"),
+    Column("reaction_time_s", "number", "from the end of the last interval to the answer, by the tick clock", "s"),
+    Column("response_tick", "whole", "tick of the answer in the recording"),
+    Column("source", "text", "what it was given with"),
+    Column("key", "text", "key or button"),
+    Column("outcome", "text", "whether the trial counts", levels=_OUTCOMES),
+    Column("reasons", "text", "why it does not, separated by semicolons"),
+    Column("started_utc", "text", "when the trial began (ISO 8601)"),
+    Column("ended_utc", "text", "when it ended (ISO 8601)"),
+    Column("recording", "text", "folder of the recording, relative to the session's"),
+    Column("marker_1", "whole", "marker of the rows of the first interval in it"),
+    Column("marker_2", "whole", "marker of the rows of the second interval in it"),
+    Column("asked_1", "number", "asked: the axis in the first interval as the procedure chose it", AXIS_UNIT),
+    Column("asked_2", "number", "asked: the axis in the second interval as the procedure chose it", AXIS_UNIT),
+)
+"""Columns from the journal."""
+
+
+_SOURCES = {
+    "model": "delivered, and the model of the device's own friction",
+    "sensor": "the device's force sensor",
+    "truth": "the virtual hand or plant itself",
+}
+
+
+def _of_interval(number: int) -> tuple[Column, ...]:
+    which = ("first", "second")[number - 1]
+    return (
+        Column(f"delivered_{number}", "number", f"delivered: what the {which} interval's commands rendered", AXIS_UNIT),
+        Column(f"delivered_flagged_{number}", "number", "share of its ticks that were limited", "1"),
+        Column(f"felt_{number}", "number", f"felt: the {which} interval at the hand", AXIS_UNIT),
+        Column(f"felt_low_{number}", "number", f"lower end of the 95 % interval of felt_{number}", AXIS_UNIT),
+        Column(f"felt_high_{number}", "number", f"upper end of the 95 % interval of felt_{number}", AXIS_UNIT),
+        Column(f"ticks_{number}", "whole", f"ticks of the {which} interval"),
+        Column(f"speed_{number}", "number", f"mean sliding speed in the {which} interval", "m/s"),
+    )
+
+
+STIMULUS_COLUMNS: tuple[Column, ...] = (
+    *_of_interval(1),
+    *_of_interval(2),
+    Column("delivered_exact", "flag", "whether every tick that was not flagged had exactly the force of the law"),
+    Column("felt_source", "text", "where felt comes from", levels=_SOURCES),
+    Column("late_share", "number", "share of the trial's ticks that came late", "1"),
+    Column("longest_gap_s", "number", "longest time between two ticks of the trial", "s"),
+    Column("stimulus_missing", "text", "why delivered and felt are empty"),
+)
+"""Columns from the recordings. Specified, delivered and felt stimuli are kept separate."""
+
+COLUMNS = (*TRIAL_COLUMNS, *STIMULUS_COLUMNS)
+"""All columns, in order."""
+
+_NAMES = [column.name for column in COLUMNS]
+
+
+def text_of(value: Any, missing: str = "") -> str:
+    """Return a value as file text: numbers with all digits, ``true`` or ``false``, and `missing` for None."""
+    if value is None:
+        return missing
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return repr(value) if isinstance(value, float) else str(value)
+
 
 Row = dict[str, Any]
 
@@ -61,24 +192,21 @@ def trial_rows(session: Path | SessionFolder, measure: Measure | None = from_rec
     """
     place = session if isinstance(session, SessionFolder) else SessionFolder.of(session)
     state = replay(read_journal(place.journal).records)
-    unit_of = _units()
     ended = [one for one in state.attempts if one.end is not None]
-    return [_row(state, one, unit_of(one.start["axis"])) | _stimulus(state, place, one, measure) for one in ended]
+    return [_row(state, one) | _stimulus(state, place, one, measure) for one in ended]
 
 
-def _row(state: SessionState, attempt: Attempt, unit: str) -> Row:
+def _row(state: SessionState, attempt: Attempt) -> Row:
+    """Return the columns from the journal."""
     header, start, response, end = state.header, attempt.start, attempt.response or {}, attempt.end or {}
     observer = header["observer"]
-    told = {
-        **{name: start[name] for name in ("block", "trial", "attempt", "kind", "condition", "track", "axis")},
-        **{name: start[name] for name in ("reference", "level", "comparison_interval")},
+    cells = {
+        **header,
+        **start,
         **{name: response.get(name) for name in ("correct", "reaction_time_s", "source", "key")},
-        "participant": header["participant"],
-        "session": header["session"],
-        "experiment": header["experiment"],
         "observer": None if observer is None else str(observer.get("name", "simulated")),
         "counts": attempt.counts,
-        "axis_unit": unit,
+        "axis_unit": _unit_of(start["axis"]),
         "response": None if response.get("response") is None else text_of(response["response"]),
         "response_tick": response.get("tick"),
         "outcome": end["outcome"],
@@ -86,14 +214,10 @@ def _row(state: SessionState, attempt: Attempt, unit: str) -> Row:
         "started_utc": start["utc"],
         "ended_utc": end["utc"],
         "recording": attempt.recording,
-        **_two("marker", start["markers"]),
-        **_two("asked", start["values"]),
     }
-    return {column.name: told[column.name] for column in TRIAL_COLUMNS}
-
-
-def _two(name: str, values: list[Any]) -> Row:
-    return {f"{name}_{number}": values[number - 1] if len(values) >= number else None for number in (1, 2)}
+    for name, values in (("marker", start["markers"]), ("asked", start["values"])):
+        cells |= {f"{name}_{number}": values[number - 1] if len(values) >= number else None for number in (1, 2)}
+    return {column.name: cells[column.name] for column in TRIAL_COLUMNS}
 
 
 def _stimulus(state: SessionState, place: SessionFolder, attempt: Attempt, measure: Measure | None) -> Row:
@@ -107,31 +231,18 @@ def _stimulus(state: SessionState, place: SessionFolder, attempt: Attempt, measu
     tried = []
     for relative in state.recordings_of(attempt):
         folder = place.inside(relative)
-        found = (
-            measure(folder, attempt.start) if folder.is_dir() else {"stimulus_missing": "the recording is not there"}
-        )
+        found = {"stimulus_missing": "the recording is not there"}
+        if folder.is_dir():
+            found = measure(folder, attempt.start)
         tried.append(empty | {name: found[name] for name in empty if name in found} | {"recording": relative})
         if found.get("stimulus_missing") is None or found.get("ticks_1") is not None:
             return tried[-1]
     return tried[0]
 
 
-def _units() -> Callable[[str], str]:
-    """Return a function that looks up the unit of an axis in the declarations of laws and elements."""
-    known: dict[str, str] = {}
-
-    def unit_of(axis: str) -> str:
-        if axis not in known:
-            known[axis] = _declared_unit(axis)
-        return known[axis]
-
-    return unit_of
-
-
-def _declared_unit(axis: str) -> str:
+@functools.cache
+def _unit_of(axis: str) -> str:
     """Return the declared unit of an axis, empty for parameters of user-defined laws."""
-    import dataclasses
-
     from haptics.elements.tables import LAWS, MODELS
     from haptics.scenes import Wall
 
@@ -165,7 +276,15 @@ def write_table(place: SessionFolder, measure: Measure | None = from_recordings)
 
 def description() -> dict[str, Any]:
     """Return the BIDS description of every column."""
-    return {column.name: column.as_bids() for column in COLUMNS}
+    found = {}
+    for column in COLUMNS:
+        found[column.name] = {
+            "LongName": column.name.replace("_", " "),
+            "Description": column.doc,
+            **({"Levels": dict(column.levels)} if column.levels else {}),
+            **({"Units": column.unit} if column.unit else {}),
+        }
+    return found
 
 
 def tsv_of(rows: Iterable[Row]) -> str:
@@ -173,9 +292,9 @@ def tsv_of(rows: Iterable[Row]) -> str:
 
     Columns are separated by tabs without quotes, missing values are ``n/a``, and line breaks are replaced by spaces.
     """
-    lines = ["\t".join(column.name for column in COLUMNS)]
+    lines = ["\t".join(_NAMES)]
     for row in rows:
-        lines.append("\t".join(_BREAKS.sub(" ", text_of(one, "n/a")) or "n/a" for one in cells_of(row, COLUMNS)))
+        lines.append("\t".join(_BREAKS.sub(" ", text_of(one, "n/a")) or "n/a" for one in map(row.get, _NAMES)))
     return "\n".join(lines) + "\n"
 
 
@@ -183,7 +302,7 @@ def csv_of(rows: Iterable[Row]) -> str:
     """Return the table as CSV according to RFC 4180, with empty cells for missing values."""
     text = io.StringIO(newline="")
     writer = csv.writer(text)
-    writer.writerow([column.name for column in COLUMNS])
+    writer.writerow(_NAMES)
     for row in rows:
-        writer.writerow([text_of(one) for one in cells_of(row, COLUMNS)])
+        writer.writerow([text_of(one) for one in map(row.get, _NAMES)])
     return text.getvalue()

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.experiment.procedures.quest_kernels import entropies, information, probabilities, update
 from apps.experiment.procedures.settings import QuestSettings, possible_levels
-from calibration.psychometric.shapes import make_shape
+from calibration.psychometric.shapes import clamped, make_shape, sigmoid
+from haptics.jit import kernel
 
 Array = NDArray[np.float64]
 
@@ -52,9 +52,7 @@ class _Tables:
         return right
 
 
-@lru_cache(maxsize=8)
-def _tables(settings: QuestSettings, guess: float) -> _Tables:
-    return _Tables(settings, guess)
+_tables = lru_cache(maxsize=8)(_Tables)
 
 
 class QuestPlus:
@@ -69,13 +67,18 @@ class QuestPlus:
         Grids, psychometric function and termination.
     guess : float
         Probability of a correct answer without a stimulus.
+
+    Attributes
+    ----------
+    right : (cells, levels) float array
+        Probability of a correct answer for each combination of parameters and level.
     """
 
     def __init__(self, settings: QuestSettings, guess: float) -> None:
         self.settings = settings
         self.trials = 0
-        self._guess = guess
         self._tables = tables = _tables(settings, guess)
+        self.right = tables.right
         self._posterior = np.full(len(tables.parameters), 1.0 / len(tables.parameters))
         self._gain, self._mean = np.empty((2, settings.count))
         self._last, self._in_a_row = -1, 0
@@ -87,12 +90,11 @@ class QuestPlus:
         if self.trials >= self.settings.trials:
             return True
         wanted = self.settings.posterior_sd
-        return wanted > 0.0 and self.trials >= self.settings.least_trials and self._threshold()[1] <= wanted
-
-    @property
-    def right(self) -> Array:
-        """Probability of a correct answer for each combination of parameters and level, shape (cells, levels)."""
-        return self._tables.right
+        return (
+            wanted > 0.0
+            and self.trials >= self.settings.least_trials
+            and _moments(self._tables.parameters[:, 0], self._posterior)[1] <= wanted
+        )
 
     def level(self) -> float:
         """Return the level of the next trial."""
@@ -117,18 +119,17 @@ class QuestPlus:
             self._gain[self._last] = -math.inf
         return int(np.argmax(self._gain))
 
-    def _threshold(self) -> tuple[float, float]:
-        """Return the posterior mean and standard deviation of ln(threshold)."""
-        return _moments(self._tables.parameters[:, 0], self._posterior)
-
     def report(self) -> dict[str, Any]:
         """Return the posterior: geometric mean and 95 % interval of the threshold, slope, lapses, guesses.
 
         ``target_percent`` is the percentage correct at the threshold without lapses.
         """
-        mean, sd = self._threshold()
         tables, posterior = self._tables, self._posterior
-        low, high = self._interval()
+        mean, sd = _moments(tables.parameters[:, 0], posterior)
+        # equal-tailed interval, interpolated on the grid of thresholds
+        values = np.unique(tables.parameters[:, 0])
+        mass = posterior.reshape(len(values), -1).sum(axis=1)
+        low, high = map(float, np.interp((0.025, 0.975), np.cumsum(mass) - 0.5 * mass, values))
         guess, guess_sd = _moments(tables.parameters[:, 3], posterior)
         lapse, lapse_sd = _moments(tables.parameters[:, 2], posterior)
         log_slope, log_slope_sd = _moments(np.log(tables.slopes), posterior)
@@ -147,16 +148,71 @@ class QuestPlus:
             "finished": self.finished,
         }
 
-    def _interval(self) -> tuple[float, float]:
-        """Return the equal-tailed 95 % interval of ln(threshold), interpolated on the grid of thresholds."""
-        values = np.unique(self._tables.parameters[:, 0])
-        mass = self._posterior.reshape(len(values), -1).sum(axis=1)
-        below = np.cumsum(mass) - 0.5 * mass
-        low, high = np.interp((0.025, 0.975), below, values)
-        return float(low), float(high)
-
 
 def _moments(values: Array, mass: Array) -> tuple[float, float]:
     """Return the mean and standard deviation of weighted values."""
     mean = float(mass @ values)
     return mean, math.sqrt(max(float(mass @ (values - mean) ** 2), 0.0))
+
+
+_NEGLIGIBLE = 1e-15
+"""Probability below which cells are skipped. In total they change the information by less than 1e-9."""
+
+
+@kernel
+def probabilities(right: Array, shape: int, positions: Array, parameters: Array) -> None:
+    """Compute the probability of a correct answer, shape (cells, levels), into `right`.
+
+    `positions` (levels,) are ln(level); `parameters` (cells, 4) are ln(threshold), width, lapse and guess.
+    """
+    for cell in range(len(parameters)):
+        threshold, width, lapse, guess = parameters[cell]
+        for place in range(len(positions)):
+            f = sigmoid(shape, (positions[place] - threshold) / width)
+            right[cell, place] = clamped(guess + (1.0 - guess - lapse) * f)
+
+
+@kernel
+def entropy(p: float) -> float:
+    """Return the entropy [nat] of an answer that is correct with probability p."""
+    return -p * math.log(p) - (1.0 - p) * math.log1p(-p)
+
+
+@kernel
+def entropies(right: Array, entropy_of: Array) -> None:
+    """Compute the entropy of an answer for each probability, both of shape (cells, levels)."""
+    for cell in range(right.shape[0]):
+        for place in range(right.shape[1]):
+            entropy_of[cell, place] = entropy(right[cell, place])
+
+
+@kernel
+def information(gain: Array, mean: Array, posterior: Array, right: Array, entropy_of: Array) -> None:
+    """Compute the expected information about the parameters at each level, shape (levels,) [nat].
+
+    The mutual information H(E[p]) - E[H(p)] equals the expected decrease of the posterior entropy in Watson (2017), and
+    needs no logarithm in the sum over parameters. Improbable cells are skipped. The inner loop is over levels, so that
+    the order of summation over parameters does not depend on vectorization by the compiler.
+    """
+    gain[:] = 0.0
+    mean[:] = 0.0
+    for cell in range(len(posterior)):
+        weight = posterior[cell]
+        if weight < _NEGLIGIBLE:
+            continue
+        for place in range(len(gain)):
+            mean[place] += weight * right[cell, place]
+            gain[place] -= weight * entropy_of[cell, place]
+    for place in range(len(gain)):
+        gain[place] += entropy(clamped(mean[place]))
+
+
+@kernel
+def update(posterior: Array, column: Array, correct: bool) -> None:
+    """Update the posterior (cells,) with an answer, whose probability is `column` if correct."""
+    total = 0.0
+    for cell in range(len(posterior)):
+        posterior[cell] *= column[cell] if correct else 1.0 - column[cell]
+        total += posterior[cell]
+    for cell in range(len(posterior)):
+        posterior[cell] /= total

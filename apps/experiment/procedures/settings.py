@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from haptics.errors import ConfigurationError
-from haptics.settings import bounded, check, choice, documented, flag, unrestricted
+from haptics.settings import bounded, build, check, choice, documented, flag, unknown_name, unrestricted
 
 _NUMBERS = "a list of numbers greater than 0"
 _SHARES = "a list of numbers from 0 to less than 0.5"
@@ -34,15 +35,17 @@ def _tuple(settings: Any, name: str, least: int = 1, *, shares: bool = False) ->
     """
     given = getattr(settings, name)
     numbers = given if isinstance(given, (list, tuple)) else ()
-    good = all(_is_number(each) and (0.0 <= each < 0.5 if shares else each > 0.0) for each in numbers)
+    good = all(
+        isinstance(each, int | float)
+        and not isinstance(each, bool)
+        and math.isfinite(each)
+        and (0.0 <= each < 0.5 if shares else each > 0.0)
+        for each in numbers
+    )
     if not isinstance(given, (list, tuple)) or not good or len(numbers) < least:
         count = f", at least {least} of them" if least > 1 else ""
         raise ConfigurationError(f"procedure.{name} = {given!r}: must be {_SHARES if shares else _NUMBERS}{count}.")
     object.__setattr__(settings, name, tuple(float(each) for each in numbers))  # frozen dataclass, lists from files
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 @documented
@@ -207,6 +210,33 @@ class SeriesSettings:
 ProcedureSettings = (
     StaircaseSettings | QuestSettings | ConstantSettings | AdjustmentSettings | EstimationSettings | SeriesSettings
 )
+
+
+KINDS: dict[str, type[ProcedureSettings]] = {
+    "staircase": StaircaseSettings,
+    "quest+": QuestSettings,
+    "constant": ConstantSettings,
+    "adjustment": AdjustmentSettings,
+    "estimation": EstimationSettings,
+    "series": SeriesSettings,
+}
+"""Settings class of each ``kind`` of procedure."""
+
+
+def procedure_settings(table: Mapping[str, Any], where: str = "procedure") -> ProcedureSettings:
+    """Return the procedure settings in a table with ``kind`` and the settings of that kind.
+
+    Raises
+    ------
+    ConfigurationError
+        If the kind or a setting is unknown, or a value is out of bounds.
+    """
+    if "kind" not in table:
+        raise ConfigurationError(f"{where}.kind is missing: must be one of {', '.join(KINDS)}.")
+    kind = table["kind"]
+    if kind not in KINDS:
+        raise unknown_name("kind of procedure", str(kind), KINDS)
+    return build(KINDS[kind], {name: value for name, value in table.items() if name != "kind"}, where)
 
 
 def possible_levels(settings: ProcedureSettings) -> tuple[float, ...]:

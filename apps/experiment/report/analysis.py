@@ -1,71 +1,150 @@
-"""Analysis of a participant: fits for each task, and the true parameters of simulated observers."""
+"""Analysis of participants and of the group: fits for each task, true parameters of simulated observers."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from statistics import NormalDist
 from typing import Any
 
-from apps.experiment.journal.tables import Row
+from apps.experiment.journal import Row
 from apps.experiment.observers import make_observer
-from apps.experiment.procedures import make_procedure, person_seed, procedure_settings, trial_seed
-from apps.experiment.procedures.settings import StaircaseSettings
-from apps.experiment.report.results import CatchResult, ConditionResult, PersonResult
-from apps.experiment.report.sessions import Experiment, Person
-from apps.experiment.report.settings import AnalysisSettings
-from apps.experiment.report.tasks import adjusted, answered_words, chosen
-from calibration.psychometric import Magnitude, magnitude_exponent, proportion
+from apps.experiment.procedures import (
+    StaircaseSettings,
+    make_procedure,
+    person_seed,
+    procedure_settings,
+    trial_seed,
+)
+from apps.experiment.report.data import Experiment, Person
+from apps.experiment.report.results import (
+    CatchResult,
+    ConditionResult,
+    Difference,
+    GroupCondition,
+    GroupResult,
+    PersonResult,
+)
+from apps.experiment.settings import AnalysisSettings
+from calibration.psychometric import (
+    Detectability,
+    Estimate,
+    Group,
+    Magnitude,
+    OrderBias,
+    detectability,
+    fit_psychometric,
+    group_estimate,
+    magnitude_exponent,
+    mean_and_spread,
+    order_bias,
+    proportion,
+    spearman_karber,
+)
 from haptics.errors import ConfigurationError
+
+SPREAD_PERCENT = 84.13
+"""Percentage correct at one standard deviation of the adjustments."""
 
 _USUAL_ERRORS = 0.2
 """Default fraction of easy catch trials that may be wrong."""
+
+_FEWEST_FOR_ORDER = 12
+"""Minimum number of trials for an estimate of the interval bias."""
+
+_SIGNAL = {"detection": "yes", "same-different": "different"}
+_Z75 = NormalDist().inv_cdf(0.75)
 
 Truth = Mapping[str, Any]
 
 
 def analyse(experiment: Experiment, person: Person, settings: AnalysisSettings) -> PersonResult:
     """Return the results of a participant."""
-    catches = catch_trials(person, settings.probability)
-    truth = {name: _truth(experiment, person, reference) for name, reference in conditions_of(person).items()}
-    found = [
-        _condition(experiment, person, name, reference, settings, truth[name])
-        for name, reference in conditions_of(person).items()
-    ]
-    return PersonResult(
-        person.code,
-        tuple(found),
-        catches,
-        _magnitude(experiment, person, settings),
-        {name: one for name, one in truth.items() if one},
-        tuple(_exclusions(experiment, catches, person)),
-        repeated_trials(person),
-    )
-
-
-def conditions_of(person: Person) -> dict[str, float]:
-    """Return the conditions of a participant's trials with their references, in order."""
-    found = {str(row["condition"]): float(row["reference"] or 0.0) for row in person.tested}
-    return dict(sorted(found.items(), key=lambda one: (one[1], one[0])))
-
-
-def _condition(
-    experiment: Experiment, person: Person, name: str, reference: float, settings: AnalysisSettings, truth: Truth
-) -> ConditionResult:
-    rows = [row for row in person.tested if str(row["condition"]) == name]
-    procedures = tuple(_procedures(experiment, person, name))
+    tested, catches = person.trials(), catch_trials(person, settings.probability)
+    references = {str(row["condition"]): float(row["reference"] or 0.0) for row in tested}
+    conditions, truth = [], {}
+    for name, reference in sorted(references.items(), key=lambda one: (one[1], one[0])):
+        true = _truth(experiment, person, reference)
+        conditions.append(_condition(experiment, person, name, reference, settings, true))
+        if true:
+            truth[name] = true
+    magnitude = None
     if experiment.task_name == "estimation":
-        return ConditionResult(name, reference, rows)
-    if experiment.task_name == "adjustment":
-        return adjusted(name, reference, rows, settings, truth)
-    if experiment.task.guess is None:
-        null = [row for row in person.of_kind("catch-null") if str(row["condition"]) == name]
-        return answered_words(name, reference, rows, null, experiment.task_name, settings, procedures)
-    return chosen(name, reference, rows, experiment.task.guess, settings, procedures, truth)
+        magnitude = _magnitude([person], None, settings)
+    excluded = []
+    most = float(experiment.table("catch").get("most_errors", _USUAL_ERRORS))
+    if catches.easy and catches.easy_wrong / catches.easy > most:
+        excluded.append(
+            f"{catches.easy_wrong} of {catches.easy} easy catch trials were answered wrongly, more than {most:.0%}"
+        )
+    if not tested:
+        excluded.append("no trial counts")
+    repeated = repeated_trials(person)
+    return PersonResult(person.code, tuple(conditions), catches, magnitude, truth, tuple(excluded), repeated)
+
+
+def analyse_group(experiment: Experiment, people: Sequence[PersonResult], settings: AnalysisSettings) -> GroupResult:
+    """Return the results over the participants that are not excluded."""
+    counted = [one for one in people if not one.excluded]
+    references = {condition.name: condition.reference for one in people for condition in one.conditions}
+    found = []
+    for name, reference in sorted(references.items(), key=lambda one: (one[1], one[0])):
+        own = [one for person in counted for cond in person.conditions if cond.name == name for one in cond.differences]
+        for percent in sorted({one.percent for one in own}):
+            at = [one for one in own if one.percent == percent]
+            true = [one.true_weber for one in at if one.true_weber]
+            found.append(
+                GroupCondition(
+                    name,
+                    reference,
+                    percent,
+                    _mean([one.jnd for one in at], settings.probability),
+                    _mean([one.weber for one in at if one.weber is not None], settings.probability),
+                    math.exp(sum(map(math.log, true)) / len(true)) if true else None,
+                    sum(bool(one.holds_truth) for one in at),
+                    sum(one.holds_truth is not None for one in at),
+                )
+            )
+    magnitude = None
+    if experiment.task_name == "estimation":
+        codes = {one.code for one in counted}
+        included = [person for person in experiment.people if person.code in codes]
+        magnitude = _magnitude(included, [person.code for person in included], settings)
+    return GroupResult(tuple(found), magnitude, len(counted))
+
+
+def _mean(estimates: Sequence[Estimate], probability: float) -> Group | None:
+    if all(one.bound for one in estimates):
+        return None
+    return group_estimate(estimates, probability)
+
+
+def _magnitude(people: Sequence[Person], codes: Sequence[str] | None, settings: AnalysisSettings) -> Magnitude | None:
+    """Return the power law of magnitude estimates, or None if there are too few different stimuli."""
+    stimuli: list[float] = []
+    estimates: list[float] = []
+    who: list[str] = []
+    for person in people:
+        given = estimates_of(person)
+        stimuli += given[0]
+        estimates += given[1]
+        who += [person.code] * len(given[0])
+    try:
+        return magnitude_exponent(stimuli, estimates, who if codes is not None else None, settings.probability)
+    except ConfigurationError:
+        return None  # the trials are still reported
+
+
+def estimates_of(person: Person) -> tuple[list[float], list[float]]:
+    """Return the stimuli and the responses of magnitude estimation."""
+    rows = [row for row in person.trials() if row["response"] is not None and row["asked_1"]]
+    return [float(row["asked_1"]) for row in rows], [float(row["response"]) for row in rows]
 
 
 def catch_trials(person: Person, probability: float) -> CatchResult:
     """Return the results of the catch trials."""
-    easy, null = person.of_kind("catch-easy"), person.of_kind("catch-null")
+    easy, null = person.trials("catch-easy"), person.trials("catch-null")
     wrong = sum(not row["correct"] for row in easy)
     second = sum(str(row["response"]) in {"2", "yes", "different"} for row in null)
     return CatchResult(
@@ -81,7 +160,7 @@ def catch_trials(person: Person, probability: float) -> CatchResult:
 def repeated_trials(person: Person) -> dict[str, int]:
     """Return the numbers of attempts that do not count, by reason."""
     reasons: Counter[str] = Counter()
-    for row in person.rows:
+    for row in (row for session in person.sessions for row in session.rows):
         if row["outcome"] != "ok":
             reasons.update(str(row["reasons"] or row["outcome"]).split("; "))
         elif not row["counts"]:
@@ -89,17 +168,15 @@ def repeated_trials(person: Person) -> dict[str, int]:
     return dict(sorted(reasons.items()))
 
 
-def _exclusions(experiment: Experiment, catches: CatchResult, person: Person) -> list[str]:
-    """Return the reasons for which the experiment's rules exclude a participant from the group."""
-    most = float(experiment.table("catch").get("most_errors", _USUAL_ERRORS))
-    found = []
-    if catches.easy and catches.easy_wrong / catches.easy > most:
-        found.append(
-            f"{catches.easy_wrong} of {catches.easy} easy catch trials were answered wrongly, more than {most:.0%}"
-        )
-    if not person.tested:
-        found.append("no trial counts")
-    return found
+def staircase_percent(experiment: Experiment) -> list[float]:
+    """Return the target percentages of the staircases of an experiment [%].
+
+    A staircase stays near its target, so that thresholds at other percentages are often outside its levels.
+    """
+    names = {str(row["condition"]) for session in experiment.sessions for row in session.rows}
+    tables = [_procedure_table(experiment, name) for name in sorted(names)]
+    settings = [procedure_settings(table) for table in tables if table.get("kind") == "staircase"]
+    return sorted({round(100.0 * float(one.target), 2) for one in settings if isinstance(one, StaircaseSettings)})
 
 
 def _truth(experiment: Experiment, person: Person, reference: float) -> Truth:
@@ -111,8 +188,14 @@ def _truth(experiment: Experiment, person: Person, reference: float) -> Truth:
     if header["observer"] is None:
         return {}
     table = {key: value for key, value in header["observer"].items() if key != "name"}
-    seed = person_seed(int(header["seed"]), person.code)
-    return make_observer(table, seed=seed).truth(experiment.axis, reference)
+    return make_observer(table, seed=person_seed(int(header["seed"]), person.code)).truth(experiment.axis, reference)
+
+
+def _procedure_table(experiment: Experiment, condition: str) -> dict[str, Any]:
+    given = experiment.design.get("conditions")
+    named = given if isinstance(given, list) else []
+    own = next((one.get("procedure") or {} for one in named if str(one.get("name")) == condition), {})
+    return {**experiment.table("procedure"), **own}
 
 
 def _procedures(experiment: Experiment, person: Person, condition: str) -> list[dict[str, Any]]:
@@ -124,50 +207,127 @@ def _procedures(experiment: Experiment, person: Person, condition: str) -> list[
     for session in person.sessions:
         rows = [row for row in session.counted if row["kind"] == "test" and str(row["condition"]) == condition]
         for track in sorted({str(row["track"]) for row in rows}):
-            own = [row for row in rows if str(row["track"]) == track]
-            found.append({"session": session.place.session, "track": track, **_replayed(experiment, table, own)})
+            seed = trial_seed(0, 0, 0, 0, 0)  # these procedures draw nothing
+            procedure = make_procedure(table, guess=experiment.task.guess or 0.0, seed=seed)
+            for row in rows:
+                if str(row["track"]) == track:
+                    procedure.add_outcome(float(row["level"]), bool(row["correct"]))
+            found.append({"session": session.place.session, "track": track, **procedure.report()})
     return found
 
 
-def _procedure_table(experiment: Experiment, condition: str) -> dict[str, Any]:
-    given = experiment.design.get("conditions")
-    named = given if isinstance(given, list) else []
-    own = next((one.get("procedure") or {} for one in named if str(one.get("name")) == condition), {})
-    return {**experiment.table("procedure"), **own}
+# --- conditions of each task ---
 
 
-def staircase_percent(experiment: Experiment) -> list[float]:
-    """Return the target percentages of the staircases of an experiment [%].
+def _condition(
+    experiment: Experiment, person: Person, name: str, reference: float, settings: AnalysisSettings, truth: Truth
+) -> ConditionResult:
+    rows = [row for row in person.trials() if str(row["condition"]) == name]
+    if experiment.task_name == "estimation":
+        return ConditionResult(name, reference, rows)
+    if experiment.task_name == "adjustment":
+        return _adjusted(name, reference, rows, settings, truth)
+    null = [row for row in person.trials("catch-null") if str(row["condition"]) == name]
+    procedures = tuple(_procedures(experiment, person, name))
+    levels = levels_of(rows, settings.stimulus)
+    guess, task, probability = experiment.task.guess, experiment.task_name, settings.probability
+    if guess is not None:  # a choice between two intervals
+        right, ones = [int(bool(row["correct"])) for row in rows], [1] * len(rows)
+        fit = fit_psychometric(levels, right, ones, guess=guess, shape=settings.shape, scale="log")
+        check = None
+        if len(set(levels)) > 1:
+            check = spearman_karber(levels, right, ones, guess=guess, scale="log", probability=probability)
+        order, d_primes, notes = _order(rows, probability), {}, fit.notes
+    else:  # the thresholds of reports exclude guesses
+        reported = [int(row["response"] == _SIGNAL[task]) for row in (*null, *rows)]
+        levels = [0.0] * len(null) + levels
+        fit = fit_psychometric(levels, reported, [1] * len(levels), guess="free", shape=settings.shape, scale="log")
+        check, order, d_primes, notes = None, None, _detectability(rows, null, task, probability), fit.notes
+        if not null:
+            notes += ("There were no trials without a stimulus: guesses and d' are not known.",)
+    differences = []
+    for percent in settings.percent:
+        jnd = fit.threshold(percent / 100.0, probability)
+        true = None
+        if guess is not None and "increment_75" in truth:
+            # J_p = J_75 z(p)/z(0.75) in two intervals, where z is the quantile function of the normal distribution
+            true = float(truth["increment_75"]) * NormalDist().inv_cdf(percent / 100.0) / _Z75
+        differences.append(_difference(percent, jnd, reference, true))
+    return ConditionResult(
+        name,
+        reference,
+        rows,
+        fit,
+        tuple(differences),
+        check,
+        order,
+        detectability=d_primes,
+        procedures=procedures,
+        notes=notes,
+    )
 
-    A staircase stays near its target, so that thresholds at other percentages are often outside its levels.
+
+def _difference(percent: float, jnd: Estimate, reference: float, true: float | None) -> Difference:
+    if not reference > 0.0:
+        return Difference(percent, jnd, None, true)
+    return Difference(percent, jnd, jnd.scaled(1.0 / reference), true, None if true is None else true / reference)
+
+
+def levels_of(rows: Sequence[Row], stimulus: str) -> list[float]:
+    """Return the specified, delivered or felt levels of trials.
+
+    Raises
+    ------
+    ConfigurationError
+        If the level of a trial is unknown.
     """
-    settings = [procedure_settings(table) for table in _tables(experiment) if table.get("kind") == "staircase"]
-    return sorted({round(100.0 * float(one.target), 2) for one in settings if isinstance(one, StaircaseSettings)})
+    if stimulus == "asked":
+        return [float(row["level"]) for row in rows]
+    return [_measured(row, stimulus) for row in rows]
 
 
-def _tables(experiment: Experiment) -> list[dict[str, Any]]:
-    names = {str(row["condition"]) for session in experiment.sessions for row in session.rows}
-    return [_procedure_table(experiment, name) for name in sorted(names)]
+def _measured(row: Row, stimulus: str) -> float:
+    """Return the delivered or felt difference between comparison and reference, at least 0."""
+    number = int(row["comparison_interval"] or 1)
+    with_level, without = row[f"{stimulus}_{number}"], row[f"{stimulus}_{3 - number}"]
+    if with_level is None:
+        raise ConfigurationError(
+            f"analysis.stimulus = {stimulus!r}: trial {row['trial']} has none "
+            f"({row['stimulus_missing'] or 'not measured'}); fit what was asked."
+        )
+    return max(float(with_level) - float(row["reference"] or 0.0 if without is None else without), 0.0)
 
 
-def _replayed(experiment: Experiment, table: dict[str, Any], rows: Sequence[Row]) -> dict[str, Any]:
-    procedure = make_procedure(table, guess=experiment.task.guess or 0.0, seed=trial_seed(0, 0, 0, 0, 0))
-    for row in rows:
-        procedure.add_outcome(float(row["level"]), bool(row["correct"]))
-    return procedure.report()
-
-
-def _magnitude(experiment: Experiment, person: Person, settings: AnalysisSettings) -> Magnitude | None:
-    if experiment.task_name != "estimation":
+def _order(rows: list[Row], probability: float) -> OrderBias | None:
+    used = [row for row in rows if row["comparison_interval"] in {1, 2}]
+    intervals = [int(row["comparison_interval"]) for row in used]
+    if len(used) < _FEWEST_FOR_ORDER or len(set(intervals)) < 2:
         return None
-    stimuli, estimates = estimates_of(person)
-    try:
-        return magnitude_exponent(stimuli, estimates, probability=settings.probability)
-    except ConfigurationError:
-        return None  # too few different stimuli; the trials are still reported
+    correct = [bool(row["correct"]) for row in used]
+    return order_bias([float(row["level"]) for row in used], intervals, correct, probability=probability)
 
 
-def estimates_of(person: Person) -> tuple[list[float], list[float]]:
-    """Return the stimuli and the responses of magnitude estimation."""
-    rows = [row for row in person.tested if row["response"] is not None and row["asked_1"]]
-    return [float(row["asked_1"]) for row in rows], [float(row["response"]) for row in rows]
+def _detectability(rows: list[Row], null: list[Row], task: str, probability: float) -> dict[float, Detectability]:
+    if not null:
+        return {}
+    rule = "yes-no" if task == "detection" else "same-different"
+    alarms = sum(row["response"] == _SIGNAL[task] for row in null)
+    found = {}
+    for level in sorted({float(row["level"]) for row in rows}):
+        at = [row for row in rows if float(row["level"]) == level]
+        hits = sum(row["response"] == _SIGNAL[task] for row in at)
+        counts = hits, len(at) - hits, alarms, len(null) - alarms
+        found[level] = detectability(*counts, task=rule, probability=probability)  # type: ignore[arg-type]
+    return found
+
+
+def _adjusted(
+    name: str, reference: float, rows: list[Row], settings: AnalysisSettings, truth: Truth
+) -> ConditionResult:
+    """Analyse adjustments: point of subjective equality and spread."""
+    values = [float(row["response"]) for row in rows if row["response"] is not None]
+    if len(values) < 2:
+        return ConditionResult(name, reference, rows, notes=("Fewer than two adjustments: nothing can be said.",))
+    point, spread = mean_and_spread(values, settings.probability)
+    found = _difference(SPREAD_PERCENT, spread, reference, truth.get("adjustment_sd"))
+    return ConditionResult(name, reference, rows, differences=(found,), settings={"point": point, "spread": spread})

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from html import escape
 
 from apps.experiment.report.analysis import estimates_of
-from apps.experiment.report.figures.curves import curves_figure
-from apps.experiment.report.figures.numbers import adjustment_figure, magnitude_figure
-from apps.experiment.report.figures.stimulus import stimulus_figure, timing_figure
-from apps.experiment.report.figures.tracks import tracks_figure
-from apps.experiment.report.figures.weber import group_figure, person_figure
-from apps.experiment.report.results import ConditionResult, GroupResult, PersonResult
-from apps.experiment.report.sessions import Experiment, Person, SessionData
-from apps.experiment.report.settings import AnalysisSettings
-from apps.experiment.report.tables import (
-    catch_table,
-    detectability_table,
-    difference_table,
-    fit_table,
-    group_table,
-    magnitude_table,
-    people_table,
-    procedure_table,
-    repeated_table,
+from apps.experiment.report.data import Experiment, Person
+from apps.experiment.report.figures import (
+    adjustment_figure,
+    bracket,
+    curves_figure,
+    group_figure,
+    magnitude_figure,
+    person_figure,
+    stimulus_figure,
+    timing_figure,
+    tracks_figure,
 )
-from apps.experiment.report.words import SIMULATED, methods
-from apps.shared.html import document, picture, warnings
+from apps.experiment.report.methods import SIMULATED, counted, methods
+from apps.experiment.report.results import ConditionResult, GroupResult, PersonResult
+from apps.experiment.settings import AnalysisSettings
+from apps.shared.html import document, picture, table, warnings
+from calibration.psychometric import Estimate, Magnitude
 
 _STYLE = """
 p.methods { background: #f4f7fa; border-left: 4px solid #0072B2; padding: 10px 14px; margin: 10px 0; }
@@ -39,6 +36,10 @@ nav a { display: inline-block; color: #0072B2; text-decoration: none; margin-rig
 """
 
 _PROPORTIONS = {"detection": 'share of "yes"', "same-different": 'share of "different"'}
+
+_SIMULATED = f'<p class="simulated">{escape(SIMULATED)}</p>'
+
+_CURVE_LEGEND = "Area of a dot: number of answers. Band and orange bar: 95 % intervals. Orange dot: the difference."
 
 _TRACK_LEGEND = (
     "Filled: right; open: wrong; large circles: reversals; a colour for each track and session; dashed: the fitted "
@@ -59,23 +60,31 @@ def _group_page(
     experiment: Experiment, people: Sequence[PersonResult], group: GroupResult, settings: AnalysisSettings
 ) -> str:
     title = str(experiment.table("experiment").get("title") or experiment.name)
-    who = f"{_count(len(people), 'participant')}, {_count(len(experiment.sessions), 'session')}"
+    who = f"{counted(len(people), 'participant')}, {counted(len(experiment.sessions), 'session')}"
+    messages = [f"{one.code} does not count for the group: {why}." for one in people for why in one.excluded]
+    messages += [
+        f"{one.name}, {one.percent:g} %: the difference of {counted(one.jnd.bounds, 'participant')} lies beyond the "
+        "levels that were tested. Such bounds are not in the mean, which is therefore off to the other side."
+        for one in group.conditions
+        if one.jnd is not None and one.jnd.bounds
+    ]
     parts = [
         "<section>",
         f"<h1>{escape(title)}</h1>",
         f'<p class="lead">Experiment {escape(experiment.name)}: {escape(experiment.task.text)}. {who}.</p>',
-        _simulated(experiment.simulated),
-        warnings([*_left_out(people), *_only_bounds(group)]),
+        _SIMULATED if experiment.simulated else "",
+        warnings(messages),
     ]
     for percent in dict.fromkeys(one.percent for one in group.conditions):
         figure = group_figure(people, group, percent, experiment.unit)
         if figure:
             parts.append(picture(figure, f"Weber fractions at {percent:g} % correct"))
     if group.conditions:
-        parts.append(f"<h2>Over participants</h2>{_wide(group_table(group, experiment.unit, _percent(experiment)))}")
+        heading = _responses_counted(experiment)
+        parts.append(f"<h2>Over participants</h2>{_wide(group_table(group, experiment.unit, heading))}")
     if group.magnitude is not None:
-        counted = {one.code for one in people if not one.excluded}
-        stimuli = [one for person in experiment.people if person.code in counted for one in estimates_of(person)[0]]
+        codes = {one.code for one in people if not one.excluded}
+        stimuli = [one for person in experiment.people if person.code in codes for one in estimates_of(person)[0]]
         parts.append(_half(magnitude_figure(group.magnitude, stimuli, experiment.unit), "Power law of the group"))
     parts.append(f'<h2>Methods</h2><p class="methods">{escape(methods(experiment, people, settings))}</p>')
     parts.append(f"<h2>Participants</h2>{_wide(people_table(people))}")
@@ -83,66 +92,81 @@ def _group_page(
     return "\n".join([*parts, f"<nav>{links}</nav>", "</section>"])
 
 
-def _left_out(people: Sequence[PersonResult]) -> list[str]:
-    return [f"{one.code} does not count for the group: {why}." for one in people for why in one.excluded]
-
-
-def _only_bounds(group: GroupResult) -> list[str]:
-    """Return warnings about means that lack participants with thresholds beyond the tested levels."""
-    return [
-        f"{one.name}, {one.percent:g} %: the difference of {_count(one.jnd.bounds, 'participant')} lies beyond the "
-        "levels that were tested. Such bounds are not in the mean, which is therefore off to the other side."
-        for one in group.conditions
-        if one.jnd is not None and one.jnd.bounds
-    ]
-
-
 def _person_page(experiment: Experiment, person: Person, result: PersonResult) -> str:
-    unfinished = [session.place.stem for session in person.sessions if session.state.end is None]
-    said = [f"Does not count for the group: {why}." for why in result.excluded]
-    said += [f"{stem} has not ended." for stem in unfinished]
-    said += [words for session in person.sessions for words in (*_changed_friction(session), *session.damaged)]
-    said += [f"{one.name}: {note}" for one in result.conditions for note in one.notes]
+    unit, conditions = experiment.unit, list(result.conditions)
+    messages = [f"Does not count for the group: {why}." for why in result.excluded]
+    messages += [f"{session.place.stem} has not ended." for session in person.sessions if session.state.end is None]
+    for session in person.sessions:
+        friction = session.friction
+        if friction is not None and any(change["beyond"] for change in friction["changes"]):
+            messages.append(f"Session {session.place.session}: {friction['words']}")
+        messages += session.damaged
+    messages += [f"{one.name}: {note}" for one in conditions for note in one.notes]
     parts = [
         f'<section id="{escape(result.code)}">',
         f"<h1>{escape(result.code)}</h1>",
-        f'<p class="lead">{escape(_who(person))}</p>',
-        _simulated(person.observer is not None),
-        warnings(said),
-        *_differences(experiment, person, list(result.conditions)),
-        *_weber(result, experiment.unit),
-        *_numbers(experiment, person, result),
+        f'<p class="lead">{escape(_lead(person))}</p>',
+        _SIMULATED if person.observer is not None else "",
+        warnings(messages),
+        *_differences(experiment, person, conditions),
+    ]
+    for percent in dict.fromkeys(one.percent for condition in conditions for one in condition.differences):
+        figure = person_figure(result, percent, unit)
+        if figure:
+            parts.append(f"<h2>Weber fraction</h2>{_half(figure, 'Weber fraction against reference')}")
+    if result.magnitude is not None:
+        figure = magnitude_figure(result.magnitude, estimates_of(person)[0], unit)
+        true = next((one["exponent"] for one in result.truth.values()), None)
+        parts.append(f"<h2>Magnitude</h2>{magnitude_table(result.magnitude, true)}{_half(figure, 'Power law')}")
+    if any(one.settings for one in conditions):
+        figure = adjustment_figure(conditions, unit)
+        parts.append(f"<h2>Adjustments</h2>{_half(figure, 'Values that were set')}")
+    parts += [
         '<div class="columns">',
         f"<div><h2>Catch trials</h2>{catch_table(result)}</div>",
         f"<div><h2>Repeated</h2>{repeated_table(result)}</div>",
         "</div>",
-        *_stimulus(experiment, person),
-        "</section>",
     ]
-    return "\n".join(parts)
+    figure = stimulus_figure(person.trials(), unit)
+    if figure:
+        parts.append(f"<h2>Asked, delivered, felt</h2>{picture(figure, 'Stimuli as asked, delivered and felt')}")
+    figure = timing_figure(person.trials(), [one for session in person.sessions for one in session.certificates])
+    if figure:
+        parts.append(f"<h2>Time</h2>{picture(figure, 'Reaction times and starts of ticks')}")
+    return "\n".join([*parts, "</section>"])
 
 
-def _changed_friction(session: SessionData) -> list[str]:
-    """Return the message about changes of the device's friction, if any."""
-    told = session.friction
-    if told is None or not any(change["beyond"] for change in told["changes"]):
-        return []
-    return [f"Session {session.place.session}: {told['words']}"]
+def _lead(person: Person) -> str:
+    """Return the sentences that describe a participant and the sessions."""
+    observer = person.observer
+    if observer is not None:
+        name = observer.get("name") or f"level {observer.get('level', 1)}"
+        others = ", ".join(f"{key} {value}" for key, value in observer.items() if key not in {"name", "level"})
+        lead = f"Simulated observer, {name}{f' ({others})' if others else ''}."
+    else:
+        fields = [f"{key.replace('_', ' ')} {value}" for key, value in person.sessions[0].header["fields"].items()]
+        lead = f"{'; '.join(fields)}." if fields else "Nothing is noted of the participant."
+    days = ", ".join(dict.fromkeys(str(session.header["utc"])[:10] for session in person.sessions))
+    sessions = counted(len(person.sessions), "session")
+    return f"{lead} {sessions} ({days}), {len(person.trials())} trials that count."
 
 
 def _differences(experiment: Experiment, person: Person, conditions: list[ConditionResult]) -> list[str]:
     """Return the tables of differences and the figures of curves and tracks."""
     unit, parts = experiment.unit, []
     if any(one.differences for one in conditions):
-        told = difference_table(conditions, unit, _percent(experiment))
-        parts.append(f"<h2>Just noticeable differences</h2>{_wide(told)}")
+        differences = difference_table(conditions, unit, _responses_counted(experiment))
+        parts.append(f"<h2>Just noticeable differences</h2>{_wide(differences)}")
     fitted = [one for one in conditions if one.fit is not None]
     if not fitted:
         return parts
-    asked = _PROPORTIONS.get(experiment.task_name, "proportion correct")
     show = picture if len(fitted) > 1 else _half
-    curves = show(curves_figure(fitted, experiment.axis, unit, asked), "Psychometric functions")
-    parts.append(f'<h2>Psychometric functions</h2>{curves}<p class="legend">{_curve_legend(person)}</p>')
+    label = _PROPORTIONS.get(experiment.task_name, "proportion correct")
+    curves = show(curves_figure(fitted, experiment.axis, unit, label), "Psychometric functions")
+    legend = _CURVE_LEGEND + (
+        " Diamond: what is true of the simulated observer." if person.observer is not None else ""
+    )
+    parts.append(f'<h2>Psychometric functions</h2>{curves}<p class="legend">{legend}</p>')
     parts.append(_wide(fit_table(fitted, unit)))
     if any(one.detectability for one in fitted):
         parts.append(f"<h2>Detectability</h2>{detectability_table(fitted, unit)}")
@@ -154,47 +178,9 @@ def _differences(experiment: Experiment, person: Person, conditions: list[Condit
     return parts
 
 
-def _weber(result: PersonResult, unit: str) -> list[str]:
-    parts = []
-    for percent in dict.fromkeys(one.percent for condition in result.conditions for one in condition.differences):
-        figure = person_figure(result, percent, unit)
-        if figure:
-            parts.append(f"<h2>Weber fraction</h2>{_half(figure, 'Weber fraction against reference')}")
-    return parts
-
-
-def _numbers(experiment: Experiment, person: Person, result: PersonResult) -> list[str]:
-    parts, conditions = [], list(result.conditions)
-    if result.magnitude is not None:
-        figure = magnitude_figure(result.magnitude, estimates_of(person)[0], experiment.unit)
-        told = magnitude_table(result.magnitude, next((one["exponent"] for one in result.truth.values()), None))
-        parts.append(f"<h2>Magnitude</h2>{told}{_half(figure, 'Power law')}")
-    if any(one.settings for one in conditions):
-        figure = adjustment_figure(conditions, experiment.unit)
-        parts.append(f"<h2>Adjustments</h2>{_half(figure, 'Values that were set')}")
-    return parts
-
-
-def _stimulus(experiment: Experiment, person: Person) -> list[str]:
-    parts = []
-    figure = stimulus_figure(person.tested, experiment.unit)
-    if figure:
-        parts.append(f"<h2>Asked, delivered, felt</h2>{picture(figure, 'Stimuli as asked, delivered and felt')}")
-    certificates = [one for session in person.sessions for one in session.certificates]
-    timed = timing_figure(person.tested, certificates)
-    if timed:
-        parts.append(f"<h2>Time</h2>{picture(timed, 'Reaction times and starts of ticks')}")
-    return parts
-
-
-def _percent(experiment: Experiment) -> str:
+def _responses_counted(experiment: Experiment) -> str:
     """Return the word for the responses that a percentage counts."""
     return "noticed" if experiment.task_name in _PROPORTIONS else "correct"
-
-
-def _curve_legend(person: Person) -> str:
-    own = " Diamond: what is true of the simulated observer." if person.observer is not None else ""
-    return f"Area of a dot: number of answers. Band and orange bar: 95 % intervals. Orange dot: the difference.{own}"
 
 
 def _half(figure: str, words: str) -> str:
@@ -205,22 +191,158 @@ def _wide(html: str) -> str:
     return f'<div class="wide">{html}</div>' if html else ""
 
 
-def _simulated(is_so: bool) -> str:
-    return f'<p class="simulated">{escape(SIMULATED)}</p>' if is_so else ""
+# --- tables ---
+
+_HELD = {True: "yes", False: "no", None: ""}
 
 
-def _who(person: Person) -> str:
-    header, observer = person.sessions[0].header, person.observer
-    if observer is not None:
-        name = observer.get("name") or f"level {observer.get('level', 1)}"
-        others = ", ".join(f"{key} {value}" for key, value in observer.items() if key not in {"name", "level"})
-        said = f"Simulated observer, {name}{f' ({others})' if others else ''}."
-    else:
-        fields = [f"{key.replace('_', ' ')} {value}" for key, value in header["fields"].items()]
-        said = f"{'; '.join(fields)}." if fields else "Nothing is noted of the participant."
-    days = ", ".join(dict.fromkeys(str(session.header["utc"])[:10] for session in person.sessions))
-    return f"{said} {_count(len(person.sessions), 'session')} ({days}), {len(person.tested)} trials that count."
+def number(one: Estimate | None, scale: float = 1.0, form: str = ".3g") -> list[str]:
+    """Return the value and the interval as two cells.
+
+    Infinite ends are written as ``open``.
+    """
+    if one is None:
+        return ["", ""]
+    sign = {"": "", "above": "> ", "below": "< "}[one.bound]
+    low, high = ("open" if math.isinf(end) else format(end * scale, form) for end in (one.low, one.high))
+    return [f"{sign}{one.value * scale:{form}}", f"{low} to {high}"]
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+def with_interval(one: Estimate | None, scale: float = 1.0) -> str:
+    """Return the value with its interval in one cell."""
+    if one is None:
+        return ""
+    value, ends = number(one, scale, ".2g")
+    return f"{value} ({ends})"
+
+
+def _used(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table without empty columns."""
+    kept = [k for k in range(len(head)) if any(row[k] for row in rows)]
+    return table([head[k] for k in kept], [[row[k] for k in kept] for row in rows])
+
+
+def _heads(unit: str, percent: str) -> list[str]:
+    differences = [f"difference{bracket(unit)}", "95 % interval", "Weber fraction [%]", "95 % interval"]
+    return ["condition", percent, *differences]
+
+
+def difference_table(conditions: Sequence[ConditionResult], unit: str, percent: str) -> str:
+    """Return the table of just noticeable differences; `percent` is the heading of their percentages."""
+    every = [(condition, one) for condition in conditions for one in condition.differences]
+    truth = any(one.true_jnd is not None for _, one in every)
+    rows = []
+    for condition, one in every:
+        row = [condition.name, f"{one.percent:g} %", *number(one.jnd), *number(one.weber, 100.0)]
+        if truth:
+            row += [
+                "" if one.true_jnd is None else f"{one.true_jnd:.3g}",
+                "" if one.true_weber is None else f"{100.0 * one.true_weber:.3g}",
+                _HELD[one.holds_truth],
+            ]
+        rows.append(row)
+    return _used(_heads(unit, percent) + ([f"true{bracket(unit)}", "true [%]", "held"] if truth else []), rows)
+
+
+def fit_table(conditions: Sequence[ConditionResult], unit: str) -> str:
+    """Return the table of slope, lapses, goodness of fit and further checks of every condition."""
+    head = ["condition", "trials", "exponent", "lapses [%]", "deviance", "p", f"Spearman-Karber{bracket(unit)}"]
+    head += [f"second seems more by{bracket(unit)}", "second preferred by [%]"]
+    rows = []
+    for one in conditions:
+        fit = one.fit
+        if fit is None:
+            continue
+        order = ("", "")
+        if one.order is not None:
+            order = with_interval(one.order.level), with_interval(one.order.preference, 100.0)
+        cells = [with_interval(fit.exponent or fit.slope), with_interval(fit.lapse, 100.0)]
+        cells += [f"{fit.deviance:.1f}", f"{fit.deviance_p:.2g}", with_interval(one.check), *order]
+        rows.append([one.name, str(len(one.rows)), *cells])
+    return _used(head, rows)
+
+
+def detectability_table(conditions: Sequence[ConditionResult], unit: str) -> str:
+    """Return the table of d' and criterion by level."""
+    rows = [
+        [condition.name, f"{level:.3g} {unit}".strip(), *number(one.d_prime), *number(one.criterion)]
+        for condition in conditions
+        for level, one in condition.detectability.items()
+    ]
+    return table(["condition", "level", "d'", "95 % interval", "criterion", "95 % interval"], rows)
+
+
+def procedure_table(conditions: Sequence[ConditionResult], unit: str) -> str:
+    """Return the table of the procedures' estimates, or an empty string without such procedures."""
+    rows = []
+    for condition in conditions:
+        for one in condition.procedures:
+            kind = f"{one['kind']} {one.get('rule', '')}".strip()
+            estimate = "" if one["estimate"] is None else f"{one['estimate']:.3g}"
+            reversals = str(len(one["reversals"])) if "reversals" in one else ""
+            clamped = str(len(one["clamped"])) if one.get("clamped") else ""
+            percent = f"{one['target_percent']:.1f} %"
+            rows.append([one["track"], kind, str(one["trials"]), estimate, percent, reversals, clamped])
+    head = ["track", "procedure", "trials", f"its estimate{bracket(unit)}", "correct", "reversals", "at an end"]
+    return _used(head, rows) if rows else ""
+
+
+def group_table(group: GroupResult, unit: str, percent: str) -> str:
+    """Return the table of means over participants; `percent` as in `difference_table`."""
+    truth = any(one.simulated for one in group.conditions)
+    head = [*_heads(unit, percent), "between people (CV)", "participants"]
+    head += ["true [%]", "intervals that hold it"] if truth else []
+    rows = []
+    for one in group.conditions:
+        jnd, weber = (None if which is None else which.mean for which in (one.jnd, one.weber))
+        spread = ["", "0"]
+        if one.jnd is not None:
+            between = "" if math.isnan(one.jnd.cv_between) else f"{one.jnd.cv_between:.0%}"
+            spread = [between, f"{one.jnd.count}" + (f" and {one.jnd.bounds} bounds" if one.jnd.bounds else "")]
+        row = [one.name, f"{one.percent:g} %", *number(jnd), *number(weber, 100.0), *spread]
+        if truth:
+            row.append("" if one.true_weber is None else f"{100.0 * one.true_weber:.3g}")
+            row.append(f"{one.held} of {one.simulated}")
+        rows.append(row)
+    return _used(head, rows)
+
+
+def people_table(people: Sequence[PersonResult]) -> str:
+    """Return the table with a row for every participant."""
+    rows = []
+    for one in people:
+        trials = sum(len(condition.rows) for condition in one.conditions)
+        wrong = f"{one.catches.easy_wrong} of {one.catches.easy}" if one.catches.easy else ""
+        told = [difference.holds_truth for condition in one.conditions for difference in condition.differences]
+        held = [each for each in told if each is not None]
+        holding = f"{sum(held)} of {len(held)}" if held else ""
+        counts = "no" if one.excluded else "yes"
+        rows.append([one.code, str(trials), wrong, str(sum(one.repeated.values())), holding, counts])
+    head = ["participant", "trials", "easy catch trials wrong", "repeated", "intervals that hold the truth", "counts"]
+    return _used(head, rows)
+
+
+def catch_table(result: PersonResult) -> str:
+    """Return the table of the catch trials."""
+    catches, rows = result.catches, []
+    if catches.easy:
+        rows.append(
+            ["easy ones, wrong", f"{catches.easy_wrong} of {catches.easy}", *number(catches.lapse, 100.0, ".2g")]
+        )
+    if catches.null:
+        said = "none at all: second, yes or different"
+        rows.append([said, f"{catches.null_second} of {catches.null}", *number(catches.preference, 100.0, ".2g")])
+    return table(["", "trials", "share [%]", "95 % interval"], rows) if rows else "<p>There were none.</p>"
+
+
+def repeated_table(result: PersonResult) -> str:
+    """Return the table of the reasons for which attempts did not count."""
+    if not result.repeated:
+        return "<p>No trial was repeated.</p>"
+    return table(["why", "attempts"], [[reason, str(count)] for reason, count in result.repeated.items()])
+
+
+def magnitude_table(found: Magnitude, true: float | None) -> str:
+    """Return the table of a power law's exponent, with the true one of a simulated observer."""
+    head = ["", "exponent", "95 % interval", "true"]
+    return _used(head, [["power law", *number(found.exponent), "" if true is None else f"{true:.3g}"]])

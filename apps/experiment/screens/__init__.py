@@ -24,7 +24,7 @@ from apps.experiment.screens.messages import (
     Show,
     StartBox,
 )
-from apps.experiment.screens.settings import ScreenSettings
+from apps.experiment.settings import ScreenSettings
 from apps.opengl.plane import Corners
 
 __all__ = [

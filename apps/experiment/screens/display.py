@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 from apps.experiment.design import Design, keys_of
-from apps.experiment.engine.display import Display
-from apps.experiment.screens.experimenter.blind import hidden
 from apps.experiment.screens.messages import (
+    Certificate,
     Choice,
+    Figure,
     Kind,
     Notice,
     Outcome,
@@ -19,13 +19,13 @@ from apps.experiment.screens.messages import (
     SessionOutline,
     Show,
     StartBox,
+    hidden,
 )
-from apps.experiment.screens.quality import Quality
-
-if TYPE_CHECKING:
-    from apps.experiment.engine.presenting import Reply
-    from apps.experiment.engine.sequence import TrialSpec as Trial
-    from apps.front_ends.front_end import FrontEnd
+from apps.experiment.sequence import TrialSpec
+from apps.experiment.settings import QUESTIONS
+from apps.experiment.trial import Answer
+from apps.front_ends.front_end import FrontEnd
+from apps.shared.scale import grouped
 
 GO_ON = "space"
 """Key that turns pages and ends a break."""
@@ -37,15 +37,15 @@ _USUAL_PACE = 0.1
 """Speed of the target if the experiment has no speed limits [m/s]."""
 
 
-class ScreenDisplay(Display):
+class Display:
     """Sends contents to the participant's screen, and the progress to the experimenter's.
 
     Parameters
     ----------
     design : Design
         Design of the experiment.
-    participant : FrontEnd
-        Screen of the participant.
+    participant : FrontEnd or None
+        Screen of the participant. A session without a clock has no screens.
     experimenter : FrontEnd or None
         Screen of the experimenter.
     code : str
@@ -56,26 +56,37 @@ class ScreenDisplay(Display):
         Expected number of blocks.
     trials : int or None
         Expected number of trials, if known.
-    """
 
-    present = True
+    Attributes
+    ----------
+    present : bool
+        Whether there is a viewer, for whom the session takes time.
+    paused, aborted, redo : bool
+        Requests to pause, to abort the session, and to repeat the last trial.
+    """
 
     def __init__(
         self,
         design: Design,
-        participant: FrontEnd,
-        experimenter: FrontEnd | None,
+        participant: FrontEnd | None = None,
+        experimenter: FrontEnd | None = None,
         *,
-        code: str,
-        session: int,
-        blocks: int,
+        code: str = "",
+        session: int = 1,
+        blocks: int = 1,
         trials: int | None = None,
     ) -> None:
-        super().__init__()
+        self.present = participant is not None
+        self.paused = self.aborted = self.redo = False
         self._design, self._participant, self._experimenter = design, participant, experimenter
-        self._texts = design.texts
-        staircase = design.procedure.get("kind") == "staircase"
-        self._plan = SessionOutline(
+        self._texts, self._expected = design.texts, trials
+        self._progress = Progress("before the first trial", of=trials)
+        self._base = Show("pause", noise=design.screen.noise_level > 0)
+        self._practised: set[int] = set()
+        self._intervals = self._disturbed = self._ticks = self._late = 0
+        self._gap = 0.0
+        self._first: tuple[int, float] | None = None
+        outline = SessionOutline(
             design.experiment.title or design.experiment.name,
             code,
             session,
@@ -84,23 +95,18 @@ class ScreenDisplay(Display):
             design.axis,
             "N" if design.axis.endswith("force") else "",
             design.experiment.blind,
-            staircase,
+            staircase=design.procedure.get("kind") == "staircase",
         )
-        self._progress = Progress("before the first trial", of=trials)
-        self._base = Show("pause", noise=design.screen.noise_level > 0)
-        self._practised: set[int] = set()
-        self._quality = Quality()
-        self._first: tuple[int, float] | None = None
-        self._send(self._plan)
+        self._inform(outline)
 
     # --- during a trial ---
 
-    def park(self, plan: Trial, number: int) -> None:
+    def park(self, plan: TrialSpec, number: int) -> None:
         """Ask the participant to move to the start box, before interval `number` (from 0)."""
         words = self._texts.park if self._design.exploration.start else ""
         self._show(self._field("park", plan, number, words), f"start of interval {number + 1}", plan)
 
-    def interval(self, plan: Trial, number: int) -> None:
+    def interval(self, plan: TrialSpec, number: int) -> None:
         """Show interval `number` and mark its start with a tone."""
         show = self._field("interval", plan, number, "")
         keys = self._answers() if self._design.experiment.task == "adjustment" else ()
@@ -108,26 +114,50 @@ class ScreenDisplay(Display):
         show = replace(show, tone=True, pacing=self._pacing(), dark=not eyes, keys=keys)
         self._show(show, f"interval {number + 1} of {len(plan.values)}", plan)
 
-    def gap(self, plan: Trial, number: int) -> None:
+    def gap(self, plan: TrialSpec, number: int) -> None:
         """Show that interval `number` is over."""
         self._show(self._field("gap", plan, number, ""), f"after interval {number + 1}", plan)
 
     def show_interval(self, ticks: int, late: int, gap: float, reasons: tuple[str, ...]) -> None:
-        """Add an interval to the certificate on the experimenter's screen."""
-        self._send(self._quality.with_interval(ticks, late, gap, bool(reasons)).certificate(self._design.trials))
+        """Add an interval to the certificate on the experimenter's screen.
 
-    def prompt(self, plan: Trial) -> None:
+        Parameters
+        ----------
+        ticks, late : int
+            Number of ticks, and number of late ticks.
+        gap : float
+            Longest time between two ticks [s].
+        reasons : tuple of str
+            Reasons for a repetition, empty if the interval counts.
+        """
+        self._intervals, self._disturbed = self._intervals + 1, self._disturbed + bool(reasons)
+        self._ticks, self._late, self._gap = self._ticks + ticks, self._late + late, max(self._gap, gap)
+        allowed = self._design.trials
+        disturbed, late_share = self._disturbed / self._intervals, self._late / max(self._ticks, 1)
+        measured = (
+            ("repeated", f"{100 * disturbed:.2g} %", disturbed <= allowed.most_repeated),
+            ("late ticks in intervals", f"{100 * late_share:.2g} %", late_share <= allowed.late_ticks),
+            ("longest gap", f"{1e3 * self._gap:.2g} ms", self._gap <= allowed.longest_gap),
+        )
+        figures = [Figure(name, value, "good" if good else "doubtful") for name, value, good in measured]
+        self._inform(Certificate((Figure("intervals", grouped(self._intervals)), *figures)))
+
+    def prompt(self, plan: TrialSpec) -> None:
         """Ask for the answer."""
         show = replace(self._question(None if self._design.task.responses else ""), of=len(plan.values))
         self._show(show, "waiting for the answer", plan)
 
+    def entry(self, text: str) -> None:
+        """Show the digits of a number typed by the participant."""
+        self._send(self._question(text))
+
     def ended(
         self,
-        plan: Trial,
+        plan: TrialSpec,
         attempt: int,
         correct: bool | None,
         reasons: tuple[str, ...],
-        reply: Reply | None = None,
+        answer: Answer | None = None,
     ) -> None:
         """Report the end of a trial to the experimenter."""
         outcome = Outcome(
@@ -138,24 +168,23 @@ class ScreenDisplay(Display):
             plan.condition.name,
             plan.label,
             plan.level,
-            "" if reply is None else str(reply.response),
+            "" if answer is None else str(answer.response),
             correct,
-            None if reply is None else reply.reaction_time,
+            None if answer is None else answer.reaction_time,
             attempt,
         )
-        self._send(outcome)
+        self._inform(outcome)
         self._progress = replace(self._progress, attempt=1)
 
     def feedback(self, correct: bool) -> None:
         """Show whether an answer was right."""
-        sign: Literal["right", "wrong"] = "right" if correct else "wrong"
         words = self._texts.right if correct else self._texts.wrong
-        self._participant.send(replace(self._base, kind="feedback", text=words, feedback=sign))
+        self._send(replace(self._base, kind="feedback", text=words, feedback="right" if correct else "wrong"))
 
     # --- between trials ---
 
     def page(self, number: int, of: int, text: str) -> None:
-        """Show a page of the instructions."""
+        """Show a page of the instructions, `number` from 1."""
         show = replace(self._base, kind="instructions", text=text, page=number, pages=of, keys=self._go_on())
         self._show(show, f"instructions, page {number} of {of}")
 
@@ -183,18 +212,13 @@ class ScreenDisplay(Display):
 
     def measures(self, share: float) -> None:
         """Show the progress of the measurement, from 0 to 1."""
-        show = replace(self._base, kind="pause", title=self._texts.let_go_title, share=share)
-        self._participant.send(show)
+        self._send(replace(self._base, kind="pause", title=self._texts.let_go_title, share=share))
 
     def measured(self, words: str) -> None:
         """Announce the end of the measurement, and send its result to the experimenter."""
-        self._send(Notice(words))
+        self.notice(words)
         show = replace(self._base, kind="pause", title=self._texts.measured, keys=self._go_on())
         self._show(show, "the device's own friction was measured")
-
-    def entry(self, text: str) -> None:
-        """Show the digits of a number typed by the participant."""
-        self._participant.send(self._question(text))
 
     def finish(self, text: str) -> None:
         """Show that the session is over."""
@@ -203,27 +227,39 @@ class ScreenDisplay(Display):
 
     def notice(self, words: str) -> None:
         """Show a notice to the experimenter."""
-        self._send(Notice(words))
+        self._inform(Notice(words))
 
     # --- helpers ---
 
-    def _send(self, message: Any) -> None:
+    def _send(self, show: Show) -> None:
+        """Update the participant's screen, if any."""
+        if self._participant is not None:
+            self._participant.send(show)
+
+    def _inform(self, message: Any) -> None:
         """Send a message to the experimenter's screen, if any.
 
         In blind mode, hidden values are removed.
         """
         if self._experimenter is not None:
-            self._experimenter.send(hidden(message) if self._plan.blind else message)
+            self._experimenter.send(hidden(message) if self._design.experiment.blind else message)
 
-    def _show(self, show: Show, phase: str, plan: Trial | None = None) -> None:
+    def _show(self, show: Show, phase: str, plan: TrialSpec | None = None) -> None:
         """Update the participant's screen and the progress on the experimenter's screen."""
+        progress = replace(self._progress, phase=phase, paused=show.kind == "pause")
         if plan is not None:
-            self._count(plan)
-        self._participant.send(replace(show, share=self._base.share))
-        self._progress = replace(self._progress, phase=phase, paused=show.kind == "pause")
-        if plan is not None:
-            self._progress = replace(
-                self._progress,
+            if plan.kind == "practice":
+                self._practised.add(plan.trial)
+            elif self._expected is not None:
+                # update the progress bar and the estimate of the remaining time
+                now, done = time.monotonic(), plan.trial - 1 - len(self._practised)
+                first, begun = self._first = self._first or (done, now)
+                pace = (now - begun) / (done - first) if done - first >= _SURE_AFTER else None
+                remaining = None if pace is None else max(self._expected - done, 0) * pace
+                progress = replace(progress, of=self._expected + len(self._practised), remaining=remaining)
+                self._base = replace(self._base, share=min(done / self._expected, 1.0))
+            progress = replace(
+                progress,
                 trial=plan.trial,
                 block=plan.block,
                 kind=plan.kind,
@@ -231,49 +267,36 @@ class ScreenDisplay(Display):
                 track=plan.label,
                 level=plan.level,
             )
-        self._send(self._progress)
+        self._progress = progress
+        self._send(replace(show, share=self._base.share))
+        self._inform(progress)
 
     def _question(self, entry: str | None) -> Show:
         """Return the display that asks for an answer; `entry` is a partly typed number."""
-        design = self._design
+        task = self._design.experiment.task
         keys = self._answers()
         if entry is not None:
             keys = (Choice("return", self._texts.answer_label("done"), self._texts.key("return")),)
-        title = self._texts.question_text(design.experiment.task)
+        title = self._texts.question or QUESTIONS[task]
         return replace(self._base, kind="response", title=title, keys=keys, entry=entry)
 
     def _answers(self) -> tuple[Choice, ...]:
         """Return the keys and buttons for the answers, with the first key of each answer."""
-        found: dict[str, str] = {}
+        first: dict[str, str] = {}
         for key, answer in keys_of(self._design).items():
-            found.setdefault(answer, key)
-        texts, buttons = self._texts, self._design.response.buttons.items()
-        keys = [Choice(key, texts.answer_label(answer), texts.key(key)) for answer, key in found.items()]
-        pushed = [(answer, number, texts.button.replace("{number}", str(number))) for answer, number in buttons]
-        return (*keys, *(Choice(f"button {number}", texts.answer_label(answer), cap) for answer, number, cap in pushed))
+            first.setdefault(answer, key)
+        texts = self._texts
+        keys = [Choice(key, texts.answer_label(answer), texts.key(key)) for answer, key in first.items()]
+        for answer, number in self._design.response.buttons.items():
+            cap = texts.button.replace("{number}", str(number))
+            keys.append(Choice(f"button {number}", texts.answer_label(answer), cap))
+        return tuple(keys)
 
     def _go_on(self) -> tuple[Choice, ...]:
         """Return the key that turns a page."""
         return (Choice(GO_ON, self._texts.go_on, self._texts.key(GO_ON)),)
 
-    def _count(self, plan: Trial) -> None:
-        """Update the progress bar and the estimate of the remaining time.
-
-        Practice trials do not count.
-        """
-        self._practised |= {plan.trial} if plan.kind == "practice" else set()
-        if plan.kind == "practice" or self._plan.trials is None:
-            return
-        now, done = time.monotonic(), plan.trial - 1 - len(self._practised)
-        first, begun = self._first = self._first or (done, now)
-        left = max(self._plan.trials - done, 0)
-        pace = (now - begun) / (done - first) if done - first >= _SURE_AFTER else None
-        remaining = None if pace is None else left * pace
-        of = self._plan.trials + len(self._practised)
-        self._progress = replace(self._progress, of=of, remaining=remaining)
-        self._base = replace(self._base, share=min(done / self._plan.trials, 1.0))
-
-    def _field(self, kind: Kind, plan: Trial, number: int, words: str) -> Show:
+    def _field(self, kind: Kind, plan: TrialSpec, number: int, words: str) -> Show:
         exploration = self._design.exploration
         return replace(
             self._base,

@@ -11,9 +11,10 @@ Values are SI; times are on the monotonic clock that all processes share [s].
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, get_args
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
 
+from apps.front_ends.messages import SessionStarted
 from apps.opengl.plane import Corners
 
 Kind = Literal["instructions", "practice", "park", "interval", "gap", "response", "feedback", "break", "pause", "end"]
@@ -238,15 +239,11 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Figure:
-    """Line of the certificate: name, value and verdict.
-
-    Blind mode hides figures that are `telling`.
-    """
+    """Line of the certificate: name, value and verdict."""
 
     name: str
     value: str
     verdict: Literal["", "good", "doubtful", "bad"] = ""
-    telling: bool = False
 
 
 @dataclass(frozen=True)
@@ -302,3 +299,19 @@ class Cannot:
 
     what: Literal["window", "sound", "trace"]
     words: str
+
+
+def hidden(message: Any) -> Any:
+    """Return a message to the experimenter without the values hidden in blind mode.
+
+    The force is removed, too, and the position of the proxy (`apps.experiment.screens.experimenter.BlindFeed`), because
+    its distance from the hand reveals the force.
+    """
+    match message:
+        case Progress():
+            return replace(message, kind="", condition="", track=None, level=None)
+        case Outcome():
+            return replace(message, kind="", condition="", track=None, level=None, correct=None)
+        case SessionStarted():
+            return replace(message, parameters=(), force_scale=1.0, law_settings={}, scene=None)
+    return message

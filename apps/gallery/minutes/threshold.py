@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from apps.experiment.design import Design, design_of
-from apps.experiment.design.source import Source
-from apps.experiment.engine.opening import Request
-from apps.experiment.engine.running import run_session
 from apps.experiment.observers import make_observer
 from apps.experiment.procedures import person_seed
+from apps.experiment.session.running import Request, run_session
+from apps.experiment.source import Source
 from apps.gallery.outcome import Guide, Outcome, Scene
 from apps.gallery.showing import Showing
 from apps.reproduce.outcome import Bound, Row

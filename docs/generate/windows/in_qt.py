@@ -125,7 +125,7 @@ class Windows:
 
     def experimenter(self) -> QtWidgets.QWidget:
         """Return the experimenter's window in the middle of a session."""
-        from apps.experiment.screens.experimenter.window import ExperimenterWindow
+        from apps.experiment.screens.experimenter import ExperimenterWindow
 
         far, near = Pipe()
         window = ExperimenterWindow(Link(near), self._theme)

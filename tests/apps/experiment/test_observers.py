@@ -10,16 +10,14 @@ import numpy as np
 import pytest
 
 from apps.experiment.design import read_design
-from apps.experiment.engine.opening import Request
-from apps.experiment.engine.running import run_session
 from apps.experiment.journal import Journal
-from apps.experiment.observers import make_observer
-from apps.experiment.observers.level2 import felt_force, highest
+from apps.experiment.observers import felt_force, highest, make_observer
 from apps.experiment.procedures import trial_seed
+from apps.experiment.session.running import Request, run_session
 from apps.experiment.trial import TrialView
 from haptics.errors import ConfigurationError
 from haptics.records import ROW
-from tests.apps.experiment.design.designs import WEBER, changed
+from tests.apps.experiment.designs import WEBER, changed
 
 NORMAL = NormalDist()
 

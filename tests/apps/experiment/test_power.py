@@ -13,14 +13,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from apps.experiment.observers.decisions import different, yes
-from apps.experiment.observers.settings import Z75
-from apps.experiment.power import command
-from apps.experiment.power.people import Arm, Study, simulate_people
-from apps.experiment.power.planning import Row, enough
-from apps.experiment.power.planning import plan as plan_power
-from apps.experiment.power.settings import PowerSettings
-from apps.experiment.power.tasks import noticed_at
+from apps.experiment import command
+from apps.experiment.observers import ROOT_2, Z75, different, phi, yes_criterion
+from apps.experiment.power.simulation import Arm, Study, noticed_at, simulate_people
+from apps.experiment.power.study import Row, enough
+from apps.experiment.power.study import plan as plan_power
+from apps.experiment.settings import PowerSettings
 from haptics.errors import ConfigurationError
 from tests.processes import ROOT
 
@@ -73,7 +71,7 @@ def plan(folder, *arguments, old="", new=""):
     path.write_text(FILE.replace(old, new, 1), encoding="utf-8")
     parser = argparse.ArgumentParser()
     command.add_options(parser)
-    return command.run(parser.parse_args([str(path), "--workers", "1", *arguments]))
+    return command.run(parser.parse_args(["power", str(path), "--workers", "1", *arguments]))
 
 
 def test_plan_of_a_difference(tmp_path):
@@ -182,6 +180,11 @@ ESTIMATION = {"kind": "estimation", "levels": [0.5, 1.0, 2.0, 4.0], "repeats": 5
 def task_study(task, procedure, observer, null=0.0):
     arm = Arm("one", task, "law.force", 1.0, 1, procedure, null=null)
     return Study((arm,), {"level": 1, "weber": 0.2, "floor": 0.0, **observer}, "dprime", 0.75, 3)
+
+
+def yes(z, alarms):
+    """Return the probability of yes to a stimulus of strength z."""
+    return phi(ROOT_2 * z - yes_criterion(alarms))
 
 
 @pytest.mark.parametrize(("task", "rule"), [("detection", yes), ("same-different", different)])

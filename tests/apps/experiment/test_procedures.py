@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from apps.experiment.procedures import Tracks, make_procedure
+from apps.experiment.procedures.methods import Staircase
 from apps.experiment.procedures.order import (
     catch_positions,
     child,
@@ -26,7 +27,6 @@ from apps.experiment.procedures.order import (
 )
 from apps.experiment.procedures.quest import QuestPlus
 from apps.experiment.procedures.settings import BALANCED, QuestSettings, StaircaseSettings
-from apps.experiment.procedures.staircase import Staircase
 from haptics.errors import ConfigurationError
 
 
@@ -487,7 +487,7 @@ def run_tracks(tracks):
 def test_tracks_alternate_until_they_are_finished():
     tracks = make_tracks((20, 20, 5))
     order = run_tracks(tracks)
-    assert [report["trials"] for report in tracks.report()] == [20, 20, 5]
+    assert [procedure.report()["trials"] for procedure in tracks.procedures] == [20, 20, 5]
     assert Counter(order) == {0: 20, 1: 20, 2: 5}
     assert all(sorted(order[k : k + 3]) == [0, 1, 2] for k in range(0, 15, 3))
     assert all(sorted(order[k : k + 2]) == [0, 1] for k in range(15, 45, 2))

@@ -21,14 +21,13 @@ from apps.cli import main
 from apps.experiment.journal import Journal, SessionFolder
 from apps.experiment.observers import make_observer
 from apps.experiment.procedures import Tracks, make_procedure, trial_seed
-from apps.experiment.report.analysis import analyse, staircase_percent
-from apps.experiment.report.group import analyse_group
-from apps.experiment.report.sessions import read_experiment
-from apps.experiment.report.settings import AnalysisSettings
-from apps.experiment.report.words import SIMULATED, timing
+from apps.experiment.report.analysis import analyse, analyse_group, staircase_percent
+from apps.experiment.report.data import read_experiment
+from apps.experiment.report.methods import SIMULATED, timing
+from apps.experiment.settings import AnalysisSettings
 from apps.experiment.trial import TASKS, TrialView
 from haptics.errors import ConfigurationError, RecordingError
-from tests.apps.experiment.design.designs import WEBER
+from tests.apps.experiment.designs import WEBER
 from tests.apps.experiment.journal.records import HEADER, begin_block, end, run_trial
 
 SEED = 11
@@ -141,7 +140,7 @@ def test_fit_uses_only_counted_trials_and_agrees_with_the_procedure(weber):
     experiment, people = found_in(weber)
     for person, result in zip(experiment.people, people, strict=True):
         assert [len(one.rows) for one in result.conditions] == [30, 30]
-        assert result.catches.easy == len(person.of_kind("catch-easy")) > 0
+        assert result.catches.easy == len(person.trials("catch-easy")) > 0
         assert result.catches.null > 0
         assert result.catches.lapse is not None
         assert all(one.fit is not None and one.fit.answers.trials == 30 for one in result.conditions)

@@ -12,14 +12,9 @@ import numpy as np
 import pytest
 
 from apps.experiment.design import read_design
-from apps.experiment.friction.changes import changes
-from apps.experiment.friction.measuring import require_known
+from apps.experiment.friction import changes, require_known
 from apps.experiment.journal import read_journal, trial_rows
-from apps.experiment.stimulus import measure
-from apps.experiment.stimulus.delivered import delivered
-from apps.experiment.stimulus.felt import felt_stimulus
-from apps.experiment.stimulus.ground import Ground
-from apps.experiment.stimulus.own import Residual
+from apps.experiment.stimulus import Ground, Residual, delivered, felt_stimulus, measure
 from calibration.parameter_files import read_parameter_file
 from devices.common.friction import read_own_friction
 from devices.emulated.joystick import EmulatedPidJoystick
@@ -30,8 +25,8 @@ from haptics.device import Causality
 from haptics.errors import ConfigurationError, DeviceFault
 from haptics.recording.recording import Recording
 from haptics.records import NEUTRAL, Status
-from tests.apps.experiment.design.designs import WEBER, changed, friction_file
-from tests.apps.experiment.engine.running import simulate
+from tests.apps.experiment.designs import WEBER, changed, friction_file
+from tests.apps.experiment.session.running import simulate
 from tests.devices.felt import FRICTION, ToAndFro, write_own_friction
 from tests.devices.joystick.in_step import FRAME, BusClock, put_in_step
 
@@ -276,7 +271,7 @@ def test_unmeasurable_friction_is_refused_with_the_line(tmp_path):
 def test_uncertain_friction_is_not_compensated(tmp_path):
     (tmp_path / "wide.toml").write_text(EARLIER.replace("[0.38, 0.42]", "[-22.0, 22.8]"))
     joints = read_parameter_file(tmp_path / "wide.toml").joints
-    with pytest.raises(DeviceFault, match=r"along y was not found: it may be another by 22 N.*Resume the session"):
+    with pytest.raises(DeviceFault, match=r"along y was not found: its uncertainty is 22 N.*Resume the session"):
         require_known(joints, tmp_path)
     require_known(joints[:1], tmp_path)
 

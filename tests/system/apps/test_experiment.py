@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 
 from apps.experiment.design import read_design
-from apps.experiment.engine.live.attended import expected_trials, require_display, require_screen
 from apps.experiment.journal import read_journal, replay, sessions_below
 from apps.experiment.screens import Cannot
-from apps.experiment.screens.participant.layout import arrange
+from apps.experiment.screens.drawing import arrange
+from apps.experiment.session.live import expected_trials, require_display, require_screen
 from apps.front_ends.several import FrontEnds
 from apps.opengl.plane import Plane
 from haptics.errors import ConfigurationError
-from tests.apps.experiment.design.designs import WEBER, changed
+from tests.apps.experiment.designs import WEBER, changed
 from tests.apps.screen import WHY_NOT, virtual_screen
 from tests.apps.session.persons import Person
 from tests.conftest import MISSING_QT

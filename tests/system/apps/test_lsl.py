@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from apps.cli import main
-from apps.experiment.exports.lsl import start_outlet
+from apps.experiment.export.lsl import start_outlet
 from apps.experiment.journal import Journal, make_codes, seal_codes
 from apps.front_ends.messages import SessionEnded
 from apps.stream.address import StreamAddress, require_usable
@@ -19,7 +19,7 @@ from haptics.errors import ConfigurationError
 from haptics.recording.recording import Recording
 from haptics.records import NEUTRAL
 from haptics.trace import Trace
-from tests.apps.experiment.design.designs import WEBER, changed
+from tests.apps.experiment.designs import WEBER, changed
 from tests.apps.experiment.journal.records import HEADER, begin_block, place, run_trial
 from tests.apps.experiment.screens.driving import started
 from tests.processes import program

@@ -2,8 +2,8 @@
 
 import pytest
 
-from apps.experiment.journal import reserve_slot, slots
-from apps.experiment.journal.state import Attempt, SessionState
+from apps.experiment.journal import folder, reserve_slot
+from apps.experiment.journal.journal import Attempt, SessionState
 from haptics.errors import ConfigurationError
 from tests.apps.experiment.journal.records import HEADER, start
 
@@ -22,7 +22,7 @@ def test_attempt_may_be_in_the_recordings_of_its_block_from_its_start_on():
 
 
 def test_participant_without_a_free_slot_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(slots, "MOST_SLOTS", 2)
+    monkeypatch.setattr(folder, "MOST_SLOTS", 2)
     assert [reserve_slot(tmp_path, "friction", code) for code in ("P1", "P2", "P1")] == [0, 1, 0]
     with pytest.raises(ConfigurationError, match="all 2 places are taken"):
         reserve_slot(tmp_path, "friction", "P3")

@@ -6,8 +6,7 @@ import sys
 import pyglet
 
 from apps.experiment.screens import Show
-from apps.experiment.screens.participant.layout import arrange
-from apps.experiment.screens.participant.scene import Scene
+from apps.experiment.screens.drawing import Scene, arrange
 from apps.shared.theme import DARK
 from tests.apps.experiment.screens.shows import INSTRUCTIONS, shows
 

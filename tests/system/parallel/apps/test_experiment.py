@@ -16,25 +16,23 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from apps.experiment import command
 from apps.experiment.design import read_design
-from apps.experiment.engine.live.stage import Followers, LiveStage
-from apps.experiment.engine.opening import Manner, Request
-from apps.experiment.engine.running import run_session
 from apps.experiment.journal import SessionFolder, read_journal, replay, sessions_below, trial_rows
-from apps.experiment.power import command as power
-from apps.experiment.power.people import Study, simulate_people
-from apps.experiment.power.planning import plan
-from apps.experiment.power.settings import PowerSettings
+from apps.experiment.power.simulation import Study, simulate_people
+from apps.experiment.power.study import plan
 from apps.experiment.report.analysis import analyse
-from apps.experiment.report.sessions import read_experiment
-from apps.experiment.report.settings import AnalysisSettings
+from apps.experiment.report.data import read_experiment
+from apps.experiment.session.running import Manner, Request, run_session
+from apps.experiment.session.stages import Followers, LiveStage
+from apps.experiment.settings import AnalysisSettings, PowerSettings
 from apps.experiment.stimulus import measure
 from haptics.recording.recording import Recording
 from haptics.recording.replay import verify as verify_by_replay
-from tests.apps.experiment.design.designs import WEBER, changed
-from tests.apps.experiment.engine.live import killed
-from tests.apps.experiment.engine.running import simulate
-from tests.apps.experiment.engine.test_scenes import along_a_wall, assert_exact
+from tests.apps.experiment.designs import WEBER, changed
+from tests.apps.experiment.session import rehearsal as killed
+from tests.apps.experiment.session.running import simulate
+from tests.apps.experiment.session.test_scenes import along_a_wall, assert_exact
 from tests.apps.experiment.test_power import QUEST, WEAK, task_study
 from tests.apps.screen import WHY_NOT, virtual_screen
 from tests.processes import ROOT
@@ -84,7 +82,8 @@ class FakeSession:
     """Stands in for the session of a block, and keeps the tables that it is configured with."""
 
     def __init__(self, config, tell, *, progress, folder):
-        self.folder = folder
+        self.folder, self.servo = folder, SimpleNamespace(trace=None)
+        self.gate = self.mark = lambda value: None
         self.keys = SimpleNamespace(listen=lambda hear: None)
         self.tables: list[Mapping[str, Any]] = []
 
@@ -101,7 +100,7 @@ class FakeSession:
     ids=["law", "wall"],
 )
 def test_live_block_is_configured_only_where_the_level_changes(make, level, tmp_path, monkeypatch):
-    monkeypatch.setattr("apps.experiment.engine.live.stage.Session", FakeSession)
+    monkeypatch.setattr("apps.experiment.session.stages.Session", FakeSession)
     design = read_design(make(tmp_path))
     low, high = (design.config(design.conditions[0], level) for level in (0.5, 0.7))
     stage: Any = LiveStage(low, tmp_path / "block", lambda kind, **fields: None, Followers())
@@ -173,7 +172,7 @@ def test_rehearsal_measures_the_device_friction_before_instructions_and_blocks(t
 
 def test_session_that_is_killed_thirty_times_has_the_journal_of_an_undisturbed_one(tmp_path):
     file = changed(tmp_path, "most_trials = 4", "most_trials = 30", ENDLESS)
-    done = run_python("-m", "tests.apps.experiment.engine.killed", file, tmp_path, 30, 2)
+    done = run_python("-m", "tests.apps.experiment.session.killed", file, tmp_path, 30, 2)
     assert int(done.stdout) >= 20, "kills that met a running session"
     (whole,), (cut,) = sessions_below(tmp_path / "whole"), sessions_below(tmp_path / "cut")
     assert lasting_records(cut)[1:] == lasting_records(whole)[1:]
@@ -211,8 +210,8 @@ def test_plan_reports_people_without_a_threshold(tmp_path):
     questions = "[power]\nproportion = 0.8\npeople = 60\nparticipants = [8, 16]\n\n"
     file = changed(tmp_path, text=f"{head}[procedure]\n{staircase}\n\n{questions}{rest[rest.index('[catch]') :]}")
     parser = argparse.ArgumentParser()
-    power.add_options(parser)
-    answer = power.run(parser.parse_args([str(file), "--workers", "1"]))
+    command.add_options(parser)
+    answer = command.run(parser.parse_args(["power", str(file), "--workers", "1"]))
     assert answer.result["left_out"] > 3 and "power.proportion" in answer.text.replace("\n", " ")
 
 

@@ -30,8 +30,8 @@ from apps.experiment.screens import (
     Redo,
     SessionOutline,
 )
-from apps.experiment.screens.experimenter.tracks import reversals
-from apps.experiment.screens.experimenter.window import ExperimenterWindow
+from apps.experiment.screens.experimenter import ExperimenterWindow
+from apps.experiment.screens.panels import reversals
 from apps.front_ends.link import Link
 from apps.front_ends.messages import Close
 from apps.shared.theme import DARK, LIGHT
@@ -124,7 +124,7 @@ def test_window_shows_a_session(desk):
     desk.move(3.0)
     desk.tell(PLAN, started(desk.trace.path), *outcomes((0.8, 0.8, 2.5, 0.4, 0.6), correct=True))
     desk.tell(Progress("waiting for the answer", 6, 80, 2, "test", "A", "A/2", 0.3125, 2, 780.0))
-    desk.tell(Certificate((Figure("late ticks", "0.02 %", "good"), Figure("felt", "1.98 N", telling=True))))
+    desk.tell(Certificate((Figure("late ticks", "0.02 %", "good"), Figure("felt", "1.98 N"))))
     desk.tell(Outcome(6, "repeat", ("too fast",), "test", "A", "A/2", 0.3125, "2"), Notice("Trial 6 is repeated."))
     texts = desk.seen()["texts"]
     assert {"weber-friction   ·   P07   ·   session 1", "waiting for the answer", "about 13 min left"} <= set(texts)
@@ -147,7 +147,7 @@ def test_blind_window_is_independent_of_level_track_outcome_and_force(tmp_path):
         desk.tell(BLIND, started(desk.trace.path), *outcomes(levels, correct, f"{force} N"))
         kind = "test" if correct else "catch-null"
         desk.tell(Progress("interval 1 of 2", 4, 80, 2, kind, f"{force} N", f"A/{int(correct)}", levels[0], 1, 780.0))
-        desk.tell(Certificate((Figure("late ticks", "0.02 %"), Figure("felt", f"{force} N", telling=True))))
+        desk.tell(Certificate((Figure("late ticks", "0.02 %"),)))
         seen.append(desk.seen())
         assert desk.window.track.tracks == {}
         desk.window.close()

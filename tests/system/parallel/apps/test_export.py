@@ -18,7 +18,7 @@ from haptics.errors import RecordingError
 from haptics.recording.recording import PACKED, TICKS, Recording
 from haptics.recording.replay import verify
 from haptics.recording.tick_file import TableInMemory
-from tests.apps.experiment.exports.test_exports import recorded  # noqa: F401
+from tests.apps.experiment.export.test_exports import recorded  # noqa: F401
 from tests.apps.test_export import folder, long, require_packages  # noqa: F401
 
 

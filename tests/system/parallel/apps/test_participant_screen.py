@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from apps.experiment.screens import Cannot, Pause, Show
-from apps.experiment.screens.participant.layout import arrange
+from apps.experiment.screens.drawing import arrange
 from apps.front_ends.messages import Close, HandButtons, HandTarget, HoldKey, Key, SessionEnded
 from apps.opengl.plane import Area, Plane
 from haptics.records import ROW

@@ -2,10 +2,10 @@
 
 import pytest
 
-from apps.experiment.engine.running import resume_session
 from apps.experiment.journal import read_journal
+from apps.experiment.session.running import resume_session
 from haptics.errors import RecordingError
-from tests.apps.experiment.engine.running import simulate
+from tests.apps.experiment.session.running import simulate
 from tests.apps.experiment.test_stimulus import EARLIER, design_in, event, session  # noqa: F401
 
 

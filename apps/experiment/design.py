@@ -1,0 +1,491 @@
+"""Experiment design: the complete content of an experiment file, validated against the device.
+
+Every error message contains the line and the key. Errors of levels state the limits of the device.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from apps.experiment.observers import ObserverSettings
+from apps.experiment.procedures import procedure_settings
+from apps.experiment.settings import (
+    AnalysisSettings,
+    CatchSettings,
+    ConditionSettings,
+    ExperimentSettings,
+    ExplorationSettings,
+    FieldSettings,
+    FrictionSettings,
+    PracticeSettings,
+    ResponseSettings,
+    ResumeSettings,
+    ScreenSettings,
+    StimulusSettings,
+    TextSettings,
+    TrialSettings,
+    require_translated,
+)
+from apps.experiment.source import Source
+from apps.experiment.trial import TASKS, Task
+from apps.settings.config import TABLES, SessionConfig, complete
+from apps.settings.models import Table
+from apps.settings.scenes import is_name, scene_of, with_scene_in_session
+from haptics.errors import ConfigurationError
+from haptics.reading import sha256_of
+from haptics.settings import build, unknown_name
+
+if TYPE_CHECKING:
+    from apps.session.mouse import Mouse
+
+OWN_TABLES: dict[str, type[Any]] = {
+    "experiment": ExperimentSettings,
+    "stimulus": StimulusSettings,
+    "catch": CatchSettings,
+    "practice": PracticeSettings,
+    "trials": TrialSettings,
+    "exploration": ExplorationSettings,
+    "friction": FrictionSettings,
+    "response": ResponseSettings,
+    "resume": ResumeSettings,
+    "texts": TextSettings,
+    "fields": FieldSettings,
+    "screen": ScreenSettings,
+}
+"""Tables with a settings class each."""
+
+OTHER_TABLES = ("conditions", "procedure", "observer", "power", "analysis")
+"""Tables of other forms, and tables that other commands read."""
+
+USUAL_KEYS: dict[str, tuple[str, ...]] = {
+    "1": ("1", "left"),
+    "2": ("2", "right"),
+    "yes": ("y",),
+    "no": ("n",),
+    "same": ("s",),
+    "different": ("d",),
+    "up": ("up",),
+    "down": ("down",),
+    "compare": ("c",),
+    "done": ("return",),
+}
+"""Default keys of the answers."""
+
+STEPS_OF_A_LEVEL = 1.0
+"""Minimum size of the smallest level, in steps of the device's force."""
+
+_FORCES = ("law.force", "law.kinetic_force", "law.static_force")
+"""Axes that are friction forces [N]."""
+
+_FILES = (
+    *(("law", "file"), ("session", "measured"), ("session", "scene")),
+    *(("device", "parameters"), ("device", "friction_parameters"), ("hand", "file")),
+)
+"""Session settings that are file names, resolved relative to the folder of the experiment file."""
+
+_SESSION_ALONE = ("duration", "clock", "record", "picture")
+"""Session settings that the experiment determines."""
+
+_MOST_CONFIGS = 500
+"""Maximum number of cached session configurations."""
+
+
+@dataclass(frozen=True)
+class Design:
+    """Validated design of an experiment.
+
+    Attributes
+    ----------
+    path : Path
+        File of the experiment.
+    text : str
+        Text of the file.
+    tables : dict
+        Parsed content of the file.
+    experiment, stimulus, catch, practice, trials, exploration, friction, response, resume, texts, fields, screen
+        Settings of the tables of the same names.
+    conditions : tuple of ConditionSettings
+        Conditions, which are constant within a track.
+    procedure : dict
+        Table of the procedure. A condition may override its entries.
+    session : SessionConfig
+        Session of every block, with the reference of the first condition.
+    task : Task
+        Task of the trials.
+    axis : str
+        Setting that varies between stimuli.
+    sha256 : str
+        SHA-256 of the experiment file.
+    """
+
+    path: Path
+    text: str
+    tables: dict[str, Any]
+    experiment: ExperimentSettings
+    stimulus: StimulusSettings
+    conditions: tuple[ConditionSettings, ...]
+    procedure: Table
+    catch: CatchSettings
+    practice: PracticeSettings
+    trials: TrialSettings
+    exploration: ExplorationSettings
+    friction: FrictionSettings
+    response: ResponseSettings
+    resume: ResumeSettings
+    texts: TextSettings
+    fields: FieldSettings
+    screen: ScreenSettings
+    session: SessionConfig
+    task: Task = field(init=False)
+    axis: str = field(init=False)
+    sha256: str = field(init=False)
+    _configs: dict[tuple[str, float], SessionConfig] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "task", TASKS[self.experiment.task])
+        object.__setattr__(self, "axis", self.stimulus.axis)
+        object.__setattr__(self, "sha256", hashlib.sha256(self.text.encode()).hexdigest())
+        object.__setattr__(self, "_configs", {})
+
+    def procedure_of(self, condition: ConditionSettings) -> Table:
+        """Return the procedure table of a condition."""
+        return {**self.procedure, **condition.procedure}
+
+    def config(self, condition: ConditionSettings, value: float) -> SessionConfig:
+        """Return the validated session settings of a condition for one value of the axis.
+
+        Raises
+        ------
+        ConfigurationError
+            If the session does not allow the value.
+        """
+        key = condition.name, value
+        if key not in self._configs:  # procedures repeat values
+            if len(self._configs) >= _MOST_CONFIGS:
+                self._configs.clear()
+            different = {name: table for name in ("law", "element") if (table := getattr(condition, name))}
+            base = self.session.with_tables(different) if different else self.session
+            self._configs[key] = base.with_parameter(self.axis, value)
+        return self._configs[key]
+
+    def with_friction_file(self, file: Path) -> Design:
+        """Return the design with the device friction of another file, which updates the data sheet as well.
+
+        Raises
+        ------
+        ConfigurationError
+            If the file is invalid, or a level is below the residual friction of the device.
+        """
+        settings = {**self.session.device_settings, "friction_parameters": str(file)}
+        changed = dataclasses.replace(self.session, device_settings=settings, friction_file_hash=sha256_of(file))
+        design = dataclasses.replace(self, session=changed)
+        source = Source(self.path, self.text)
+        for number in range(len(self.conditions)):
+            _check_levels(source, design, number)
+        return design
+
+    def practice_level(self, condition: ConditionSettings) -> float:
+        """Return the level of practice trials in a condition."""
+        return self.practice.level or condition.reference
+
+    def easy_level(self, condition: ConditionSettings) -> float:
+        """Return the level of easy catch trials in a condition."""
+        return self.catch.easy_level or condition.reference
+
+
+def read_design(path: Path) -> Design:
+    """Read and validate the design of an experiment.
+
+    Parameters
+    ----------
+    path : Path
+        File of the experiment.
+
+    Raises
+    ------
+    ConfigurationError
+        If the file is invalid. The message contains line and key.
+    """
+    return design_of(Source.read(path))
+
+
+def design_of(source: Source) -> Design:
+    """Return the design of a file that has been read.
+
+    Raises like `read_design`.
+    """
+    tables = source.tables
+    known = (*OWN_TABLES, *OTHER_TABLES, *TABLES)
+    for name, table in tables.items():
+        if name not in known:
+            with source.locating(name):
+                raise unknown_name("table", name, known)
+        if not isinstance(table, dict) and name != "conditions" and not (name == "scene" and isinstance(table, str)):
+            raise source.error((name,), f"{name} = {str(table)[:40]!r}: must be a table, [{name}].")
+    if "experiment" not in tables:
+        raise source.error(("experiment",), "experiment: the table [experiment] is missing.")
+    own: dict[str, Any] = {}
+    for name, cls in OWN_TABLES.items():
+        with source.locating(name):
+            own[name] = build(cls, tables.get(name, {}), name)
+    with source.locating("experiment", "texts"):
+        own["texts"] = _translated(own["experiment"], own["texts"], source)
+    conditions, session = _conditions(source), _session(source)
+    if not tables.get("procedure"):
+        raise source.error(("procedure",), "procedure: the table [procedure] is missing.")
+    design = Design(
+        source.path,
+        source.text,
+        tables,
+        conditions=conditions,
+        procedure=dict(tables["procedure"]),
+        session=session,
+        **own,
+    )
+    _check(source, design)
+    return design
+
+
+def possible_answers(task: str) -> tuple[str, ...]:
+    """Return the possible meanings of a key or button in a trial of a task."""
+    return TASKS[task].responses or (("up", "down", "compare", "done") if task == "adjustment" else ())
+
+
+def keys_of(design: Design) -> dict[str, str]:
+    """Return the answer of each key."""
+    named = {
+        answer: design.response.keys.get(answer, USUAL_KEYS[answer])
+        for answer in possible_answers(design.experiment.task)
+    }
+    return {key: answer for answer, keys in named.items() for key in keys}
+
+
+def levels_of(table: Mapping[str, Any]) -> tuple[float, float]:
+    """Return the lowest and highest level that the procedure in a table can present."""
+    settings: Any = procedure_settings(table)
+    for name in ("levels", "starts"):
+        if hasattr(settings, name):
+            return min(getattr(settings, name)), max(getattr(settings, name))
+    if hasattr(settings, "level"):
+        return settings.level, settings.level
+    return settings.minimum, settings.maximum
+
+
+def finest_step(design: Design) -> float | None:
+    """Return the finest step of the axis that the device renders, or None if unknown."""
+    force = design.stimulus.resolution or design.session.spec.force_resolution
+    if not force or design.axis in _FORCES:
+        return force or None
+    speed = design.exploration.least_speed  # a viscosity acts at least at the lowest speed of the hand
+    return force / speed if design.axis == "law.viscosity" and speed else None
+
+
+# --- parts of a design ---
+
+
+def _translated(experiment: ExperimentSettings, texts: TextSettings, source: Source) -> TextSettings:
+    """Return the texts in the language of the experiment, from its text file if one is given."""
+    answers = possible_answers(experiment.task)
+    if not experiment.texts:
+        with source.locating("texts"):
+            require_translated(source.tables.get("texts", {}), experiment.language, answers)
+        return texts
+    other = Source.read(source.path.parent / experiment.texts)
+    if experiment.language not in other.tables:
+        raise unknown_name("language", experiment.language, other.tables)
+    with other.locating(experiment.language):
+        table = other.tables[experiment.language]
+        texts = build(TextSettings, table, "texts")
+        require_translated(table, experiment.language, answers)
+    return texts
+
+
+def _conditions(source: Source) -> tuple[ConditionSettings, ...]:
+    given = source.tables.get("conditions", [])
+    if not isinstance(given, list) or not given or not all(isinstance(one, dict) for one in given):
+        raise source.error(("conditions",), "conditions: at least one table [[conditions]] is needed.")
+    found: list[ConditionSettings] = []
+    for number, table in enumerate(given):
+        with source.locating("conditions", number):
+            condition = build(ConditionSettings, table, "conditions")
+            if any(one.name == condition.name for one in found):
+                raise ConfigurationError(f"conditions.name = {condition.name!r}: there are two of that name.")
+            found.append(condition)
+    return tuple(found)
+
+
+def _session(source: Source) -> SessionConfig:
+    """Return the session settings of the blocks."""
+    from haptics.scenes.tables import SceneError
+
+    given = {name: source.tables[name] for name in TABLES if name in source.tables}
+    tables = {name: dict(table) for name, table in with_scene_in_session(given).items()}
+    for name in _SESSION_ALONE:
+        if name in tables.get("session", {}):
+            raise source.error(("session", name), f"session.{name}: an experiment decides that; leave it out.")
+    for table, name in _FILES:
+        named = tables.get(table, {}).get(name)
+        if isinstance(named, str) and named and not (name == "scene" and is_name(named)):
+            tables[table][name] = str(source.path.parent / named)
+    if tables.get("hand", {}).get("name") == "mouse":
+        tables["hand"]["target"] = _mouse_placeholder().path
+    if "scene" in source.tables and "scene" in source.tables.get("session", {}):
+        raise source.error(("session", "scene"), "session.scene: there is a scene in the file already; leave one out.")
+    try:
+        with source.locating(*(("scene",) if "scene" in source.tables else ("session", "scene"))):
+            scene_of(tables)
+    except ConfigurationError as error:
+        if isinstance(source.tables.get("scene"), dict) and isinstance(error.__cause__, SceneError):
+            raise source.error(("scene", *error.__cause__.keys), str(error.__cause__)) from error
+        raise
+    with source.locating(next((name for name in TABLES if name in tables), "session")):
+        return complete(tables)
+
+
+@functools.cache
+def _mouse_placeholder() -> Mouse:
+    """Return a placeholder for the mouse target, which is needed to validate the device settings.
+
+    Each session replaces it with its own target.
+    """
+    from apps.session.mouse import Mouse
+
+    return Mouse()
+
+
+# --- validation ---
+
+
+def _check(source: Source, design: Design) -> None:
+    """Raise unless every condition can be run."""
+    with source.locating("stimulus", "axis"):
+        if design.axis not in design.session.parameters:
+            raise unknown_name("axis", design.axis, design.session.parameters)
+    for number, condition in enumerate(design.conditions):
+        try:
+            procedure_settings(design.procedure_of(condition))
+        except ConfigurationError as error:
+            own = any(f"procedure.{name} " in str(error) for name in condition.procedure)
+            with source.locating(*(("conditions", number, "procedure") if own else ("procedure",))):
+                raise
+        with source.locating("conditions", number):
+            design.config(condition, condition.reference)
+            _require_reference(design, condition)
+        _check_levels(source, design, number)
+    with source.locating("observer"):
+        build(ObserverSettings, design.tables.get("observer", {}), "observer")
+    with source.locating("analysis"):
+        build(AnalysisSettings, design.tables.get("analysis", {}), "analysis")
+    _check_responses(source, design)
+    if design.friction.measure_each_session:
+        from apps.experiment.friction import require_measurable
+
+        with source.locating("friction", "measure_each_session"):
+            require_measurable(design.session, design.friction.motions)
+
+
+def _require_reference(design: Design, condition: ConditionSettings) -> None:
+    """Raise if a discrimination has no reference, or an easy level is missing."""
+    if design.experiment.task == "discrimination" and not condition.reference > 0.0:
+        raise ConfigurationError(
+            f"conditions.reference = {condition.reference:g}: a discrimination needs one greater than 0; for the least "
+            "that is felt at all choose experiment.task = 'detection-2ifc'."
+        )
+    catch, practice = design.catch, design.practice
+    for key, used, level in (
+        ("catch.easy_level", catch.easy, design.easy_level(condition)),
+        ("practice.level", practice.window, design.practice_level(condition)),
+    ):
+        if used and design.task.responses and not level > 0.0:
+            raise ConfigurationError(f"{key} is missing: without a reference, a level that is obvious must be given.")
+
+
+def _check_levels(source: Source, design: Design, number: int) -> None:
+    """Raise if condition `number` has levels that the device cannot render.
+
+    Raises
+    ------
+    ConfigurationError
+        With line and key in the file, and the levels that can be rendered.
+    """
+    condition = design.conditions[number]
+    reference, (lowest, highest) = condition.reference, levels_of(design.procedure_of(condition))
+    where = ("conditions", number, "procedure") if condition.procedure else ("procedure",)
+
+    def at(*names: str) -> tuple[Any, ...]:
+        """Return the path of the first of these keys, in the procedure of the condition or the common one."""
+        for way, table in ((where, condition.procedure), (("procedure",), design.procedure)):
+            found = next((name for name in names if name in table), None)
+            if found is not None:
+                return (*way, found)
+        return where
+
+    levels = [highest]
+    if design.task.responses:
+        levels += [design.easy_level(condition)] if design.catch.easy else []
+        levels += [design.practice_level(condition)] if design.practice.window else []
+    with source.locating(*at("maximum", "levels", "starts", "level")):
+        for level in levels:
+            design.config(condition, reference + level)
+            _require_reachable(design, reference + level)
+    device, step = design.session.device, finest_step(design)
+    with source.locating(*at("minimum", "levels", "starts", "level")):
+        if step is not None and lowest < STEPS_OF_A_LEVEL * step:
+            pedestal = f"on the pedestal of {reference:g} " if reference else ""
+            raise ConfigurationError(
+                f"a level of {lowest:g} is finer than {device} renders in {design.axis}; the smallest "
+                f"increment {pedestal}is {STEPS_OF_A_LEVEL * step:.3g}."
+            )
+    least = design.session.spec.least_friction
+    detected = design.experiment.task.startswith("detection") and design.axis in _FORCES
+    if detected and least and reference + lowest < least and reference < least:
+        with source.locating("experiment", "task"):
+            raise ConfigurationError(
+                f"experiment.task = {design.experiment.task!r} with a lowest level of {lowest:g} N: {device} has "
+                f"{least:.3g} N of friction left of its own, and less cannot be distinguished from none. "
+                f"Detect an increment on that pedestal instead: conditions.reference = {_rounded_up(least):g}."
+            )
+
+
+def _require_reachable(design: Design, value: float) -> None:
+    """Raise if a value of the axis exceeds the maximum force."""
+    most = design.session.limits.max_force
+    if design.axis in _FORCES and value > most:
+        # the smallest level with which the value is reached from a reference of the conditions
+        level = min((value - one.reference for one in design.conditions if one.reference <= value), default=value)
+        raise ConfigurationError(
+            f"{design.axis} = {value:g} N: is more than envelope.max_force = {most:g} N of {design.session.device}; "
+            f"the highest level on this reference is {max(most - (value - level), 0.0):g} N."
+        )
+
+
+def _rounded_up(value: float) -> float:
+    """Return `value` rounded up to a short decimal number."""
+    for digits in range(6):
+        rounded = round(value, digits)
+        if rounded >= value and rounded > 0.0 and rounded < 1.5 * value:
+            return rounded
+        if (more := rounded + 10.0**-digits) < 1.5 * value and more >= value:
+            return round(more, digits)
+    return value
+
+
+def _check_responses(source: Source, design: Design) -> None:
+    """Raise if keys or buttons belong to answers that the task does not have, or are assigned twice."""
+    answers = possible_answers(design.experiment.task)
+    for table, given in (("keys", design.response.keys), ("buttons", design.response.buttons)):
+        taken: dict[Any, str] = {}
+        for answer, marks in given.items():
+            where = ("response", table, answer)
+            if answer not in answers:
+                allowed = ", ".join(answers) or "none: a number is entered"
+                raise source.error(where, f"response.{table}.{answer}: is no answer to this task; allowed: {allowed}.")
+            for mark in marks if table == "keys" else (marks,):
+                if taken.setdefault(mark, answer) != answer:
+                    raise source.error(where, f"response.{table}.{answer}: {mark!r} is {taken[mark]!r} already.")

@@ -1,0 +1,247 @@
+"""Exports of sessions: wide CSV with a script for R, three columns for psignifit, Psych-DS."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from apps.experiment.export.folder import write_json, write_text
+from apps.experiment.journal import (
+    COLUMNS,
+    Row,
+    SessionFolder,
+    SessionState,
+    csv_of,
+    read_journal,
+    replay,
+    require_same,
+    sessions_below,
+    text_of,
+    trial_rows,
+)
+from haptics.errors import ConfigurationError
+
+SIMULATED = (
+    "The answers are those of a simulated observer: they verify method and analysis, and never stand for people."
+)
+
+_TYPES = {"text": "string", "number": "number", "whole": "integer", "flag": "boolean"}
+
+Counts = dict[float, tuple[int, int]]
+"""Numbers of right answers and of all answers by level."""
+
+
+@dataclass(frozen=True)
+class Session:
+    """Session for the export.
+
+    Attributes
+    ----------
+    place : SessionFolder
+        Folder of the session.
+    state : SessionState
+        State from the journal.
+    rows : list of dict
+        Table of trials.
+    fields : dict
+        Data about the participant.
+    """
+
+    place: SessionFolder
+    state: SessionState
+    rows: list[Row]
+    fields: dict[str, Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "fields", dict(self.state.header["fields"]))
+
+
+def read_sessions(folders: Iterable[Path]) -> list[Session]:
+    """Return the unique sessions in `folders`, sorted by participant and number.
+
+    Raises
+    ------
+    ConfigurationError
+        If two sessions have the same participant, number and task, or a blind session has not ended.
+    RecordingError
+        If there is no session, or a journal cannot be read.
+    """
+    found: dict[str, Session] = {}
+    for place in {one.folder.resolve(): one for folder in folders for one in sessions_below(folder)}.values():
+        if place.stem in found:
+            raise ConfigurationError(f"{place.folder} and {found[place.stem].place.folder} are both {place.stem}.")
+        contents = read_journal(place.journal)
+        require_same(place, contents)
+        state = replay(contents.records)
+        if state.header["blind"] is not None and state.end is None:
+            raise ConfigurationError(
+                f"{place.folder} is blind and has not ended: its levels stay sealed until then. Leave it out, or end "
+                f"it: haptics experiment resume {place.folder}"
+            )
+        found[place.stem] = Session(place, state, trial_rows(place))
+    return [found[stem] for stem in sorted(found)]
+
+
+# --- description of an export ---
+
+
+@dataclass(frozen=True)
+class About:
+    """Description of an export.
+
+    Attributes
+    ----------
+    name : str
+        Names of the experiments.
+    words : str
+        Summary in one paragraph.
+    """
+
+    name: str
+    words: str
+
+
+def about(sessions: Sequence[Session]) -> About:
+    """Return the name and the summary of the exported sessions."""
+    name = ", ".join(sorted({session.state.header["experiment"] for session in sessions}))
+    people = len({session.place.participant for session in sessions})
+    simulated = sum(session.state.header["observer"] is not None for session in sessions)
+    words = f"Psychophysical experiment {name}: {len(sessions)} sessions of {people} participants."
+    if simulated == len(sessions):
+        words += f" {SIMULATED}"
+    elif simulated:
+        words += (
+            f" {simulated} of the sessions have a simulated observer (column observer), which never stands for people."
+        )
+    return About(name, words)
+
+
+def readme(description: About, sessions: Sequence[Session]) -> str:
+    """Return the README page of an export."""
+    versions = sorted({str(session.state.header["versions"].get("haptics", "?")) for session in sessions})
+    designs = sorted({session.state.header["design_sha256"] for session in sessions})
+    lines = [
+        f"# {description.name}",
+        "",
+        description.words,
+        "",
+        f"Made from the journals of the sessions by haptics (sessions run with version {', '.join(versions)}).",
+        f"SHA-256 of the experiment file: {', '.join(designs)}.",
+        "",
+        "Columns `asked_*` are what the procedure chose, `delivered_*` what the commands rendered, `felt_*` what",
+        "reached the hand. A trial that was repeated has several rows; `counts` marks the one to analyse.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+# --- formats ---
+
+
+def export_csv(folder: Path, sessions: Sequence[Session]) -> None:
+    """Write ``trials.csv``, ``participants.csv``, a description of the columns, and ``read.R``.
+
+    The tables are for JASP, jamovi, pandas and R. ``participants.csv`` has a row for each session: participant, design,
+    device, time, end, and data about the participant.
+    """
+    names = sorted({name for session in sessions for name in session.fields})
+    plain = ["participant", "session", "experiment", "seed", "slot", "design_sha256", "blind"]
+    own = ["observer", "device", "begun_utc", "end_reason", "trials", "repeated"]
+    rows: list[list[Any]] = [[*plain, *own, *(f"field_{name}" for name in names)]]
+    for session in sessions:
+        state, header = session.state, session.state.header
+        cells = [
+            None if header["observer"] is None else header["observer"].get("name", "simulated"),
+            header["device"].get("name"),
+            header["utc"],
+            None if state.end is None else state.end["reason"],
+            len(state.counted_attempts),
+            state.repeated,
+        ]
+        rows.append([*(header[name] for name in plain), *cells, *(session.fields.get(name) for name in names)])
+    columns = [["name", "kind", "unit", "description"], *([one.name, one.kind, one.unit, one.doc] for one in COLUMNS)]
+    script = resources.files("apps.experiment.export") / "read.R"
+    write_text(folder, "trials.csv", csv_of(row for session in sessions for row in session.rows))
+    write_text(folder, "participants.csv", _csv(rows))
+    write_text(folder, "columns.csv", _csv(columns))
+    write_text(folder, "read.R", script.read_text(encoding="utf-8"))
+
+
+def _csv(rows: Iterable[Sequence[Any]]) -> str:
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows([text_of(one) for one in row] for row in rows)
+    return text.getvalue()
+
+
+def export_psignifit(folder: Path, sessions: Sequence[Session]) -> None:
+    """Write a table for every condition of every session: level, number correct, number of trials.
+
+    Only test trials that count are included, without practice, catch and repeated trials.
+
+    Raises
+    ------
+    ConfigurationError
+        If no answer can be right or wrong, as in an adjustment.
+    """
+    written = 0
+    for session in sessions:
+        labels: set[str] = set()
+        for condition, counts in counts_of(session.rows).items():
+            plain = re.sub(r"[^A-Za-z0-9]", "", condition) or "unnamed"
+            label, number = plain, 2
+            while label.lower() in labels:
+                label, number = f"{plain}{number}", number + 1
+            labels.add(label.lower())
+            lines = ["level,n_correct,n_total", *(f"{text_of(level)},{n},{of}" for level, (n, of) in counts.items())]
+            write_text(folder, f"{session.place.stem}_condition-{label}_psignifit.csv", "\r\n".join([*lines, ""]))
+            written += 1
+    if not written:
+        raise ConfigurationError("--to psignifit: no trial of the test has an answer that is right or wrong.")
+
+
+def counts_of(rows: Sequence[Row]) -> dict[str, Counts]:
+    """Return the numbers of right answers and of trials by condition and level, in order of levels."""
+    found: dict[str, dict[float, list[bool]]] = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        if row["counts"] and row["kind"] == "test" and row["correct"] is not None and row["level"] is not None:
+            found[row["condition"]][float(row["level"])].append(row["correct"])
+    return {
+        condition: {level: (sum(answers), len(answers)) for level, answers in sorted(levels.items())}
+        for condition, levels in found.items()
+    }
+
+
+def export_psych_ds(folder: Path, sessions: Sequence[Session]) -> None:
+    """Write the Psych-DS data set: one CSV for each session, and a description of every column."""
+    variables = []
+    for column in COLUMNS:  # PropertyValue of schema.org
+        variable: dict[str, Any] = {"@type": "PropertyValue", "name": column.name, "description": column.doc}
+        variable["valueType"] = _TYPES[column.kind]
+        if column.unit:
+            variable["unitText"] = column.unit
+        if column.levels:
+            variable["valueReference"] = [f"{level}: {meaning}" for level, meaning in column.levels.items()]
+        variables.append(variable)
+    description = about(sessions)
+    data_set = {
+        "@context": "https://schema.org",
+        "@type": "Dataset",
+        "name": description.name,
+        "description": description.words,
+        "schemaVersion": "Psych-DS 1.5.0",
+        "keywords": ["psychophysics", "haptics", "friction"],
+        "variableMeasured": variables,
+    }
+    write_json(folder, "dataset_description.json", data_set)
+    write_text(folder, "README.md", readme(description, sessions))
+    for session in sessions:
+        place = session.place
+        name = f"study-{place.task}_participant-{place.participant}_session-{place.session:02d}_data.csv"
+        write_text(folder, f"data/{name}", csv_of(session.rows))

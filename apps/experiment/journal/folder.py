@@ -1,0 +1,376 @@
+"""Folder of a session: names according to BIDS, atomic writes, lock, and places in the order of arrival.
+
+::
+
+    OUT/sub-P01/ses-01/sub-P01_ses-01_task-friction_journal.jsonl    journal
+                      /session.json                                   data known before trial 1
+                      /codes.json                                     sealed code table of a blind session
+                      /blocks/block-01/                               recording of block 1
+                      /blocks/block-01_2/                             recording of the second start of block 1
+                      /sub-P01_ses-01_task-friction_beh.tsv, .json    table of trials, generated from the others
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import platform
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any, Self
+
+from haptics.errors import ConfigurationError, HapticError, RecordingError
+from haptics.files import replacing_owned
+from haptics.reading import read_small
+
+
+class JournalFault(OSError):
+    """A record could not be written, or the journal was moved or changed by another process.
+
+    The session must be stopped in order. All previous records are kept, and `haptics experiment resume` continues after
+    them.
+    """
+
+
+MOST_SESSIONS = 999
+MOST_SLOTS = 10_000
+
+OWN_FRICTION_FILE = "own_friction.toml"
+"""File in the session's folder with the friction of the device at the start of the session."""
+
+_CODE = re.compile(r"[A-Za-z0-9]{1,32}")
+_LIKE_A_NAME = re.compile(r"[A-Z][a-z]{2,}")
+_FIELD = re.compile(r"[a-z][a-z0-9_]{0,39}")
+_PERSONAL = frozenset(
+    ("name", "first_name", "last_name", "surname", "email", "mail", "phone", "address", "birthday", "date_of_birth")
+)
+_JOURNAL = re.compile(r"sub-([A-Za-z0-9]{1,32})_ses-(\d{2,3})_task-([A-Za-z0-9]{1,64})_journal\.jsonl")
+
+
+def require_code(code: str) -> str:
+    """Return a validated participant code: 1 to 32 letters and digits that do not resemble a name.
+
+    Raises
+    ------
+    ConfigurationError
+        If the code is invalid.
+    """
+    if not isinstance(code, str) or not _CODE.fullmatch(code) or _LIKE_A_NAME.fullmatch(code):
+        raise ConfigurationError(
+            f"participant = {str(code)[:60]!r}: must be a code of 1 to 32 letters and digits that names nobody, such "
+            "as P01; keep the list of codes and people elsewhere."
+        )
+    return code
+
+
+def require_impersonal(fields: Mapping[str, Any]) -> None:
+    """Raise `ConfigurationError` if the data about a participant could identify the person."""
+    for name, value in fields.items():
+        if not _FIELD.fullmatch(name) or name in _PERSONAL:
+            raise ConfigurationError(
+                f"participant field {str(name)[:60]!r}: must be small letters, digits and underscores, and nothing "
+                "that tells who it is, such as age_band, handedness or consent_id."
+            )
+        if isinstance(value, str) and "@" in value:
+            raise ConfigurationError(f"participant field {name!r}: looks like an address; people are codes here.")
+
+
+def task_label(name: str) -> str:
+    """Return the letters and digits of an experiment's name as a BIDS label.
+
+    Raises
+    ------
+    ConfigurationError
+        If the label is empty or too long.
+    """
+    label = re.sub(r"[^A-Za-z0-9]", "", name)
+    if not 1 <= len(label) <= 64:
+        raise ConfigurationError(f"experiment name {name[:80]!r}: must have 1 to 64 letters (a-z) and digits.")
+    return label
+
+
+@dataclass(frozen=True)
+class SessionFolder:
+    """Folder of a session of a participant, and its file names.
+
+    Attributes
+    ----------
+    folder : Path
+        The folder ``ses-01``.
+    participant : str
+        Code of the participant.
+    session : int
+        Session number, from 1.
+    task : str
+        Label of the experiment.
+    stem : str
+        Common prefix of the file names.
+    journal, sidecar, codes, table, friction : Path
+        Files of the session: journal, data known before the first trial, sealed code table of a blind session, table of
+        trials, and friction of the device that is compensated.
+    lock : Path
+        Lock file, held by the process that writes the journal.
+    """
+
+    folder: Path
+    participant: str
+    session: int
+    task: str
+    stem: str = field(init=False)
+    journal: Path = field(init=False)
+    sidecar: Path = field(init=False)
+    codes: Path = field(init=False)
+    table: Path = field(init=False)
+    friction: Path = field(init=False)
+    lock: Path = field(init=False)
+
+    def __post_init__(self) -> None:
+        stem = f"sub-{self.participant}_ses-{self.session:02d}_task-{self.task}"
+        object.__setattr__(self, "stem", stem)
+        names = ("session.json", "codes.json", OWN_FRICTION_FILE, ".lock")
+        for name, file in zip(("sidecar", "codes", "friction", "lock"), names, strict=True):
+            object.__setattr__(self, name, self.folder / file)
+        object.__setattr__(self, "journal", self.folder / f"{stem}_journal.jsonl")
+        object.__setattr__(self, "table", self.folder / f"{stem}_beh.tsv")
+
+    @classmethod
+    def new(cls, out: Path, participant: str, session: int, experiment: str) -> Self:
+        """Return the folder of a session below `out` without creating it.
+
+        Raises
+        ------
+        ConfigurationError
+            If code, session or experiment is invalid.
+        """
+        code, task = require_code(participant), task_label(experiment)
+        if not 1 <= session <= MOST_SESSIONS:
+            raise ConfigurationError(f"session = {session}: must be a whole number from 1 to {MOST_SESSIONS}.")
+        return cls(out / f"sub-{code}" / f"ses-{session:02d}", code, session, task)
+
+    @classmethod
+    def of(cls, path: Path) -> Self:
+        """Return the session in an existing folder, given by the folder or its journal.
+
+        Raises
+        ------
+        RecordingError
+            If there is not exactly one journal.
+        """
+        folder = path.parent if path.suffix == ".jsonl" else path
+        names = [path.name] if path.suffix == ".jsonl" else sorted(one.name for one in folder.glob("*_journal.jsonl"))
+        found = [match for name in names if (match := _JOURNAL.fullmatch(name))]
+        if len(found) != 1 or not (folder / found[0].string).is_file():
+            raise RecordingError(
+                f"{path} is no session of an experiment: there must be one file "
+                "sub-CODE_ses-NN_task-NAME_journal.jsonl in it."
+            )
+        code, session, task = found[0].groups()
+        return cls(folder, code, int(session), task)
+
+    def inside(self, relative: str) -> Path:
+        """Return the path of a recording named in the journal.
+
+        Raises
+        ------
+        RecordingError
+            If it is not inside the session's folder.
+        """
+        path = PurePosixPath(relative)
+        if path.is_absolute() or ".." in path.parts or "\0" in relative:
+            raise RecordingError(f"{self.journal}: the recording {relative[:80]!r} is not in the session's folder.")
+        return self.folder / path
+
+    def recording(self, block: int, attempt: int = 1) -> Path:
+        """Return the path of the recording of a block.
+
+        `attempt` counts the starts of the block.
+        """
+        again = f"_{attempt}" if attempt > 1 else ""
+        return self.folder / "blocks" / f"block-{block:02d}{again}"
+
+
+def sessions_below(path: Path) -> list[SessionFolder]:
+    """Return the sessions at `path`, which is the folder of a session, a participant or an experiment.
+
+    Raises
+    ------
+    RecordingError
+        If there is no session.
+    """
+    for pattern in ("*_journal.jsonl", "ses-*/*_journal.jsonl", "sub-*/ses-*/*_journal.jsonl"):
+        found = sorted({journal.parent for journal in path.glob(pattern)})
+        if found:
+            return [SessionFolder.of(folder) for folder in found]
+    raise RecordingError(f"{path} holds no session of an experiment: give the folder that was --out, or one below it.")
+
+
+def put(path: Path, text: str) -> None:
+    """Write a file atomically and flush it to disk.
+
+    An existing file is replaced if it is not a link and begins like `text`, up to the first field of a table or the
+    first entry of a JSON object.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written, or another file exists.
+    """
+    data = text.encode()
+    if data.startswith(b"{"):
+        length = data.index(b"\n", data.index(b"\n") + 1) + 1
+    else:
+        length = min(place for place in map(data.find, (b"\t", b",", b"\n")) if place >= 0) + 1
+    with replacing_owned(path, lambda start: start == data[:length], length) as descriptor:
+        with open(descriptor, "wb", closefd=False) as file:
+            file.write(data)
+            file.flush()
+            os.fsync(descriptor)
+    flush_folder(path.parent)
+
+
+def flush_folder(folder: Path) -> None:
+    """Flush the directory entries of a folder to disk."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+class Lock:
+    """Lock of a session's folder, which permits a single writer, held until `close` or the end of the process.
+
+    Parameters
+    ----------
+    path : Path
+        The lock file. It is never deleted, because a recreated file could be locked twice.
+
+    Raises
+    ------
+    ConfigurationError
+        If another process writes the session.
+    JournalFault
+        If the file cannot be created or locked.
+    """
+
+    def __init__(self, path: Path) -> None:
+        try:
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            raise JournalFault(f"{path} cannot be opened ({error.strerror}); it must be a file of its own") from error
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            holder = self._holder()
+            os.close(self._descriptor)
+            if error.errno in (errno.EAGAIN, errno.EACCES):
+                raise ConfigurationError(
+                    f"{path.parent} is being written by {holder}: end that session first, or choose another one."
+                ) from error
+            raise JournalFault(f"{path} cannot be locked ({error.strerror}); use a folder on another disk") from error
+        owner = json.dumps({"process": os.getpid(), "station": platform.node()[:100]})
+        with contextlib.suppress(OSError):  # informative only, and the disk may be full
+            os.ftruncate(self._descriptor, 0)
+            os.pwrite(self._descriptor, owner.encode(), 0)
+
+    def close(self) -> None:
+        """Release the lock.
+
+        May be called repeatedly.
+        """
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def _holder(self) -> str:
+        try:
+            owner = json.loads(os.pread(self._descriptor, 300, 0))
+            return f"process {int(owner['process'])} on {str(owner['station'])!a}"
+        except (OSError, ValueError, LookupError, TypeError, RecursionError):
+            return "another process"
+
+
+# --- positions in the order of arrival ---
+
+
+def reserve_slot(out: Path, experiment: str, participant: str) -> int:
+    """Return the position of a participant, from 0: the earlier position, or the first free one.
+
+    With n orders (the rows of a Williams square), the participant has order ``slot % n``. Concurrent stations are
+    supported. A position is a file named by its number, created atomically with the participant's code. Two stations
+    never receive the same position, and a participant has the same position in every session.
+
+    Parameters
+    ----------
+    out : Path
+        Folder of all sessions, shared by all stations.
+    experiment : str
+        Name of the experiment.
+    participant : str
+        Code of the participant.
+
+    Raises
+    ------
+    ConfigurationError
+        If a name is invalid, or a position file is not valid.
+    JournalFault
+        If the position cannot be written.
+    """
+    code, folder = require_code(participant), out / "slots" / f"task-{task_label(experiment)}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        own = _slots_of(folder, code)
+        if not own:
+            claimed = _claim_slot(folder, code)
+            own = _slots_of(folder, code)
+            if own[0] != claimed:  # two stations have started the participant concurrently
+                (folder / f"slot-{claimed:04d}").unlink()
+        return own[0]
+    except OSError as error:
+        raise JournalFault(
+            f"{folder}: no place can be reserved ({error.strerror or error}); --out must be a folder that all stations "
+            "can write, on a disk with hard links"
+        ) from error
+
+
+def _slots_of(folder: Path, code: str) -> list[int]:
+    """Return the positions of a participant in ascending order."""
+    found = []
+    for place in sorted(folder.glob("slot-[0-9][0-9][0-9][0-9]")):
+        try:
+            if require_code(json.loads(read_small(place))["participant"]) == code:
+                found.append(int(place.name[-4:]))
+        except (ValueError, LookupError, TypeError, RecursionError, HapticError) as error:
+            if not os.path.lexists(place):  # removed by another station in the meantime
+                continue
+            raise ConfigurationError(f"{place} is no reserved place: move it away.") from error
+    return found
+
+
+def _claim_slot(folder: Path, code: str) -> int:
+    """Claim the first free position.
+
+    The position is a hard link to a complete file. Its creation fails if the position is taken.
+    """
+    whole = folder / f".{secrets.token_hex(8)}"
+    with open(whole, "x", encoding="utf-8") as file:
+        file.write(json.dumps({"participant": code}) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    try:
+        for number in range(MOST_SLOTS):
+            try:
+                os.link(whole, folder / f"slot-{number:04d}", follow_symlinks=False)
+            except FileExistsError:
+                continue
+            return number
+    finally:
+        whole.unlink()
+        flush_folder(folder)
+    raise ConfigurationError(f"{folder}: all {MOST_SLOTS} places are taken.")

@@ -1,1 +1,0 @@
-"""Lossless compression of the recordings of sessions."""

@@ -1,1 +1,0 @@
-"""Command ``haptics experiment preregister``: decisions fixed before the first participant."""

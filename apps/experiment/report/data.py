@@ -1,0 +1,221 @@
+"""Input of the report: sessions of one experiment, with their trials and timing certificates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from apps.experiment.journal import (
+    OWN_FRICTION,
+    Measure,
+    Record,
+    Row,
+    SessionFolder,
+    SessionState,
+    decode,
+    read_journal,
+    replay,
+    sessions_below,
+    trial_rows,
+)
+from apps.experiment.trial import TASKS, Task
+from haptics.errors import ConfigurationError, RecordingError
+from haptics.recording.json_files import parse_json, read_small_text
+
+Table = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class SessionData:
+    """Session of a participant.
+
+    Attributes
+    ----------
+    place : SessionFolder
+        Folder of the session.
+    state : SessionState
+        State from the journal.
+    rows : list of dict
+        Table of trials with all complete attempts.
+    certificates : list of dict
+        Timing certificates with the names of their recordings.
+    damaged : list of str
+        Errors of unreadable recordings. Their answers are still in the journal.
+    header : dict
+        The first record of the journal.
+    friction : dict or None
+        Event of the friction measurement before the first block, or None if there was no measurement.
+    counted : list of dict
+        Attempts that count, in the order of the trials.
+    """
+
+    place: SessionFolder
+    state: SessionState
+    rows: list[Row]
+    certificates: list[dict[str, Any]]
+    damaged: list[str]
+    header: Record = field(init=False)
+    friction: Record | None = field(init=False)
+    counted: list[Row] = field(init=False)
+
+    def __post_init__(self) -> None:
+        measured = next((one for one in self.state.events if one["name"] == OWN_FRICTION), None)
+        counted = sorted((row for row in self.rows if row["counts"]), key=lambda row: int(row["trial"]))
+        for name, value in (("header", self.state.header), ("friction", measured), ("counted", counted)):
+            object.__setattr__(self, name, value)
+
+
+@dataclass(frozen=True)
+class Person:
+    """Participant with all sessions.
+
+    Attributes
+    ----------
+    code : str
+        Code of the participant.
+    sessions : tuple of SessionData
+        Sessions in order.
+    """
+
+    code: str
+    sessions: tuple[SessionData, ...]
+
+    def trials(self, kind: str = "test") -> list[Row]:
+        """Return the trials of a kind that count."""
+        return [row for session in self.sessions for row in session.counted if row["kind"] == kind]
+
+    @property
+    def observer(self) -> dict[str, Any] | None:
+        """Table of the simulated observer, or None for a participant."""
+        observer: dict[str, Any] | None = self.sessions[0].header["observer"]
+        return observer
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """All sessions of an experiment.
+
+    Attributes
+    ----------
+    name : str
+        Name of the experiment.
+    people : tuple of Person
+        Participants in the order of their codes.
+    sessions : list of SessionData
+        All sessions.
+    design : dict
+        Tables of the experiment file of the first session.
+    task_name : str
+        Name of the task.
+    axis, unit : str
+        Setting that varied, and its unit.
+    simulated : bool
+        Whether a simulated observer answered in any session.
+    """
+
+    name: str
+    people: tuple[Person, ...]
+    sessions: list[SessionData]
+    design: dict[str, Any]
+    task_name: str
+    axis: str
+    unit: str
+    simulated: bool
+
+    @classmethod
+    def of(cls, name: str, people: Sequence[Person]) -> Experiment:
+        """Return the experiment of some participants."""
+        sessions = [session for person in people for session in person.sessions]
+        design = sessions[0].header["design"]
+        first = next((session.rows[0] for session in sessions if session.rows), {})
+        return cls(
+            name,
+            tuple(people),
+            sessions,
+            design,
+            str(_table(design, "experiment").get("task", "discrimination")),
+            str(first.get("axis") or _table(design, "stimulus").get("axis", "law.force")),
+            str(first.get("axis_unit", "")),
+            any(session.header["observer"] is not None for session in sessions),
+        )
+
+    def table(self, name: str) -> Table:
+        """Return a table of the experiment file, empty if missing."""
+        return _table(self.design, name)
+
+    @property
+    def task(self) -> Task:
+        """Task of the experiment.
+
+        Raises
+        ------
+        ConfigurationError
+            If this version has no such task.
+        """
+        if self.task_name not in TASKS:
+            raise ConfigurationError(f"experiment.task = {self.task_name!r}: must be one of {', '.join(TASKS)}.")
+        return TASKS[self.task_name]
+
+
+def _table(design: Table, name: str) -> Table:
+    found = design.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def read_experiment(folders: Sequence[Path], measure: Measure | None = None) -> Experiment:
+    """Return the experiment with the sessions in the folders.
+
+    Parameters
+    ----------
+    folders : sequence of Path
+        Folders of sessions, or parents of such folders.
+    measure : callable, optional
+        Function that fills the stimulus columns from recordings.
+
+    Raises
+    ------
+    RecordingError
+        If a journal is invalid.
+    ConfigurationError
+        If the sessions are of several experiments, or a blind session has not ended.
+    """
+    places = {place.folder.resolve(): place for folder in folders for place in sessions_below(folder)}
+    sessions = [_session(place, measure) for place in places.values()]
+    names = sorted({str(session.header["experiment"]) for session in sessions})
+    if len(names) > 1:
+        raise ConfigurationError(
+            f"The folders hold sessions of {len(names)} experiments ({', '.join(names)}); name folders of one of them."
+        )
+    people: dict[str, list[SessionData]] = {}
+    for session in sorted(sessions, key=lambda one: one.place.session):
+        people.setdefault(session.place.participant, []).append(session)
+    return Experiment.of(names[0], [Person(code, tuple(found)) for code, found in sorted(people.items())])
+
+
+def _session(place: SessionFolder, measure: Measure | None) -> SessionData:
+    def measured(recording: Path, trial: Record) -> dict[str, Any]:
+        """Return the stimulus columns of a trial, or the error if its recording cannot be read."""
+        try:
+            return {} if measure is None else measure(recording, trial)
+        except RecordingError as error:
+            return {"stimulus_missing": str(error)}
+
+    state = replay(read_journal(place.journal).records)
+    rows = trial_rows(place, None if measure is None else measured)
+    if rows and state.header["blind"] is not None:
+        decode(place)  # raises unless the session has ended
+    certificates, damaged = [], []
+    for block in state.block_starts:
+        name = block["recording"]
+        file = place.inside(name) / "recording.json" if name is not None else None
+        if file is None or not file.is_file():
+            continue
+        try:
+            certificate = parse_json(read_small_text(file)).get("certificate") or {}
+        except (OSError, ValueError, AttributeError, RecursionError) as error:
+            damaged.append(f"{place.stem}, {name}: cannot be read ({error}).")
+            continue
+        certificates.append({"recording": name, "block": block["block"], **certificate})
+    return SessionData(place, state, rows, certificates, damaged)

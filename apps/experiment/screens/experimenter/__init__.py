@@ -1,1 +1,0 @@
-"""Screen of the experimenter: a Qt window in a separate process."""

@@ -1,1 +1,0 @@
-"""Screen of the participant: a pyglet window in a separate process."""

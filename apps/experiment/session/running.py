@@ -1,0 +1,359 @@
+"""Start, resumption and execution of sessions, one or many at once.
+
+The settings and files of a session are on disk before the first trial.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import os
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from apps.experiment.design import Design, design_of, read_design
+from apps.experiment.journal import (
+    Journal,
+    SessionFolder,
+    make_codes,
+    parsed,
+    replay,
+    reserve_slot,
+    seal_codes,
+    write_table,
+)
+from apps.experiment.observers import make_observer
+from apps.experiment.procedures import person_seed
+from apps.experiment.screens.display import Display
+from apps.experiment.sequence import Participant, TrialSequence
+from apps.experiment.session.live import require_display, run_with_screens
+from apps.experiment.session.presentation import Respondent
+from apps.experiment.session.respondents import Simulated
+from apps.experiment.session.session import ExperimentSession
+from apps.experiment.session.stages import Followers, LiveStage, OfflineStage
+from apps.experiment.source import Source
+from apps.front_ends.front_end import FrontEnd
+from apps.session.application import print_status
+from apps.session.record import made_by
+from apps.shared.workers import workers
+from apps.stream.address import require_lsl
+from devices import is_virtual
+from haptics.errors import ConfigurationError, RecordingError
+from haptics.files import write_atomically
+from haptics.reading import read_small
+
+
+@dataclass(frozen=True)
+class Manner:
+    """Options of the execution of a session.
+
+    Attributes
+    ----------
+    live : bool
+        Whether a simulated observer runs in real time.
+    lsl : bool
+        Whether the session is streamed by the Lab Streaming Layer.
+    screens : bool
+        Whether the screens are shown although a simulated observer answers: a rehearsal in real time.
+    """
+
+    live: bool = False
+    lsl: bool = False
+    screens: bool = False
+
+
+@dataclass(frozen=True)
+class Request:
+    """Session request from the command line.
+
+    Attributes
+    ----------
+    code : str
+        Code of the participant.
+    session : int
+        Session number of the participant.
+    seed : int
+        Seed of the experiment.
+    out : Path
+        Folder of all sessions.
+    fields : dict
+        Data about the participant.
+    simulated : bool
+        Whether a simulated observer answers.
+    manner : Manner
+        Options of the execution.
+    """
+
+    code: str
+    session: int
+    seed: int
+    out: Path
+    fields: dict[str, str]
+    simulated: bool
+    manner: Manner = Manner()
+
+
+def run_session(design: Design, request: Request) -> dict[str, Any]:
+    """Run a new session.
+
+    Return the result for the command line.
+    """
+    _require_possible(design, request.simulated, request.manner)
+    journal, who = begin(design, request)
+    with journal:
+        return _run(design, journal, who, request.manner)
+
+
+def resume_session(folder: Path, manner: Manner | None = None) -> dict[str, Any]:
+    """Continue an interrupted session."""
+    design, journal, who = reopen(folder)
+    manner = manner or Manner()
+    with journal:
+        _require_possible(design, journal.records[0]["observer"] is not None, manner)
+        journal.append("event", name="resumed", torn_bytes=journal.torn)
+        return _run(design, journal, who, manner)
+
+
+def run_sessions(file: Path, requests: Sequence[Request], count: int) -> list[dict[str, Any]]:
+    """Run sessions of simulated participants in parallel, with the arrival order of `requests`."""
+    design = read_design(file)
+    for request in requests:
+        reserve_slot(request.out, design.experiment.name, request.code)
+    count = min(count or os.cpu_count() or 1, len(requests))
+    if count == 1:
+        return [run_session(design, request) for request in requests]
+    with workers("processes", count) as (pool, _):
+        return list(pool.map(_run_one, [file] * len(requests), requests))
+
+
+def _run_one(file: Path, request: Request) -> dict[str, Any]:
+    return run_session(read_design(file), request)
+
+
+def _require_possible(design: Design, simulated: bool, manner: Manner) -> None:
+    """Raise if the hand, screen or stream is not available.
+
+    Called before anything is written.
+    """
+    if not simulated or manner.screens:
+        require_display()
+    if simulated and design.session.hand == "mouse":
+        raise ConfigurationError(
+            "hand.name = 'mouse': a simulated observer moves no mouse; take another hand, such as minimum-jerk."
+        )
+    if manner.lsl and not _is_live(design, simulated, manner):
+        raise ConfigurationError("--lsl: a session without a clock is not streamed; leave it out, or use --clock wall.")
+    if manner.lsl:
+        require_lsl()
+
+
+def _is_live(design: Design, simulated: bool, manner: Manner) -> bool:
+    """Return True if the session runs in real time, as with a participant or a physical device."""
+    return manner.live or manner.screens or not simulated or not is_virtual(design.session.device)
+
+
+def _run(design: Design, journal: Journal, who: Participant, manner: Manner) -> dict[str, Any]:
+    """Run the session of an open journal, and return the result for the command line."""
+    begun = time.monotonic()
+    simulated = journal.records[0]["observer"] is not None
+
+    def observer(sequence: TrialSequence) -> Respondent:
+        table = design.tables.get("observer", {})
+        person = make_observer(table, seed=person_seed(who.seed, who.code))
+        return Simulated(person, sequence, time_out=design.trials.time_out)
+
+    with ExitStack() as stack:
+        streams: tuple[FrontEnd, ...] = ()
+        if manner.lsl:
+            from apps.experiment.export.lsl import start_outlet
+
+            config = design.session
+            outlet = start_outlet(journal.place.journal, str(config.spec.causality), config.session.rate)
+            stack.callback(outlet.close)
+            streams = (outlet,)
+        if not simulated or manner.screens:
+            session, reason = run_with_screens(design, journal, who, streams, observer if simulated else None)
+        else:
+            live = _is_live(design, simulated, manner)
+            session = ExperimentSession(
+                design,
+                who,
+                journal,
+                respondent=observer,
+                stage=functools.partial(LiveStage, follow=Followers(*streams)) if live else OfflineStage,
+                display=Display(design),
+                again=not live,
+            )
+            reason = session.run()
+    elapsed = time.monotonic() - begun
+    try:
+        table = str(write_table(journal.place))
+    except OSError as error:
+        table = None
+        print_status(
+            f"{journal.place.table} could not be written ({error}); nothing is lost, every export makes it anew."
+        )
+    return {
+        "folder": str(journal.place.folder),
+        "participant": who.code,
+        "session": who.session,
+        "trials": session.state.test_trials,
+        "repeated": session.state.repeated,
+        "journal": str(journal.place.journal),
+        "reason": reason,
+        "blocks": len(session.state.blocks),
+        "tracks": {} if design.experiment.blind else session.sequence.reports(),
+        "simulated": simulated,
+        "elapsed_s": round(elapsed, 3),
+        "table": table,
+    }
+
+
+# --- start and resumption ---
+
+
+def begin(design: Design, request: Request) -> tuple[Journal, Participant]:
+    """Create the folder and the journal of a new session.
+
+    Raises
+    ------
+    ConfigurationError
+        If the session exists already, or required data about the participant are missing.
+    JournalFault
+        If the journal cannot be written.
+    """
+    _require_fields(design, request)
+    place = SessionFolder.new(request.out, request.code, request.session, design.experiment.name)
+    if place.journal.exists():
+        raise ConfigurationError(
+            f"{place.folder} has a session of this experiment: go on with it by 'haptics experiment resume "
+            f"{place.folder}', or choose another --participant, --session or --out."
+        )
+    slot, seal = reserve_slot(request.out, design.experiment.name, request.code), None
+    if design.experiment.blind:
+        tracks = [(one.name, f"{one.name}/{k + 1}") for one in design.conditions for k in range(one.tracks)]
+        seal = seal_codes(place, make_codes({"condition": name, "track": track} for name, track in tracks))
+    made = made_by()
+    header = {
+        "experiment": design.experiment.name,
+        "design_sha256": design.sha256,
+        "design": design.tables,
+        "seed": request.seed,
+        "fields": request.fields,
+        "observer": dict(design.tables.get("observer", {})) if request.simulated else None,
+        "device": device_facts(design),
+        "versions": {**made["versions"], "program_sha256": made["program_sha256"]},
+        "blind": seal,
+        "slot": slot,
+    }
+    sidecar = {"design_file": str(design.path), "design_text": design.text, "configuration": design.session.as_dict()}
+    journal = Journal.create(place, header, sidecar)
+    try:
+        compensated = design.session.device_settings.get("friction_parameters")
+        if compensated and not design.friction.measure_each_session:
+            write_atomically(place.friction, read_small(compensated).decode("utf-8"))
+    except BaseException:
+        journal.close()
+        raise
+    return journal, Participant(request.code, request.session, slot, request.seed)
+
+
+def _require_fields(design: Design, request: Request) -> None:
+    """Raise if data about the participant are missing or not permitted."""
+    for name, value in request.fields.items():
+        allowed = design.fields.allowed.get(name)
+        if allowed is not None and value not in allowed:
+            raise ConfigurationError(f"--field {name}={value}: must be one of {', '.join(map(str, allowed))}.")
+    missing = [name for name in design.fields.demanded if name not in request.fields]
+    if missing and not request.simulated:
+        raise ConfigurationError(
+            f"{', '.join(missing)}: required for a participant (table [fields] of {design.path}); add --field "
+            f"{missing[0]}=VALUE."
+        )
+
+
+def device_facts(design: Design) -> dict[str, Any]:
+    """Return the device, its data sheet, and the hashes of its calibration files."""
+    config = design.session
+    return {
+        "name": config.device,
+        "data_sheet": {name: _plain(value) for name, value in asdict(config.spec).items()},
+        "parameter_file_hash": config.parameter_file_hash,
+        "friction_file_hash": config.friction_file_hash,
+        **({"measured_file_hash": config.measured_file_hash} if config.measured_file_hash else {}),
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Return a value for JSON: lists for sequences, and null for infinity."""
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return None if value == math.inf else value
+
+
+def reopen(folder: Path) -> tuple[Design, Journal, Participant]:
+    """Open an interrupted session.
+
+    Raises
+    ------
+    ConfigurationError
+        If the session has ended, is too old, or may not be resumed according to its design.
+    RecordingError
+        If its files are inconsistent.
+    """
+    place = SessionFolder.of(folder)
+    journal = Journal.open(place)
+    try:
+        design = _same_design(place, journal)
+        _require_open(design, journal)
+    except BaseException:
+        journal.close()
+        raise
+    header = journal.records[0]
+    return design, journal, Participant(place.participant, place.session, header["slot"] or 0, header["seed"])
+
+
+def _same_design(place: SessionFolder, journal: Journal) -> Design:
+    """Return the design of the session, unless its files or those of the device have changed since its start."""
+    try:
+        sidecar = parsed(read_small(place.sidecar))
+        text, file = str(sidecar["design_text"]), str(sidecar["design_file"])
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise RecordingError(f"{place.sidecar} does not hold the experiment as it was begun ({error}).") from error
+    design, header = design_of(Source(Path(file), text)), journal.records[0]
+    if design.sha256 != header["design_sha256"]:
+        raise RecordingError(f"{place.sidecar}: its experiment is not the one of the journal; it was changed.")
+    before, now = header["device"], device_facts(design)
+    for name in ("name", "parameter_file_hash", "friction_file_hash", "measured_file_hash"):
+        if name in before and before[name] != now.get(name):  # missing in old journals
+            raise ConfigurationError(
+                f"{name} of the device was {before[name]} when the session began, and is {now.get(name)} now: put back "
+                "the calibration that it began with, or begin another session."
+            )
+    if sidecar.get("configuration", {}).get("scene") != design.session.as_dict().get("scene"):
+        raise ConfigurationError(
+            f"{place.sidecar}: the scene of the session is not the one that it began with: put back its file, or begin "
+            "another session."
+        )
+    return design
+
+
+def _require_open(design: Design, journal: Journal) -> None:
+    state, place = replay(journal.records), journal.place
+    if state.end is not None:
+        raise ConfigurationError(f"{place.folder} has ended ({state.end['reason']}): there is nothing to resume.")
+    if design.resume.policy == "restart":
+        raise ConfigurationError(
+            f"resume.policy = 'restart': {place.folder} cannot be resumed; begin another session (--session)."
+        )
+    age = state.age()
+    if age > timedelta(seconds=design.resume.most_age):
+        raise ConfigurationError(
+            f"{place.folder} was interrupted {age / timedelta(hours=1):.1f} h ago, and resume.most_age = "
+            f"{design.resume.most_age:g} s: begin another session (--session)."
+        )

@@ -1,0 +1,340 @@
+"""Session of a participant: blocks of trials, each in one servo session, recorded in the journal.
+
+The journal is authoritative. An interrupted session is resumed by replaying its answers into a new trial sequence.
+Without a clock, the interrupted block is run again from its beginning and must produce the same answers.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+from apps.experiment.design import Design
+from apps.experiment.journal import OWN_FRICTION, Journal, apply_record, replay
+from apps.experiment.screens.display import Display
+from apps.experiment.sequence import Participant, TrialSequence, TrialSpec
+from apps.experiment.session.presentation import Outcome, Presenter, Respondent, Script, Stage
+from apps.settings.config import SessionConfig
+from haptics.errors import DeviceFault, RecordingError
+from haptics.reading import sha256_of
+
+LEAST_REPEATED = 5
+"""Number of repeated trials below which their share is not checked."""
+
+FEEDBACK = 0.7
+"""Display time of the feedback [s]."""
+
+_WAITING = 20
+"""Polling interval of a pause [ticks]."""
+
+PAUSED, REDONE, ABORTED = "pause", "redo", "session ended"
+"""Reasons for the interruption of a trial by a user."""
+
+StageMaker = Callable[[SessionConfig, Path, Callable[..., Any]], Stage]
+"""Factory of the stage of a block, given settings, recording folder and journal writer."""
+
+
+class TooManyRepeated(DeviceFault):
+    """More trials were repeated than the experiment allows."""
+
+
+class Ended(Exception):
+    """The session was ended by a user."""
+
+
+class Hands(Protocol):
+    """User interface of the friction measurement (`apps.experiment.session.live.Screens`)."""
+
+    def free(self, seconds: float) -> None:
+        """Ask the participant to release the handle for `seconds` [s], and wait for the confirmation."""
+
+    def progress(self, seconds: float) -> None:
+        """Report the elapsed time [s]. Raise to stop the measurement."""
+
+    def report_result(self, words: str) -> None:
+        """Report the result."""
+
+
+class ExperimentSession:
+    """Session of a participant.
+
+    Parameters
+    ----------
+    design : Design
+        Design of the experiment.
+    who : Participant
+        Participant and session number.
+    journal : Journal
+        Journal of the session, new or resumed.
+    respondent : callable
+        Factory of the respondent, from the trial sequence.
+    stage : callable
+        Factory of the stage of a block.
+    display : Display
+        Display of the session.
+    again : bool
+        Whether an interrupted block is repeated from its beginning, which requires a stage without a clock.
+    before : callable, optional
+        Function called before every block with this object and the first trial, for instructions and breaks.
+    hands : Hands, optional
+        Interface that asks the participant to release the handle for the friction measurement. A simulated observer
+        needs none.
+    """
+
+    def __init__(
+        self,
+        design: Design,
+        who: Participant,
+        journal: Journal,
+        *,
+        respondent: Callable[[TrialSequence], Respondent],
+        stage: StageMaker,
+        display: Display,
+        again: bool,
+        before: Callable[[ExperimentSession, TrialSpec], None] = lambda session, plan: None,
+        hands: Hands | None = None,
+    ) -> None:
+        self.design, self.journal, self.display = design, journal, display
+        self.state = replay(journal.records)
+        self._who, self._stage, self._again, self._before, self._hands = who, stage, again, before, hands
+        self._expected: deque[dict[str, Any]] = deque()
+        self._complete()
+        self.sequence = TrialSequence(design, who)
+        self._catch_up()
+        self._respondent = respondent(self.sequence)
+
+    def _complete(self) -> None:
+        """Complete an interrupted trial that was answered, and apply the resume policy ``block``.
+
+        The disturbances of such a trial were checked before its answer. The policy marks the answered trials of an
+        unfinished block for repetition.
+        """
+        cut = self.state.interrupted
+        if cut is not None and cut.response is not None:
+            self._append("trial_end", trial=cut.trial, attempt=cut.number, outcome="ok", reasons=[])
+        block = max(self.state.blocks, default=0)
+        if self.design.resume.policy == "block" and not self._is_over(block):
+            for trial, one in self.state.counted_attempts.items():
+                if one.start["block"] == block:
+                    self.event("redo", trial=trial, why="the block begins again")
+
+    def _catch_up(self) -> None:
+        """Replay the recorded answers into the sequence.
+
+        The records that a repeated block must reproduce are queued.
+        """
+        answered = self.state.counted_attempts
+        last = self.state.attempts[-1].start["block"] if self.state.attempts else 0
+        while (plan := self.sequence.next()) is not None and plan.trial in answered:
+            if self._again and plan.block == last and not self._is_over(last):
+                break
+            start, response = answered[plan.trial].start, answered[plan.trial].response or {}
+            now = plan.condition.name, plan.level, list(plan.values), plan.kind
+            if now != (start["condition"], start["level"], start["values"], start["kind"]):
+                raise RecordingError(
+                    f"trial {plan.trial} of the journal was {start['kind']} at {start['level']} in "
+                    f"{start['condition']!r}, and would now be {plan.kind} at {plan.level} in {plan.condition.name!r}: "
+                    "the file of the experiment or the program is not what it was."
+                )
+            self.sequence.add_answer(plan, response.get("response", 0.0), response.get("correct"))
+        if plan is not None and self._again:
+            for attempt in self.state.attempts:
+                if attempt.start["block"] == plan.block and attempt.end is not None and not attempt.redone:
+                    self._expected += [one for one in (attempt.start, attempt.response, attempt.end) if one]
+
+    def _is_over(self, block: int) -> bool:
+        """Return True if an event records the end of a block."""
+        return any(one["name"] == "block-end" and one.get("block") == block for one in self.state.events)
+
+    def run(self) -> str:
+        """Run the session.
+
+        Return the reason for its end, which is also written to the journal.
+
+        Raises
+        ------
+        HapticError
+            The error that stopped the session, which can be resumed.
+        """
+        try:
+            if self.sequence.next() is not None:
+                self._compensate_friction()
+            while (plan := self.sequence.next()) is not None:
+                self._before(self, plan)
+                self._block(plan)
+            reason = "practice not passed" if self.sequence.failed else "completed"
+        except Ended:
+            reason = "ended by a person"
+        self.journal.append("end", reason=reason, trials=self.state.test_trials, repeated=self.state.repeated)
+        return reason
+
+    def _compensate_friction(self) -> None:
+        """Compensate the friction that is measured now, if the experiment requires it.
+
+        A resumed session continues with its original friction.
+
+        Raises
+        ------
+        HapticError
+            If the friction cannot be measured, or the measured file is missing or changed.
+        """
+        design, place, hands = self.design, self.journal.place, self._hands
+        if not design.friction.measure_each_session:
+            return
+        from apps.experiment.friction import duration, facts_of, measure
+
+        config, motions = design.session, design.friction.motions
+        told = next((one for one in reversed(self.state.events) if one["name"] == OWN_FRICTION), None)
+        if told is None:
+            seconds = duration(config, motions)
+            if hands is not None:
+                hands.free(seconds)
+            recording, number = place.folder / "friction", 1
+            while recording.exists():  # of an interrupted measurement
+                number += 1
+                recording = place.folder / f"friction_{number}"
+            progress = hands.progress if hands is not None else lambda seconds: None
+            file = measure(config, motions, recording, place.friction, live=not self._again, progress=progress)
+            facts = facts_of(config, file, place.friction, recording.name)
+            self.event(OWN_FRICTION, **facts)
+            if hands is not None:
+                hands.report_result(str(facts["words"]))
+        elif not place.friction.is_file() or sha256_of(place.friction) != told["sha256"]:
+            raise RecordingError(
+                f"{place.friction} is not the friction that was measured for this session; it was changed."
+            )
+        self.design = design.with_friction_file(place.friction)
+
+    def event(self, name: str, **fields: Any) -> None:
+        """Write an event to the journal."""
+        self._append("event", name=name, **fields)
+
+    def add_note(self, text: str) -> None:
+        """Write a note of the experimenter to the journal."""
+        self._append("note", text=text, by="experimenter")
+
+    def _block(self, plan: TrialSpec) -> None:
+        attempt = self.state.blocks.get(plan.block, 0) + 1
+        config = self.design.config(plan.condition, plan.condition.reference)
+        stage = self._stage(config, self.journal.place.recording(plan.block, attempt), self._write)
+        relative = stage.folder.relative_to(self.journal.place.folder).as_posix()
+        conditions = self.sequence.conditions_of(plan)
+        self._append("block_start", block=plan.block, conditions=conditions, recording=relative, attempt=attempt)
+        stage.run(self._trials(stage, plan.block))
+        if self.display.aborted:
+            raise Ended
+        following = self.sequence.next()
+        if not self._is_over(plan.block) and (following is None or following.block > plan.block):
+            self.event("block-end", block=plan.block)
+
+    def _trials(self, stage: Stage, block: int) -> Script[None]:
+        presenter = Presenter(self.design, stage, self.display)
+        while (plan := self.sequence.next()) is not None and plan.block == block and not self.display.aborted:
+            yield from self._trial(presenter, stage, plan)
+            yield from self._handle_requests(stage)
+
+    def _trial(self, presenter: Presenter, stage: Stage, plan: TrialSpec) -> Script[None]:
+        attempt = int(self._expected[0]["attempt"]) if self._expected else self.state.attempts_at(plan.trial) + 1
+        stage.write_record(
+            "trial_start",
+            attempt=attempt,
+            trial=plan.trial,
+            block=plan.block,
+            kind=plan.kind,
+            condition=plan.condition.name,
+            track=plan.label,
+            reference=plan.condition.reference,
+            level=plan.level,
+            comparison_interval=plan.comparison,
+            values=list(plan.values),
+            axis=self.design.axis,
+            markers=list(plan.markers(attempt)),
+        )
+        outcome = yield from self._run_script(presenter.present(plan, attempt, self._respondent), stage)
+        answer, reasons = outcome.answer, outcome.reasons
+        correct = None if answer is None else answer.correct(plan.view(self.design))
+        if answer is not None:
+            stage.write_record(
+                "response",
+                trial=plan.trial,
+                attempt=attempt,
+                response=answer.response,
+                correct=correct,
+                reaction_time_s=answer.reaction_time,
+                tick=answer.tick,
+                source=answer.source,
+                key=answer.key,
+            )
+        result = "aborted" if ABORTED in reasons else "repeat" if reasons else "ok"
+        stage.write_record("trial_end", trial=plan.trial, attempt=attempt, outcome=result, reasons=list(reasons))
+        self.display.ended(plan, attempt, correct, reasons, answer)
+        if answer is None or reasons:
+            self._require_few_repeated()
+            return
+        self.sequence.add_answer(plan, answer.response, correct)
+        wanted = self.design.practice.feedback if plan.kind == "practice" else self.design.trials.feedback
+        if wanted and correct is not None and self.display.present:
+            self.display.feedback(correct)
+            yield round(FEEDBACK / stage.period)
+
+    def _run_script(self, script: Script[Outcome], stage: Stage) -> Script[Outcome]:
+        """Run the script of a trial until it ends or a user interrupts it."""
+        display = self.display
+        while True:
+            try:
+                yield next(script)
+            except StopIteration as end:
+                outcome: Outcome = end.value
+                return outcome
+            if display.paused or display.aborted or display.redo:
+                script.close()
+                stage.gate(True)
+                return Outcome(None, (ABORTED if display.aborted else REDONE if display.redo else PAUSED,))
+
+    def _handle_requests(self, stage: Stage) -> Script[None]:
+        """Wait during a pause, and rebuild the trial sequence if the last answered trial should be repeated."""
+        display = self.display
+        if display.paused and not display.aborted:
+            stage.write_record("event", name="pause")
+            display.pause("")
+            while display.paused and not display.aborted:
+                yield _WAITING
+            stage.write_record("event", name="go on")
+        if display.redo:
+            display.redo = False
+            answered = self.state.counted_attempts
+            if answered:
+                stage.write_record("event", name="redo", trial=max(answered))
+                self.sequence = TrialSequence(self.design, self._who)
+                self._catch_up()
+
+    def _require_few_repeated(self) -> None:
+        """Raise if too many trials were repeated, because of the computer, the hand or the design."""
+        ended = [one.end["reasons"] for one in self.state.attempts if one.end and one.end["outcome"] == "repeat"]
+        begun, repeated = len(self.state.attempts), sum(not {PAUSED, REDONE} & set(reasons) for reasons in ended)
+        if repeated > max(self.design.trials.most_repeated * begun, LEAST_REPEATED):
+            reasons = sorted({word for one in ended for word in one})
+            raise TooManyRepeated(
+                f"{repeated} of {begun} trials had to be repeated ({', '.join(reasons)}), more than "
+                f"trials.most_repeated = {self.design.trials.most_repeated:g}: the session was stopped. Check the "
+                f"machine with 'haptics doctor', then go on with: haptics experiment resume {self.journal.place.folder}"
+            )
+
+    def _write(self, kind: str, /, **fields: Any) -> None:
+        """Write a record of a script, or compare it with the journal if the block is being repeated."""
+        if not self._expected:
+            self._append(kind, **fields)
+            return
+        found = self._expected.popleft()
+        different = [name for name, value in fields.items() if name != "tick" and found.get(name) != value]
+        if found["record"] != kind or different:
+            raise RecordingError(
+                f"{self.journal.place.journal}: record {found['number']} ({found['record']} of trial {found['trial']}) "
+                f"does not come out again ({', '.join(different) or kind}): the file of the experiment, the program or "
+                "the journal is not what it was. Nothing was changed."
+            )
+
+    def _append(self, kind: str, /, **fields: Any) -> None:
+        apply_record(self.state, self.journal.append(kind, **fields))

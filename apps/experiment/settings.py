@@ -1,0 +1,568 @@
+"""Settings classes of the experiment file, one for each table.
+
+The session tables are in `apps.settings.config`, the table ``observer`` in `apps.experiment.observers`, the table
+``procedure`` in `apps.experiment.procedures`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Self
+
+from apps.experiment.trial import TASKS
+from haptics.errors import ConfigurationError
+from haptics.settings import bounded, build, check, choice, documented, flag, string, unrestricted
+
+if TYPE_CHECKING:
+    from calibration.motions.excitation import Excitation
+
+_NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
+_FIELD = re.compile(r"[a-z][a-z0-9_]{0,39}")
+
+
+def _table(allowed: str, doc: str) -> dict[str, str]:
+    """Return the metadata of a dataclass field that holds a table."""
+    return {"words": allowed, "doc": doc}
+
+
+@documented
+@dataclass(frozen=True)
+class ExperimentSettings:
+    """Table ``experiment``: task and general settings."""
+
+    name: str = string(allowed="small letters, digits and hyphens", doc="name, also of the files")
+    task: str = choice("discrimination", TASKS, doc="kind of trial")
+    title: str = string("", doc="what it is about, for people")
+    seed: int = bounded(1, minimum=0, maximum=2**62, doc="seed of everything random, orders and levels included")
+    language: str = string("en", allowed="a language such as en", doc="which of the texts are shown")
+    texts: str = string("", allowed="a TOML file", doc="file with a table of texts for each language")
+    blind: bool = flag(False, doc="hide condition, level and track from the experimenter until the session has ended")
+
+    def __post_init__(self) -> None:
+        check(self, "experiment")
+        if not _NAME.fullmatch(self.name):
+            raise ConfigurationError(
+                f"experiment.name = {self.name!r}: must be small letters, digits and hyphens, such as weber-friction."
+            )
+
+
+@documented
+@dataclass(frozen=True)
+class StimulusSettings:
+    """Table ``stimulus``: the session setting that varies."""
+
+    axis: str = string("law.force", allowed="a parameter of law, element or walls", doc="the setting that varies")
+    scale: str = choice("log", ("linear", "log"), doc="scale of levels in fits and figures")
+    resolution: float = bounded(
+        0.0,
+        minimum=0.0,
+        unit="N",
+        doc="finest step of force that the device renders; 0: that of its data sheet, if it has one",
+    )
+
+    def __post_init__(self) -> None:
+        check(self, "stimulus")
+
+
+@documented
+@dataclass(frozen=True)
+class ConditionSettings:
+    """Table ``conditions``: settings that are constant within a track."""
+
+    name: str = string(allowed="a name", doc="what it is called in tables and figures")
+    reference: float = bounded(
+        0.0, minimum=0.0, doc="value of the reference, in the unit of the axis; 0 where there is no stimulus"
+    )
+    tracks: int = bounded(1, minimum=1, maximum=8, doc="procedures side by side")
+    law: Any = field(default_factory=dict, metadata=_table("a table", "what is different in the law"))
+    element: Any = field(default_factory=dict, metadata=_table("a table", "what is different in the element"))
+    procedure: Any = field(default_factory=dict, metadata=_table("a table", "what is different in the procedure"))
+
+    def __post_init__(self) -> None:
+        check(self, "conditions")
+        if not self.name or len(self.name) > 40:
+            raise ConfigurationError(f"conditions.name = {self.name!r}: must be a name of up to 40 letters.")
+        for table in ("law", "element", "procedure"):
+            if not isinstance(getattr(self, table), dict):
+                raise ConfigurationError(f"conditions.{table} = {getattr(self, table)!r}: must be a table.")
+
+
+@documented
+@dataclass(frozen=True)
+class CatchSettings:
+    """Table ``catch``: trials without a difference, and trials with an obvious one."""
+
+    null: float = bounded(0.0, minimum=0.0, maximum=0.3, doc="share of trials with two equal stimuli, or with none")
+    easy: float = bounded(0.05, minimum=0.0, maximum=0.3, doc="share of trials with a difference that is easy")
+    easy_level: float = bounded(
+        0.0, minimum=0.0, doc="level of the easy ones, in the unit of the axis; 0: as large as the reference itself"
+    )
+    most_errors: float = bounded(
+        0.2, minimum=0.0, maximum=1.0, doc="share of easy ones that may be wrong before a session is excluded"
+    )
+
+    def __post_init__(self) -> None:
+        check(self, "catch")
+
+
+@documented
+@dataclass(frozen=True)
+class PracticeSettings:
+    """Table ``practice``: easy trials with feedback, until the participant answers them reliably."""
+
+    window: int = bounded(0, minimum=0, maximum=100, doc="the last so many trials are looked at; 0: no practice")
+    correct: int = bounded(0, minimum=0, maximum=100, doc="so many of them must be right")
+    most: int = bounded(40, minimum=1, maximum=500, doc="after so many it ends in any case")
+    level: float = bounded(0.0, minimum=0.0, doc="level, in the unit of the axis; 0: as large as the reference itself")
+    feedback: bool = flag(True, doc="say whether an answer was right")
+    failing: str = choice("stop", ("stop", "go on"), doc="what follows when it was not passed")
+
+    def __post_init__(self) -> None:
+        check(self, "practice")
+        if self.correct > self.window:
+            raise ConfigurationError(
+                f"practice.correct = {self.correct}: must be at most practice.window = {self.window}."
+            )
+
+
+@documented
+@dataclass(frozen=True)
+class TrialSettings:
+    """Table ``trials``: times, breaks, order, and repetition of disturbed trials."""
+
+    interval: float = bounded(4.0, minimum=0.1, maximum=600.0, unit="s", doc="longest time of an interval")
+    gap: float = bounded(
+        0.3, minimum=0.15, maximum=60.0, unit="s", doc="shortest time between two intervals, the output being down"
+    )
+    time_out: float = bounded(
+        0.0, minimum=0.0, maximum=600.0, unit="s", doc="an answer later than this repeats the trial; 0: any time"
+    )
+    feedback: bool = flag(False, doc="say after every trial whether the answer was right")
+    interleave: bool = flag(True, doc="mix all conditions; else one after the other, in orders of a Williams square")
+    block: int = bounded(50, minimum=1, maximum=1000, doc="trials between two breaks")
+    rest: float = bounded(30.0, minimum=0.0, maximum=3600.0, unit="s", doc="shortest break")
+    most_repeated: float = bounded(
+        0.2, minimum=0.0, maximum=1.0, doc="share of trials that may be repeated before the session stops"
+    )
+    late_ticks: float = bounded(1e-3, minimum=0.0, maximum=1.0, doc="share of late ticks that repeats a trial")
+    longest_gap: float = bounded(
+        5e-3, above=0.0, maximum=1.0, unit="s", doc="time between two ticks that repeats a trial"
+    )
+
+    def __post_init__(self) -> None:
+        check(self, "trials")
+
+
+@documented
+@dataclass(frozen=True)
+class ExplorationSettings:
+    """Table ``exploration``: start position, motion, and speed limits of the hand."""
+
+    start: Any = unrestricted(
+        (), "a point [x, y] in m", doc="centre of the box in which the hand rests before an interval"
+    )
+    reach: float = bounded(0.01, above=0.0, maximum=0.5, unit="m", doc="half the side of that box")
+    rest: float = bounded(0.1, minimum=0.0, maximum=10.0, unit="s", doc="time at rest in it before an interval")
+    rest_speed: float = bounded(0.02, above=0.0, maximum=1.0, unit="m/s", doc="slower is at rest")
+    patience: float = bounded(60.0, above=0.0, maximum=3600.0, unit="s", doc="so long is waited for the hand")
+    strokes: int = bounded(0, minimum=0, maximum=100, doc="strokes that end an interval; 0: only time does")
+    stroke: float = bounded(0.03, above=0.0, maximum=1.0, unit="m", doc="length from which a motion is a stroke")
+    least_speed: float = bounded(0.0, minimum=0.0, maximum=10.0, unit="m/s", doc="lowest mean speed of a stroke")
+    greatest_speed: float = bounded(10.0, above=0.0, maximum=10.0, unit="m/s", doc="highest mean speed of a stroke")
+    pacing: str = choice("none", ("none", "target", "tone", "both"), doc="what sets the pace")
+    eyes: bool = flag(True, doc="show the workspace; else nothing can be seen while a stimulus is felt")
+    cursor: bool = flag(True, doc="show where the hand is")
+
+    def __post_init__(self) -> None:
+        check(self, "exploration")
+        start = self.start
+        plain = isinstance(start, list | tuple) and len(start) in (0, 2)
+        if not plain or not all(isinstance(one, int | float) and not isinstance(one, bool) for one in start):
+            raise ConfigurationError(f"exploration.start = {start!r}: must be a point [x, y] in m.")
+        object.__setattr__(self, "start", tuple(float(one) for one in start))
+        if not self.least_speed < self.greatest_speed:
+            raise ConfigurationError(
+                f"exploration.least_speed = {self.least_speed:g} m/s: must be less than "
+                f"exploration.greatest_speed = {self.greatest_speed:g} m/s."
+            )
+
+
+@documented
+@dataclass(frozen=True)
+class ResponseSettings:
+    """Table ``response``: keys and buttons by answer.
+
+    Button n of the device is bit n.
+    """
+
+    keys: Any = field(
+        default_factory=dict, metadata=_table("a table of lists of keys, by answer", "keys of the keyboard")
+    )
+    buttons: Any = field(
+        default_factory=dict,
+        metadata=_table("a table of buttons, 1 to 31, by answer", "buttons of the device, or foot switches"),
+    )
+    step: float = bounded(0.05, above=0.0, maximum=1.0, doc="adjustment: part of the value that a key changes")
+    redo: str = string("backspace", allowed="a key", doc="key with which a participant asks to repeat the last trial")
+    debounce: float = bounded(0.02, minimum=0.0, maximum=1.0, unit="s", doc="contacts may bounce for so long")
+
+    def __post_init__(self) -> None:
+        check(self, "response")
+        for name in ("keys", "buttons"):
+            if not isinstance(getattr(self, name), dict):
+                raise ConfigurationError(f"response.{name} = {getattr(self, name)!r}: must be a table by answer.")
+        for answer, names in self.keys.items():
+            if not isinstance(names, list | tuple) or not all(isinstance(one, str) and one for one in names):
+                raise ConfigurationError(f"response.keys.{answer} = {names!r}: must be a list of keys.")
+        for answer, button in self.buttons.items():
+            if type(button) is not int or not 1 <= button <= 31:
+                raise ConfigurationError(f"response.buttons.{answer} = {button!r}: must be a button, 1 to 31.")
+
+
+@documented
+@dataclass(frozen=True)
+class ResumeSettings:
+    """Table ``resume``: continuation of an interrupted session."""
+
+    policy: str = choice(
+        "resume",
+        ("resume", "block", "restart"),
+        doc="go on with the interrupted trial, with its whole block, or not at all",
+    )
+    most_age: float = bounded(
+        43200.0, above=0.0, maximum=1e8, unit="s", doc="after a longer interruption a session is not taken up again"
+    )
+
+    def __post_init__(self) -> None:
+        check(self, "resume")
+
+
+@documented
+@dataclass(frozen=True)
+class FieldSettings:
+    """Table ``fields``: required data about a participant before the first trial, never the name."""
+
+    demanded: Any = unrestricted((), "a list of names such as age_band", doc="without these there is no session")
+    allowed: Any = field(
+        default_factory=dict, metadata=_table("a table of lists, by name", "the values that a field may have")
+    )
+
+    def __post_init__(self) -> None:
+        check(self, "fields")
+        names = self.demanded
+        good = isinstance(names, list | tuple) and all(isinstance(one, str) and _FIELD.fullmatch(one) for one in names)
+        if not good:
+            raise ConfigurationError(f"fields.demanded = {names!r}: must be a list of names such as age_band.")
+        object.__setattr__(self, "demanded", tuple(names))
+        if not isinstance(self.allowed, dict) or not all(isinstance(one, list) for one in self.allowed.values()):
+            raise ConfigurationError(f"fields.allowed = {self.allowed!r}: must be a table of lists.")
+
+
+@documented
+@dataclass(frozen=True)
+class FrictionSettings:
+    """Table ``friction``: measurement of the device's friction in every session."""
+
+    measure_each_session: bool = flag(
+        False, doc="measure it before the first block, with nobody's hand on the handle, and compensate what was found"
+    )
+    excitation: Any = field(
+        default_factory=dict,
+        metadata=_table(
+            "a table as of haptics calibrate friction: slowest, fastest, speeds, rounds, strokes ...",
+            "how the device is moved for it",
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        check(self, "friction")
+        if not isinstance(self.excitation, dict):
+            raise ConfigurationError(f"friction.excitation = {self.excitation!r}: must be a table.")
+        _ = self.motions
+
+    @property
+    def motions(self) -> Excitation:
+        """Motions of the measurement."""
+        from calibration.motions.excitation import Excitation
+
+        return build(Excitation, self.excitation, "friction.excitation")
+
+
+@documented
+@dataclass(frozen=True)
+class ScreenSettings:
+    """Table ``screen``: display and sound of the participant's screen."""
+
+    full_screen: bool = flag(True, doc="the whole screen, or else a window of `width` times `height`")
+    screen: int = bounded(0, minimum=0, maximum=15, doc="which screen, the first is 0")
+    width: int = bounded(1280, minimum=640, maximum=7680, unit="pixel", doc="width of the window")
+    height: int = bounded(720, minimum=480, maximum=4320, unit="pixel", doc="height of the window")
+    theme: str = choice("dark", ("dark", "light"), doc="colours")
+    text_scale: float = bounded(1.0, minimum=0.5, maximum=2.0, doc="size of all text, as a multiple of the usual one")
+    noise_level: float = bounded(
+        0.0, minimum=0.0, maximum=1.0, doc="amplitude of the masking pink noise, as a share of full scale; 0: none"
+    )
+    tone_level: float = bounded(0.2, minimum=0.0, maximum=1.0, doc="amplitude of tones, as a share of full scale")
+
+    def __post_init__(self) -> None:
+        check(self, "screen")
+
+
+_OPTIONAL = ("instructions", "practice", "rest", "end")
+"""Texts that may be omitted in any language. Nothing is shown then."""
+
+QUESTIONS = {
+    "discrimination": "Which one resisted more?",
+    "detection-2ifc": "Which one resisted?",
+    "detection": "Did it resist?",
+    "same-different": "Were the two the same?",
+    "estimation": "How strongly did it resist?",
+    "adjustment": "Adjust until both feel the same",
+}
+"""Default questions by task."""
+
+ANSWERS = {
+    "1": "first",
+    "2": "second",
+    "yes": "yes",
+    "no": "no",
+    "same": "same",
+    "different": "different",
+    "up": "more",
+    "down": "less",
+    "compare": "compare",
+    "done": "done",
+}
+"""Default names of the answers, shown next to their keys."""
+
+KEYS = {
+    "space": "Space",
+    "return": "Enter ↵",
+    "enter": "Enter ↵",
+    "escape": "Esc",
+    "left": "←",
+    "right": "→",
+    "up": "↑",
+    "down": "↓",
+    "period": ".",
+    "backspace": "Backspace",
+}
+"""Key caps that differ from the key name. All other keys show their name."""
+
+
+def on_the_cap(key: str) -> str:
+    """Return the default cap of a key."""
+    return KEYS.get(key, key.upper() if len(key) == 1 else key.capitalize())
+
+
+@documented
+@dataclass(frozen=True)
+class TextSettings:
+    """Table ``texts``: texts for the participant.
+
+    Pages are lists of texts.
+    """
+
+    instructions: Any = unrestricted(
+        (), "a list of pages", doc="before the first trial, and again after an interruption"
+    )
+    question: str = string("", doc="asked after every trial; a question that suits the task if empty")
+    practice: str = string("", doc="before the practice")
+    rest: str = string("", doc="in a break")
+    end: str = string("", doc="at the end")
+    practice_title: str = string("Practice", doc="above the text before the practice")
+    rest_title: str = string("A break", doc="above the text in a break")
+    pause_title: str = string("Pause", doc="while the session waits")
+    pause: str = string("Press Esc to go on.", doc="below it: how to go on")
+    end_title: str = string("Thank you", doc="above the text at the end")
+    park: str = string("Move to the square and wait", doc="where the hand is to come to the start")
+    hold: str = string("Hold the space bar", doc="where force is given only while that is held")
+    let_go_title: str = string("Let go of the handle", doc="before the device's own friction is measured")
+    let_go: str = string(
+        "It is going to move by itself, for about {seconds} s. Keep clear of it.",
+        allowed="text; {seconds} is the time",
+        doc="below that",
+    )
+    measured: str = string("The measurement is done.", doc="after that")
+    go_on: str = string("go on", doc="beside the key that turns a page or ends a break")
+    right: str = string("Right", doc="after a right answer, where that is said")
+    wrong: str = string("Wrong", doc="after a wrong one")
+    button: str = string(
+        "button {number}", allowed="text; {number} is the button's", doc="name of a button of the device"
+    )
+    answers: Any = field(
+        default_factory=dict,
+        metadata=_table("a table of words, by answer", "what answers are called beside their keys"),
+    )
+    keys: Any = field(
+        default_factory=dict,
+        metadata=_table("a table of words, by key", "what is written on keys such as space"),
+    )
+
+    def __post_init__(self) -> None:
+        check(self, "texts")
+        pages = self.instructions
+        pages = [pages] if isinstance(pages, str) else pages
+        if not isinstance(pages, list | tuple) or not all(isinstance(page, str) for page in pages):
+            raise ConfigurationError(f"texts.instructions = {pages!r}: must be a list of pages.")
+        object.__setattr__(self, "instructions", tuple(pages))
+        for name in ("answers", "keys"):
+            table = getattr(self, name)
+            if not isinstance(table, dict) or not all(isinstance(word, str) and word for word in table.values()):
+                raise ConfigurationError(f"texts.{name} = {table!r}: must be a table of words.")
+        strange = [answer for answer in self.answers if answer not in ANSWERS]
+        if strange:
+            raise ConfigurationError(
+                f"texts.answers.{strange[0]}: is no answer to any task; allowed: {', '.join(ANSWERS)}."
+            )
+
+    def answer_label(self, answer: str) -> str:
+        """Return the displayed name of an answer."""
+        return str(self.answers.get(answer, ANSWERS[answer]))
+
+    def key(self, name: str) -> str:
+        """Return the displayed cap of a key."""
+        return str(self.keys.get(name, on_the_cap(name)))
+
+
+def require_translated(given: Mapping[str, Any], language: str, answers: tuple[str, ...]) -> None:
+    """Raise if texts are missing, so that a participant would read English amid another language.
+
+    Parameters
+    ----------
+    given : mapping
+        Table of texts in the file.
+    language : str
+        Language of the table.
+    answers : tuple of str
+        Possible answers in the experiment.
+
+    Raises
+    ------
+    ConfigurationError
+        If texts are missing. The message lists them.
+    """
+    if language == "en" or language.startswith("en-"):
+        return
+    words = given.get("answers", {})
+    missing = [one.name for one in fields(TextSettings) if one.name not in ("answers", "keys", *_OPTIONAL, *given)]
+    missing += [f"answers.{answer}" for answer in answers if answer not in words]
+    if missing:
+        raise ConfigurationError(
+            f"texts.{missing[0]} is missing in the language {language!r}; a participant would read English. Missing "
+            f"are: {', '.join(missing)}."
+        )
+
+
+SHAPES = ("dprime", "weibull", "phi", "logistic")
+STIMULI = ("asked", "delivered", "felt")
+
+_TEXTS = "a text or a list of texts"
+
+USUAL_PERCENT = 75.0
+"""Midpoint between guessing and certainty in two intervals [%]."""
+
+
+@documented
+@dataclass(frozen=True)
+class AnalysisSettings:
+    """Table ``analysis``: fitted function and percentages of difference thresholds."""
+
+    shape: str = choice("dprime", SHAPES, doc="psychometric function, of the logarithm of the level")
+    percent: Any = unrestricted(
+        (),
+        "a list of percentages",
+        doc="correct answers at which differences are read off; 75, or what staircases aim at",
+    )
+    stimulus: str = choice("asked", STIMULI, doc="which levels are fitted")
+    probability: float = bounded(0.95, minimum=0.5, maximum=0.999, doc="probability of the intervals")
+    hypotheses: Any = unrestricted((), _TEXTS, doc="for the preregistration: what is expected")
+    exclusions: Any = unrestricted(
+        (), _TEXTS, doc="for the preregistration: who does not count, besides the rules of the file"
+    )
+    plan: Any = unrestricted((), _TEXTS, doc="for the preregistration: what is computed and tested")
+
+    def __post_init__(self) -> None:
+        check(self, "analysis")
+        given = self.percent if isinstance(self.percent, list | tuple) else [self.percent]
+        if not all(isinstance(one, int | float) and not isinstance(one, bool) and 50.0 < one < 100.0 for one in given):
+            raise ConfigurationError(
+                f"analysis.percent = {self.percent!r}: must be percentages between 50 and 100, such as [75, 84]."
+            )
+        for name in ("hypotheses", "exclusions", "plan"):
+            value = getattr(self, name)
+            if not all(isinstance(one, str) for one in (value if isinstance(value, list | tuple) else [value])):
+                raise ConfigurationError(f"analysis.{name} = {str(value)[:40]!r}: must be {_TEXTS}.")
+        object.__setattr__(self, "percent", tuple(float(one) for one in given) or (USUAL_PERCENT,))
+
+    @classmethod
+    def of(cls, table: Mapping[str, Any], percent: Sequence[float] = ()) -> Self:
+        """Return the settings in a table ``analysis``, ignoring entries of earlier versions.
+
+        Parameters
+        ----------
+        table : mapping
+            Table ``analysis``.
+        percent : sequence of float
+            Percentages that replace those in the table, if any.
+
+        Raises
+        ------
+        ConfigurationError
+            If a value is invalid.
+        """
+        own = {one.name: table[one.name] for one in fields(cls) if one.name in table}
+        return build(cls, own | ({"percent": list(percent)} if percent else {}), "analysis")
+
+
+_NUMBERS = "a list of whole numbers from 2 to 1000, in rising order"
+
+
+@documented
+@dataclass(frozen=True)
+class PowerSettings:
+    """Table ``power``: question of the study, and number of simulated observers."""
+
+    question: str = choice(
+        "difference", ("difference", "precision"), doc="whether two conditions differ, or how well one is known"
+    )
+    first: str = string(
+        "", allowed="a condition", doc="the condition, or the first of the two; the file's first if empty"
+    )
+    second: str = string("", allowed="a condition", doc="the second of the two; the file's second if empty")
+    ratio: float = bounded(
+        1.3, above=0.0, maximum=10.0, doc="Weber fraction of the second divided by that of the first, in truth"
+    )
+    ratio_spread: float = bounded(
+        0.1, minimum=0.0, maximum=2.0, doc="standard deviation of that ratio between people, as a share"
+    )
+    precision: float = bounded(
+        0.15, above=0.0, maximum=2.0, doc="half of the 95 % interval of the group's mean that is wanted, as a share"
+    )
+    proportion: float = bounded(
+        0.75, above=0.5, maximum=0.99, doc="proportion correct at which thresholds are read off"
+    )
+    shape: str = choice(
+        "weibull", ("weibull", "phi", "logistic", "dprime"), doc="psychometric function that is fitted to the logarithm"
+    )
+    alpha: float = bounded(0.05, above=0.0, maximum=0.5, doc="significance level of the two-sided test")
+    wanted: float = bounded(0.8, above=0.0, maximum=0.999, doc="power that is wanted")
+    participants: Any = unrestricted(
+        (4, 6, 8, 10, 12, 16, 20, 24, 32), _NUMBERS, doc="numbers of participants that are tried"
+    )
+    people: int = bounded(2000, minimum=20, maximum=1_000_000, doc="how many people are simulated")
+    seed: int = bounded(1, minimum=0, maximum=2**62, doc="seed of the simulation")
+
+    def __post_init__(self) -> None:
+        check(self, "power")
+        given = self.participants
+        good = isinstance(given, list | tuple) and bool(given)
+        if (
+            not good
+            or not all(type(each) is int and 2 <= each <= 1000 for each in given)
+            or sorted(given) != list(given)
+        ):
+            raise ConfigurationError(f"power.participants = {given!r}: must be {_NUMBERS}.")
+        object.__setattr__(self, "participants", tuple(given))  # frozen: lists come from files

@@ -1,0 +1,305 @@
+"""Source file of an experiment: its tables, the line numbers of its keys, and messages with line and key."""
+
+from __future__ import annotations
+
+import bisect
+import contextlib
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from haptics.errors import ConfigurationError, HapticError
+from haptics.reading import parse_toml, read_small
+
+_AT_LINE = re.compile(r"\(at line (\d+),")
+_DOTTED = re.compile(r"[A-Za-z_][\w-]*(?:\[\d+\])?(?:\.[A-Za-z_][\w-]*(?:\[\d+\])?)*")
+_QUOTED = re.compile(r"'([^']*)'")
+_PART = re.compile(r"([A-Za-z_][\w-]*)|\[(\d+)\]")
+
+
+class Source:
+    """A parsed TOML file with line numbers.
+
+    Parameters
+    ----------
+    path : Path
+        Path of the file.
+    text : str
+        Text of the file.
+
+    Attributes
+    ----------
+    tables : dict
+        Parsed content.
+
+    Raises
+    ------
+    ConfigurationError
+        If the text is not valid TOML. The message contains the line.
+    """
+
+    def __init__(self, path: Path, text: str) -> None:
+        self.path, self.text = path, text
+        try:
+            self.tables: dict[str, Any] = parse_toml(text, str(path))
+        except ConfigurationError as error:
+            found = _AT_LINE.search(str(error))
+            if found is None:
+                raise
+            raise ConfigurationError(f"{path}:{found[1]}: {str(error).removeprefix(f'{path}: ')}") from error
+        self._lines = key_lines(text)
+
+    @classmethod
+    def read(cls, path: Path) -> Source:
+        """Read a file.
+
+        Raises
+        ------
+        ConfigurationError
+            If the file cannot be read, is not UTF-8, or is not valid TOML.
+        """
+        data = read_small(path, f"experiment {path}", "name the TOML file of an experiment")
+        try:
+            return cls(path, data.decode("utf-8-sig").replace("\r\n", "\n"))
+        except UnicodeDecodeError as error:
+            line = data[: error.start].count(b"\n") + 1
+            raise ConfigurationError(f"{path}:{line}: is no TOML (byte {error.start} is not UTF-8).") from error
+
+    def error(self, path: KeyPath, words: str) -> ConfigurationError:
+        """Return an error about the key at `path`, with the line of the key or of its table."""
+        name, line = dotted(path), 1
+        for length in range(len(path), 0, -1):
+            if path[:length] in self._lines:
+                line = self._lines[path[:length]]
+                break
+        text = words if name in words else f"{name}: {words}"
+        return ConfigurationError(f"{self.path}:{line}: {text}")
+
+    @contextlib.contextmanager
+    def locating(self, *where: str | int) -> Iterator[None]:
+        """Add line and key to configuration errors raised in the block.
+
+        The key is the one named in the message, or the part of it that the file contains, otherwise `where`. Names in a
+        message are searched below `where` first, and then from the top.
+        """
+        try:
+            yield
+        except ConfigurationError as error:
+            raise self.error(self._named(str(error), where), str(error)) from error
+        except HapticError as error:
+            raise self.error(where, str(error)) from error
+
+    def _named(self, words: str, where: KeyPath) -> KeyPath:
+        """Return the path of the key that `words` refer to by its name or by its invalid value."""
+        names = [parts(found) for found in _DOTTED.findall(words)]
+        below = [way for name in names for way in (_below(where, name), (*where, *name)) if way in self._lines]
+        if below:
+            return below[0] if len(below[0]) > len(where) else max(below, key=len)
+        if len(where) > 1:
+            return where
+        longer = [name for name in names if len(name) > 1]
+        found = [name for name in longer if name in self._lines] + self._with_value(words)
+        missing = [name for name in longer if name[:-1] in self._lines]
+        return next(iter([*found, *missing]), where)
+
+    def _with_value(self, words: str) -> list[KeyPath]:
+        """Return the paths of the strings that `words` quote."""
+        quoted = set(_QUOTED.findall(words))
+        return [way for way in self._lines if quoted and self._value_at(way) in quoted]
+
+    def _value_at(self, way: KeyPath) -> str | None:
+        """Return the string at `way`, or None if the value is not a string."""
+        value: Any = self.tables
+        for part in way:
+            value = value[part]
+        return value if isinstance(value, str) else None
+
+
+def _below(where: KeyPath, name: KeyPath) -> KeyPath:
+    """Return the path of `name` below `where`.
+
+    `name` may repeat the last table of `where`.
+    """
+    tables = [part for part in where if isinstance(part, str)]
+    return (*where, *name[1:]) if tables and name and name[0] == tables[-1] else (*where, *name)
+
+
+def parts(name: str) -> KeyPath:
+    """Return the path of a dotted name such as ``conditions[2].law.force``."""
+    return tuple(word if word else int(number) for word, number in _PART.findall(name))
+
+
+def dotted(path: KeyPath) -> str:
+    """Return a path as a dotted name."""
+    name = ""
+    for part in path:
+        name += f"[{part}]" if isinstance(part, int) else f".{part}" if name else part
+    return name
+
+
+KeyPath = tuple[str | int, ...]
+"""Path to a value: key names, and array indices from 0."""
+
+_BARE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
+
+
+def key_lines(text: str) -> dict[KeyPath, int]:
+    """Return the line number, from 1, of every key, table and array element of a TOML document.
+
+    Parameters
+    ----------
+    text : str
+        A document that `tomllib` accepts. It is not validated here.
+    """
+    return _Scanner(text).lines
+
+
+class _Scanner:
+    """Single-pass scanner of a TOML document.
+
+    `_at` is the current position.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text, self._at = text, 0
+        self._ends = [place for place, mark in enumerate(text) if mark == "\n"]
+        self._counts: dict[KeyPath, int] = {}
+        self.lines: dict[KeyPath, int] = {}
+        self._read()
+
+    def _read(self) -> None:
+        table: KeyPath = ()
+        while self._skip():
+            if self._text[self._at] == "[":
+                table = self._header()
+            else:
+                self._pair(table)
+
+    # --- characters ---
+
+    def _peek(self, mark: str) -> bool:
+        return self._text.startswith(mark, self._at)
+
+    def _pass(self, mark: str) -> bool:
+        """Skip `mark` if it is next.
+
+        Return True if it was.
+        """
+        found = self._peek(mark)
+        self._at += len(mark) if found else 0
+        return found
+
+    def _skip(self, marks: str = " \t\r\n") -> bool:
+        """Skip white space and, where line breaks are allowed, comments.
+
+        Return True if text remains.
+        """
+        while self._at < len(self._text):
+            if self._text[self._at] in marks:
+                self._at += 1
+            elif self._text[self._at] == "#" and "\n" in marks:
+                self._to(self._text.find("\n", self._at))
+            else:
+                return True
+        return False
+
+    def _to(self, place: int) -> None:
+        self._at = len(self._text) if place < 0 else place
+
+    def _note(self, path: KeyPath) -> None:
+        self.lines.setdefault(path, bisect.bisect_left(self._ends, self._at) + 1)
+
+    # --- keys ---
+
+    def _key(self) -> Iterator[str]:
+        """Yield the parts of a dotted key.
+
+        At each yield, the current position is in the line of the key.
+        """
+        while True:
+            self._skip(" \t")
+            start = self._at
+            if self._text[start] in "\"'":
+                self._string()
+                yield next(iter(tomllib.loads(f"{self._text[start : self._at]} = 0")))
+            else:
+                while self._at < len(self._text) and self._text[self._at] in _BARE:
+                    self._at += 1
+                yield self._text[start : self._at]
+            self._skip(" \t")
+            if not self._pass("."):
+                return
+
+    def _header(self) -> KeyPath:
+        """Read ``[table]`` or ``[[array of tables]]`` and return its path."""
+        several = self._pass("[[")
+        self._at += 0 if several else 1
+        path: KeyPath = ()
+        names = list(self._key())
+        for number, name in enumerate(names):
+            path = (*path, name)
+            last = number == len(names) - 1
+            self._note(path)
+            if several and last:
+                self._counts[path] = self._counts.get(path, 0) + 1
+            if path in self._counts:
+                path = (*path, self._counts[path] - 1)
+                self._note(path)
+        self._to(self._text.find("\n", self._at))
+        return path
+
+    def _pair(self, table: KeyPath) -> None:
+        """Read ``key = value``."""
+        path = table
+        for name in self._key():
+            path = (*path, name)
+            self._note(path)
+        self._pass("=")
+        self._value(path)
+
+    # --- values ---
+
+    def _value(self, path: KeyPath) -> None:
+        self._skip(" \t")
+        if self._text[self._at] in "\"'":
+            self._string()
+        elif self._pass("["):
+            self._array(path)
+        elif self._pass("{"):
+            self._inline(path)
+        else:
+            while self._at < len(self._text) and self._text[self._at] not in ",]}#\n":
+                self._at += 1
+
+    def _array(self, path: KeyPath) -> None:
+        number = 0
+        while self._skip() and not self._pass("]"):
+            self._note((*path, number))
+            self._value((*path, number))
+            self._skip()
+            self._pass(",")
+            number += 1
+
+    def _inline(self, path: KeyPath) -> None:
+        while self._skip() and not self._pass("}"):
+            self._pair(path)
+            self._skip()
+            self._pass(",")
+
+    def _string(self) -> None:
+        """Skip a string of any kind."""
+        mark = self._text[self._at]
+        long = mark * 3
+        if self._pass(long):
+            self._to_end_of(long, escapes=mark == '"')
+            while self._peek(mark):  # up to two quotes before the delimiter belong to the string
+                self._at += 1
+        else:
+            self._at += 1
+            self._to_end_of(mark, escapes=mark == '"')
+
+    def _to_end_of(self, mark: str, *, escapes: bool) -> None:
+        while not self._pass(mark):
+            self._at += 2 if escapes and self._peek("\\") else 1

@@ -1,0 +1,485 @@
+"""Specified (file), delivered (commands) and felt (hand) stimuli of the intervals of a recording.
+
+The felt friction is the work of the hand along its path, less the kinetic energy of the moving mass. If the force of
+the hand is known (virtual hand, force sensor), the work is computed from it. Otherwise it is computed from the commands
+at the time when the device has carried them out, and from the residual friction of the device by its identified model
+and interval. The felt value is the value of the axis, in its unit, for which the ground does this work with all other
+settings unchanged. Along a wall, only tangential motion counts, with the recorded normal force.
+
+All intervals of a recording are measured at once. The results are cached in the folder of the recording, in
+``stimulus.json``, with the hash of its ticks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.experiment.journal.folder import OWN_FRICTION_FILE
+from devices.common.compensation import CompensationSettings
+from devices.common.friction import HandleFriction, read_own_friction
+from haptics.device import Causality, DeviceSpec
+from haptics.elements.tables import make_element, make_law
+from haptics.errors import ConfigurationError, HapticError
+from haptics.files import write_atomically
+from haptics.friction.laws import Law
+from haptics.reading import sha256_of
+from haptics.recording.recording import Recording, stated_hash
+from haptics.recording.replay import spec_of
+from haptics.records import Rows, Status
+from haptics.rendering.envelope import ENVELOPE_FLAGS
+from haptics.scenes import Scene, fitted, scene_from_table
+
+Array = NDArray[np.float64]
+
+CACHE = "stimulus.json"
+
+SLIDING_SPEED = 0.01
+"""Speed below which a motion does not count as sliding [m/s]."""
+
+_LEAST_WAY = 2e-3
+"""Minimum length of an evaluated stretch of sliding [m]."""
+
+_NONE, _SEVERAL = -1, -2
+"""Indices in place of a wall, for rows that touch none or several."""
+
+FORMAT = 3
+"""Format of the cache. Caches of other formats are recomputed."""
+
+_LATE = int(Status.STARTED_LATE | Status.ENDED_LATE)
+_STEP = 1e-3
+"""Relative step of the axis for the derivative of the work."""
+
+_OF_AN_ELEMENT = {
+    "stiffness": "a spring gives back at the next turn what it has taken: the work of the hand does not tell it",
+    "damping": "the damper before a contact acts for less than a millimetre: the work of a stroke does not tell it",
+    "mass": "a mass gives back when it is slowed down what it has taken: the work of the hand does not tell it",
+}
+"""Reasons why the felt value of an element's parameter is unknown."""
+
+_OTHER = "{} of the element does not show in the work of the hand"
+
+_NAMES = ("delivered", "delivered_flagged", "felt", "felt_low", "felt_high", "ticks", "speed")
+
+
+def measure(recording: Path, trial: dict[str, Any]) -> dict[str, Any]:
+    """Return the stimulus measurements of a trial.
+
+    Parameters
+    ----------
+    recording : Path
+        Folder of the block's recording.
+    trial : dict
+        Record ``trial_start`` of the journal.
+
+    Returns
+    -------
+    dict
+        Columns of `apps.experiment.journal.tables.STIMULUS_COLUMNS`, as far as known.
+
+    Raises
+    ------
+    RecordingError
+        If the folder contains no recording.
+    """
+    intervals = _intervals(recording, str(trial["axis"]))
+    found: dict[str, Any] = {}
+    parts = []
+    for number, (marker, asked) in enumerate(zip(trial["markers"], trial["values"], strict=True), 1):
+        part = intervals.get(str(marker))
+        if part is None:
+            found["stimulus_missing"] = "the recording has no such interval"
+            continue
+        parts.append(part)
+        found |= {f"{name}_{number}": part[name] for name in _NAMES}
+        part["exact"] = part["exact"] and part["set"] == asked
+        if part["missing"]:
+            found["stimulus_missing"] = part["missing"]
+    if parts:
+        found["delivered_exact"] = all(part["exact"] for part in parts)
+        found["felt_source"] = parts[0]["source"]
+        found["late_share"] = sum(part["late"] for part in parts) / max(sum(part["ticks"] for part in parts), 1)
+        found["longest_gap_s"] = max(part["gap"] for part in parts)
+    return found
+
+
+def _intervals(folder: Path, axis: str) -> dict[str, dict[str, Any]]:
+    """Return the measurements of every interval of a recording by marker, from the cache if valid."""
+    cache = folder / CACHE
+    with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
+        kept = json.loads(cache.read_text(encoding="utf-8"))
+        if kept["format"] == FORMAT and kept["axis"] == axis and kept["ticks_sha256"] == _digest(folder):
+            return dict(kept["intervals"])
+    recording = Recording(folder)
+    own = residual_of(folder, recording.metadata)
+    markers = recording.read(columns=("marker",))["marker"]
+    edges = [0, *(np.flatnonzero(np.diff(markers)) + 1).tolist(), len(markers)]
+    found = {}
+    for begin, end in itertools.pairwise(edges):
+        if end > begin and markers[begin] % 10:
+            found[str(int(markers[begin]))] = _interval(recording, recording.read(begin, end), axis, own)
+    digest = _digest(folder)
+    if digest:  # an unclosed recording may still receive rows
+        kept = {"format": FORMAT, "axis": axis, "ticks_sha256": digest, "intervals": found}
+        with contextlib.suppress(OSError):
+            write_atomically(cache, json.dumps(kept, allow_nan=False) + "\n")
+    return found
+
+
+def _digest(folder: Path) -> str:
+    """Return the hash of the ticks of a closed recording, empty for others."""
+    return stated_hash(json.loads((folder / "recording.json").read_text(encoding="utf-8")))
+
+
+def _interval(recording: Recording, rows: Rows, axis: str, own: Residual | None) -> dict[str, Any]:
+    spec = spec_of(recording.metadata)
+    entry = next(one for one in recording.settings if one["version"] == int(rows["settings_version"][-1]))
+    table, _, name = axis.partition(".")
+    if table == "wall":  # all walls have the same value
+        value = float(getattr(scene_from_table(entry["scene"]).walls[0], name))
+    else:
+        value = float(entry[table][name])
+    given = delivered(rows, spec.causality)
+    starts = rows["time"] + rows["period_error"]
+    told: dict[str, Any] = {
+        "set": value,
+        "delivered": None if given.share is None else value * given.share,
+        "delivered_flagged": given.flagged,
+        "exact": given.exact and len(np.unique(rows["settings_version"])) == 1,
+        "ticks": len(rows),
+        "late": int(np.count_nonzero(rows["status"] & _LATE)),
+        "gap": float(np.diff(starts).max()) if len(rows) > 1 else 0.0,
+        "missing": "",
+        **dict.fromkeys(("felt", "felt_low", "felt_high", "speed", "source")),
+    }
+    try:
+        if table != "law" and axis != "wall.friction":
+            raise UnknownStimulus(_OF_AN_ELEMENT[name] if name in _OF_AN_ELEMENT else _OTHER.format(name))
+        step = _STEP * (value or 1.0)
+        ground, other = (_ground(recording, entry, table, name, one) for one in (value, value + step))
+        got = felt_stimulus(rows, ground, other, step, value, spec, own)
+    except (UnknownStimulus, HapticError) as error:
+        return {**told, "missing": str(error)}
+    bounds = {"felt": got.value, "felt_low": got.low, "felt_high": got.high}
+    return {**told, **bounds, "speed": got.speed, "source": got.source}
+
+
+def _ground(recording: Recording, entry: dict[str, Any], table: str, name: str, value: float) -> Ground:
+    """Return the ground of a settings entry, with the given value of the axis."""
+    numbers = {**entry["law"], name: value} if table == "law" else entry["law"]
+    if "scene" not in entry:
+        return Ground(make_law(numbers))
+    scene = replace(scene_from_table(entry["scene"]), law=make_law(numbers))
+    if table == "wall":
+        scene = scene.with_walls(**{name: value})
+    metadata = recording.metadata
+    period, causality = 1.0 / float(metadata["rate_hz"]), Causality(metadata["device"]["causality"])
+    element = make_element(entry["model"], numbers, entry["element"], period, causality)
+    return Ground(element.law, fitted(scene, element))
+
+
+@dataclass(frozen=True)
+class Delivered:
+    """Delivered stimulus of an interval.
+
+    Attributes
+    ----------
+    share : float or None
+        Ratio of commanded force to the force of the element while the contact slid, 0 to 1. None if the element had no
+        force, or a position reference was limited.
+    flagged : float
+        Fraction of ticks in which the envelope changed the output.
+    exact : bool
+        Whether in all other ticks the command was bitwise equal to the output of the element.
+    """
+
+    share: float | None
+    flagged: float
+    exact: bool
+
+
+def delivered(rows: Rows, causality: Causality) -> Delivered:
+    """Return the delivered stimulus in the rows of an interval, whose gate is open."""
+    flags = (rows["status"] & ENVELOPE_FLAGS) != 0
+    held_down = rows["gate"] != 1.0
+    equal = (rows["command"] == rows["command_unlimited"]).all(axis=1)
+    exact = bool(equal[~flags & ~held_down].all())
+    flagged = float(np.mean(flags | held_down)) if len(rows) else 0.0
+    if causality is Causality.ADMITTANCE:
+        return Delivered(1.0 if exact and not flagged else None, flagged, exact)
+    sliding = rows["sticking"] == 0
+    asked = np.hypot(*rows["command_unlimited"][sliding].T).sum()
+    given = np.hypot(*rows["command"][sliding].T).sum()
+    return Delivered(float(given / asked) if asked > 0.0 else (1.0 if not flagged else None), flagged, exact)
+
+
+@dataclass(frozen=True)
+class Residual:
+    """Friction of a device and its compensated fraction.
+
+    Attributes
+    ----------
+    friction : HandleFriction
+        Identified friction.
+    share : float
+        Compensated fraction, 0 to 1.
+    """
+
+    friction: HandleFriction
+    share: float
+
+    def force(self, rows: Rows) -> Array:
+        """Return the residual friction along the motion at each tick, shape (n, 2) [N].
+
+        On each axis the friction is reduced by the compensated fraction and by the size of a command against the
+        motion, but not below zero (`devices.common.compensation`).
+        """
+        left = np.zeros((len(rows), 2))
+        for axis, (forward, backward) in enumerate(self.friction.laws):
+            speed, command = rows["velocity"][:, axis], rows["command"][:, axis]
+            for law, sign in ((forward, 1.0), (backward, -1.0)):
+                moving = sign * speed > 0.0
+                still = np.zeros(np.count_nonzero(moving))
+                level = np.asarray(law(np.column_stack((np.abs(speed[moving]), still))))[:, 0]
+                against = np.maximum(-sign * command[moving], 0.0)
+                left[moving, axis] = sign * (level - np.minimum(level, self.share * level + against))
+        return left
+
+
+def residual_of(recording: Path, metadata: dict[str, Any]) -> Residual | None:
+    """Return the residual friction with which a block was run, or None if unknown.
+
+    The friction file is identified by the hash in the recording. It is either the copy in the session's folder or the
+    original file.
+    """
+    wanted = metadata.get("friction_file_hash")
+    device = metadata.get("configuration", {}).get("device", {})
+    named = device.get("friction_parameters")
+    if not wanted or not isinstance(named, str):
+        return None
+    for file in (recording.parent.parent / OWN_FRICTION_FILE, Path(named)):
+        try:
+            if sha256_of(file, str(file)) == wanted:
+                own = read_own_friction(str(file), metadata["device"]["name"])
+                return Residual(own, float(device.get("compensation", CompensationSettings().compensation)))
+        except ConfigurationError:
+            continue
+    return None
+
+
+@dataclass(frozen=True)
+class Ground:
+    """Friction law, or scene with the borders of the element (`haptics.scenes.scene.fitted`).
+
+    Attributes
+    ----------
+    law : Law
+        Law of the plane, or of the background of the scene.
+    scene : Scene or None
+        Scene, if any.
+    """
+
+    law: Law
+    scene: Scene | None = None
+
+    def contacts(self, rows: Rows) -> Contacts:
+        """Return the touched walls in the rows, and the directions along them."""
+        touched, along = np.full(len(rows), _NONE), np.zeros((len(rows), 2))
+        for number, wall in enumerate(self.scene.walls if self.scene is not None else ()):
+            inside = wall.depth(rows["position"]) > 0.0
+            inwards = wall.inwards(rows["position"])
+            along[inside] = np.stack((-inwards[inside, 1], inwards[inside, 0]), axis=1)
+            touched[inside] = np.where(touched[inside] == _NONE, number, _SEVERAL)
+        size = np.hypot(along[:, 0], along[:, 1])
+        return Contacts(touched, along / np.where(size > 0.0, size, 1.0)[:, None])
+
+    def friction(self, rows: Rows, steps: Array, period: float, touched: NDArray[np.intp]) -> Array:
+        """Return the friction against the steps between rows, shape (n,) [N]; `steps` has shape (n, 2) [m]."""
+        velocity = steps / period
+        force = self.law(velocity) if self.scene is None else self.scene.force_at(rows["proxy"], velocity)
+        size = np.hypot(steps[:, 0], steps[:, 1])
+        found = (force * steps).sum(axis=1) / np.where(size > 0.0, size, 1.0)
+        if self.scene is not None and self.scene.walls:
+            rubbing = np.array([*(wall.friction for wall in self.scene.walls), 0.0])[np.maximum(touched, _NONE)]
+            found = found + rubbing * np.where(touched >= 0, rows["normal_force"], 0.0)
+        return np.asarray(found)
+
+    def slack(self, rows: Rows, touched: NDArray[np.intp]) -> float:
+        """Return the maximum path after a reversal in which the spring along a wall is reloaded [m]."""
+        walls = self.scene.walls if self.scene is not None else ()
+        ways = [
+            2.0 * wall.friction * float(rows["normal_force"][touched == number].max(initial=0.0)) / wall.stiffness
+            for number, wall in enumerate(walls)
+        ]
+        return max(ways, default=0.0)
+
+
+@dataclass(frozen=True)
+class Contacts:
+    """Touched wall and unit vector along it, for each row.
+
+    Attributes
+    ----------
+    touched : (n,) int array
+        Index of the wall, negative for no wall or several walls.
+    along : (n, 2) array
+        Unit vectors, zero without a wall.
+    """
+
+    touched: NDArray[np.intp]
+    along: Array
+
+    def on_the_surface(self, steps: Array, begin: int) -> Array:
+        """Return `steps` from row `begin` on, shape (n, 2) [m], projected on the wall where one is touched."""
+        along, touched = (one[begin : begin + len(steps)] for one in (self.along, self.touched))
+        along = along * (steps * along).sum(axis=1)[:, None]
+        return np.where((touched >= 0)[:, None], along, steps)
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Stretch of sliding without a stop.
+
+    Attributes
+    ----------
+    work : float
+        Work of the hand without the kinetic energy of the moving mass [J].
+    way : float
+        Length of the path [m].
+    ticks : int
+        Duration [ticks].
+    expected, other : float
+        Work of the ground with the specified value of the axis, and with the value increased by a step [J].
+    """
+
+    work: float
+    way: float
+    ticks: int
+    expected: float
+    other: float
+
+
+@dataclass(frozen=True)
+class Felt:
+    """Felt stimulus of an interval.
+
+    Attributes
+    ----------
+    value, low, high : float
+        Felt value in the unit of the axis, with its 95 % interval.
+    source : str
+        ``truth``, ``sensor`` or ``model``.
+    speed : float
+        Mean speed of sliding [m/s].
+    """
+
+    value: float
+    low: float
+    high: float
+    source: str
+    speed: float
+
+
+class UnknownStimulus(Exception):
+    """The felt stimulus is unknown.
+
+    The message contains the reason.
+    """
+
+
+def felt_stimulus(
+    rows: Rows, ground: Ground, other: Ground, step: float, value: float, spec: DeviceSpec, own: Residual | None = None
+) -> Felt:
+    """Estimate the felt stimulus from the rows of an interval.
+
+    Parameters
+    ----------
+    rows : structured array
+        Consecutive rows of the interval.
+    ground, other : Ground
+        Ground with the specified value of the axis, and with the value increased by `step`.
+    step, value : float
+        Step and specified value, in the unit of the axis.
+    spec : DeviceSpec
+        Data sheet of the device.
+    own : Residual, optional
+        Residual friction of the device, if known.
+
+    Raises
+    ------
+    UnknownStimulus
+        If the stimulus cannot be determined. The message contains the reason.
+    """
+    forces, source, doubt = _forces(rows, spec, own)
+    mass = (spec.mass or 0.0) if source == "truth" else 0.0  # only a hand force also moves the mass
+    stretches = [one for one in _stretches(rows, (ground, other), forces, mass) if one.way >= _LEAST_WAY]
+    if not stretches:
+        raise UnknownStimulus("the hand did not slide")
+    way = sum(one.way for one in stretches)
+    per_unit = sum(one.other - one.expected for one in stretches) / step
+    if not abs(per_unit) > 1e-9 * way:
+        raise UnknownStimulus("the axis does not show while the hand slides")
+    found = float(value + sum(one.work - one.expected for one in stretches) / per_unit)
+    bound = math.hypot(_spread(stretches, per_unit / way), doubt * way / abs(per_unit))
+    speed = way / (sum(one.ticks for one in stretches) * _period(rows))
+    return Felt(found, found - bound, found + bound, source, speed)
+
+
+def _forces(rows: Rows, spec: DeviceSpec, own: Residual | None) -> tuple[Array, str, float]:
+    """Return the force of the hand at each tick, shape (n, 2) [N], its source, and its uncertainty [N]."""
+    if np.isfinite(rows["hand_force"]).all():
+        return rows["hand_force"], "truth", 0.0
+    if spec.causality is Causality.ADMITTANCE:
+        return rows["force"], "sensor", 0.0
+    if own is None:
+        raise UnknownStimulus(
+            "the device's own friction is not known: set friction.measure_each_session, or name the file of 'haptics "
+            f"calibrate friction --device {spec.name}' in device.friction_parameters"
+        )
+    time, delay = rows["time"], spec.delay or 0.0  # commands are carried out this late
+    carried_out = [np.interp(time - delay, time, rows["command"][:, axis]) for axis in range(2)]
+    return own.force(rows) - np.column_stack(carried_out), "model", own.friction.doubt
+
+
+def _stretches(rows: Rows, grounds: tuple[Ground, Ground], forces: Array, mass: float) -> list[Stretch]:
+    """Return the stretches of sliding with the work of the forces, less the kinetic energy of a mass [kg]."""
+    contacts, period = grounds[0].contacts(rows), _period(rows)
+    moving = np.hypot(rows["velocity"][:, 0], rows["velocity"][:, 1]) > SLIDING_SPEED
+    moving &= (rows["sticking"] == 0) & (contacts.touched != _SEVERAL)
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], moving.view(np.int8), [0]))))
+    found = []
+    for first, end in zip(edges[::2], edges[1::2], strict=True):
+        steps = contacts.on_the_surface(np.diff(rows["position"][first:end], axis=0), first)
+        way = np.hypot(steps[:, 0], steps[:, 1])
+        slack = grounds[0].slack(rows[first:end], contacts.touched[first:end])
+        begin = first + int(np.searchsorted(np.cumsum(way), slack)) if slack else first
+        if end - begin < 3:
+            continue
+        steps, way = steps[begin - first :], way[begin - first :]
+        mean = 0.5 * (forces[begin : end - 1] + forces[begin + 1 : end])
+        speed = np.hypot(rows["velocity"][begin:end, 0], rows["velocity"][begin:end, 1])
+        kinetic = 0.5 * mass * (speed[-1] ** 2 - speed[0] ** 2)
+        part = rows[begin : end - 1], steps, period, contacts.touched[begin : end - 1]
+        taken = [float(np.dot(ground.friction(*part), way)) for ground in grounds]
+        found.append(Stretch(float((mean * steps).sum() - kinetic), float(way.sum()), len(way), *taken))
+    return found
+
+
+def _spread(stretches: list[Stretch], force_per_unit: float) -> float:
+    """Return the half-width of the 95 % interval of the mean over stretches, or 0 for a single stretch."""
+    if len(stretches) < 2:
+        return 0.0
+    residuals = [(one.work - one.expected) / one.way for one in stretches]
+    return float(1.96 * np.std(residuals, ddof=1) / math.sqrt(len(residuals)) / abs(force_per_unit))
+
+
+def _period(rows: Rows) -> float:
+    return float(np.median(np.diff(rows["time"])))
