@@ -55,7 +55,7 @@ def preregistration(design: Design, power: Mapping[str, Any] | None, participant
             raise ConfigurationError(
                 f"analysis.{name} = {str(value)[:40]!r}: must be a text, a number, or a list of them."
             )
-    conditions = []
+    conditions: list[Facts] = []
     for condition in design.conditions:
         table = design.procedure_of(condition)
         least, most = _counts(table)

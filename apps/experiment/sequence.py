@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.random import SeedSequence
 
-from apps.experiment.design import ConditionSettings, Design
+from apps.experiment.design import Design
 from apps.experiment.procedures import Tracks, catch_positions, child, make_procedure, trial_seed, williams_order
+from apps.experiment.settings import ConditionSettings
 from apps.experiment.trial import TrialView
 from haptics.records import Rows
 

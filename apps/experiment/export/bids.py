@@ -83,8 +83,10 @@ def _write_session(folder: Path, session: Session) -> None:
         if len(opened.rows):
             write_motion(folder, f"{where}/{name}", opened, place.task)
             utc = opened.metadata.get(ORIGIN_UTC)  # time of tick 0
-            known = isinstance(utc, str) and utc[26:] in ("+00:00", "Z")
-            scans.append(f"{name}_motion.tsv\t{f'{utc[:26]}Z' if known else 'n/a'}")
+            start = "n/a"
+            if isinstance(utc, str) and utc[26:] in ("+00:00", "Z"):
+                start = f"{utc[:26]}Z"
+            scans.append(f"{name}_motion.tsv\t{start}")
     files = {recording: f"{name}_motion.tsv" for recording, name in names.items()}
     rows = [row | {"recording": files.get(row["recording"])} for row in session.rows]
     columns = description()

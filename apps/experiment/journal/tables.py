@@ -276,14 +276,14 @@ def write_table(place: SessionFolder, measure: Measure | None = from_recordings)
 
 def description() -> dict[str, Any]:
     """Return the BIDS description of every column."""
-    found = {}
+    found: dict[str, Any] = {}
     for column in COLUMNS:
-        found[column.name] = {
-            "LongName": column.name.replace("_", " "),
-            "Description": column.doc,
-            **({"Levels": dict(column.levels)} if column.levels else {}),
-            **({"Units": column.unit} if column.unit else {}),
-        }
+        described: dict[str, Any] = {"LongName": column.name.replace("_", " "), "Description": column.doc}
+        if column.levels:
+            described["Levels"] = dict(column.levels)
+        if column.unit:
+            described["Units"] = column.unit
+        found[column.name] = described
     return found
 
 

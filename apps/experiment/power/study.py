@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.experiment.design import ConditionSettings, Design
+from apps.experiment.design import Design
 from apps.experiment.observers import ObserverSettings
 from apps.experiment.power.simulation import SIGNAL, Arm, Array, Study
 from apps.experiment.procedures import child, trial_seed
-from apps.experiment.settings import PowerSettings
+from apps.experiment.settings import ConditionSettings, PowerSettings
 from apps.shared.words import wrapped
 from haptics.errors import ConfigurationError
 from haptics.settings import build, unknown_name

@@ -296,7 +296,8 @@ class ExperimentSession:
     def _handle_requests(self, stage: Stage) -> Script[None]:
         """Wait during a pause, and rebuild the trial sequence if the last answered trial should be repeated."""
         display = self.display
-        if display.paused and not display.aborted:
+        waiting = display.paused and not display.aborted
+        if waiting:
             stage.write_record("event", name="pause")
             display.pause("")
             while display.paused and not display.aborted:
