@@ -1,6 +1,7 @@
 """Command line of ``haptics``: sub-commands, options and exit statuses.
 
-The modules `apps.commands` and ``apps.NAME.command`` implement the commands.
+The modules ``apps.NAME.command`` implement the commands that are not at the end of this module. Heavy imports are
+deferred to the functions that need them.
 """
 
 from __future__ import annotations
@@ -14,16 +15,14 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from textwrap import indent
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from apps import commands
-from apps.catalogue import listed
 from apps.gallery import command as gallery
-from apps.shared.answer import Answer
-from apps.shared.parser import Parser, Version
-from apps.shared.words import wrapped
+from apps.shared.command import Answer, Parser, Version, listed
+from apps.shared.terminal import print_status, wrapped
 from haptics.errors import (
     ConfigurationError,
     DeviceFault,
@@ -33,16 +32,21 @@ from haptics.errors import (
     RecordingError,
 )
 
+if TYPE_CHECKING:
+    from apps.front_ends.front_end import FrontEnd
+    from apps.session.run import Outcome
+    from apps.settings.models import Table
+    from haptics.recording.recording import Recording
+
 WRONG_REQUEST, NO_DEVICE, DEVICE_FAULT, INTERRUPTED = 2, 3, 4, 130
 
-_STATUS: tuple[tuple[type[HapticError], int], ...] = (
-    (ConfigurationError, WRONG_REQUEST),
-    (RecordingError, WRONG_REQUEST),
-    (DeviceNotFoundError, NO_DEVICE),
-    (DeviceOpenError, NO_DEVICE),
-    (DeviceFault, DEVICE_FAULT),
-)
-
+_STATUS: dict[type[HapticError], int] = {
+    ConfigurationError: WRONG_REQUEST,
+    RecordingError: WRONG_REQUEST,
+    DeviceNotFoundError: NO_DEVICE,
+    DeviceOpenError: NO_DEVICE,
+    DeviceFault: DEVICE_FAULT,
+}
 
 _TOOLS = {
     "bench": "benchmarks, as ratios to a reference measured in the same run",
@@ -59,8 +63,72 @@ _TOOLS = {
 }
 """Commands with a separate package. Its module ``command`` defines ``add_options`` and ``run``."""
 
+DEMO_DURATION = 30.0
+"""Duration of the demonstration [s]: a little longer than one cycle of the simulated hand."""
+
 MOST_VIEWS = 4
 """Maximum number of live views that the command line accepts."""
+
+_THEME: dict[str, Any] = {"choices": ("auto", "dark", "light"), "default": "auto"}
+
+_RUN_OPTIONS: dict[str, dict[str, Any]] = {
+    "--device": {"metavar": "NAME", "help": "backend name; see 'haptics devices'"},
+    "--model": {"metavar": "NAME", "help": "A, B, C, D or a classic model; see 'haptics devices'"},
+    "--config": {"metavar": "FILE.toml", "type": Path, "help": "settings from a file"},
+    "--set": {
+        "dest": "assignments",
+        "metavar": "KEY=VALUE",
+        "action": "append",
+        "default": [],
+        "help": "one setting, for instance law.force=3 or element.stiffness=4000 (repeatable)",
+    },
+    "--rate": {"metavar": "HZ", "type": float, "help": "servo rate (default 1000)"},
+    "--hand": {
+        "metavar": "NAME|FILE",
+        "help": "simulated hand that moves a virtual device, or a CSV file of a path",
+    },
+    "--fault": {
+        "dest": "faults",
+        "metavar": "NAME@SECONDS",
+        "action": "append",
+        "default": [],
+        "help": "inject a fault from that time on, for instance nan@2 (repeatable); nan@2+0.05 lasts 0.05 s",
+    },
+}
+"""Options of ``haptics run`` that ``haptics demo`` does not have."""
+
+_SESSION_OPTIONS: dict[str, dict[str, Any]] = {
+    "--record": {"metavar": "DIR", "help": "folder in which the recording is made (default: recordings)"},
+    "--headless": {"action": "store_true", "help": "without any window"},
+    "--views": {
+        "metavar": "N",
+        "type": int,
+        "choices": range(MOST_VIEWS + 1),
+        "default": 1,
+        "help": f"number of live views on the same run, for instance a second one for a spectator (0 to {MOST_VIEWS}; "
+        "0 with --stage)",
+    },
+    "--stage": {
+        "action": "store_true",
+        "help": "also show the stage: the plane with its materials as the hand sees it (needs OpenGL)",
+    },
+    "--stream": {
+        "dest": "streams",
+        "metavar": "KIND[=HOST:PORT]",
+        "action": "append",
+        "default": [],
+        "help": "send every tick to other programs: udp (JSON datagrams), websocket (a server) or lsl (Lab Streaming "
+        "Layer; repeatable)",
+    },
+    "--seed": {"metavar": "N", "type": int, "help": "seed of everything random in a virtual device (default 1)"},
+    "--clock": {
+        "choices": ("wall", "off"),
+        "help": "wall: real time (default); off: as fast as the machine can, virtual devices only, with the same "
+        "result",
+    },
+    "--theme": {**_THEME, "help": "colours of the windows"},
+}
+"""Options of ``haptics run`` and ``haptics demo``, besides ``--duration``."""
 
 
 class _Parser(Parser):
@@ -111,10 +179,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     as_json = "--json" in arguments
     try:
-        options = _parser(arguments).parse_args(arguments)
+        options = make_parser(arguments).parse_args(arguments)
         answer: Answer = options.command(options)
     except HapticError as error:
-        status = next(number for kind, number in _STATUS if isinstance(error, kind))
+        status = next(number for kind, number in _STATUS.items() if isinstance(error, kind))
         answer = Answer({"error": str(error)}, status=status, error=str(error))
     except OSError as error:
         answer = Answer({"error": str(error)}, status=WRONG_REQUEST, error=f"{error}.")
@@ -143,7 +211,7 @@ def _deliver(answer: Answer, as_json: bool) -> int:
     The status is `WRONG_REQUEST` if a successful result cannot be written.
     """
     if answer.error:
-        _complain(answer.error)
+        print_status(f"haptics: {answer.error}")
     text = json.dumps(answer.result, allow_nan=False) if as_json else answer.text
     return answer.status if not text or _written(text) else answer.status or WRONG_REQUEST
 
@@ -158,7 +226,8 @@ def _written(text: str) -> bool:
     except BrokenPipeError:  # the reader has closed the pipe: not an error
         _drop_output()
     except OSError as error:
-        _complain(f"the result could not be written to standard output ({error.strerror or error}).")
+        reason = error.strerror or error
+        print_status(f"haptics: the result could not be written to standard output ({reason}).")
         _drop_output()
         return False
     return True
@@ -170,13 +239,7 @@ def _drop_output() -> None:
         os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
-def _complain(line: str) -> None:
-    with contextlib.suppress(OSError):  # standard error is unavailable too
-        words = f"haptics: {line}"
-        print(wrapped(words, 2) if sys.stderr.isatty() else words, file=sys.stderr, flush=True)
-
-
-def _parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentParser:
+def make_parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentParser:
     """Return the parser.
 
     With `arguments`, add only the options of the commands that they contain.
@@ -184,10 +247,30 @@ def _parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentParser:
     parser = _Parser(prog="haptics", description="Render friction on haptic devices at 1 kHz, and identify it.")
     parser.add_argument("--version", action=Version)
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
-    _add_demo(subparsers)
-    _add_run(subparsers)
-    _add_devices(subparsers)
-    _add_replay(subparsers)
+    demo = subparsers.add_parser(
+        "demo", help="a session without hardware: virtual joystick, model C, a simulated hand; or one of the gallery"
+    )
+    gallery.add_options(demo)
+    run = subparsers.add_parser(
+        "run", help="an interactive session on a device", formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    run.write_epilog = _list_faults
+    _add_options(run, _RUN_OPTIONS)
+    endless = "until it is stopped, by Ctrl-C or in the window"
+    for session, default in ((demo, f"{DEMO_DURATION:g} s"), (run, endless)):
+        session.add_argument("--duration", metavar="S", type=float, help=f"length of the run [s]; default: {default}")
+        _add_options(session, _SESSION_OPTIONS)
+    absent = dict.fromkeys(("device", "model", "config", "hand", "rate"))
+    demo.set_defaults(command=_demo, assignments=[], faults=[], **absent)
+    run.set_defaults(command=_run)
+    devices = subparsers.add_parser("devices", help="the devices, what is plugged in, what is missing to use it")
+    devices.set_defaults(command=_devices)
+    replay = subparsers.add_parser("replay", help="scrub through a recording, or verify it bit for bit")
+    replay.add_argument("recording", metavar="RECORDING", type=Path, help="folder of the recording")
+    replay.add_argument("--verify", action="store_true", help="replay every tick and compare bit for bit")
+    replay.add_argument("--headless", action="store_true", help="without a window: print a summary and draw a picture")
+    replay.add_argument("--theme", **_THEME, help="colours of the window")
+    replay.set_defaults(command=_replay)
     for name, summary in _TOOLS.items():
         tool = subparsers.add_parser(name, help=summary)
         if arguments is None or name in arguments:
@@ -199,105 +282,212 @@ def _parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentParser:
     return parser
 
 
-def _add_demo(subparsers: Any) -> None:
-    parser = subparsers.add_parser(
-        "demo", help="a session without hardware: virtual joystick, model C, a simulated hand; or one of the gallery"
-    )
-    gallery.add_options(parser)
-    _add_session_options(parser, f"{commands.DEMO_DURATION:g} s")
-    parser.set_defaults(
-        command=commands.demo, device=None, model=None, config=None, assignments=[], hand=None, rate=None, faults=[]
-    )
+def _add_options(parser: argparse.ArgumentParser, table: dict[str, dict[str, Any]]) -> None:
+    for flag, options in table.items():
+        parser.add_argument(flag, **options)
 
 
-def _add_run(subparsers: Any) -> None:
-    parser = subparsers.add_parser(
-        "run",
-        help="an interactive session on a device",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--device", metavar="NAME", help="backend name; see 'haptics devices'")
-    parser.add_argument("--model", metavar="NAME", help="A, B, C, D or a classic model; see 'haptics devices'")
-    parser.add_argument("--config", metavar="FILE.toml", type=Path, help="settings from a file")
-    parser.add_argument(
-        "--set",
-        dest="assignments",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        help="one setting, for instance law.force=3 or element.stiffness=4000 (repeatable)",
-    )
-    parser.add_argument("--rate", metavar="HZ", type=float, help="servo rate (default 1000)")
-    parser.add_argument(
-        "--hand", metavar="NAME|FILE", help="simulated hand that moves a virtual device, or a CSV file of a path"
-    )
-    parser.add_argument(
-        "--fault",
-        dest="faults",
-        metavar="NAME@SECONDS",
-        action="append",
-        default=[],
-        help="inject a fault from that time on, for instance nan@2 (repeatable); nan@2+0.05 lasts 0.05 s",
-    )
-    _add_session_options(parser, "until it is stopped, by Ctrl-C or in the window")
-    parser.write_epilog = _faults
-    parser.set_defaults(command=commands.run)
-
-
-def _faults() -> str:
+def _list_faults() -> str:
     """Return a list of the faults that can be injected."""
     from devices.faults import FAULTS
 
     return "faults to inject:\n" + indent(listed({name: kind.description for name, kind in FAULTS.items()}), "  ")
 
 
-def _add_session_options(parser: argparse.ArgumentParser, by_default: str) -> None:
-    parser.add_argument("--duration", metavar="S", type=float, help=f"length of the run [s]; default: {by_default}")
-    parser.add_argument("--record", metavar="DIR", help="folder in which the recording is made (default: recordings)")
-    parser.add_argument("--headless", action="store_true", help="without any window")
-    parser.add_argument(
-        "--views",
-        metavar="N",
-        type=int,
-        choices=range(MOST_VIEWS + 1),
-        default=1,
-        help=f"number of live views on the same run, for instance a second one for a spectator (0 to {MOST_VIEWS}; 0 "
-        "with --stage)",
-    )
-    parser.add_argument(
-        "--stage",
-        action="store_true",
-        help="also show the stage: the plane with its materials as the hand sees it (needs OpenGL)",
-    )
-    parser.add_argument(
-        "--stream",
-        dest="streams",
-        metavar="KIND[=HOST:PORT]",
-        action="append",
-        default=[],
-        help="send every tick to other programs: udp (JSON datagrams), websocket (a server) or lsl (Lab Streaming "
-        "Layer; repeatable)",
-    )
-    parser.add_argument(
-        "--seed", metavar="N", type=int, help="seed of everything random in a virtual device (default 1)"
-    )
-    parser.add_argument(
-        "--clock",
-        choices=("wall", "off"),
-        help="wall: real time (default); off: as fast as the machine can, virtual devices only, with the same result",
-    )
-    parser.add_argument("--theme", choices=("auto", "dark", "light"), default="auto", help="colours of the windows")
+# --- commands ---------------------------------------------------------------------------------------------------------
 
 
-def _add_devices(subparsers: Any) -> None:
-    parser = subparsers.add_parser("devices", help="the devices, what is plugged in, what is missing to use it")
-    parser.set_defaults(command=commands.devices)
+def _demo(options: argparse.Namespace) -> Answer:
+    """Run the default demonstration or a gallery entry, with a live view if a display is available.
+
+    The default demonstration is a virtual joystick with model C and a simulated hand.
+    """
+    if options.list:
+        return gallery.list_names()
+    if options.name is not None:
+        windows, obstacle = open_windows(options)
+        return gallery.run(options, windows, _streams(options), obstacle)
+    if options.duration is None:
+        options.duration = DEMO_DURATION
+    return _session(options, lambda: {"device": {"name": "virtual-joystick"}, "session": {"model": "C"}})
 
 
-def _add_replay(subparsers: Any) -> None:
-    parser = subparsers.add_parser("replay", help="scrub through a recording, or verify it bit for bit")
-    parser.add_argument("recording", metavar="RECORDING", type=Path, help="folder of the recording")
-    parser.add_argument("--verify", action="store_true", help="replay every tick and compare bit for bit")
-    parser.add_argument("--headless", action="store_true", help="without a window: print a summary and draw a picture")
-    parser.add_argument("--theme", choices=("auto", "dark", "light"), default="auto", help="colours of the window")
-    parser.set_defaults(command=commands.replay)
+def _run(options: argparse.Namespace) -> Answer:
+    """Run an interactive session."""
+
+    def settings() -> dict[str, Table]:
+        from apps.settings.config import gather
+
+        return gather(options.config, options.assignments)
+
+    return _session(options, settings)
+
+
+def _session(options: argparse.Namespace, settings: Callable[[], dict[str, Table]]) -> Answer:
+    """Run sessions with the given settings, overridden by the options of the command line."""
+    from haptics.servo.standby import Standby
+
+    with Standby() as standby:  # start before the slow imports below
+        tables = settings()
+        from apps.session.application import Application
+
+        given = {name: getattr(options, name) for name in ("model", "rate", "duration", "seed", "record", "clock")}
+        session = tables.setdefault("session", {})
+        session.update({name: value for name, value in given.items() if value is not None})
+        if options.faults:
+            session["faults"] = options.faults
+        if options.device is not None:
+            tables.setdefault("device", {})["name"] = options.device
+        if options.hand is not None:
+            from devices.virtual.hands.registry import hand_settings
+
+            tables.setdefault("hand", {}).update(hand_settings(options.hand))
+        windows, obstacle = open_windows(options)
+        streams = _streams(options)
+        application = Application(tables, windows=windows, streams=streams, obstacle=obstacle, standby=standby)
+        return answer_of(application.run())
+
+
+def answer_of(outcome: Outcome) -> Answer:
+    """Return the answer of the command that ran sessions."""
+    from apps.session.progress import describe
+
+    summary, fault = outcome.summary, outcome.fault
+    if fault is not None:
+        summary["error"] = str(fault)
+        return Answer(summary, describe(summary), status=4, error=f"{fault} Recording: {summary['recording']}")
+    return Answer(summary, describe(summary), status=130 if outcome.reason == "interrupted" else 0)
+
+
+def _streams(options: argparse.Namespace) -> list[Callable[[], FrontEnd]]:
+    """Return factories of the requested streams.
+
+    Raises
+    ------
+    ConfigurationError
+        If a stream specification is invalid or a stream cannot be started.
+    """
+    if not options.streams:
+        return []
+    from apps.stream import open_stream, parse_stream, require_usable
+
+    streams = [parse_stream(text) for text in options.streams]
+    for stream in streams:
+        require_usable(stream)
+    return [partial(open_stream, stream) for stream in streams]
+
+
+def open_windows(options: argparse.Namespace) -> tuple[list[Callable[[], FrontEnd]], str]:
+    """Return factories of the requested windows, and the reason why there is no live view.
+
+    The reason is empty if there is a live view.
+
+    Raises
+    ------
+    ConfigurationError
+        If several views are requested but no window can be shown, or if no window remains.
+    """
+    from apps.session.application import HEADLESS
+    from apps.stage.launch import stage_obstacle, start_stage
+    from apps.view.launch import start_view, window_obstacle
+
+    if not options.views and not options.stage:
+        raise ConfigurationError("--views 0: leaves no window; add --stage, or say --headless.")
+    stages: list[Callable[[], FrontEnd]] = []
+    no_stage = ""
+    if options.stage:
+        no_stage = HEADLESS if options.headless else stage_obstacle() or ""
+        stages = [] if no_stage else [partial(start_stage, options.theme)]
+    if not options.views:
+        return stages, f"--views 0 was given, and there is no stage ({no_stage})" if no_stage else ""
+    if no_stage:
+        print_status(f"no stage: {no_stage}.")
+    obstacle = HEADLESS if options.headless else window_obstacle()
+    if obstacle is None:
+        return [*[partial(start_view, options.theme)] * options.views, *stages], ""
+    if options.views > 1:
+        raise ConfigurationError(f"--views {options.views}: no window can be shown ({obstacle}); leave --views out.")
+    return stages, obstacle
+
+
+def _devices(options: argparse.Namespace) -> Answer:
+    """List the supported devices, the connected devices, and missing requirements."""
+    from apps import plugged
+    from apps.settings.models import fitting
+    from devices import describe_backends, refused_plugins
+
+    models, found = fitting(), plugged.survey()
+    table: list[dict[str, Any]] = [
+        {
+            "name": backend.name,
+            "causality": str(backend.causality),
+            "models": list(models[backend.name]),
+            "description": backend.description,
+            "package": backend.package or None,
+            "missing": [] if backend.virtual else found.missing(backend.name),
+        }
+        for backend in describe_backends()
+    ]
+    lines = []
+    for row in table:
+        head = f"{row['name']:<18} {row['causality']:<11} {row['description']}"
+        origin = f"\n{'':31}from {row['package']}" if row["package"] else ""
+        lines.append(wrapped(f"{head}\n{'':31}models {', '.join(row['models'])}{origin}", indent=31))
+    refused = refused_plugins()
+    lines += ["", *(f"left out: {words}" for words in refused), plugged.describe(found)]
+    return Answer({"devices": table, "refused": list(refused), **found.result()}, "\n".join(lines))
+
+
+def _replay(options: argparse.Namespace) -> Answer:
+    """Show a recording, or verify it."""
+    from haptics.recording.recording import Recording
+
+    recording = Recording(options.recording)
+    try:
+        return _verify(recording) if options.verify else _show(recording, options)
+    except HapticError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise RecordingError(
+            f"{recording.folder} does not describe its run as a recording should ({type(error).__name__}: {error})."
+        ) from error
+
+
+def _verify(recording: Recording) -> Answer:
+    from apps.verification import examine
+    from haptics.recording.checks import OK
+
+    found = examine(recording)
+    result = {
+        "recording": str(recording.folder),
+        "ticks": found.ticks,
+        "mismatches": found.mismatches,
+        "first_mismatch": found.first_mismatch,
+        "verdict": found.verdict,
+        "findings": [finding.as_dict() for finding in found.findings],
+    }
+    text = f"{found.ticks} ticks computed again, {found.mismatches} differ"
+    if found.first_mismatch is not None:
+        text += f", the first is tick {found.first_mismatch}"
+    lines = [text, *(f"  {finding.rule}: {finding.words}" for finding in found.findings), f"verdict: {found.verdict}"]
+    return Answer(result, "\n".join(lines), status=0 if found.verdict == OK else 1)
+
+
+def _show(recording: Recording, options: argparse.Namespace) -> Answer:
+    from apps.shared.picture import draw
+    from apps.view.launch import window_obstacle
+
+    result = {
+        "recording": str(recording.folder),
+        "ticks": len(recording),
+        "state": recording.metadata.get("state"),
+    }
+    obstacle = None if options.headless else window_obstacle()
+    if options.headless or obstacle:
+        picture = draw(recording)
+        why = f"\nno window: {obstacle}." if obstacle else ""
+        return Answer({**result, "picture": picture}, f"{len(recording)} ticks; picture: {picture}{wrapped(why)}")
+    from apps.view.replay import run as show
+
+    show(recording, recording.metadata, options.theme)
+    return Answer(result)

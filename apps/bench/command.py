@@ -9,9 +9,8 @@ from pathlib import Path
 
 from apps.bench import options as passed_on
 from apps.bench.outcome import CannotMeasure, Outcome
-from apps.catalogue import listed
-from apps.shared.answer import Answer
-from apps.shared.progress import Line, bar
+from apps.shared.command import Answer, listed
+from apps.shared.terminal import Line, bar
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -9,8 +9,8 @@ import importlib
 from collections.abc import Iterable
 from typing import Any, Protocol, cast
 
-from apps import catalogue
 from apps.bench.outcome import Outcome, Progress
+from apps.shared.command import select
 
 BENCHMARKS: dict[str, str] = {
     "kernel": "kernel",
@@ -50,8 +50,8 @@ class Benchmark(Protocol):
 
 
 def chosen(names: Iterable[str]) -> list[str]:
-    """Return the requested benchmarks; see `apps.catalogue.chosen`."""
-    return catalogue.chosen("benchmark", names, BENCHMARKS)
+    """Return the requested benchmarks; see `apps.shared.command.select`."""
+    return select("benchmark", names, BENCHMARKS)
 
 
 def load(name: str) -> Benchmark:

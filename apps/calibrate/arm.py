@@ -11,7 +11,7 @@ from apps.calibrate.friction import identify_all
 from apps.calibrate.moving import EXCITATION, add_device_options, carry_out, joint_excitation, mover_for
 from apps.calibrate.options import AUTOMATIC, require_place
 from apps.calibrate.results import as_object, describe, ending, provenance
-from apps.shared.answer import Answer
+from apps.shared.command import Answer
 from haptics.errors import ConfigurationError
 from haptics.files import write_atomically
 from haptics.settings import build, unknown_name

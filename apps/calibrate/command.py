@@ -6,7 +6,7 @@ import argparse
 import importlib
 from types import ModuleType
 
-from apps.shared.answer import Answer
+from apps.shared.command import Answer
 
 KINDS = {
     "friction": "identify the friction of joints, from recordings or on a device",

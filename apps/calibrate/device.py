@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from apps.calibrate.moving import add_device_options, carry_out, mover_for
 from apps.calibrate.options import require_place
-from apps.shared.answer import Answer
+from apps.shared.command import Answer
 from haptics.errors import ConfigurationError
 from haptics.files import write_atomically
 from haptics.settings import build

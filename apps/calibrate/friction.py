@@ -42,8 +42,8 @@ from apps.calibrate.results import (
     names_of,
     provenance,
 )
-from apps.shared.answer import Answer
-from apps.shared.progress import Line
+from apps.shared.command import Answer
+from apps.shared.terminal import Line
 from devices.common.parameter_keys import key
 from haptics.errors import ConfigurationError
 from haptics.files import write_atomically

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from apps.calibrate.moving import new_recording, orderly_end, print_message
 from apps.calibrate.options import require_place
-from apps.shared.answer import Answer
-from apps.shared.progress import Line
+from apps.shared.command import Answer
+from apps.shared.terminal import Line
 from haptics.errors import ConfigurationError, HapticError
 from haptics.settings import unknown_name
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from apps.calibrate.options import add_source_options, by_joint, require_place
-from apps.shared.answer import Answer
+from apps.shared.command import Answer
 from haptics.errors import ConfigurationError
 from haptics.reading import read_toml
 
@@ -109,7 +109,7 @@ def _rendered(recording: Recording, conversion: Conversion, measured: Motion) ->
 def _draw(path: Path, found: Comparison, measured: Motion, rendered: Motion, rotary: bool) -> None:
     from apps.calibrate.report import dots, legend
     from apps.reproduce.style import BLUE, GREEN, ORANGE, PALE, dress
-    from apps.shared.figure import new_figure, svg
+    from apps.shared.html import new_figure, svg
 
     figure = new_figure(8.0, 5.2)
     axes = figure.add_subplot()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from apps.calibrate.friction import require_places
 from apps.calibrate.options import add_data_options, add_result_options, behind, identification_options, measured
-from apps.shared.answer import Answer
+from apps.shared.command import Answer
 from haptics.errors import ConfigurationError
 
 if TYPE_CHECKING:

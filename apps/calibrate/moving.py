@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from apps.shared.progress import Line, bar
+from apps.shared.terminal import Line, bar
 from haptics.device import Causality
 from haptics.errors import ConfigurationError, HapticError
 from haptics.settings import build

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from apps.calibrate.results import effort_word
 from apps.reproduce.style import BLUE, GREEN, INK, ORANGE, PALE, PINK, dress
-from apps.shared.figure import new_figure, svg
-from apps.shared.html import document, picture, table, warnings
+from apps.shared.html import document, new_figure, picture, svg, table, warnings
 from devices.common.parameter_keys import UNIT_WORDS
 from haptics.files import write_atomically
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from apps.calibrate.options import add_check_option, add_source_options, measured, require_place
 from apps.calibrate.results import provenance
-from apps.shared.answer import Answer
-from apps.shared.progress import Line
+from apps.shared.command import Answer
+from apps.shared.terminal import Line
 from haptics.errors import ConfigurationError
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from apps.session.offline import record_offline
+from apps.session.run import record_offline
 from apps.settings.config import SessionConfig, assign, complete, parse_assignment
 from apps.settings.models import Table
 from devices import has_simulated_hand

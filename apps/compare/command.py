@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from apps.shared.answer import Answer
+from apps.shared.command import Answer
 from haptics.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -122,6 +122,6 @@ def _show(first: Side, second: Side, words: str, theme: str) -> None:
     obstacle = window_obstacle()
     if obstacle:
         raise ConfigurationError(f"--show: {obstacle}; leave it out for the figures, or give --out FILE.png.")
-    from apps.view.instrument.comparison import run as show
+    from apps.view.comparison import run as show
 
     show((first, second), words, theme)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from apps.shared.answer import Answer, make_folder
-from apps.shared.progress import Line, bar
+from apps.shared.command import Answer, make_folder
+from apps.shared.terminal import Line, bar
 from haptics.errors import ConfigurationError
 
 if TYPE_CHECKING:

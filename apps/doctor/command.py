@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from apps.shared.answer import Answer
-from apps.shared.progress import Line
+from apps.shared.command import Answer
+from apps.shared.terminal import Line
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> Answer:
 
     names = chosen(options.names)
     if options.list:
-        from apps.catalogue import listed
+        from apps.shared.command import listed
 
         titles = {name: CHECKS[name].summary for name in names}
         return Answer({"checks": titles}, listed(titles))

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import cast
 
-from apps import catalogue
 from apps.doctor.child import NoAnswer
 from apps.doctor.finding import Finding, ok, problem
 from apps.doctor.machine import Machine, program
+from apps.shared.command import select
 
 
 @dataclass(frozen=True)
@@ -96,8 +96,8 @@ CHECKS: dict[str, Check] = {
 
 
 def chosen(names: Iterable[str]) -> list[str]:
-    """Return the requested checks, all if `names` is empty; see `apps.catalogue.chosen`."""
-    return catalogue.chosen("check", names, CHECKS)
+    """Return the requested checks, all if `names` is empty; see `apps.shared.command.select`."""
+    return select("check", names, CHECKS)
 
 
 def run_all(names: Iterable[str], machine: Machine) -> Iterator[tuple[str, Finding]]:

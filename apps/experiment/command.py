@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from apps.shared.answer import Answer
+from apps.shared.command import Answer
 from haptics.errors import ConfigurationError
 
 # Modules with large dependencies are imported where they are used.
@@ -295,7 +295,7 @@ def _pack(options: argparse.Namespace) -> Answer:
     from apps.experiment.journal import read_journal, replay, sessions_below
     from apps.experiment.stimulus import measure
     from apps.pack.packing import pack, unpack
-    from apps.shared.scale import grouped
+    from apps.shared.display import grouped
     from haptics.recording.recording import TICKS
 
     count = changed = 0
@@ -346,7 +346,7 @@ def _power(options: argparse.Namespace) -> Answer:
     from apps.experiment.power.study import describe as describe_power
     from apps.experiment.settings import PowerSettings
     from apps.experiment.source import Source
-    from apps.shared.progress import Line, bar
+    from apps.shared.terminal import Line, bar
     from apps.shared.workers import workers
     from haptics.settings import build
 

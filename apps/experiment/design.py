@@ -35,14 +35,13 @@ from apps.experiment.settings import (
 from apps.experiment.source import Source
 from apps.experiment.trial import TASKS, Task
 from apps.settings.config import TABLES, SessionConfig, complete
-from apps.settings.models import Table
-from apps.settings.scenes import is_name, scene_of, with_scene_in_session
+from apps.settings.models import Table, is_name, scene_of, with_scene_in_session
 from haptics.errors import ConfigurationError
 from haptics.reading import sha256_of
 from haptics.settings import build, unknown_name
 
 if TYPE_CHECKING:
-    from apps.session.mouse import Mouse
+    from apps.session.service import Mouse
 
 OWN_TABLES: dict[str, type[Any]] = {
     "experiment": ExperimentSettings,
@@ -354,7 +353,7 @@ def _mouse_placeholder() -> Mouse:
 
     Each session replaces it with its own target.
     """
-    from apps.session.mouse import Mouse
+    from apps.session.service import Mouse
 
     return Mouse()
 

@@ -7,8 +7,7 @@ from argparse import Namespace
 from pathlib import Path
 from textwrap import indent
 
-from apps.catalogue import listed
-from apps.shared.answer import Answer
+from apps.shared.command import Answer, listed
 
 FORMATS = {
     "csv": "comma-separated values, RFC 4180; what is not a number is left blank",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+import contextlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from apps.front_ends.messages import Parameter, SessionStarted
 from haptics.device import Causality
@@ -16,11 +18,19 @@ from haptics.records import Rows
 if TYPE_CHECKING:
     from haptics.scenes import Scene
 
-LEVEL_KEYS = ("law.force", "law.kinetic_force", "law.static_force")
-"""Keys of the parameters that are levels of the friction force [N]."""
+Floats = NDArray[np.float64]
+"""A float64 array of shape (n,)."""
+Indices = NDArray[np.intp]
+"""An array of indices of shape (n,)."""
 
 Corner = tuple[float, float]
 """A point (x, y) [m]."""
+
+LEVEL_KEYS = ("law.force", "law.kinetic_force", "law.static_force")
+"""Keys of the parameters that are levels of the friction force [N]."""
+
+_UNITS = {"stiffness": "N/m", "damping": "N s/m", "viscosity": "N s/m", "mass": "kg", "velocity": "m/s", "force": "N"}
+"""Unit of a recorded parameter by the end of its name."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +39,8 @@ class RunInfo:
 
     Attributes
     ----------
+    rate : float
+        Nominal rate [Hz].
     workspace : (corner, corner)
         Lower and upper corner [m].
     force_scale : float
@@ -76,54 +88,88 @@ class RunInfo:
         """Name of the displayed force vectors: the commanded force, or the measured force of the hand."""
         return "command" if self.causality == Causality.IMPEDANCE else "hand force"
 
+    @property
+    def values(self) -> dict[str, float]:
+        """Value of every parameter by its key."""
+        return {parameter.key: parameter.value for parameter in self.parameters}
+
 
 def from_message(message: SessionStarted) -> RunInfo:
     """Return the run data contained in `message`."""
-    return RunInfo(
-        device=message.device,
-        model=message.model,
-        causality=message.causality,
-        rate=message.rate_hz,
-        hand=message.hand,
-        workspace=message.workspace,
-        force_scale=message.force_scale,
-        parameters=message.parameters,
-        recording=message.recording,
-        mouse=message.mouse,
-        duration=message.duration,
-        max_energy=message.max_energy,
-        dead_man=message.dead_man,
-        law=message.law,
-        law_settings=message.law_settings,
-        scene=message.scene,
-    )
+    common: dict[str, Any] = {one.name: getattr(message, one.name) for one in fields(RunInfo) if one.name != "rate"}
+    return RunInfo(rate=message.rate_hz, **common)
 
 
 def from_metadata(metadata: Mapping[str, Any], rows: Rows) -> RunInfo:
     """Return the run data of a recording. Missing entries are estimated from the rows."""
-    device = metadata.get("device")
+    device, configuration = metadata.get("device"), metadata.get("configuration")
     spec: Mapping[str, Any] = device if isinstance(device, Mapping) else {"name": device or "unknown device"}
+    tables: Mapping[str, Any] = configuration if isinstance(configuration, Mapping) else {}
+    configured = {name: tables[name] for name in ("law", "element") if isinstance(tables.get(name), Mapping)}
+    law, limits = dict(configured.get("law", {})), metadata.get("limits") or {}
+    parameters = tuple(_parameters(metadata.get("parameters") or configured))
+    hand: Any = tables
+    for key in ("device", "hand", "name"):
+        hand = hand.get(key, "") if isinstance(hand, Mapping) else ""
+    scene = None
+    if isinstance(tables.get("scene"), Mapping):
+        from haptics.scenes import scene_from_table
+
+        with contextlib.suppress(HapticError):  # a scene that this version cannot read
+            scene = scene_from_table(tables["scene"])
     model = str(metadata.get("model", "?"))
     guess = Causality.ADMITTANCE if model in ("A", "D") else Causality.IMPEDANCE
-    parameters = tuple(_parameters(metadata.get("parameters") or _configured(metadata)))
-    limits = metadata.get("limits") or {}
-    law = dict(_configured(metadata).get("law", {}))
+    force_scale = metadata.get("force_scale")
+    if force_scale is None:
+        friction = np.hypot(rows["friction_force"][:, 0], rows["friction_force"][:, 1])
+        friction = friction[np.isfinite(friction)]
+        measured = max(float(np.percentile(friction, 95)), 0.1) if len(friction) else RunInfo.force_scale
+        force_scale = max(levels({one.key: one.value for one in parameters}), default=measured)
     return RunInfo(
         device=str(spec.get("name", "unknown device")),
         model=model,
         causality=str(metadata.get("causality", spec.get("causality", guess))),
         rate=float(metadata.get("rate_hz", 1000.0)),
-        hand=str(metadata.get("hand", "") or _hand(metadata)),
+        hand=str(metadata.get("hand", "") or hand),
         workspace=_workspace(spec, rows),
-        force_scale=float(metadata.get("force_scale", _force_scale(parameters, rows))),
+        force_scale=float(force_scale),
         parameters=parameters,
         recording=str(metadata.get("recording", "")),
         max_energy=float(limits.get("max_energy", RunInfo.max_energy)),
         dead_man=str(limits.get("dead_man", RunInfo.dead_man)),
         law=str(law.pop("name", "")),
         law_settings=law,
-        scene=_scene(metadata),
+        scene=scene,
     )
+
+
+def _parameters(table: Mapping[str, Any], prefix: str = "") -> Iterator[Parameter]:
+    """Flatten a table of numbers: ``{"law": {"force": 4}}`` and ``{"law.force": 4}`` are equivalent.
+
+    Ranges are not recorded; a positive value gets a decade on either side.
+    """
+    for name, value in table.items():
+        key = f"{prefix}{name}"
+        if isinstance(value, Mapping):
+            yield from _parameters(value, f"{key}.")
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            number, last = float(value), key.rsplit(".", 1)[-1]
+            unit = next((unit for word, unit in _UNITS.items() if last.endswith(word)), "")
+            if number > 0:
+                yield Parameter(key, number, number / 10, number * 10, unit, logarithmic=True)
+            else:
+                yield Parameter(key, number, min(2 * number, -1.0), max(-2 * number, 1.0), unit)
+
+
+def _workspace(spec: Mapping[str, Any], rows: Rows) -> tuple[Corner, Corner]:
+    """Return the workspace of a data sheet, or the extent of the motion with a margin."""
+    lower, upper = spec.get("workspace_min"), spec.get("workspace_max")
+    if lower is None or upper is None:
+        position = rows["position"][np.isfinite(rows["position"]).all(axis=1)]
+        if not len(position):
+            return RunInfo.workspace
+        lower, upper = position.min(axis=0) - 0.01, position.max(axis=0) + 0.01
+    return (float(lower[0]), float(lower[1])), (float(upper[0]), float(upper[1]))
 
 
 def levels(parameters: Mapping[str, float]) -> tuple[float, ...]:
@@ -138,84 +184,24 @@ def region_name(scene: Scene, number: int) -> str:
     return scene.regions[number - 1].name if number <= len(scene.regions) else ""
 
 
-def _hand(metadata: Mapping[str, Any]) -> str:
-    """Return the name of the hand in a recorded configuration, or an empty string."""
-    found: Any = metadata
-    for key in ("configuration", "device", "hand", "name"):
-        found = found.get(key, "") if isinstance(found, Mapping) else ""
-    return str(found)
+# --- intervals of rows ------------------------------------------------------------------------------------------------
 
 
-def _scene(metadata: Mapping[str, Any]) -> Scene | None:
-    """Return the scene of a recording, or None if it has no scene or this version cannot read it."""
-    configuration = metadata.get("configuration")
-    table = configuration.get("scene") if isinstance(configuration, Mapping) else None
-    if not isinstance(table, Mapping):
-        return None
-    from haptics.scenes import scene_from_table
+class Runs(NamedTuple):
+    """Intervals of rows: the index of the first row of each, and the index after its last row."""
 
-    try:
-        return scene_from_table(table)
-    except HapticError:
-        return None
+    start: Indices
+    stop: Indices
 
 
-def _configured(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the tables of law and element in a recorded configuration."""
-    configuration = metadata.get("configuration")
-    tables = configuration if isinstance(configuration, Mapping) else {}
-    return {name: tables[name] for name in ("law", "element") if isinstance(tables.get(name), Mapping)}
+def runs(flags: Floats) -> Runs:
+    """Return the intervals in which `flags` is not zero."""
+    edges = np.diff(np.concatenate(([0], (flags != 0).astype(np.int8), [0])))
+    return Runs(np.flatnonzero(edges == 1), np.flatnonzero(edges == -1))
 
 
-def _parameters(table: Mapping[str, Any], prefix: str = "") -> list[Parameter]:
-    """Flatten a table of numbers: ``{"law": {"force": 4}}`` and ``{"law.force": 4}`` are equivalent."""
-    found: list[Parameter] = []
-    for key, value in table.items():
-        name = f"{prefix}{key}"
-        if isinstance(value, Mapping):
-            found += _parameters(value, f"{name}.")
-        elif isinstance(value, (int, float)) and not isinstance(value, bool):
-            found.append(_parameter(name, float(value)))
-    return found
-
-
-def _parameter(key: str, value: float) -> Parameter:
-    """Return a parameter of a recording, with an estimated range.
-
-    Ranges are not recorded; a positive value gets a decade on either side.
-    """
-    last = key.rsplit(".", 1)[-1]
-    unit = next((unit for word, unit in _UNITS if last.endswith(word)), "")
-    if value > 0:
-        return Parameter(key, value, value / 10, value * 10, unit, logarithmic=True)
-    return Parameter(key, value, min(2 * value, -1.0), max(-2 * value, 1.0), unit)
-
-
-_UNITS = (
-    ("stiffness", "N/m"),
-    ("damping", "N s/m"),
-    ("viscosity", "N s/m"),
-    ("mass", "kg"),
-    ("velocity", "m/s"),
-    ("force", "N"),
-)
-
-
-def _workspace(spec: Mapping[str, Any], rows: Rows) -> tuple[Corner, Corner]:
-    if "workspace_min" in spec and "workspace_max" in spec:
-        lower, upper = spec["workspace_min"], spec["workspace_max"]
-        return (float(lower[0]), float(lower[1])), (float(upper[0]), float(upper[1]))
-    position = rows["position"][np.isfinite(rows["position"]).all(axis=1)]
-    if not len(position):
-        return RunInfo.workspace
-    lower, upper = position.min(axis=0) - 0.01, position.max(axis=0) + 0.01
-    return (float(lower[0]), float(lower[1])), (float(upper[0]), float(upper[1]))
-
-
-def _force_scale(parameters: tuple[Parameter, ...], rows: Rows) -> float:
-    known = levels({parameter.key: parameter.value for parameter in parameters})
-    if known:
-        return max(known)
-    friction = np.hypot(rows["friction_force"][:, 0], rows["friction_force"][:, 1])
-    friction = friction[np.isfinite(friction)]
-    return max(float(np.percentile(friction, 95)), 0.1) if len(friction) else RunInfo.force_scale
+def means(values: Floats, intervals: Runs) -> Floats:
+    """Return the mean of `values` over each interval."""
+    sums = np.concatenate(([0.0], np.cumsum(values)))
+    result: Floats = (sums[intervals.stop] - sums[intervals.start]) / np.maximum(intervals.stop - intervals.start, 1)
+    return result

@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from apps.catalogue import listed
 from apps.gallery.registry import ALL, chosen, load
-from apps.shared.answer import Answer, make_folder
-from apps.shared.progress import Line, bar
+from apps.shared.command import Answer, listed, make_folder
+from apps.shared.terminal import Line, bar
 from haptics.errors import ConfigurationError
 
 if TYPE_CHECKING:

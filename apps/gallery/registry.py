@@ -8,8 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Protocol, cast
 
-from apps import catalogue
 from apps.gallery.outcome import Guide, Outcome
+from apps.shared.command import select
 
 if TYPE_CHECKING:
     from apps.gallery.showing import Showing
@@ -40,8 +40,8 @@ class Demonstration(Protocol):
 
 
 def chosen(name: str) -> list[str]:
-    """Return the demonstrations selected by `name`, which may be ``all``; see `apps.catalogue.chosen`."""
-    return catalogue.chosen("demonstration", [name], DEMONSTRATIONS, ALL)
+    """Return the demonstrations selected by `name`, which may be ``all``; see `apps.shared.command.select`."""
+    return select("demonstration", [name], DEMONSTRATIONS, ALL)
 
 
 def load(name: str) -> Demonstration:

@@ -11,7 +11,7 @@ from apps.gallery.film import Film, write_film
 from apps.gallery.outcome import Guide, Outcome
 from apps.reproduce.report import row_as_json, row_sentence
 from apps.reproduce.style import INK
-from apps.shared.words import wrapped
+from apps.shared.terminal import wrapped
 from apps.verification import examine
 
 if TYPE_CHECKING:

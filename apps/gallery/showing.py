@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from apps.front_ends.front_end import FrontEnd
-from apps.session.application import HEADLESS, Application, print_status
-from apps.session.offline import record_offline
+from apps.session.application import HEADLESS, Application
+from apps.session.run import record_offline
 from apps.settings.config import complete
 from apps.settings.models import Table
+from apps.shared.terminal import print_status
 from haptics.recording.recording import Recording
 from haptics.servo.servo import EndReason
 

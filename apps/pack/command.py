@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from apps.shared.answer import Answer
+from apps.shared.command import Answer
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -19,7 +19,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> Answer:
     """Pack or unpack the recordings."""
     from apps.pack.packing import pack, unpack
-    from apps.shared.scale import grouped
+    from apps.shared.display import grouped
     from haptics.recording.recording import Recording
 
     for folder in options.recordings:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from apps.catalogue import listed
-from apps.shared.answer import Answer, make_folder
-from apps.shared.progress import Line, bar
+from apps.shared.command import Answer, listed, make_folder
+from apps.shared.terminal import Line, bar
 
 FOLDER = "reproductions"
 

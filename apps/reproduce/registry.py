@@ -9,8 +9,8 @@ import importlib
 from collections.abc import Iterable
 from typing import Protocol, cast
 
-from apps import catalogue
 from apps.reproduce.outcome import Outcome
+from apps.shared.command import select
 
 ALL = "all"
 
@@ -59,8 +59,8 @@ class Reproduction(Protocol):
 
 
 def chosen(names: Iterable[str]) -> list[str]:
-    """Return the requested IDs, all of them for ``all``; see `apps.catalogue.chosen`."""
-    return catalogue.chosen("reproduction", names, REPRODUCTIONS, ALL)
+    """Return the requested IDs, all of them for ``all``; see `apps.shared.command.select`."""
+    return select("reproduction", names, REPRODUCTIONS, ALL)
 
 
 def load(name: str) -> Reproduction:

@@ -6,7 +6,6 @@ import contextlib
 import math
 import os
 import signal
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -15,14 +14,12 @@ from pathlib import Path
 
 from apps.front_ends import messages as say
 from apps.front_ends.front_end import FrontEnd
-from apps.session.mouse import Mouse
-from apps.session.outcome import Outcome
-from apps.session.run import Session
-from apps.session.service import Service
+from apps.session.run import Outcome, Session
+from apps.session.service import Mouse, Service
 from apps.settings.config import SessionConfig, complete
 from apps.settings.models import Table, causality_of
 from apps.shared.picture import draw, preloading
-from apps.shared.words import wrapped
+from apps.shared.terminal import print_status
 from haptics.errors import ConfigurationError, HapticError, RecordingError
 from haptics.recording.recording import Recording
 from haptics.servo.run import HEARTBEAT_INTERVAL, StartCancelled
@@ -34,7 +31,7 @@ MOUSE = "mouse"
 HEADLESS = "--headless was given"
 """Reason for the absence of a window if none was requested."""
 
-WINDOW_PATIENCE = 60.0
+WINDOW_TIMEOUT = 60.0
 """Timeout for the window of a session that requires it [s]."""
 
 PAUSE = 1.5
@@ -42,12 +39,6 @@ PAUSE = 1.5
 
 LINGER = 5.0
 """Time for which the window shows the result of a run that ended by itself [s]."""
-
-
-def print_status(line: str) -> None:
-    """Print one line for the user to standard error; standard output is reserved for results."""
-    with contextlib.suppress(OSError):  # a closed or full stream must not disturb a run
-        print(wrapped(line, 2) if sys.stderr.isatty() else line, file=sys.stderr, flush=True)
 
 
 class Application:
@@ -97,26 +88,27 @@ class Application:
 
         If runs are repeated, the outcome of the first run is returned, unless a run failed.
         """
+        service = self._service
         if self._tables.get("hand", {}).get("name") == MOUSE and not self._windows:
             raise ConfigurationError(f"hand.name = 'mouse': needs the live view, but there is none: {self._obstacle}.")
         with ExitStack() as stack:
             if self._windows:
-                self._service.mouse = stack.enter_context(Mouse())
+                service.mouse = stack.enter_context(Mouse())
             config = self._configure(self._tables)
-            demands_key = config.limits.dead_man == "key"
-            if demands_key and not self._windows:
+            requires_key = config.limits.dead_man == "key"
+            if requires_key and not self._windows:
                 raise _no_key(config, f"there is none: {self._obstacle}")
             stack.enter_context(_signals(self._interrupt))
-            stack.callback(self._service.streams.close)
-            for started in self._streams:
-                self._service.streams.add(started())
+            stack.callback(service.streams.close)
+            for start in self._streams:
+                service.streams.add(start())
             if self._windows:
-                stack.callback(self._service.fronts.close)
-                for opened in self._windows:
-                    self._service.fronts.add(opened())
-                if demands_key:
+                stack.callback(service.fronts.close)
+                for start in self._windows:
+                    service.fronts.add(start())
+                if requires_key:
                     self._require_window(config)
-            return self._sessions(config)
+            return self._run_sessions(config)
 
     def _require_window(self, config: SessionConfig) -> None:
         """Wait for a window that can hold the dead-man's key.
@@ -124,69 +116,63 @@ class Application:
         Raises
         ------
         ConfigurationError
-            If no window opens within `WINDOW_PATIENCE`.
+            If no window opens within `WINDOW_TIMEOUT`.
         """
-        if self._service.fronts.await_key(WINDOW_PATIENCE, lambda: self._interrupted):
+        if self._service.fronts.await_key(WINDOW_TIMEOUT, lambda: self._interrupted):
             return
         if self._interrupted:
             raise KeyboardInterrupt
         display = os.environ.get("WAYLAND_DISPLAY") or os.environ.get("DISPLAY")
         raise _no_key(config, f"no window could be opened (on the display {display})")
 
-    def _sessions(self, config: SessionConfig) -> Outcome:
+    def _run_sessions(self, config: SessionConfig) -> Outcome:
         first: Outcome | None = None
         while True:
-            self._service.wish = None
+            self._service.requested = None
+            following: SessionConfig | None = None
             try:
-                outcome, config = self._one(config)
+                outcome, config = self._run_one(config)
             except StartCancelled:
-                another = self._after_none(config)
-                if another is None and first is not None and self._again:
+                self._service.end(say.SessionEnded("cancelled before it began"))
+                if not self._interrupted:
+                    following = self._await_start(config, math.inf)
+                if following is None and first is not None and self._again:
                     return first
-                if another is None:
+                if following is None:
                     raise KeyboardInterrupt from None
-                config = another
+                config = following
                 continue
             first = first or outcome
-            following = None if self._interrupted else self._next(config, self._patience(outcome))
-            following = following or self._next_configuration(config, outcome)
+            completed = outcome.reason == EndReason.COMPLETED
+            if self._again:
+                timeout = PAUSE if completed else LINGER
+            else:  # after a stop by hand, the window stays open for the user
+                timeout = math.inf if outcome.reason == EndReason.STOPPED else LINGER
+            if not self._interrupted:
+                following = self._await_start(config, timeout)
+            repeated = self._again and completed and not self._interrupted and self._service.fronts.open
+            if following is None and repeated:
+                tables = config.as_dict()
+                tables["session"]["record"] = self._again
+                following = self._configure(tables)
             if following is None:
                 return first if self._again and outcome.fault is None else outcome
             config = following
 
-    def _patience(self, outcome: Outcome) -> float:
-        """Return the time to wait for the user after a run [s]."""
-        if self._again:
-            return PAUSE if outcome.reason == EndReason.COMPLETED else LINGER
-        # After a stop by hand, the window stays open for the user; after any other end, it is shown for a short time.
-        return math.inf if outcome.reason == EndReason.STOPPED else LINGER
-
-    def _next_configuration(self, config: SessionConfig, outcome: Outcome) -> SessionConfig | None:
-        """Return the configuration of a repetition, or None if the run is not repeated or no window is open."""
-        if (
-            not self._again
-            or outcome.reason != EndReason.COMPLETED
-            or self._interrupted
-            or not self._service.fronts.open
-        ):
-            return None
-        tables = config.as_dict()
-        tables["session"]["record"] = self._again
-        return self._configure(tables)
-
-    def _after_none(self, config: SessionConfig) -> SessionConfig | None:
-        """Return the configuration that follows a session cancelled before its first tick, or None."""
-        self._service.end(say.SessionEnded("cancelled before it began"))
-        return None if self._interrupted else self._next(config, math.inf)
-
-    def _one(self, config: SessionConfig) -> tuple[Outcome, SessionConfig]:
+    def _run_one(self, config: SessionConfig) -> tuple[Outcome, SessionConfig]:
         """Run one session; return its outcome and its final configuration."""
         service, standby = self._service, self._standby
         self._standby = None  # a standby process serves one session
+
+        def warn(line: str) -> None:
+            """Report on the terminal and in the windows that parameters do not suit the device."""
+            self._tell(f"advice: {line}")
+            service.fronts.broadcast(say.Advised(line))
+
         session = Session(
             config,
             self._tell,
-            self._warn,
+            warn,
             prepare=lambda words: service.fronts.broadcast(say.Preparing(words)),
             standby=standby,
         )
@@ -201,26 +187,23 @@ class Application:
             outcome = session.run(service.run_periodic_tasks, service.connections)
         service.end(say.SessionEnded(outcome.reason, outcome.summary, str(outcome.fault or "")))
         if config.session.picture:
-            outcome.summary["picture"] = self._draw(outcome)
+            try:
+                outcome.summary["picture"] = draw(Recording(Path(outcome.summary["recording"])))
+            except (OSError, RecordingError) as error:
+                self._tell(f"no picture: {error}")
+                outcome.summary["picture"] = None
         return outcome, session.config
 
-    def _draw(self, outcome: Outcome) -> str | None:
-        try:
-            return draw(Recording(Path(outcome.summary["recording"])))
-        except (OSError, RecordingError) as error:
-            self._tell(f"no picture: {error}")
-            return None
-
-    def _next(self, config: SessionConfig, patience: float) -> SessionConfig | None:
-        """Wait until the user starts another session; None if they quit or are idle for `patience` [s]."""
-        until, service = time.monotonic() + patience, self._service
+    def _await_start(self, config: SessionConfig, timeout: float) -> SessionConfig | None:
+        """Wait until the user starts another session; None if they quit or are idle for `timeout` [s]."""
+        until, service = time.monotonic() + timeout, self._service
         while not self._interrupted and time.monotonic() < until and service.fronts.open:
-            if isinstance(service.wish, say.Start):
+            if service.requested is not None:
                 try:
-                    return self._configure(_retabled(config, service.wish))
+                    return self._configure(tables_of_start(config, service.requested))
                 except HapticError as error:
                     service.refuse_start(str(error))
-            service.wish = None
+            service.requested = None
             wait(service.connections(), HEARTBEAT_INTERVAL)
             service.run_periodic_tasks()
         return None
@@ -231,11 +214,6 @@ class Application:
         if hand.get("name") == MOUSE and mouse is not None:
             tables = {**tables, "hand": {**hand, "target": mouse.path}}
         return complete(tables)
-
-    def _warn(self, line: str) -> None:
-        """Report on the terminal and in the windows that parameters do not suit the device."""
-        self._tell(f"advice: {line}")
-        self._service.fronts.broadcast(say.Advised(line))
 
     def _interrupt(self) -> None:
         self._interrupted = True
@@ -253,23 +231,23 @@ def _no_key(config: SessionConfig, obstacle: str) -> ConfigurationError:
     )
 
 
-def _retabled(config: SessionConfig, wish: say.Start) -> dict[str, Table]:
+def tables_of_start(config: SessionConfig, start: say.Start) -> dict[str, Table]:
     """Return the tables of the requested session, keeping the settings of `config` that still apply."""
     tables = config.as_dict()
-    tables["session"] |= {"model": wish.model, "record": config.session.record}
-    tables["hand"] = config.device_settings["hand"] if wish.hand == config.hand else {"name": wish.hand}
-    same_device = wish.device == config.device
+    tables["session"] |= {"model": start.model, "record": config.session.record}
+    tables["hand"] = config.device_settings["hand"] if start.hand == config.hand else {"name": start.hand}
+    same_device = start.device == config.device
     kept = {name: value for name, value in config.device_settings.items() if name != "hand"} if same_device else {}
-    tables["device"] = {"name": wish.device, **kept}
-    same_causality = causality_of(wish.device) is config.causality
-    if wish.model != config.session.model or not same_causality:
+    tables["device"] = {"name": start.device, **kept}
+    same_causality = causality_of(start.device) is config.causality
+    if start.model != config.session.model or not same_causality:
         tables["element"] = {}
     if not same_causality:
         tables["envelope"] = {}
         if "source" not in config.law:
             tables["law"] = {"name": config.law["name"]}
-    if wish.law not in {"", config.law["name"]}:
-        tables["law"] = {"name": wish.law}
+    if start.law not in {"", config.law["name"]}:
+        tables["law"] = {"name": start.law}
     return tables
 
 

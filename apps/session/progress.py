@@ -1,15 +1,23 @@
-"""Progress line of a run on the terminal."""
+"""Progress and report of a run on the terminal."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from apps.shared.progress import Line
+from apps.shared.display import certificate, durations, microseconds, verdict
+from apps.shared.terminal import Line, wrapped
 from haptics.trace import Ring
 
-_EVERY = 0.2
+_EVERY, _PREPARATION_EVERY = 0.2, 0.5
+"""Intervals between updates during a run, and before it [s]."""
+
+_COLUMN = 18
+_PLAIN = str.maketrans({"\u00a0": " ", "\u2009": "", "µ": "u"})
+"""Replacements for terminals that support ASCII only."""
 
 
 class Progress:
@@ -35,18 +43,17 @@ class Progress:
     def show(self, trace: Ring) -> None:
         """Show the progress of the run."""
         now = time.monotonic()
-        if now >= self._next:
-            self._next = now + _EVERY
-            self._line.show(self._text(trace))
-
-    def _text(self, trace: Ring) -> str:
+        if now < self._next:
+            return
+        self._next = now + _EVERY
         newest = trace.since(trace.count - 1)
-        if len(newest) == 0:
-            return self._preparing
-        row = newest[-1]
-        done = f"{row['time']:.1f} s" + (f" of {self._duration:g} s" if self._duration else " (Ctrl-C ends the run)")
-        friction = float(np.hypot(*row["friction_force"]))
-        return f"{done}   friction {friction:5.2f} N   {'sticking' if row['sticking'] else 'slipping'}"
+        if not len(newest):
+            self._line.show(self._preparing)
+            return
+        row, duration = newest[-1], self._duration
+        done = f"{row['time']:.1f} s" + (f" of {duration:g} s" if duration else " (Ctrl-C ends the run)")
+        friction, state = float(np.hypot(*row["friction_force"])), "sticking" if row["sticking"] else "slipping"
+        self._line.show(f"{done}   friction {friction:5.2f} N   {state}")
 
     def clear(self) -> None:
         """Remove the line."""
@@ -64,3 +71,87 @@ class Quiet(Progress):
 
     def show(self, trace: Ring) -> None:
         """Do nothing."""
+
+
+class Preparation:
+    """Reports the progress of the preparation of a run: compilation of kernels, and opening of the device.
+
+    Parameters
+    ----------
+    device : str
+        Name of the device.
+    progress : Progress
+        Progress line on the terminal.
+    tell : callable
+        Receives lines for the user that are printed once.
+    show : callable
+        Receives the present activity; empty when the preparation is complete.
+
+    Attributes
+    ----------
+    opening : bool
+        Whether opening of the device has begun, so that it may have been accessed.
+    """
+
+    def __init__(
+        self, device: str, progress: Progress, tell: Callable[[str], None], show: Callable[[str], None]
+    ) -> None:
+        self._device = device
+        self._progress = progress
+        self._tell = tell
+        self._show = show
+        self._began = time.monotonic()
+        self._next = 0.0
+        self._kernels: tuple[int, int] | None = None
+        self.opening = False
+
+    def handle_message(self, stage: str, facts: Any) -> None:
+        """Handle a progress message of the servo: ``compiling``, ``compiled``, ``opening`` or ``ready``."""
+        if stage == "ready":
+            self._next = float("inf")
+            self._show("")
+            return
+        if stage == "compiling":
+            if self._kernels is None:
+                self._progress.clear()
+                self._tell("compiling kernels, which takes a minute or two; the next run reuses them")
+            self._kernels = facts
+        elif stage == "opening":
+            self.opening = True
+        self._next = 0.0
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Update the display. Must be called periodically."""
+        now = time.monotonic()
+        if now < self._next:
+            return
+        self._next = now + _PREPARATION_EVERY
+        words, seconds = "", now - self._began
+        if self.opening:
+            words = f"opening {self._device} ({seconds:.0f} s)"
+        elif self._kernels is not None:
+            number, about = self._kernels
+            words = f"compiling kernel {number} of about {about} ({seconds:.0f} s; only the first time)"
+        if words:
+            self._progress.prepare(words)
+            self._show(words)
+
+
+def describe(summary: dict[str, Any]) -> str:
+    """Return the report of a run, advice last; `summary` has the keys of the JSON output."""
+    lines = []
+    found = verdict(summary)
+    if found is not None:
+        lines += [("verdict", found.word), *(("because", reason) for reason in found.reasons)]
+    lines += [
+        ("recording", str(summary["recording"])),
+        ("picture", str(summary["picture"] or "none")),
+        *certificate({name: value for name, value in summary.items() if name != "rate_hz"}),
+    ]
+    for name, values in durations(summary).items():
+        lines.append((name, ", ".join(f"{word} {microseconds(value)}" for word, value in values.items())))
+    lines += [("advice", sentence) for sentence in summary.get("advice", ())]
+    head = f"{summary['device']}, model {summary['model']}, {summary['rate_hz']:g} Hz: {summary['reason']}"
+    body = "\n".join(f"  {name:<{_COLUMN}}{value}".translate(_PLAIN) for name, value in lines)
+    return wrapped(f"{head}\n{body}", indent=2 + _COLUMN)

@@ -1,27 +1,56 @@
-"""One session from preparation to summary, with recorder, servo process, and optional front ends."""
+"""One session from preparation to summary: with a servo process and front ends, or offline in this process."""
 
 from __future__ import annotations
 
+import functools
+import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from apps.session.advice import ParameterAdvice
-from apps.session.events import KeyJournal
-from apps.session.held_key import HeldKey
-from apps.session.job import make_job
-from apps.session.outcome import Outcome
-from apps.session.preparation import Preparation
-from apps.session.progress import Progress
-from apps.session.record import journal_entry, new_recorder
+import devices
+from apps.session.progress import Preparation, Progress
+from apps.session.record import KeyJournal, ParameterAdvice, journal_entry, new_recorder
 from apps.settings.config import SessionConfig
 from apps.settings.models import Table
-from devices.faults import describe, parse_fault
-from haptics.elements.models import Element
+from devices.common.log import DEVICE_LOG
+from devices.faults import create_faulty, describe, parse_fault
+from haptics.clock import Clock
+from haptics.errors import ConfigurationError, HapticError
 from haptics.recording.certificate import NOT_PRINTED, real_time_factor
+from haptics.recording.recorder import RunCloser, not_written
+from haptics.recording.recording import Recording
+from haptics.servo.control import Job, SharedFiles
+from haptics.servo.kernels import CONTROL
+from haptics.servo.mailbox import Mailbox
 from haptics.servo.run import INTERRUPTED, ExtraConnections, Run
-from haptics.servo.servo import EndReason
+from haptics.servo.servo import MAX_TICKS_PER_CALL, EndReason, Servo
 from haptics.servo.standby import Standby
+from haptics.shared import SharedFile
+from haptics.trace import Reader, Trace
+
+_CAPACITY = 4 * MAX_TICKS_PER_CALL
+"""Capacity of the trace of an offline session."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Outcome of a session.
+
+    Attributes
+    ----------
+    summary : dict
+        Summary with the keys of the command's JSON output.
+    reason : str
+        ``completed``, ``stopped``, ``interrupted`` or ``fault``.
+    fault : HapticError or None
+        Error that ended the run, if any; the recording is kept.
+    """
+
+    summary: dict[str, Any]
+    reason: str
+    fault: HapticError | None = None
 
 
 class Session(Run):
@@ -78,9 +107,22 @@ class Session(Run):
         self._preparation = Preparation(config.device, self._progress, tell, prepare)
         recorder = new_recorder(config, self._advice.record, folder)
         self.folder = recorder.folder
-        super().__init__(recorder, make_job(config, self._faults, self.folder), config.device, tell, standby)
-        self._key = HeldKey(self.servo.job.paths.control.path)
         live = config.session.clock == "wall"
+        settings = dict(config.device_settings)
+        if live and devices.has_simulated_hand(config.device, settings):
+            settings.setdefault("log", str(self.folder / DEVICE_LOG))
+        job = Job(
+            factory=functools.partial(create_faulty, config.device, settings, self._faults, config.session.seed),
+            element=config.program,
+            limits=config.limits,
+            duration=config.session.duration,
+            recording=self.folder,
+            paths=SharedFiles.unique(),
+            real_time=config.servo,
+            live=live,
+        )
+        super().__init__(recorder, job, config.device, tell, standby)
+        self._key_ns = Mailbox(self.servo.job.paths.control.path, CONTROL).record["key_ns"]
         self.keys = KeyJournal(recorder, self.servo.trace, config.session.rate if live else None)
 
     @property
@@ -103,19 +145,22 @@ class Session(Run):
             "dead_man": limits.dead_man,
         }
 
+    # --- requests -----------------------------------------------------------------------------------------------------
+
     def interrupt(self) -> None:
         """End the run as Ctrl-C does."""
         self._interrupted = True
         self.stop()
 
     def hold_key(self, at: float | None) -> None:
-        """Report that the dead-man's key was held at `at` [s, monotonic], or was released if `at` is None."""
-        if at is None:
-            self._key.release()
-        else:
-            self._key.held(at)
+        """Pass the instant `at` [s, monotonic] at which the dead-man's key was held to the servo; None releases it.
 
-    def take_key(self, name: str, down: bool, at: float) -> None:
+        The servo releases the output `haptics.servo.kernels.KEY_TIMEOUT` after that instant. A late message can
+        therefore only shorten the hold, and a lost message ends it. Future instants are clipped to the present.
+        """
+        self._key_ns[0] = 0 if at is None else min(round(at * 1e9), time.monotonic_ns())
+
+    def handle_key(self, name: str, down: bool, at: float) -> None:
         """Write a key event at the instant `at` [s, monotonic] to the recording and notify the listeners.
 
         If the event cannot be written, the run is ended.
@@ -178,15 +223,13 @@ class Session(Run):
             self.recorder.journal_settings(version, entry)
             self.servo.switch_program(config.program, {"version": version, **entry})
             self.config, self.version = config, version
-            self._advise(element, version)
+            warning = self._advice.consider(element, version, config.scene)
+            if warning:
+                self._progress.clear()
+                self._warn(warning)
+                self.recorder.update_metadata(advice=self._advice.record)
 
-    def _advise(self, element: Element, version: int) -> None:
-        """Report and record the bounds that `element` newly exceeds."""
-        warning = self._advice.consider(element, version, self.config.scene)
-        if warning:
-            self._progress.clear()
-            self._warn(warning)
-            self.recorder.update_metadata(advice=self._advice.record)
+    # --- course of the run --------------------------------------------------------------------------------------------
 
     def run(self, attend: Callable[[], None] = lambda: None, listen: ExtraConnections = tuple) -> Outcome:
         """Run the session to its end and complete the recording.
@@ -210,16 +253,13 @@ class Session(Run):
         StartCancelled
             If the run was cancelled before the device was opened. In both cases the recording is removed.
         """
-        self._announce()
-        self._attend = attend
-        return self._outcome(self.follow(listen))
-
-    def _announce(self) -> None:
         self._tell(f"recording to {self.folder}")
         if self._faults:
             self._tell(f"faults on demand: {describe(self._faults)}")
         if self._advice.warnings:
             self._warn(" ".join(self._advice.warnings))
+        self._attend = attend
+        return self._outcome(self.follow(listen))
 
     def prepared(self, stage: str, facts: Any) -> None:
         """Report the progress of the preparation."""
@@ -266,3 +306,58 @@ class Session(Run):
         if self.config.session.clock == "off":
             summary["real_time_factor"] = real_time_factor(self.recorder.count / rate, self.servo.used)
         return Outcome(summary, reason, self.ending.fault)
+
+
+def record_offline(config: SessionConfig, folder: Path) -> Recording:
+    """Run a session as fast as possible in this process and record it.
+
+    Parameters
+    ----------
+    config : SessionConfig
+        Configuration with ``session.clock = "off"`` and a duration.
+    folder : Path
+        Folder of the recording; a number is appended if it exists.
+
+    Raises
+    ------
+    ConfigurationError
+        If the session runs in real time, or the recording cannot be written.
+    HapticError
+        If the session failed; the recording is closed and contains the error.
+    """
+    session = config.session
+    if session.clock != "off" or session.duration is None:
+        raise ConfigurationError("session.clock: must be 'off', with session.duration, for a session in this process.")
+    advice = ParameterAdvice(config.spec)
+    advice.consider(config.strongest_element, 0, config.scene)
+    clock, file = Clock(1.0 / session.rate), SharedFile("trace")
+    try:
+        trace = Trace.create(file.path, capacity=_CAPACITY)
+        faults = tuple(parse_fault(text) for text in session.faults)
+        device = create_faulty(config.device, config.device_settings, faults, session.seed, clock)
+        servo = Servo(device, config.program, trace, clock=clock, limits=config.limits)
+        recorder = new_recorder(config, advice.record, folder)
+        recorder.attach(Reader(trace))
+        ending = RunCloser(recorder, trace, lambda words: None)
+
+        def drain() -> None:
+            try:
+                recorder.drain()
+            except OSError as error:
+                raise not_written(error, "the session was stopped") from error
+
+        try:
+            try:
+                servo.run(session.duration, between=drain)
+            finally:
+                drain()  # the remaining rows, also after an error
+        except HapticError as error:
+            ending.fail(error)
+        ending.close("completed", complete=True)
+        planned = round(session.duration * session.rate)
+        ending.certify(config.causality, fitness=config.fitness, planned=planned)
+    finally:
+        file.close()
+    if ending.fault is not None:
+        raise ending.fault
+    return Recording(recorder.folder)

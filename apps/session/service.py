@@ -1,22 +1,85 @@
-"""Message service between front ends and the present session."""
+"""Message service between front ends and the present session, with the mouse as the hand."""
 
 from __future__ import annotations
 
+import functools
+import operator
+import time
 from collections.abc import Callable
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from apps.front_ends import messages as say
-from apps.front_ends.front_end import FrontEnd
-from apps.front_ends.several import FrontEnds
-from apps.session.mouse import Mouse
+from apps.front_ends.front_end import FrontEnd, FrontEnds
 from apps.session.run import Session
-from apps.settings.about import about, choices, hands_to_choose, laws_to_choose
 from apps.settings.config import SessionConfig
-from apps.settings.sliders import sliders, values_in_force
+from apps.settings.options import about, choices, hands_to_choose, laws_to_choose, sliders, values_in_force
 from haptics.errors import ConfigurationError, DeviceFault
+from haptics.servo.mailbox import Mailbox
+from haptics.shared import SharedFile
 
 if TYPE_CHECKING:
     from haptics.scenes import Scene
+
+CLICK = 0.02
+"""Minimum duration of a click [s]: press and release may otherwise fall between two ticks."""
+
+
+class Mouse:
+    """Position and buttons of the mouse, for a virtual device in another process, through a small shared file.
+
+    Attributes
+    ----------
+    path : str
+        File that the simulated hand of the device reads; its setting ``hand.target``.
+    """
+
+    def __init__(self) -> None:
+        from devices.virtual.hands.registry import HAND_TARGET
+
+        self._file = SharedFile("mouse")
+        self._lane = Mailbox(self._file.path, HAND_TARGET, create=True)
+        self._value = np.zeros(1, HAND_TARGET)
+        self._held: dict[object, int] = {}
+        self._click, self._clicked = 0, 0.0
+        self.path = str(self._file.path)
+
+    def press(self, owner: object, buttons: int) -> None:
+        """Set the buttons that the front end `owner` holds.
+
+        The bits are defined in `devices.virtual.hands.mouse.HAND_TARGET`.
+        """
+        self._held[owner] = buttons
+        held = functools.reduce(operator.or_, self._held.values())
+        pressed = held & ~int(self._value["buttons"][0])
+        if pressed:
+            self._click, self._clicked = self._click | pressed, time.monotonic()
+        self._publish(buttons=held | self._click)
+
+    def refresh(self) -> None:
+        """Release buttons that were only clicked. Must be called periodically."""
+        if self._click and time.monotonic() - self._clicked > CLICK:
+            self._click = 0
+            self._publish(buttons=functools.reduce(operator.or_, self._held.values()))
+
+    def move(self, x: float, y: float, grip: float = 1.0) -> None:
+        """Move the target of the hand to (x, y) [m], with the relative grip strength `grip` from 0 to 1."""
+        self._publish(position=(x, y), ease=1.0 - grip, engaged=1)
+
+    def _publish(self, **fields: Any) -> None:
+        for name, value in fields.items():
+            self._value[name] = value
+        self._lane.publish(self._value[0])
+
+    def __enter__(self) -> Mouse:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
 
 
 class Service:
@@ -37,7 +100,7 @@ class Service:
         The present run.
     mouse : Mouse or None
         Mouse input, if the mouse acts as the hand.
-    wish : Start or None
+    requested : Start or None
         Requested next run.
     """
 
@@ -46,8 +109,8 @@ class Service:
         self.fronts, self.streams = FrontEnds(self._greeting), FrontEnds(self._greeting)
         self.session: Session | None = None
         self.mouse: Mouse | None = None
-        self.wish: say.Start | None = None
-        self._asker: FrontEnd | None = None
+        self.requested: say.Start | None = None
+        self._requester: FrontEnd | None = None
         self._holder: FrontEnd | None = None
         self._scene: Scene | None = None
 
@@ -63,30 +126,54 @@ class Service:
         for listeners in (self.fronts, self.streams):
             listeners.broadcast(message)
 
-    def refuse_start(self, why: str) -> None:
+    def refuse_start(self, reason: str) -> None:
         """Report to the front end that requested another session that it was refused."""
-        if self._asker is not None:
-            self._asker.send(say.Refused(why))
+        if self._requester is not None:
+            self._requester.send(say.Refused(reason))
 
     def connections(self) -> tuple[Any, ...]:
         """Return the connections to wait for."""
         return self.fronts.connections
 
+    def stop(self) -> None:
+        """End the present run in order."""
+        if self.session is not None:
+            self.session.stop()
+
     def run_periodic_tasks(self) -> None:
         """Execute the requests that have arrived. The run continues if a front end has died."""
         for front, message in self.fronts.messages():
-            self._do(front, message)
+            self.execute(front, message)
         for front in self.fronts.remove_lost():
-            self._without(front)
-            self._handle_loss()
+            self._release(front)
+            self.handle_loss()
         self.streams.messages()
         for _ in self.streams.remove_lost():
             self._tell("a stream ended unexpectedly; the run goes on without it.")
-        self._announce_scene()
+        session = self.session
+        if session is not None and session.config.scene is not self._scene:  # changed by a front end or a program
+            self._scene = session.config.scene
+            self.fronts.broadcast(say.ValuesInForce(values_in_force(session.config)))
+            self.fronts.broadcast(say.SceneInForce(self._scene, session.version))
         if self.mouse is not None:
             self.mouse.refresh()
 
-    def _do(self, front: FrontEnd, message: Any) -> None:
+    def handle_loss(self) -> None:
+        """Report a lost front end.
+
+        The run fails if it needs the dead-man's key and no remaining front end can hold it.
+        """
+        if self.session is not None and self._key_is_missing():
+            self.session.fail(
+                DeviceFault("the live view ended unexpectedly, and with it the dead-man's key: the run was stopped.")
+            )
+        elif self.session is not None and self.fronts.open:
+            self._tell("a window ended unexpectedly; the run goes on with the others.")
+        elif self.session is not None:
+            self._tell("the live view ended unexpectedly; the run goes on without it.")
+
+    def execute(self, front: FrontEnd, message: Any) -> None:
+        """Execute a request of a front end."""
         session = self.session
         match message:
             case say.HandTarget(x, y, grip) if self.mouse is not None:
@@ -94,7 +181,7 @@ class Service:
             case say.HandButtons(buttons) if self.mouse is not None:
                 self.mouse.press(front, buttons)
             case say.Key(name, down, at) if session is not None:
-                session.take_key(name, down, at)
+                session.handle_key(name, down, at)
             case say.SetParameter(key, value) if session is not None:
                 self._change(front, session, key, value)
             case say.HoldKey(held, at) if session is not None:
@@ -102,11 +189,12 @@ class Service:
             case say.Stop():
                 self.stop()
             case say.Start():
-                self.wish, self._asker = message, front
+                self.requested, self._requester = message, front
                 self.stop()
             case say.Close():
-                self._without(front)
-                self._handle_close()
+                self._release(front)
+                if not self.fronts.open or self._key_is_missing():
+                    self.stop()
 
     def _change(self, front: FrontEnd, session: Session, key: str, value: float) -> None:
         """Change a parameter and send the new values to all front ends."""
@@ -118,14 +206,6 @@ class Service:
         values = values_in_force(session.config)
         front.send(say.ValuesInForce(values, yours=True))
         self.fronts.broadcast(say.ValuesInForce(values), but=front)
-
-    def _announce_scene(self) -> None:
-        """Send a changed scene and its values to the front ends, regardless of the origin of the change."""
-        session = self.session
-        if session is not None and session.config.scene is not self._scene:
-            self._scene = session.config.scene
-            self.fronts.broadcast(say.ValuesInForce(values_in_force(session.config)))
-            self.fronts.broadcast(say.SceneInForce(self._scene, session.version))
 
     def _hold(self, front: FrontEnd, session: Session, at: float | None) -> None:
         """Set or release the dead-man's key.
@@ -140,40 +220,17 @@ class Service:
             return
         session.hold_key(at)
 
-    def _without(self, front: FrontEnd) -> None:
-        """Release the buttons and the key that a lost front end held."""
+    def _release(self, front: FrontEnd) -> None:
+        """Release the buttons and the key that a lost or closed front end held."""
         if self.mouse is not None:
             self.mouse.press(front, 0)
         if self.session is not None:
             self._hold(front, self.session, None)
 
-    def _handle_close(self) -> None:
-        """Stop the run if no front end is left, or none that can hold a required key."""
-        if not self.fronts.open or self._key_is_missing():
-            self.stop()
-
-    def _handle_loss(self) -> None:
-        """Report a lost front end.
-
-        The run fails if it needs the dead-man's key and no remaining front end can hold it.
-        """
-        if self.session is not None and self._key_is_missing():
-            self.session.fail(
-                DeviceFault("the live view ended unexpectedly, and with it the dead-man's key: the run was stopped.")
-            )
-        elif self.session is not None:
-            others = "a window ended unexpectedly; the run goes on with the others."
-            self._tell(others if self.fronts.open else "the live view ended unexpectedly; the run goes on without it.")
-
     def _key_is_missing(self) -> bool:
         """Return True if the present run needs the dead-man's key and no front end can hold it."""
         session = self.session
         return session is not None and session.started["dead_man"] == "key" and not self.fronts.can_hold_key
-
-    def stop(self) -> None:
-        """End the present run in order."""
-        if self.session is not None:
-            self.session.stop()
 
     def _greeting(self) -> say.SessionStarted | None:
         """Return the message that a front end needs about the present run."""

@@ -6,6 +6,7 @@ the file, and options such as ``--rate`` override both. All values are in SI uni
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import warnings
 from collections.abc import Iterable, Mapping
@@ -13,16 +14,28 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from apps.settings import scenes
-from apps.settings.models import MODELS, Table, causality_of, device_settings, element_defaults, law_table, pair
-from apps.settings.proof import prove
-from apps.settings.scenes import SHORT, is_name, law_on, scene_of, scene_table, with_background, with_scene_in_session
-from apps.settings.session import SessionSettings
+from apps.settings.models import (
+    MODELS,
+    WALL,
+    Table,
+    causality_of,
+    device_settings,
+    element_defaults,
+    is_name,
+    law_on,
+    law_table,
+    pair,
+    require_known,
+    scene_of,
+    with_background,
+    with_scene_in_session,
+)
+from devices.faults import parse_fault
 from haptics.errors import AmbiguousLawWarning, ConfigurationError
 from haptics.reading import parse_toml, read_toml, sha256_of
 from haptics.recording.certificate import Fitness
 from haptics.servo.realtime import RealTimeSettings
-from haptics.settings import build, unknown_name
+from haptics.settings import bounded, build, check, choice, documented, flag, string, unknown_name, unrestricted
 
 if TYPE_CHECKING:
     from haptics.clock import Clock
@@ -48,6 +61,64 @@ TABLES = (
     *(*FORMS, "provenance"),
 )
 """Tables of a session. The content of ``provenance`` is not checked and has no effect."""
+
+LONGEST = 1e7
+"""Maximum planned duration of a run [s]."""
+
+_FAULTS_ALLOWED = "a list of texts NAME@SECONDS, such as ['nan@2']"
+
+
+@documented
+@dataclass(frozen=True)
+class SessionSettings:
+    """Settings of the table ``session``: model, rate, duration, scene, faults, and recording."""
+
+    model: str = string(
+        "", allowed=", ".join(MODELS), doc="friction element; the one that suits the device if not given"
+    )
+    rate: float = bounded(1000.0, minimum=10.0, maximum=10000.0, unit="Hz", doc="servo rate")
+    duration: float | None = unrestricted(
+        None, "a time greater than 0 s", doc="length of the run; until it is stopped if not given"
+    )
+    seed: int = bounded(1, minimum=0, maximum=2**62, unit="", doc="seed of everything random in a virtual device")
+    record: str = string(
+        "recordings", allowed="a folder", doc="where the recordings are made, each in a folder of its own"
+    )
+    clock: str = choice(
+        "wall", ("wall", "off"), doc="off: as fast as the machine can, on a virtual device, with the same result"
+    )
+    picture: bool = flag(True, doc="whether the recording gets a picture, which takes a second")
+    measured: str = string(
+        "",
+        allowed="a file",
+        doc="file of haptics calibrate device: advice goes by it, couplings beyond its boundary are refused",
+    )
+    scene: str = string(
+        "",
+        allowed="a scene file, or the name of a scene that is shipped",
+        doc="what the law's numbers are from place to place (docs/how_to/scenes.md); `scene` alone is short for it",
+    )
+    faults: tuple[str, ...] = unrestricted(
+        (), _FAULTS_ALLOWED, doc="faults on demand (docs/faults.md): the device turns bad"
+    )
+
+    def __post_init__(self) -> None:
+        check(self, "session")
+        require_known("model", self.model, MODELS)
+        duration = self.duration
+        if duration is not None and not (isinstance(duration, int | float) and 0.0 < duration < LONGEST):
+            raise ConfigurationError(
+                f"session.duration = {duration!r}: must be a time greater than 0 s and less than {LONGEST:g} s "
+                f"({LONGEST / 86400:.0f} days). Leave it out for a run that lasts until it is stopped."
+            )
+        if not self.record:
+            raise ConfigurationError(f"session.record = {self.record!r}: must be a folder.")
+        faults: Any = self.faults
+        if not isinstance(faults, list | tuple) or not all(isinstance(text, str) for text in faults):
+            raise ConfigurationError(f"session.faults = {faults!r}: must be {_FAULTS_ALLOWED}.")
+        for text in faults:
+            parse_fault(text)
+        object.__setattr__(self, "faults", tuple(faults))
 
 
 @dataclass(frozen=True)
@@ -188,10 +259,13 @@ class SessionConfig:
         if key not in self.parameters:
             raise unknown_name("parameter", key, self.parameters)
         table, _, name = key.partition(".")
+        changed = self
         if table == "law":
-            return self._with_law({**self.law, name: value})
-        changed = replace(self, element={**self.element, name: value}) if table == "element" else self
-        if table == "wall" and self.scene is not None:
+            law = {**self.law, name: value}
+            changed = replace(self, law=law, scene=with_background(self.scene, law))
+        elif table == "element":
+            changed = replace(self, element={**self.element, name: value})
+        elif self.scene is not None:
             changed = replace(self, scene=self.scene.with_walls(**{name: value}))
         _ = changed.program  # validates the copy
         return changed
@@ -200,14 +274,8 @@ class SessionConfig:
     def parameters(self) -> tuple[str, ...]:
         """Keys that `with_parameter` accepts: parameters of the law, the element, and all walls of a scene."""
         names = [f"law.{name}" for name in self.law if name not in ("name", "source")]
-        walls = scenes.WALL if self.scene is not None and self.scene.walls else ()
+        walls = WALL if self.scene is not None and self.scene.walls else ()
         return (*names, *(f"element.{name}" for name in self.element), *(f"wall.{name}" for name in walls))
-
-    def _with_law(self, law: Table) -> SessionConfig:
-        """Return a validated copy with the law replaced, and the background law of the scene if any."""
-        changed = replace(self, law=law, scene=with_background(self.scene, law))
-        _ = changed.program
-        return changed
 
     def with_tables(self, tables: Mapping[str, Table]) -> SessionConfig:
         """Return a copy with another law, model or parameters, validated as a whole.
@@ -216,7 +284,7 @@ class SessionConfig:
         ----------
         tables : mapping
             Changes to ``session.model``, ``law`` and ``element``, and a new ``scene``: a complete one, a name, or ""
-            for none (`apps.settings.scenes`). A law given by name, a custom law, and the element of another model start
+            for none (`apps.settings.models`). A law given by name, a custom law, and the element of another model start
             from their defaults; all other values are kept. With a scene, ``law`` changes its background.
 
         Raises
@@ -258,6 +326,8 @@ class SessionConfig:
 
     def as_dict(self) -> Table:
         """Return the configuration as plain tables, for the recording."""
+        from haptics.scenes import scene_table
+
         session = self.session
         return {
             "session": {
@@ -310,23 +380,18 @@ def parse_assignment(text: str, allowed: Iterable[str] = TABLES) -> tuple[str, s
     The value is parsed as TOML, and used as plain text if it is not valid TOML.
     """
     key, equals, value = text.partition("=")
-    table, dot, name = SHORT.get(key.strip(), key.strip()).partition(".")
+    table, dot, name = ("session.scene" if key.strip() == "scene" else key.strip()).partition(".")
     if not equals or not dot or not name:
         raise ConfigurationError(f"--set {text}: must have the form table.name=value, for instance law.force=3.")
     if table not in allowed:
         raise unknown_name("table of settings", table, allowed)
+    value = value.strip()
     try:
-        return table, name, parse_toml(f"value = {value.strip()}", f"--set {key.strip()}")["value"]
+        return table, name, parse_toml(f"value = {value}", f"--set {key.strip()}")["value"]
     except ConfigurationError:
-        return table, name, _number_or_text(value.strip())
-
-
-def _number_or_text(text: str) -> float | str:
-    """Convert numbers that TOML rejects, such as ``.5`` and ``3.``; return other text unchanged."""
-    try:
-        return float(text)
-    except ValueError:
-        return text
+        with contextlib.suppress(ValueError):  # a number that TOML rejects, such as .5 and 3.
+            return table, name, float(value)
+        return table, name, value
 
 
 def assign(tables: dict[str, Table], table: str, name: str, value: Any) -> None:
@@ -379,7 +444,7 @@ def complete(tables: Mapping[str, Table]) -> SessionConfig:
         friction_file_hash=_hash_of(device.get("friction_parameters"), "device.friction_parameters"),
         measured_file_hash=_hash_of(settings.measured, "session.measured"),
     )
-    prove(config)
+    _validate(config)
     return config
 
 
@@ -416,3 +481,22 @@ def _hash_of(file: Any, setting: str) -> str | None:
     if not isinstance(file, str) or not file:
         return None
     return sha256_of(file, f"{setting} = {file!r}")
+
+
+def _validate(config: SessionConfig) -> None:
+    """Build all parts of a session once, so that configuration errors are raised before the run."""
+    from devices import is_virtual
+    from haptics.rendering.rendering import require_pair
+
+    if config.session.clock == "off":
+        obstacle = ""
+        if not is_virtual(config.device):
+            obstacle = f"{config.device} has a clock of its own: use a virtual device"
+        elif config.hand == "mouse":
+            obstacle = "the mouse moves by the clock: choose another hand"
+        elif config.session.duration is None:
+            obstacle = "there is nothing that would end it: give session.duration (--duration)"
+        if obstacle:
+            raise ConfigurationError(f"session.clock = 'off': {obstacle}.")
+    program, _ = config.program, config.limits
+    require_pair(program, config.spec)

@@ -10,8 +10,8 @@ from apps.experiment.design import OWN_TABLES
 from apps.experiment.observers import ObserverSettings
 from apps.experiment.procedures import KINDS
 from apps.experiment.settings import AnalysisSettings, ConditionSettings, PowerSettings
+from apps.settings.config import SessionSettings
 from apps.settings.models import element_defaults, law_defaults
-from apps.settings.session import SessionSettings
 from calibration.autotune.pushing import TABLE, Autotune
 from devices.arm.body import ArmBody
 from devices.arm.motors.settings import OdriveSettings

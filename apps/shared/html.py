@@ -1,10 +1,12 @@
-"""Reports as self-contained HTML files, with style, tables, warnings and figures."""
+"""Reports as self-contained HTML files: style, tables, warnings, and Matplotlib figures as SVG."""
 
 from __future__ import annotations
 
 import base64
+import io
 from collections.abc import Sequence
 from html import escape
+from typing import TYPE_CHECKING
 
 STYLE = """
 body { font: 14px/1.45 system-ui, "Segoe UI", "DejaVu Sans", sans-serif; color: #222222; }
@@ -88,3 +90,27 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], words: int = 0) ->
         for row in rows
     )
     return f"<table>{f'<tr>{first}</tr>' if head else ''}{body}</table>"
+
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """Return an empty figure of the given size [inch]."""
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), dpi=150, facecolor="white", layout="constrained")
+    FigureCanvasSVG(figure)
+    return figure
+
+
+def svg(figure: Figure) -> str:
+    """Return a figure as SVG. The output is reproducible."""
+    import matplotlib as mpl
+
+    text = io.StringIO()
+    with mpl.rc_context({"svg.hashsalt": "haptics"}):
+        figure.savefig(text, format="svg", metadata={"Date": None})
+    return text.getvalue()

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.shared.scale import microseconds
-from apps.shared.summary import COMPUTATION, START_DELAY, durations, verdict
+from apps.shared.display import COMPUTATION, START_DELAY, durations, microseconds, verdict
 from apps.shared.theme import LIGHT
 from haptics.device import Causality
 from haptics.files import replace_owned

@@ -1,13 +1,25 @@
-"""Front end of the stage for the session, and a test whether it can be shown."""
+"""The stage as a front end: a test whether it can be shown, its start by the session, and its process."""
 
 from __future__ import annotations
 
+import gc
 import os
+import signal
 import sys
+from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING, Any
 
-from apps.front_ends.front_end import ProcessFrontEnd
+from apps.front_ends.front_end import Link, ProcessFrontEnd
+from apps.opengl.window import Size, open_window, unavailable_message
+from apps.shared.theme import by_name
 
-_PATIENCE = 30.0
+if TYPE_CHECKING:
+    from apps.stage.window import StageWindow
+
+SIZE: Size = (1280, 720)
+"""Initial size of the window [pixel]; it can be resized, and F11 switches to full screen."""
+
+_TIMEOUT = 30.0
 """Timeout for opening a window on the display [s]."""
 
 
@@ -21,7 +33,7 @@ def stage_obstacle() -> str | None:
     from apps.doctor.child import NoAnswer, call_in_child
 
     try:
-        obstacle: str = call_in_child("apps.stage.launch:reach_opengl", timeout=_PATIENCE)
+        obstacle: str = call_in_child("apps.stage.launch:reach_opengl", timeout=_TIMEOUT)
     except NoAnswer as error:
         return f"the display {os.environ.get('DISPLAY', '')} cannot be used ({error})"
     return obstacle or None
@@ -29,8 +41,6 @@ def stage_obstacle() -> str | None:
 
 def reach_opengl() -> str:
     """Open a hidden window; return the reason if that fails, else an empty string."""
-    from apps.opengl.opening import open_window, unavailable_message
-
     try:
         open_window("haptics", size=(64, 64), visible=False).close()
     except Exception as error:  # the graphics libraries raise various exceptions
@@ -38,16 +48,45 @@ def reach_opengl() -> str:
     return ""
 
 
-class StageLink(ProcessFrontEnd):
-    """The stage (`apps.stage.process`).
+def start_stage(theme: str) -> ProcessFrontEnd:
+    """Start the process of the stage in a theme: ``dark``, ``light`` or ``auto``."""
+    return ProcessFrontEnd(main, (theme,), name="haptics stage")
+
+
+def main(connection: Connection[Any, Any], theme: str = "auto", size: Size = SIZE) -> None:
+    """Show the stage until the session sends `Quit`, the pipe is closed, or the user closes the window.
+
+    If no window can be opened, the process exits with a message on standard error, and the session continues.
 
     Parameters
     ----------
+    connection : Connection
+        The stage's end of a two-way pipe for the messages of `apps.front_ends.messages`.
     theme : str
-        ``dark``, ``light`` or ``auto``.
+        ``dark``, ``light`` or ``auto``. ``auto`` is dark, since the theme of the desktop cannot be read without Qt.
+    size : (int, int)
+        Size of the window [pixel].
     """
+    stage = open_stage(connection, theme, size)
+    stage.run()
+    connection.close()
 
-    def __init__(self, theme: str) -> None:
-        from apps.stage.process import main
 
-        super().__init__(main, (theme,), name="haptics stage")
+def open_stage(connection: Connection[Any, Any], theme: str, size: Size) -> StageWindow:
+    """Open the stage in this process, or exit with a message on standard error; see `main`."""
+    # Ctrl-C in the terminal reaches the whole process group. The session handles it and sends `Quit`.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # More threads of software OpenGL would disturb the servo and are not faster here.
+    os.environ["LP_NUM_THREADS"] = "1"
+    link = Link(connection)
+    try:
+        from apps.stage.window import StageWindow
+
+        stage = StageWindow(link, open_window("haptics: stage", size=size), by_name(theme, desktop_is_dark=True))
+    except Exception as error:  # graphics libraries raise various errors; the session continues
+        link.close()
+        sys.exit(f"haptics: {unavailable_message('the stage', error)}")
+    # The present objects are kept until the process ends. Excluding them from collections avoids pauses.
+    gc.collect()
+    gc.freeze()
+    return stage

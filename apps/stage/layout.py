@@ -1,10 +1,22 @@
-"""Layout of the stage, in pixels from the lower left corner. No pyglet."""
+"""Layout of the stage: areas, lines of the column, inputs of a picture, and signs of the legend. No pyglet.
+
+Lengths are in pixels from the lower left corner of the window.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from apps.opengl.plane import Area
+from apps.front_ends.run import RunInfo
+from apps.opengl.plane import Area, Plane
+from apps.shared.theme import Theme
+from apps.stage.ground import Ground
+from apps.stage.shapes import Marks, Place
+from haptics.device import Causality
+
+LONGEST_LINK = 14.5
+"""Approximate maximum length of the drawn link, in units of the layout."""
 
 _LEAST = 600.0
 """Window height below which letters and signs do not shrink further [pixel]."""
@@ -46,6 +58,50 @@ def arrange(width: int, height: int, panel: bool = True) -> Layout:
     )
 
 
+@dataclass(frozen=True)
+class Lines:
+    """Heights of the lines in the column, and its left and right edge [pixel].
+
+    Attributes
+    ----------
+    values : tuple of float
+        Heights of the numbers, from top to bottom.
+    legend : float
+        Height of the first sign; the others follow below at intervals of `step`.
+    """
+
+    left: float
+    right: float
+    run: float
+    hand: float
+    state: float
+    region: float
+    law: float
+    values: tuple[float, ...]
+    legend: float
+    step: float
+    keys: float
+
+
+def lines(layout: Layout) -> Lines:
+    """Return the heights of the lines of the column."""
+    unit, panel = layout.unit, layout.panel
+    top = panel.y + panel.height
+    return Lines(
+        left=panel.x + 3.0 * unit,
+        right=panel.x + panel.width - 3.0 * unit,
+        run=top - 4.0 * unit,
+        hand=top - 7.6 * unit,
+        state=top - 14.4 * unit,
+        region=top - 20.4 * unit,
+        law=top - 23.8 * unit,
+        values=tuple(top - (29.6 + 4.7 * row) * unit for row in range(4)),
+        legend=top - 52.6 * unit,
+        step=4.4 * unit,
+        keys=panel.y + 3.2 * unit,
+    )
+
+
 def nice_length(room: float) -> float:
     """Return the largest of 1, 2 or 5 times a power of ten that is at most `room`."""
     if not room > 0:
@@ -56,3 +112,73 @@ def nice_length(room: float) -> float:
     while 10 * power <= room:
         power *= 10
     return next(step * power for step in (5, 2, 1) if step * power <= room)
+
+
+@dataclass(frozen=True)
+class Scenery:
+    """Inputs of a picture other than the rows: a run, its ground, and its layout.
+
+    Attributes
+    ----------
+    per_newton : float
+        Pixels per newton of the arrows.
+    factor : int
+        Magnification of the elastic link.
+    """
+
+    layout: Layout
+    plane: Plane
+    info: RunInfo
+    theme: Theme
+    ground: Ground
+    per_newton: float
+    factor: int
+
+    @property
+    def room(self) -> float:
+        """Maximum length of the drawn link, in metres of the plane [m]."""
+        return LONGEST_LINK * self.layout.unit / self.plane.scale
+
+
+# --- signs ------------------------------------------------------------------------------------------------------------
+
+
+def force_words(info: RunInfo) -> str:
+    """Return the name of the force arrow."""
+    return "force on the hand" if info.causality == Causality.IMPEDANCE else "force of the hand"
+
+
+def signs(info: RunInfo, theme: Theme, walls: bool) -> list[tuple[str, Callable[[Marks, Place, float], None]]]:
+    """Return texts and drawing functions of the signs in the legend, except for the link and the arrow.
+
+    A drawing function takes the marks, a position, and a unit of length [pixel].
+    """
+
+    def path(marks: Marks, at: Place, unit: float) -> None:
+        marks.stroke((at[0] - 2.2 * unit, at[1]), (at[0] + 2.2 * unit, at[1]), 0.45 * unit, theme.motion)
+        marks.square((at[0] - 0.9 * unit, at[1]), 0.7 * unit, theme.stick)
+
+    contact = "proxy" if info.causality == Causality.IMPEDANCE else "contact"
+    found: list[tuple[str, Callable[[Marks, Place, float], None]]] = [
+        ("end effector", lambda marks, at, unit: handle(marks, at, unit, theme)),
+        (f"{contact} that holds: stick", lambda marks, at, unit: contact_mark(marks, at, unit, theme, sticking=True)),
+        (f"{contact} that slides: slip", lambda marks, at, unit: contact_mark(marks, at, unit, theme, sticking=False)),
+        ("path, and where it rested", path),
+    ]
+    if walls:
+        found.append(("wall", lambda marks, at, unit: marks.square(at, 1.3 * unit, theme.faint)))
+    return found
+
+
+def handle(marks: Marks, at: Place, unit: float, theme: Theme) -> None:
+    """Draw the end effector: a disc with a ring."""
+    marks.disc(at, 1.75 * unit, theme.text, line=max(0.34 * unit, 1.5))
+    marks.disc(at, 0.85 * unit, theme.text)
+
+
+def contact_mark(marks: Marks, at: Place, unit: float, theme: Theme, *, sticking: bool) -> None:
+    """Draw the contact: a filled square while sticking, a ring while sliding."""
+    if sticking:
+        marks.square(at, 1.25 * unit, theme.stick)
+    else:
+        marks.disc(at, 1.25 * unit, theme.motion, line=max(0.42 * unit, 2.0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.front_ends.stretches import means, runs
+from apps.front_ends.run import means, runs
 from haptics.device import Causality
 from haptics.records import Rows, Status
 
@@ -85,35 +85,32 @@ class Motion:
         if not len(rows):
             return
         self.ticks += len(rows)
-        self._note(rows[-1])
-        chosen = rows[rows["tick"] % self._stride == 0][-self._capacity :]
-        contact = chosen["position"] - chosen["displacement"]
-        stretch = np.hypot(chosen["displacement"][:, 0], chosen["displacement"][:, 1])
-        points = np.column_stack((contact, chosen["sticking"] != 0, stretch))
-        # The envelope flags non-finite rows; here they must only not break the drawing.
-        points = points[np.isfinite(points).all(axis=1)]
-        self._points = np.concatenate((self._points, points))[-self._capacity :]
-
-    def _note(self, row: Rows) -> None:
-        """Update from the newest row. Non-finite values leave the previous ones unchanged."""
+        row = rows[-1]
         position, displacement, force = row["position"], row["displacement"], row[self._force]
+        speed = float(np.hypot(*row["velocity"]))
+        # The envelope flags non-finite rows; here they only leave the previous values unchanged.
         if np.isfinite(position).all() and np.isfinite(displacement).all():
             self.position, self.contact = position.copy(), position - displacement
         if np.isfinite(force).all():
             self.force = force.copy()
-        speed = float(np.hypot(*row["velocity"]))
         self.speed = speed if np.isfinite(speed) else self.speed
         self.normal_force = float(row["normal_force"])
         self.sticking, self.region = bool(row["sticking"]), int(row["region"])
         self.version = int(row["settings_version"])
         self.released = bool(row["status"] & int(Status.RELEASED))
+        chosen = rows[rows["tick"] % self._stride == 0][-self._capacity :]
+        contact = chosen["position"] - chosen["displacement"]
+        stretch = np.hypot(chosen["displacement"][:, 0], chosen["displacement"][:, 1])
+        points = np.column_stack((contact, chosen["sticking"] != 0, stretch))
+        points = points[np.isfinite(points).all(axis=1)]
+        self._points = np.concatenate((self._points, points))[-self._capacity :]
 
     def sticks(self) -> tuple[Floats, Floats]:
         """Return the latest places of rest, (n, 2) [m], and the durations of rest, (n,) [s]."""
-        stretches = runs(self._points[:, 2])
-        seconds = np.asarray((stretches.stop - stretches.start) * self._seconds, np.float64)
+        intervals = runs(self._points[:, 2])
+        seconds = np.asarray((intervals.stop - intervals.start) * self._seconds, np.float64)
         chosen = np.flatnonzero(seconds >= LEAST_STICK)[-MOST_STICKS:]
-        places = np.column_stack([means(self._points[:, axis], stretches)[chosen] for axis in (0, 1)])
+        places = np.column_stack([means(self._points[:, axis], intervals)[chosen] for axis in (0, 1)])
         return places, seconds[chosen]
 
 
@@ -155,11 +152,11 @@ class Stretch:
         room : float
             Maximum length of the link [m].
         """
-        wanted = _fitting(max(largest, self.nominal, _LEAST), room)
-        self._waited = self._waited + 1 if wanted > self.factor else 0
-        too_long = wanted < self.factor and self.factor * largest > 1.15 * room
+        target = _fitting(max(largest, self.nominal, _LEAST), room)
+        self._waited = self._waited + 1 if target > self.factor else 0
+        too_long = target < self.factor and self.factor * largest > 1.15 * room
         if too_long or self._waited > _PATIENCE:
-            self.factor, self._waited = wanted, 0
+            self.factor, self._waited = target, 0
             return True
         return False
 

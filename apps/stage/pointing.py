@@ -6,14 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 from apps.front_ends.messages import HandButtons, HandTarget
-from apps.opengl.hand import Hand
 from apps.opengl.plane import Plane
+from apps.opengl.window import Hand
 
 DEAD_ZONE = 0.08
 """Dead zone of a stick, as a fraction of its range: a stick at rest is not exactly centred."""
 
-_BUTTONS = {"a": 1, "b": 2, "x": 3, "y": 4, "leftshoulder": 5, "rightshoulder": 6}
-"""Buttons of the device that correspond to the buttons of a gamepad."""
+_NAMES = ("a", "b", "x", "y", "leftshoulder", "rightshoulder")
+_BUTTONS = {name: 1 << number for number, name in enumerate(_NAMES, 1)}
+"""Bits of the device's buttons that correspond to the buttons of a gamepad."""
 
 
 class Gamepad:
@@ -35,8 +36,8 @@ class Gamepad:
         self.name = str(controller.name or "gamepad")
         controller.push_handlers(
             on_stick_motion=self._move,
-            on_button_press=lambda controller, button: self._hold(self._buttons | self._bit(button)),
-            on_button_release=lambda controller, button: self._hold(self._buttons & ~self._bit(button)),
+            on_button_press=lambda controller, button: self._hold(self._buttons | _BUTTONS.get(button, 0)),
+            on_button_release=lambda controller, button: self._hold(self._buttons & ~_BUTTONS.get(button, 0)),
         )
 
     def set_plane(self, plane: Plane | None) -> None:
@@ -52,10 +53,6 @@ class Gamepad:
                 self._device.select()
         except OSError:
             self._device.close()
-
-    @staticmethod
-    def _bit(button: str) -> int:
-        return 1 << _BUTTONS[button] if button in _BUTTONS else 0
 
     def _move(self, controller: Any, stick: str, place: Any) -> None:
         if stick != "leftstick" or self._plane is None:
@@ -89,7 +86,8 @@ class Pen:
         canvas.push_handlers(on_motion=self._move, on_leave=self._leave)
 
     def _move(self, cursor: Any, x: float, y: float, pressure: float, *_: Any) -> None:
-        self._hand.grip_at(x, y, min(max(pressure, 0.0), 1.0))
+        self._hand.grip = min(max(pressure, 0.0), 1.0)
+        self._hand.move(x, y)
 
     def _leave(self, cursor: Any) -> None:
         self._hand.grip = 1.0
@@ -105,13 +103,32 @@ class Pointers:
     """
 
     def __init__(self, window: Any, hand: Hand, send: Callable[[Any], None]) -> None:
-        controllers, no_pads = _opened_gamepads()
-        canvases, no_pens = _opened_tablets(window)
-        self._pads = [Gamepad(controller, send) for controller in controllers]
-        self._pens = [Pen(canvas, hand) for canvas in canvases]
-        self.names = tuple(f"{pad.name}: its left stick is your hand" for pad in self._pads)
-        self.names += ("pen: press harder to hold firmer",) * bool(self._pens)
-        self.names += (*no_pads, *no_pens)
+        self._pads: list[Gamepad] = []
+        self._pens: list[Pen] = []
+        obstacles = []
+        try:
+            from pyglet.input import get_controllers
+
+            controllers = get_controllers()
+        except Exception as error:  # without /dev/input, pyglet passes on the system's error
+            controllers = []
+            obstacles.append(f"no gamepad: {_reason(error)}")
+        for controller in controllers:
+            try:
+                controller.open()
+            except Exception as error:  # in use by another program, or permission denied
+                obstacles.append(f"{controller.name or 'gamepad'}: cannot be opened ({_reason(error)})")
+            else:
+                self._pads.append(Gamepad(controller, send))
+        try:
+            from pyglet.input import get_tablets
+
+            self._pens = [Pen(tablet.open(window), hand) for tablet in get_tablets(window.display)]
+        except Exception as error:  # as above; also if the library XInput is missing
+            obstacles.append(f"no pen: {_reason(error)}")
+        pads = (f"{pad.name}: its left stick is your hand" for pad in self._pads)
+        pens = ("pen: press harder to hold firmer",) * bool(self._pens)
+        self.names = (*pads, *pens, *obstacles)
 
     def set_plane(self, plane: Plane | None) -> None:
         """Use the devices as the hand on `plane`, or stop using them if `plane` is None."""
@@ -122,37 +139,6 @@ class Pointers:
         """Handle the pending events of all gamepads. Never blocks."""
         for pad in self._pads:
             pad.poll()
-
-
-def _opened_gamepads() -> tuple[list[Any], list[str]]:
-    """Return the gamepads that can be opened, and the reasons why others, or all, cannot."""
-    try:
-        from pyglet.input import get_controllers
-
-        found = get_controllers()
-    except Exception as error:  # without /dev/input, pyglet passes on the system's error
-        return [], [f"no gamepad: {_reason(error)}"]
-    refusals = {id(one): _refusal(one) for one in found}
-    return [one for one in found if not refusals[id(one)]], [words for words in refusals.values() if words]
-
-
-def _refusal(controller: Any) -> str:
-    """Open a gamepad; return the reason if that fails, else an empty string."""
-    try:
-        controller.open()
-    except Exception as error:  # in use by another program, or permission denied
-        return f"{controller.name or 'gamepad'}: cannot be opened ({_reason(error)})"
-    return ""
-
-
-def _opened_tablets(window: Any) -> tuple[list[Any], list[str]]:
-    """Return the canvases of the tablets over a window, and the reason if pens are not supported."""
-    try:
-        from pyglet.input import get_tablets
-
-        return [tablet.open(window) for tablet in get_tablets(window.display)], []
-    except Exception as error:  # as above; also if the library XInput is missing
-        return [], [f"no pen: {_reason(error)}"]
 
 
 def _reason(error: Exception) -> str:

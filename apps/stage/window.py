@@ -9,16 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from apps.front_ends import messages as say
-from apps.front_ends.link import Link
-from apps.front_ends.run import RunInfo, from_message
-from apps.opengl.dead_man import KEY, DeadMansKey
-from apps.opengl.hand import Hand
-from apps.opengl.keys import Keyboard
+from apps.front_ends.front_end import Link
+from apps.front_ends.run import RunInfo, from_message, levels, region_name
+from apps.opengl.window import KEY, DeadMansKey, Hand, Keyboard
 from apps.shared.theme import Theme, other
-from apps.stage.drawing.notes import keys
-from apps.stage.drawing.picture import Picture
-from apps.stage.material import law_words, words_here
+from apps.stage.backdrop import keys
 from apps.stage.motion import Motion
+from apps.stage.picture import Picture
 from apps.stage.pointing import Pointers
 from haptics.errors import ConfigurationError
 from haptics.trace import Reader, Ring
@@ -26,11 +23,14 @@ from haptics.trace import Reader, Ring
 if TYPE_CHECKING:
     from haptics.scenes import Scene
 
-LOOK = 0.004
+POLL_EVERY = 0.004
 """Polling interval for messages, keys, and the hand [s]."""
 
 FRAME = 1 / 60
 """Minimum time between two pictures [s]."""
+
+_OWN = ("f1", "f2", "f7", "f8", "f11", "escape")
+"""Keys with a function in the window; they are not sent to the session."""
 
 _FAREWELL, _ADVICE = 2.5, 20.0
 _LEAST_SIZE = (640, 480)
@@ -80,7 +80,7 @@ class StageWindow:
         self._dead_man = DeadMansKey(link.send)
         self._keyboard = Keyboard(window, self._key)
         window.set_minimum_size(*_LEAST_SIZE)
-        window.push_handlers(on_close=self._close, on_resize=self._resized, on_expose=self._exposed)
+        window.push_handlers(on_close=self._close, on_resize=self._resized, on_expose=self._set_dirty)
         self.picture.warm_up()
 
     def run(self, meanwhile: Callable[[], None] = lambda: None) -> None:
@@ -92,7 +92,7 @@ class StageWindow:
             Called in every polling cycle.
         """
         while not self._closed:
-            wait(self._link.waitable, LOOK) if self._link.waitable else time.sleep(LOOK)
+            wait(self._link.waitable, POLL_EVERY) if self._link.waitable else time.sleep(POLL_EVERY)
             self.step()
             meanwhile()
         self._keyboard.release_all()
@@ -103,11 +103,14 @@ class StageWindow:
         self._window.dispatch_events()
         self._pointers.poll()
         for message in self._link.receive():
-            self._take(message)
+            self._handle(message)
         now = time.monotonic()
         self._dead_man.repeat(now)
         if self._link.gone and not self._closed:
-            self._announce_loss(now)
+            if not self._farewell_at:
+                self._farewell_at = now + _FAREWELL
+                self._announce("The session's application has gone; this window closes.", 60.0)
+            self._closed = now > self._farewell_at
         if now >= self._due and not self._closed:
             self._draw(now)
             if self._asked and not self._dirty:  # everything received before the request is on the screen
@@ -116,17 +119,17 @@ class StageWindow:
 
     # --- input
 
-    def _take(self, message: Any) -> None:
+    def _handle(self, message: Any) -> None:
         match message:
             case say.SessionStarted():
                 self._begin(message)
             case say.Preparing(words):
-                self._tell(f"{words[0].upper()}{words[1:]}." if words else self._advice, _ADVICE)
+                self._announce(f"{words[0].upper()}{words[1:]}." if words else self._advice, _ADVICE)
             case say.SessionEnded():
                 self._end(message)
             case say.Refused(words) | say.Advised(words) | say.Captioned(words):
                 self._advice = words
-                self._tell(words, _ADVICE)
+                self._announce(words, _ADVICE)
             case say.ValuesInForce(values):
                 self._values |= values
                 self._dirty = True
@@ -148,22 +151,14 @@ class StageWindow:
             self._reader = Reader(Ring.attach(Path(message.trace)))
         except ConfigurationError as error:
             self._reader = None
-            self._tell(f"The run cannot be shown: {error}", 600.0)
+            self._announce(f"The run cannot be shown: {error}", 600.0)
         self._window.set_caption(f"haptics: {info.title} (stage)")
         self._values = {one.key: one.value for one in info.parameters}
         self._scene, self._coming = message.scene, []
         self.picture.show_run(info, message.scene)
-        self._show_keys()
+        self.picture.explain(keys(self._dead_man.required, message.mouse, self._pointers.names))
         self._place_hand()
         self._dirty = True
-
-    def _change_scene(self) -> None:
-        """Show the scene of the newest row. Scenes are announced before the servo uses them."""
-        reached = [one for one in self._coming if one.version <= self.motion.version]
-        if reached:
-            self._scene, self._coming = reached[-1].scene, self._coming[len(reached) :]
-            self.picture.show_scene(self._scene)
-            self._dirty = True
 
     def _end(self, message: say.SessionEnded) -> None:
         self._pull()
@@ -171,16 +166,9 @@ class StageWindow:
         self._dead_man.set_required(False)
         self._place_hand()
         error = f" {message.error}" if message.error else ""
-        self._tell(f"Run ended: {message.reason}.{error} Enter starts it again.", 600.0)
+        self._announce(f"Run ended: {message.reason}.{error} Enter starts it again.", 600.0)
 
-    def _announce_loss(self, now: float) -> None:
-        """Report that the application has ended; close the window after a short time."""
-        if not self._farewell_at:
-            self._farewell_at = now + _FAREWELL
-            self._tell("The session's application has gone; this window closes.", 60.0)
-        self._closed = now > self._farewell_at
-
-    def _tell(self, words: str, seconds: float) -> None:
+    def _announce(self, words: str, seconds: float) -> None:
         self._words, self._words_until = words, time.monotonic() + seconds
         self._dirty = True
 
@@ -199,9 +187,9 @@ class StageWindow:
         if name == KEY:
             self._dead_man.press(down, at)
             self._dirty = True
-        if name == KEY and self._dead_man.wanted:
+        if name == KEY and self._dead_man.required:
             return
-        if name == ("escape" if self._dead_man.wanted else KEY):
+        if name == ("escape" if self._dead_man.required else KEY):
             if down:
                 self._link.send(say.Stop())
         elif name in _OWN or (name == "return" and not self.running):
@@ -215,10 +203,11 @@ class StageWindow:
         match name:
             case "f1":
                 self.picture.toggle_help()
-            case "f11":
-                self._full_screen(not self._window.fullscreen)
-            case "escape" if self._window.fullscreen:
-                self._full_screen(False)
+            case "f11" | "escape" if name == "f11" or self._window.fullscreen:
+                try:
+                    self._window.set_fullscreen(not self._window.fullscreen)
+                except Exception as error:  # the window system raises various exceptions; the run continues
+                    self._announce(f"The window cannot fill the screen: {error}.", _ADVICE)
             case "f7":
                 self.picture.apply(other(self.picture.theme))
             case "f8":
@@ -230,12 +219,6 @@ class StageWindow:
                 self._link.send(say.Start(self._started.device, self._started.model, self._started.hand))
         self._dirty = True
 
-    def _full_screen(self, wanted: bool) -> None:
-        try:
-            self._window.set_fullscreen(wanted)
-        except Exception as error:  # the window system raises various exceptions; the run continues in the window
-            self._tell(f"The window cannot fill the screen: {error}.", _ADVICE)
-
     def _close(self) -> bool:
         self._link.send(say.Close())
         self._closed = True
@@ -244,11 +227,11 @@ class StageWindow:
     # --- drawing
 
     def _resized(self, width: int, height: int) -> None:
-        self.picture.resize()
+        self.picture.lay_out()
         self._place_hand()
         self._dirty = True
 
-    def _exposed(self) -> None:
+    def _set_dirty(self) -> None:
         self._dirty = True
 
     def _place_hand(self) -> None:
@@ -256,25 +239,33 @@ class StageWindow:
         mouse = self.running and self._started is not None and self._started.mouse
         cursor = self._window.CURSOR_CROSSHAIR if mouse else self._window.CURSOR_DEFAULT
         self._window.set_mouse_cursor(self._window.get_system_mouse_cursor(cursor))
-        plane = self.picture.plane if mouse else None
+        plane = self.picture.scenery.plane if mouse else None
         self._hand.set_plane(plane)
         self._pointers.set_plane(plane)
-
-    def _show_keys(self) -> None:
-        started = self._started
-        if started is not None:
-            self.picture.explain(keys(self._dead_man.wanted, started.mouse, self._pointers.names))
 
     def frame(self) -> None:
         """Draw a picture immediately."""
         self._draw(time.monotonic())
 
     def _draw(self, now: float) -> None:
+        """Draw a picture if there is anything new."""
         rows = self._pull()
-        self._change_scene()
+        # Scenes are announced before the servo uses them: show the scene of the newest row.
+        reached = [one for one in self._coming if one.version <= self.motion.version]
+        if reached:
+            self._scene, self._coming = reached[-1].scene, self._coming[len(reached) :]
+            self.picture.show_scene(self._scene)
+            self._dirty = True
         if not (rows and not self._frozen) and not self._dirty:
             return
-        self.picture.announce(*self._message(now))
+        message, loud = "", False
+        if self._dead_man.required and self.motion.released:
+            message, loud = "HOLD THE SPACE BAR: without it there is no force", True
+        elif self._words and now < self._words_until:
+            message = self._words
+        elif self._frozen:
+            message, loud = "Frozen: the run goes on (F2)", True
+        self.picture.announce(message, loud)
         self._dirty = not self.picture.draw(self.motion, now, self._material())
         self.frames += 1
         done = time.monotonic()
@@ -283,17 +274,11 @@ class StageWindow:
 
     def _material(self) -> tuple[str, str]:
         """Return the name of the material under the contact, and a description of its law."""
-        scene = self._scene
-        return law_words(self._values) if scene is None or not self.motion.ticks else words_here(scene, self.motion)
-
-    def _message(self, now: float) -> tuple[str, bool]:
-        """Return the message at the top, and whether it is highlighted."""
-        if self._dead_man.wanted and self.motion.released:
-            return "HOLD THE SPACE BAR: without it there is no force", True
-        if self._words and now < self._words_until:
-            return self._words, False
-        return ("Frozen: the run goes on (F2)", True) if self._frozen else ("", False)
-
-
-_OWN = ("f1", "f2", "f7", "f8", "f11", "escape")
-"""Keys with a function in the window; they are not sent to the session."""
+        scene, motion = self._scene, self.motion
+        if scene is None or not motion.ticks:
+            found = " / ".join(f"{level:.3g}" for level in levels(self._values))
+            return "", f"friction {found} N" if found else ""
+        if motion.region > len(scene.regions):
+            return "", ""
+        level = float(scene.numbers_at(motion.contact)[0, 0])
+        return region_name(scene, motion.region), f"breaks away at {level:.2f} N here"

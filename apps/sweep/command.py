@@ -9,8 +9,8 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from apps.shared.answer import Answer
-from apps.shared.progress import Line, bar
+from apps.shared.command import Answer
+from apps.shared.terminal import Line, bar
 
 if TYPE_CHECKING:
     from apps.sweep.design import Sweep

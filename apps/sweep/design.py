@@ -15,8 +15,7 @@ import numpy as np
 
 from apps.settings.config import TABLES as SESSION_TABLES
 from apps.settings.config import SessionConfig, assign, complete
-from apps.settings.models import Table
-from apps.settings.scenes import with_scene_in_session
+from apps.settings.models import Table, with_scene_in_session
 from apps.sweep.outcomes import OUTCOMES, load_function
 from apps.sweep.settings import MOST_JOBS, AxisSettings, SweepSettings, read_axis
 from haptics.errors import ConfigurationError

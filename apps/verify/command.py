@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from apps.shared.answer import Answer
-from apps.shared.words import wrapped
+from apps.shared.command import Answer
+from apps.shared.terminal import wrapped
 
 if TYPE_CHECKING:
     from apps.verify.findings import Finding, Findings

@@ -3,7 +3,7 @@
 The view is a separate process and never accesses the servo: it reads the trace and sends requests to the session.
 Importing this package imports neither Qt nor NumPy; each entry point is a module:
 
-- `apps.view.process.main`: the live view, or the window of an experiment, in the process that the session spawns.
+- `apps.view.launch.main`: the live view, or the window of an experiment, in the process that the session spawns.
 - `apps.view.replay.run`: the same panels for a recording, with a slider.
 - `apps.view.screenshot.grab`: a picture of the window from recorded rows, without a display.
 

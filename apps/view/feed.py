@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from apps.view.counts import Counts, Durations, RateMeter
-from apps.view.history import History
+from apps.view.history import Counts, Durations, History, RateMeter
 from apps.view.overview import STEP, Overview, row_of
 from haptics.device import Causality
 from haptics.recording.recording import Recording

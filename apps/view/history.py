@@ -6,6 +6,7 @@ chosen in every frame, so that moving lines do not flicker.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from haptics.device import Causality
 from haptics.recording import columns
-from haptics.records import Rows
+from haptics.records import Rows, Status
 
 Floats = NDArray[np.float64]
 """A float64 array of shape (n,)."""
@@ -291,3 +292,190 @@ def arrow(x: float, y: float, along_x: float, along_y: float, barb: float) -> tu
         np.array([x, tip_x, tip_x, left[0], tip_x, right[0]]),
         np.array([y, tip_y, tip_y, left[1], tip_y, right[1]]),
     )
+
+
+FLAGS: tuple[Status, ...] = tuple(Status)
+"""The counted flags: all flags."""
+
+_LATE = int(Status.STARTED_LATE | Status.ENDED_LATE)
+
+
+class Counts:
+    """Accumulates counts over rows.
+
+    Attributes
+    ----------
+    ticks : int
+        Ticks read.
+    late : int
+        Ticks that started or ended late.
+    skipped : int
+        Skipped deadlines: gaps in the tick numbers, minus the rows that this reader lost.
+    flags : (14,) int array
+        Number of ticks with each flag of `FLAGS`.
+    last : (14,) float array
+        Time of the last tick with each flag [s]; minus infinity without such a tick.
+    time : float
+        Time of the newest row [s].
+    newest : Status
+        Flags of the newest row.
+    largest_energy : float
+        Maximum of the energy injected by the loop [J].
+    """
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Reset all counts."""
+        self.ticks = 0
+        self.late = 0
+        self.skipped = 0
+        self.time = 0.0
+        self.newest = Status(0)
+        self.largest_energy = 0.0
+        self.flags: NDArray[np.int64] = np.zeros(len(FLAGS), np.int64)
+        self.last: Floats = np.full(len(FLAGS), -np.inf)
+        self._previous_tick = -1
+
+    def add(self, rows: Rows, unseen: int = 0) -> None:
+        """Add rows, oldest first. `unseen` is the number of rows lost by the reader since the last call."""
+        if not len(rows):
+            return
+        self._add_gaps(rows["tick"], unseen)
+        self.ticks += len(rows)
+        self.time = float(rows["time"][-1])
+        status = rows["status"]
+        self.newest = Status(int(status[-1]))
+        self.largest_energy = float(np.fmax(self.largest_energy, np.fmax.reduce(rows["injected_energy"])))
+        self.late += int(np.count_nonzero(status & _LATE))
+        for number, flag in enumerate(FLAGS):
+            hits = np.flatnonzero(status & int(flag))
+            if len(hits):
+                self.flags[number] += len(hits)
+                self.last[number] = rows["time"][hits[-1]]
+
+    def _add_gaps(self, ticks: NDArray[np.int64], unseen: int) -> None:
+        before = self._previous_tick if self._previous_tick >= 0 else int(ticks[0]) - 1
+        missing = int(ticks[-1]) - before - len(ticks)
+        self.skipped += max(missing - unseen, 0)
+        self._previous_tick = int(ticks[-1])
+
+
+class Durations:
+    """Histogram of durations, in bins of equal ratio from 0.1 us to 10 ms.
+
+    Attributes
+    ----------
+    counts : (50,) int array
+        Ticks per bin. Values outside the range are counted in the first and the last bin.
+    maximum : float
+        Largest value added [us].
+    """
+
+    EDGES: Floats = np.linspace(-1.0, 4.0, 51)
+    """Edges of the bins, as decimal logarithms of microseconds."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Reset the histogram."""
+        self.counts: NDArray[np.int64] = np.zeros(len(self.EDGES) - 1, np.int64)
+        self.maximum = 0.0
+
+    def add(self, durations: Floats) -> None:
+        """Add values [us]."""
+        if len(durations):
+            self.counts += self.histogram(durations)
+            self.maximum = max(self.maximum, float(durations.max()))
+
+    @classmethod
+    def histogram(cls, durations: Floats) -> NDArray[np.int64]:
+        """Return the number of `durations` [us] in each bin."""
+        bins, first, last = len(cls.EDGES) - 1, cls.EDGES[0], cls.EDGES[-1]
+        place = (np.log10(np.maximum(durations, 10**first)) - first) * (bins / (last - first))
+        return np.bincount(np.minimum(place.astype(np.intp), bins - 1), minlength=bins)
+
+
+class RateMeter:
+    """Measures the rate of rows over about one second of wall-clock time."""
+
+    def __init__(self) -> None:
+        self._marks: list[tuple[float, int]] = []
+
+    def update(self, now: float, count: int) -> None:
+        """Record that `count` rows have been read at time `now` [s]."""
+        self._marks.append((now, count))
+        while len(self._marks) > 2 and now - self._marks[1][0] >= 1.0:
+            self._marks.pop(0)
+
+    @property
+    def rate(self) -> float | None:
+        """Rate of rows [Hz]; None until it has been measured for half a second."""
+        if not self._marks or self._marks[-1][0] - self._marks[0][0] < 0.5:
+            return None
+        (start, before), (end, after) = self._marks[0], self._marks[-1]
+        return (after - before) / (end - start)
+
+
+SEGMENT = 1.0
+"""Maximum length of a segment [s]."""
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """One-sided power spectral density, summed over both components of a vector.
+
+    Attributes
+    ----------
+    frequency : (m,) float array
+        From 0 to half the rate [Hz].
+    density : (m,) float array
+        Power spectral density, in the squared unit of the signal per hertz. Its integral is the variance.
+    seconds : float
+        Length of a segment [s].
+    segments : int
+        Number of segments averaged.
+    """
+
+    frequency: Floats
+    density: Floats
+    seconds: float
+    segments: int
+
+    @property
+    def resolution(self) -> float:
+        """Frequency resolution [Hz]: the noise bandwidth of the Hann window, 1.5 bins."""
+        return 1.5 / self.seconds
+
+    @property
+    def method(self) -> str:
+        """Description of the method."""
+        return (
+            f"Welch: Hann window {self.seconds:.2g} s, {self.segments} segments that overlap by half, "
+            f"resolution {self.resolution:.2g} Hz"
+        )
+
+
+def welch(x: Floats, y: Floats, rate: float) -> Spectrum | None:
+    """Return the spectrum of the vector (x, y), sampled at `rate` [Hz]; None for fewer than 16 rows.
+
+    Segments of `SEGMENT`, or the whole signal if it is shorter, overlap by half. The mean of each segment is removed.
+    """
+    size = min(len(x), round(SEGMENT * rate))
+    if size < 16:
+        return None
+    starts = np.arange(0, len(x) - size + 1, max(size // 2, 1))
+    window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(size) / size)
+    density = np.zeros(size // 2 + 1)
+    for values in (x, y):
+        parts = np.lib.stride_tricks.sliding_window_view(values, size)[starts]
+        parts = (parts - parts.mean(axis=1, keepdims=True)) * window
+        density += (np.abs(np.fft.rfft(parts, axis=1)) ** 2).mean(axis=0)
+    density *= 2.0 / (rate * (window**2).sum())
+    density[0] /= 2.0
+    if size % 2 == 0:
+        density[-1] /= 2.0
+    frequency = np.linspace(0.0, rate / 2 if size % 2 == 0 else rate / 2 * (size - 1) / size, len(density))
+    return Spectrum(frequency, np.asarray(density, np.float64), size / rate, len(starts))

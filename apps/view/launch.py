@@ -1,13 +1,20 @@
-"""Front end of the live view for the session, and a test whether it can be shown."""
+"""The live view as a front end: a test whether windows can be shown, its start, and the process of a Qt window."""
 
 from __future__ import annotations
 
+import gc
+import importlib
 import os
+import signal
 import sys
+from multiprocessing.connection import Connection
+from typing import Any
 
-from apps.front_ends.front_end import ProcessFrontEnd
+from apps.front_ends.front_end import Link, ProcessFrontEnd
 
-_PATIENCE = 20.0
+LIVE = "apps.view.window:LiveWindow"
+
+_TIMEOUT = 20.0
 """Timeout for connecting to the display [s]."""
 
 
@@ -22,7 +29,7 @@ def window_obstacle() -> str | None:
     from apps.doctor.child import NoAnswer, call_in_child
 
     try:
-        call_in_child("apps.view.launch:reach_display", timeout=_PATIENCE)
+        call_in_child("apps.view.launch:reach_display", timeout=_TIMEOUT)
     except NoAnswer as error:
         display = os.environ.get("WAYLAND_DISPLAY") or os.environ.get("DISPLAY")
         return f"the display {display} cannot be used ({error}); 'haptics doctor' names the remedy"
@@ -47,16 +54,41 @@ def obstacle_at_hand() -> str | None:
     return None
 
 
-class ViewLink(ProcessFrontEnd):
-    """The live view (`apps.view.process`).
+def start_view(theme: str) -> ProcessFrontEnd:
+    """Start the process of the live view in a theme: ``dark``, ``light`` or ``auto``."""
+    return ProcessFrontEnd(main, (theme,), name="haptics view")
+
+
+def main(connection: Connection[Any, Any], theme: str = "auto", window: str = LIVE) -> None:
+    """Show a window until the session sends `Quit`, the pipe is closed, or the user closes the window.
 
     Parameters
     ----------
+    connection : Connection
+        The window's end of a two-way pipe for the messages of `apps.front_ends.messages` and of its session.
     theme : str
         ``dark``, ``light`` or ``auto``.
+    window : str
+        ``module:Class`` of the window, which takes a link (`apps.front_ends.front_end.Link`) and a theme.
     """
+    # Ctrl-C in the terminal reaches the whole process group. The session handles it and sends `Quit`.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.environ["PYQTGRAPH_QT_LIB"] = "PySide6"
+    module, _, name = window.partition(":")
+    try:
+        from apps.view.qt import application, desktop_theme
 
-    def __init__(self, theme: str) -> None:
-        from apps.view.process import main
-
-        super().__init__(main, (theme,), name="haptics view")
+        build = getattr(importlib.import_module(module), name)
+    except ImportError as error:
+        connection.close()
+        sys.exit(f"The window needs Qt and its system libraries: {error}; './run setup' names what is missing.")
+    app = application()
+    link = Link(connection)
+    shown = build(link, desktop_theme(theme))
+    shown.show()
+    # The present objects are kept until the process ends. Excluding them from collections avoids pauses of tens of
+    # milliseconds.
+    gc.collect()
+    gc.freeze()
+    app.exec()
+    link.close()

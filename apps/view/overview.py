@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.view.counts import FLAGS, Counts, Durations
+from apps.view.history import FLAGS, Counts, Durations
 from haptics.device import Causality
 from haptics.errors import HapticError, RecordingError
 from haptics.reading import read_npz

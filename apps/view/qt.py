@@ -1,4 +1,4 @@
-"""Imports of Qt and pyqtgraph, made only here, and helpers shared by all windows."""
+"""Imports of Qt and pyqtgraph, made only here; theme, fonts and keys shared by all windows."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ os.environ.setdefault("PYQTGRAPH_QT_LIB", "PySide6")
 import pyqtgraph as pg
 from PySide6 import QtCore, QtGui, QtWidgets
 
-from apps.shared.stamps import instant_of
+from apps.front_ends.front_end import instant_of
 from apps.shared.theme import Theme, by_name
-from apps.view.sheet import sheet
 
 __all__ = [
     "POINT_SIZE",
@@ -30,8 +29,11 @@ __all__ = [
     "font",
     "grow",
     "label",
+    "lay_out",
     "pg",
     "px",
+    "remove_all",
+    "tool_button",
 ]
 
 POINT_SIZE = 10.5
@@ -118,6 +120,44 @@ def label(text: str = "", size: float = POINT_SIZE, bold: bool = False, faint: b
     return result
 
 
+def tool_button(text: str, tip: str, name: str = "") -> QtWidgets.QToolButton:
+    """Return a small button that does not take the focus, with a tool tip and a name for screen readers."""
+    button = QtWidgets.QToolButton()
+    button.setText(text)
+    button.setToolTip(tip)
+    button.setAccessibleName(name)
+    button.setFocusPolicy(QtCore.Qt.FocusPolicy.NoFocus)
+    return button
+
+
+def lay_out(
+    layout: QtWidgets.QBoxLayout,
+    *items: QtWidgets.QWidget | QtWidgets.QLayout | tuple[QtWidgets.QWidget | QtWidgets.QLayout, int],
+    margins: tuple[int, int, int, int] = (0, 0, 0, 0),
+    spacing: int | None = None,
+) -> QtWidgets.QBoxLayout:
+    """Add widgets and layouts, each alone or with its stretch, to a row or a column; return it."""
+    layout.setContentsMargins(*margins)
+    if spacing is not None:
+        layout.setSpacing(spacing)
+    for item in items:
+        part, stretch = item if isinstance(item, tuple) else (item, 0)
+        if isinstance(part, QtWidgets.QWidget):
+            layout.addWidget(part, stretch)
+        else:
+            layout.addLayout(part, stretch)
+    return layout
+
+
+def remove_all(layout: QtWidgets.QLayout) -> None:
+    """Remove and delete all widgets of a layout."""
+    while (item := layout.takeAt(0)) is not None:
+        widget = item.widget()
+        if widget is not None:
+            widget.hide()
+            widget.deleteLater()
+
+
 _KEYS = (QtCore.QEvent.Type.KeyPress, QtCore.QEvent.Type.KeyRelease)
 
 
@@ -191,4 +231,53 @@ def dress(window: QtWidgets.QWidget, theme: Theme) -> None:
         palette.setColor(QtGui.QPalette.ColorGroup.Disabled, target, QtGui.QColor(theme.faint))
     # The palette is set for the application, since the palette of a window does not reach widgets with a style sheet.
     QtWidgets.QApplication.setPalette(palette)
-    window.setStyleSheet(sheet(theme, _grown()))
+    window.setStyleSheet(_sheet(theme, _grown()))
+
+
+def _sheet(theme: Theme, unit: float) -> str:
+    """Return the style sheet for a theme; `unit` magnifies the parts that are dragged with the mouse."""
+    groove = f"height: {4 * unit:.0f}px; border-radius: {2 * unit:.0f}px"
+    handle = f"width: {14 * unit:.0f}px; margin: -{5 * unit:.0f}px 0; border-radius: {7 * unit:.0f}px"
+    grip = f"min-height: {24 * unit:.0f}px; border-radius: {4 * unit:.0f}px"
+    return f"""
+    QWidget {{ color: {theme.text}; }}
+    QLabel[faint="true"] {{ color: {theme.faint}; }}
+    QFrame#panel {{ background: {theme.panel}; border: 1px solid {theme.border}; border-radius: 6px; }}
+    QFrame#notice {{ background: {theme.notice}; border-radius: 6px; }}
+    QFrame#notice QLabel {{ color: #000000; }}
+    QLabel[pending="true"] {{ background: {theme.notice}; color: #000000; border-radius: 5px; padding: 3px 6px; }}
+    QMenu {{ background: {theme.panel}; border: 1px solid {theme.border}; }}
+    QMenu::item {{ padding: 4px 18px; }}
+    QMenu::item:selected {{ background: {theme.motion}; color: {theme.panel}; }}
+    QTextBrowser {{ background: {theme.panel}; border: none; }}
+    QScrollArea {{ background: transparent; border: none; }}
+    QScrollArea > QWidget > QWidget {{ background: transparent; }}
+    QToolTip {{ color: {theme.text}; background: {theme.panel}; border: 1px solid {theme.border}; }}
+    QSlider::groove:horizontal {{ {groove}; background: {theme.border}; }}
+    QSlider::sub-page:horizontal {{ {groove}; background: {theme.motion}; }}
+    QSlider::handle:horizontal {{ {handle}; background: {theme.text}; }}
+    QSlider::handle:horizontal:focus {{ background: {theme.motion}; }}
+    QSlider::handle:horizontal:disabled, QSlider::sub-page:horizontal:disabled {{ background: {theme.faint}; }}
+    QScrollBar:vertical {{ width: {8 * unit:.0f}px; margin: 0; background: transparent; }}
+    QScrollBar::handle:vertical {{ {grip}; background: {theme.border}; }}
+    QScrollBar::handle:vertical:hover {{ background: {theme.faint}; }}
+    QScrollBar::add-line:vertical, QScrollBar::sub-line:vertical {{ height: 0; }}
+    QScrollBar::add-page:vertical, QScrollBar::sub-page:vertical {{ background: transparent; }}
+    QPushButton#start {{ background: {theme.panel}; border: 2px solid {theme.force}; border-radius: 6px;
+                         padding: 5px; font-weight: bold; }}
+    QPushButton#start:hover {{ background: {theme.ground}; }}
+    QPushButton#start:disabled {{ border-color: {theme.border}; color: {theme.faint}; }}
+    QPushButton#stop {{ background: {theme.stop}; color: {theme.on_stop}; border: none; border-radius: 8px; }}
+    QPushButton#stop:hover {{ background: #d93b3b; }}
+    QPushButton#stop:pressed {{ background: #9d1d1d; }}
+    QPushButton#stop[idle="true"] {{ background: {theme.panel}; color: {theme.faint};
+                                     border: 2px solid {theme.border}; }}
+    QPushButton#start[pending="true"] {{ background: {theme.notice}; color: #000000;
+                                         border: 2px solid {theme.notice}; }}
+    QToolButton {{ background: {theme.panel}; border: 1px solid {theme.border}; border-radius: 5px; padding: 2px 6px; }}
+    QToolButton[slim="true"] {{ padding: 0 3px; border-color: transparent; }}
+    QToolButton:hover, QToolButton[slim="true"]:hover {{ border-color: {theme.faint}; }}
+    QToolButton:checked {{ background: {theme.motion}; color: {theme.panel}; border-color: {theme.motion}; }}
+    QToolButton:disabled {{ color: {theme.faint}; }}
+    QToolButton::menu-indicator {{ image: none; }}
+    """

@@ -8,12 +8,12 @@ from typing import Any
 
 from apps.front_ends.run import RunInfo, from_metadata
 from apps.shared.theme import Theme, other
+from apps.view.charts import Panel
 from apps.view.dashboard import Dashboard
 from apps.view.feed import ReplayFeed, Source, table_of
 from apps.view.overview import Overview, OverviewScan
-from apps.view.panels.charts import Panel
-from apps.view.panels.strip import OverviewStrip
-from apps.view.qt import KeyFilter, QtCore, QtGui, QtWidgets, application, desktop_theme, dress, fit, label, px
+from apps.view.qt import KeyFilter, QtCore, QtGui, QtWidgets, application, desktop_theme, dress, fit, label, lay_out, px
+from apps.view.transport import OverviewStrip
 from apps.view.window import LEAST
 from haptics.errors import RecordingError
 from haptics.recording.recording import Recording
@@ -87,14 +87,28 @@ class ReplayWindow(QtWidgets.QWidget):
         self.playing = False
         self.dashboard = Dashboard(len(table))
         self.transport = self.dashboard.transport
-        self._lay_out(info)
+        self.theme_button = QtWidgets.QPushButton()
+        self.theme_button.setFocusPolicy(QtCore.Qt.FocusPolicy.NoFocus)
+        self.theme_button.clicked.connect(lambda: self.apply(other(self.theme)))
+        about = _about(info)
+        about.setFixedWidth(px(240))
+        side = QtWidgets.QVBoxLayout()
+        side.setSpacing(8)
+        side.addWidget(about, 1)
+        side.addWidget(self.theme_button)
+        lay_out(QtWidgets.QHBoxLayout(self), side, (self.dashboard, 1), margins=(8, 8, 8, 6), spacing=8)
+        self.transport.add_strip(self.strip)
+        self.setMinimumSize(*LEAST)
+        fit(self, 1340, 800)
+        self.setWindowTitle(f"haptics: replay of {info.title}")
         self.dashboard.configure(info)
         self.dashboard.show_ended()
-        self._certify(metadata)
-        self.dashboard.show_values({p.key: p.value for p in info.parameters})
-        self.transport.moved.connect(self.seek)
-        self.transport.play_asked.connect(self.toggle)
-        self.transport.mark_asked.connect(self.go_to_mark)
+        self._show_end(metadata)
+        self.dashboard.places.show_values(info.values)
+        self.transport.slider.valueChanged.connect(self.seek)
+        self.transport.button.clicked.connect(self.toggle)
+        self.transport.previous.clicked.connect(lambda: self.go_to_mark(-1))
+        self.transport.next.clicked.connect(lambda: self.go_to_mark(1))
         self.strip.moved.connect(self.seek)
         self._growing = QtCore.QTimer(self)
         self._growing.setInterval(_GROWING_MS)
@@ -107,27 +121,7 @@ class ReplayWindow(QtWidgets.QWidget):
         self.apply(theme)
         self.seek(len(table) - 1)
 
-    def _lay_out(self, info: RunInfo) -> None:
-        self.theme_button = QtWidgets.QPushButton()
-        self.theme_button.setFocusPolicy(QtCore.Qt.FocusPolicy.NoFocus)
-        self.theme_button.clicked.connect(lambda: self.apply(other(self.theme)))
-        side = QtWidgets.QVBoxLayout()
-        side.setSpacing(8)
-        about = _about(info)
-        about.setFixedWidth(px(240))
-        side.addWidget(about, 1)
-        side.addWidget(self.theme_button)
-        row = QtWidgets.QHBoxLayout(self)
-        row.setContentsMargins(8, 8, 8, 6)
-        row.setSpacing(8)
-        row.addLayout(side)
-        row.addWidget(self.dashboard, 1)
-        self.transport.add_strip(self.strip)
-        self.setMinimumSize(*LEAST)
-        fit(self, 1340, 800)
-        self.setWindowTitle(f"haptics: replay of {info.title}")
-
-    def _certify(self, metadata: Mapping[str, Any]) -> None:
+    def _show_end(self, metadata: Mapping[str, Any]) -> None:
         """Show the end of the run if its recording was closed, with its certificate if available."""
         found = metadata.get("certificate")
         certificate = found if isinstance(found, Mapping) else {}
@@ -233,7 +227,7 @@ class ReplayWindow(QtWidgets.QWidget):
         elif key in targets:
             self.seek(targets[key])
         else:
-            return self.dashboard.take_key(key)
+            return self.dashboard.handle_key(key)
         return True
 
     def closeEvent(self, event: QtGui.QCloseEvent) -> None:  # noqa: N802

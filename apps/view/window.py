@@ -6,37 +6,15 @@ import time
 from pathlib import Path
 from typing import Any
 
-from apps.front_ends.link import Link
-from apps.front_ends.messages import (
-    Advised,
-    AskShown,
-    Captioned,
-    Close,
-    HandButtons,
-    HandTarget,
-    HoldKey,
-    Key,
-    Preparing,
-    Quit,
-    Refused,
-    SceneInForce,
-    SessionEnded,
-    SessionStarted,
-    SetParameter,
-    Shown,
-    Start,
-    Stop,
-    ValuesInForce,
-)
+from apps.front_ends import messages as say
+from apps.front_ends.front_end import Link
 from apps.front_ends.run import RunInfo, from_message
 from apps.shared.theme import Theme, other
+from apps.view.controls import ControlPanel
 from apps.view.dashboard import Dashboard
 from apps.view.feed import KEPT, Feed, LiveFeed
-from apps.view.panels.controls import ControlPanel
-from apps.view.panels.dead_man import KEY, DeadMansKey
-from apps.view.panels.keys import HeldKeys, types_a_number
-from apps.view.qt import KeyFilter, QtCore, QtGui, QtWidgets, dress, fit
-from apps.view.throttle import Throttle
+from apps.view.input import KEY, DeadMansKey, HeldKeys, Throttle, types_a_number
+from apps.view.qt import KeyFilter, QtCore, QtGui, QtWidgets, dress, fit, lay_out
 from haptics.errors import ConfigurationError
 
 FRAME_MS = 33
@@ -66,18 +44,27 @@ class LiveWindow(QtWidgets.QWidget):
         self._values: dict[str, float] = {}
         self._advice: tuple[str, float] | None = None
         self._caption = ""
-        self._told_to_quit = False
+        self._closing = False
         self.theme = theme
         self.running = False
         self.dashboard = Dashboard()
         self.controls = ControlPanel()
         self._space_holds = False
-        self._dead_man = DeadMansKey(lambda held: self._send(HoldKey(held)), self)
-        self._others = HeldKeys(lambda name, down, at: self._send(Key(name, down, at)), self)
+        self._dead_man = DeadMansKey(lambda held: self._send(say.HoldKey(held)), self)
+        self._others = HeldKeys(lambda name, down, at: self._send(say.Key(name, down, at)), self)
         self._unanswered = 0
-        self._throttle = Throttle(self._send_hand, HAND_PAUSE_MS, self)
-        self._lay_out()
-        self._connect()
+        self._throttle = Throttle(lambda x, y: self._send(say.HandTarget(x, y)), HAND_PAUSE_MS, self)
+        row = QtWidgets.QHBoxLayout(self)
+        lay_out(row, self.controls, (self.dashboard, 1), margins=(8, 8, 8, 6), spacing=8)
+        self.setMinimumSize(*LEAST)
+        fit(self, 1340, 800)
+        self.setWindowTitle("haptics: waiting for the session")
+        self.controls.start_requested.connect(self._request_start)
+        self.controls.stop_requested.connect(lambda: self._send(say.Stop()))
+        self.controls.parameter_changed.connect(self._set_parameter)
+        self.controls.theme_requested.connect(lambda: self.apply(other(self.theme)))
+        self.dashboard.plane.pointer_moved.connect(self._throttle.offer)
+        self.dashboard.plane.buttons_changed.connect(lambda buttons: self._send(say.HandButtons(buttons)))
         self.apply(theme)
         self._keys = KeyFilter(self._key, parent=self, release=self._key_up)
         self._timer = QtCore.QTimer(self)
@@ -85,24 +72,6 @@ class LiveWindow(QtWidgets.QWidget):
         self._timer.timeout.connect(self.frame)
         if link is not None:
             self._timer.start(FRAME_MS)
-
-    def _lay_out(self) -> None:
-        row = QtWidgets.QHBoxLayout(self)
-        row.setContentsMargins(8, 8, 8, 6)
-        row.setSpacing(8)
-        row.addWidget(self.controls)
-        row.addWidget(self.dashboard, 1)
-        self.setMinimumSize(*LEAST)
-        fit(self, 1340, 800)
-        self.setWindowTitle("haptics: waiting for the session")
-
-    def _connect(self) -> None:
-        self.controls.start_asked.connect(self._ask_start)
-        self.controls.stop_asked.connect(self._ask_stop)
-        self.controls.parameter_changed.connect(self._set_parameter)
-        self.controls.theme_asked.connect(lambda: self.apply(other(self.theme)))
-        self.dashboard.plane.pointer_moved.connect(self._throttle.offer)
-        self.dashboard.plane.buttons_changed.connect(lambda buttons: self._send(HandButtons(buttons)))
 
     def apply(self, theme: Theme) -> None:
         """Apply the colours of `theme`."""
@@ -120,55 +89,68 @@ class LiveWindow(QtWidgets.QWidget):
         if self._link is None:
             return
         for message in self._link.receive():
-            self._take(message)
+            self._handle(message)
         self._pull()
-        if self._link.gone and not self._told_to_quit:
-            self._send_close()
+        if self._link.gone and not self._closing:
+            self._closing = True
+            self._timer.stop()
+            self.setEnabled(False)
+            self.dashboard.notice.show_notice("The session's application has gone; this window closes.", 60.0)
+            QtCore.QTimer.singleShot(_FAREWELL_MS, self.close)
 
     def _pull(self) -> None:
         if isinstance(self._feed, LiveFeed):
             self._feed.pull(time.monotonic())
             self.dashboard.refresh(self._feed)
 
-    def _take(self, message: Any) -> None:
-        if isinstance(message, SessionStarted):
-            self._begin(message)
-        elif isinstance(message, Preparing):
-            self._prepare(message.words)
-        elif isinstance(message, SessionEnded):
-            self._end(message)
-        elif isinstance(message, Refused):
-            self.dashboard.notice.show_notice(message.message)
-            self.controls.session.allow_start()
-            self._take_values(message.values, answer=bool(message.values))
-        elif isinstance(message, ValuesInForce):
-            self._take_values(message.values, answer=message.yours)
-        elif isinstance(message, SceneInForce):
-            self.dashboard.show_scene(message.scene)
-        elif isinstance(message, Advised | Captioned):
-            if isinstance(message, Captioned):
-                self._caption = message.message
-            words = message.message if isinstance(message, Captioned) else f"{self._caption} {message.message}".strip()
-            self._advice = words, _FAULT_SECONDS if self._caption else _ADVICE_SECONDS
-            self.dashboard.notice.show_notice(*self._advice)
-        elif isinstance(message, AskShown):
-            self._send(Shown())
-        elif isinstance(message, Quit):
-            self._told_to_quit = True
-            self.close()
+    def _handle(self, message: Any) -> None:
+        notice = self.dashboard.notice
+        match message:
+            case say.SessionStarted():
+                self._begin(message)
+            case say.Preparing(words) if words:
+                notice.show_notice(f"{words[0].upper()}{words[1:]}.", _FAULT_SECONDS)
+            case say.Preparing() if self._advice is not None:
+                notice.show_notice(*self._advice)
+            case say.Preparing():
+                notice.hide()
+            case say.SessionEnded():
+                self._end(message)
+            case say.Refused(words, values):
+                notice.show_notice(words)
+                self.controls.session.allow_start()
+                self._show_values_in_force(values, answered=bool(values))
+            case say.ValuesInForce(values, yours):
+                self._show_values_in_force(values, answered=yours)
+            case say.SceneInForce(scene):
+                self.dashboard.places.show_scene(scene)
+            case say.Captioned(words):
+                self._caption = words
+                self._advise(words)
+            case say.Advised(words):
+                self._advise(f"{self._caption} {words}".strip())
+            case say.AskShown():
+                self._send(say.Shown())
+            case say.Quit():
+                self._closing = True
+                self.close()
 
-    def _take_values(self, values: dict[str, float], answer: bool) -> None:
+    def _advise(self, words: str) -> None:
+        self._advice = words, _FAULT_SECONDS if self._caption else _ADVICE_SECONDS
+        self.dashboard.notice.show_notice(*self._advice)
+
+    def _show_values_in_force(self, values: dict[str, float], answered: bool) -> None:
         """Show the values in force, unless a change is unanswered: its answer will contain all values."""
-        self._unanswered = max(self._unanswered - answer, 0)
+        self._unanswered = max(self._unanswered - answered, 0)
         if not self._unanswered:
             self.controls.show_values(values)
-            self._show_levels(values)
+            self._show_values(values)
 
-    def _show_levels(self, values: dict[str, float]) -> None:
+    def _show_values(self, values: dict[str, float]) -> None:
         self._values |= values
-        self.dashboard.show_values(self._values)
+        self.dashboard.places.show_values(self._values)
 
-    def _begin(self, message: SessionStarted) -> None:
+    def _begin(self, message: say.SessionStarted) -> None:
         info = from_message(message)
         self.show_run(info, message)
         try:
@@ -177,7 +159,7 @@ class LiveWindow(QtWidgets.QWidget):
             self._feed = None
             self.dashboard.notice.show_notice(f"The run cannot be shown: {error}")
 
-    def show_run(self, info: RunInfo, message: SessionStarted) -> None:
+    def show_run(self, info: RunInfo, message: say.SessionStarted) -> None:
         """Prepare all panels for the run that `message` announces."""
         self._feed = None
         self._advice, self._caption = None, ""
@@ -193,26 +175,20 @@ class LiveWindow(QtWidgets.QWidget):
         self.controls.name_stop_key("Esc" if self._space_holds else "space bar")
         self._unanswered = 0
         self._values = {}
-        self._show_levels({parameter.key: parameter.value for parameter in info.parameters})
+        self._show_values(info.values)
 
     def show_feed(self, feed: Feed) -> None:
         """Show the rows of a feed that the caller fills."""
         self._feed = feed
         self.dashboard.refresh(feed, everything=True)
 
-    def _prepare(self, words: str) -> None:
-        """Show the present activity before the first tick."""
-        if words:
-            self.dashboard.notice.show_notice(f"{words[0].upper()}{words[1:]}.", _FAULT_SECONDS)
-        elif self._advice is not None:
-            self.dashboard.notice.show_notice(*self._advice)
-        else:
-            self.dashboard.notice.hide()
-
-    def _end(self, message: SessionEnded) -> None:
+    def _end(self, message: say.SessionEnded) -> None:
         self._pull()
-        if self._feed is not None:
-            self.show_feed(self._freeze(self._feed))
+        if self._feed is not None:  # the feed no longer follows the trace, whose file may be removed
+            frozen = Feed(self._feed.nominal_rate)
+            frozen.history, frozen.counts, frozen.unseen = self._feed.history, self._feed.counts, self._feed.unseen
+            frozen.lateness, frozen.tick_times = self._feed.lateness, self._feed.tick_times
+            self.show_feed(frozen)
         self.running = False
         self.dashboard.plane.set_mouse(False)
         self._dead_man.set_required(False)
@@ -225,48 +201,27 @@ class LiveWindow(QtWidgets.QWidget):
         self.controls.session.allow_start()
         self.setWindowTitle(f"{self.windowTitle().removesuffix(' (ended)')} (ended)")
 
-    @staticmethod
-    def _freeze(feed: Feed) -> Feed:
-        """Return a copy of the feed that no longer follows the trace, whose file may be removed."""
-        frozen = Feed(feed.nominal_rate)  # its history is taken from the run
-        frozen.history, frozen.counts, frozen.unseen = feed.history, feed.counts, feed.unseen
-        frozen.lateness, frozen.tick_times = feed.lateness, feed.tick_times
-        return frozen
-
-    def _send_close(self) -> None:
-        self._told_to_quit = True
-        self._timer.stop()
-        self.setEnabled(False)
-        self.dashboard.notice.show_notice("The session's application has gone; this window closes.", 60.0)
-        QtCore.QTimer.singleShot(_FAREWELL_MS, self.close)
-
     # --- output to the session
 
     def _send(self, message: Any) -> None:
         if self._link is not None:
             self._link.send(message)
 
-    def _send_hand(self, x: float, y: float) -> None:
-        self._send(HandTarget(x, y))
-
-    def _ask_start(self, start: Start) -> None:
+    def _request_start(self, start: say.Start) -> None:
         self.controls.start.setEnabled(False)
         self._send(start)
 
-    def _ask_stop(self) -> None:
-        self._send(Stop())
-
     def _set_parameter(self, key: str, value: float) -> None:
         self._unanswered += 1
-        self._send(SetParameter(key, value))
-        self._show_levels({key: value})
+        self._send(say.SetParameter(key, value))
+        self._show_values({key: value})
 
     def _key(self, key: QtCore.Qt.Key, modifiers: QtCore.Qt.KeyboardModifier) -> bool:
         if self._space_holds and key == KEY:
             self._dead_man.press()
         elif key == (QtCore.Qt.Key.Key_Escape if self._space_holds else QtCore.Qt.Key.Key_Space):
-            self._ask_stop()
-        elif not self.dashboard.take_key(key):
+            self._send(say.Stop())
+        elif not self.dashboard.handle_key(key):
             if not types_a_number():
                 self._others.press(key, self._keys.at)
             return False
@@ -294,6 +249,6 @@ class LiveWindow(QtWidgets.QWidget):
         self._timer.stop()
         self._keys.remove()
         self._release_keys()
-        if not self._told_to_quit:
-            self._send(Close())
+        if not self._closing:
+            self._send(say.Close())
         super().closeEvent(event)

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from unittest import mock
 
-from apps.cli import _parser
+from apps.cli import make_parser
 
 _INTRODUCTION = """# The command line
 
@@ -22,7 +22,7 @@ With `--json` standard output is one JSON object and nothing else; words for peo
 def command_line_page() -> str:
     """Return the page of all commands and their options."""
     with mock.patch.dict(os.environ, {"COLUMNS": "100", "NO_COLOR": "1"}):
-        return "\n".join([_INTRODUCTION, *_sections(_parser())])
+        return "\n".join([_INTRODUCTION, *_sections(make_parser())])
 
 
 def _sections(parser: argparse.ArgumentParser) -> Iterator[str]:

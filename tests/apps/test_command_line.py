@@ -11,11 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps import cli
-from apps.catalogue import chosen
 from apps.cli import main
-from apps.shared.answer import Answer
-from apps.shared.progress import Line
-from apps.shared.words import wrapped
+from apps.shared.command import Answer, select
+from apps.shared.terminal import Line, wrapped
 from devices.virtual.hands.csv_table import read_table
 from haptics.errors import ConfigurationError
 from tests.processes import program
@@ -80,14 +78,14 @@ def test_decimal_commas_in_a_table_are_explained(tmp_path, text):
     (["three", "one", "three"], ["three", "one"]),
 ])  # fmt: skip
 def test_names_are_chosen_once_in_the_given_order(names, expected):
-    assert chosen("thing", names, NAMES, "all") == expected
+    assert select("thing", names, NAMES, "all") == expected
 
 
 def test_unknown_name_is_refused_with_all_valid_ones():
     with pytest.raises(ConfigurationError, match=r"unknown thing 'tow'. Did you mean 'two'.*one, three, two"):
-        chosen("thing", ["one", "tow"], NAMES)
+        select("thing", ["one", "tow"], NAMES)
     with pytest.raises(ConfigurationError, match="unknown thing 'all'"):
-        chosen("thing", ["all"], NAMES)
+        select("thing", ["all"], NAMES)
 
 
 # --- output ----------------------------------------------------------------------------------------------------------

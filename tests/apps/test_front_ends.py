@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from apps.front_ends.front_end import _MOST_WAITING, ProcessFrontEnd
+from apps.front_ends.front_end import _MOST_WAITING, FrontEnds, ProcessFrontEnd
 from apps.front_ends.messages import Advised, AskShown, Close, Preparing, Shown, Stop
-from apps.front_ends.several import FrontEnds
 from tests.apps.session.persons import Person, babble, die, listen
 from tests.processes import until
 
@@ -106,7 +105,7 @@ def test_closed_window_is_removed_and_the_others_stay():
 
 
 def test_window_with_a_key_is_awaited(monkeypatch):
-    monkeypatch.setattr("apps.front_ends.several.wait", lambda connections, timeout: time.sleep(0.001))
+    monkeypatch.setattr("apps.front_ends.front_end.wait", lambda connections, timeout: time.sleep(0.001))
     monkeypatch.setattr(FrontEnds, "connections", ())
     monitor, stage, fronts = Person(Shown(), holds_key=False), Person(), FrontEnds()
     fronts.add(monitor)

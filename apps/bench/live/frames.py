@@ -54,7 +54,7 @@ def measure(rounds: int) -> dict[str, Any]:
         ``standing_shapes``, ``renderer``; or ``obstacle``, the reason why nothing can be drawn.
     """
     os.environ.setdefault("LP_NUM_THREADS", "1")  # as in the process of the stage
-    from apps.opengl.opening import open_window, unavailable_message
+    from apps.opengl.window import open_window, unavailable_message
 
     try:
         window = open_window("haptics: bench", size=SIZE)
@@ -86,7 +86,7 @@ def measure(rounds: int) -> dict[str, Any]:
 
 def _stage(window: Any, trace: Trace) -> Any:
     """Return a stage with a scene, in the size of the window."""
-    from apps.front_ends.link import Link
+    from apps.front_ends.front_end import Link
     from apps.shared.theme import DARK
     from apps.stage.window import StageWindow
     from haptics.scenes import find_scene, read_scene

@@ -172,7 +172,7 @@ def show_view(connection: Connection, trace: Path, drawn: Path, rows: Rows, rate
     """
     if window_obstacle():
         os.environ["QT_QPA_PLATFORM"] = "offscreen"
-    from apps.view import process
+    from apps.view.launch import main
     from apps.view.qt import QtCore, application
 
     app = application()
@@ -182,7 +182,7 @@ def show_view(connection: Connection, trace: Path, drawn: Path, rows: Rows, rate
     timer.start(_FEED_MS)
     frames = Mailbox(drawn, DRAWN).record["frames"]
     QtCore.QTimer.singleShot(0, lambda: _count_frames(frames))  # after the window has been created
-    process.main(connection)
+    main(connection)
 
 
 def show_stage(connection: Connection, trace: Path, drawn: Path, rows: Rows, rate: float) -> None:
@@ -190,7 +190,7 @@ def show_stage(connection: Connection, trace: Path, drawn: Path, rows: Rows, rat
 
     This is the target of its process.
     """
-    from apps.stage.process import SIZE, open_stage
+    from apps.stage.launch import SIZE, open_stage
 
     stage = open_stage(connection, "dark", SIZE)
     feeder = Feeder(Trace.attach(trace), rows, rate)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from apps.bench.outcome import CannotMeasure
 from apps.bench.stop import Stop
-from apps.stream.address import UDP, StreamAddress
+from apps.stream import UDP, StreamAddress
 from haptics.servo.standby import without_signals
 
 Ticks = NDArray[np.int64]

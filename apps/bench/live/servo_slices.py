@@ -16,9 +16,8 @@ from apps.bench.live.lateness import SETTLING, whole_lateness
 from apps.bench.live.parallel_view import Windows
 from apps.bench.stop import Stop
 from apps.front_ends.messages import SessionEnded
-from apps.session.outcome import Outcome
 from apps.session.progress import Quiet
-from apps.session.run import Session
+from apps.session.run import Outcome, Session
 from apps.session.service import Service
 from apps.settings.config import complete
 from haptics.recording.recording import Recording

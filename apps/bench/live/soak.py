@@ -20,8 +20,8 @@ from typing import Any
 from apps.bench.live.memory import Watch
 from apps.bench.outcome import Outcome, Progress, table
 from apps.bench.stop import Stop
-from apps.session.outcome import Outcome as SessionOutcome
 from apps.session.progress import Quiet
+from apps.session.run import Outcome as SessionOutcome
 from apps.session.run import Session
 from apps.settings.config import SessionConfig, complete
 from haptics.errors import ConfigurationError, DeviceFault, RecordingError

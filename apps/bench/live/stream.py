@@ -20,8 +20,7 @@ from apps.bench.live.turns import Turns
 from apps.bench.outcome import CannotMeasure, Outcome, Progress
 from apps.bench.stop import Stop
 from apps.session.service import Service
-from apps.stream.address import UDP, WEBSOCKET
-from apps.stream.launch import open_stream
+from apps.stream import UDP, WEBSOCKET, open_stream
 from haptics.settings import build, choice, documented
 
 TITLE = "punctuality of the servo while its ticks are streamed to a client, as ratios to itself without (only if named)"

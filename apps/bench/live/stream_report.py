@@ -11,7 +11,7 @@ import numpy as np
 from apps.bench.live.lateness import SETTLING, figures, medians, ratios
 from apps.bench.live.servo_slices import DEVICE, MODEL, ServoSlice, Trial
 from apps.bench.outcome import Outcome, table
-from apps.stream.address import WEBSOCKET
+from apps.stream import WEBSOCKET
 from haptics.recording.certificate import quantiles
 
 _COUNTS = ("ticks", "skipped", "lost_ticks")

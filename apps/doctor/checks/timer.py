@@ -11,7 +11,7 @@ from typing import Any
 from apps.doctor.child import call_in_child
 from apps.doctor.finding import Finding, Severity
 from apps.doctor.machine import Machine, program
-from apps.shared.progress import bar
+from apps.shared.terminal import bar
 from haptics.recording.certificate import Fitness
 
 DURATION, RATE = 2.0, 1000.0

@@ -16,7 +16,7 @@ from typing import Any
 from apps.experiment.journal.journal import LONGEST_LINE, parsed
 from apps.experiment.journal.schema import Record, checked
 from apps.front_ends.front_end import ProcessFrontEnd
-from apps.stream.address import require_lsl
+from apps.stream import require_lsl
 
 _FIELDS = {
     "trial_start": ("trial", "attempt", "block", "kind", "condition", "track", "reference", "level", "axis"),
@@ -55,9 +55,7 @@ def start_outlet(journal: Path, causality: str, rate: float) -> ProcessFrontEnd:
 
 def main(connection: Connection[Any, Any], journal: Path, causality: str, rate: float) -> None:
     """Stream ticks and journal records until the session sends `Quit` or disconnects."""
-    from apps.stream.lsl import LslSink
-    from apps.stream.process import follow
-    from apps.stream.ticks import columns_of
+    from apps.stream import LslSink, columns_of, follow
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the session handles Ctrl-C and sends Quit
     tail = JournalTail(journal)

@@ -15,7 +15,7 @@ from apps.experiment.observers import ObserverSettings
 from apps.experiment.power.simulation import SIGNAL, Arm, Array, Study
 from apps.experiment.procedures import child, trial_seed
 from apps.experiment.settings import ConditionSettings, PowerSettings
-from apps.shared.words import wrapped
+from apps.shared.terminal import wrapped
 from haptics.errors import ConfigurationError
 from haptics.settings import build, unknown_name
 

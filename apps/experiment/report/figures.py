@@ -11,7 +11,7 @@ import numpy as np
 from apps.experiment.journal.tables import Row
 from apps.experiment.report.results import ConditionResult, Difference, GroupResult, PersonResult
 from apps.reproduce.style import AMBER, BLUE, GREEN, INK, ORANGE, PALE, PINK, SKY, dress
-from apps.shared.figure import new_figure, svg
+from apps.shared.html import new_figure, svg
 from calibration.psychometric import Magnitude
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from apps.experiment.procedures import procedure_settings
 from apps.experiment.report.data import Experiment
 from apps.experiment.report.results import PersonResult
 from apps.experiment.settings import AnalysisSettings
-from apps.shared.scale import grouped, microseconds
+from apps.shared.display import grouped, microseconds
 from calibration.psychometric.posterior import LAPSES
 from haptics.errors import ConfigurationError
 

@@ -25,7 +25,7 @@ from apps.experiment.sequence import TrialSpec
 from apps.experiment.settings import QUESTIONS
 from apps.experiment.trial import Answer
 from apps.front_ends.front_end import FrontEnd
-from apps.shared.scale import grouped
+from apps.shared.display import grouped
 
 GO_ON = "space"
 """Key that turns pages and ends a break."""

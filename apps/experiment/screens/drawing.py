@@ -8,8 +8,7 @@ from typing import Any
 
 from apps.experiment.screens.messages import Pacing, Show
 from apps.experiment.settings import on_the_cap
-from apps.opengl import pictures
-from apps.opengl.paint import Brush
+from apps.opengl.drawing import Brush, badge, box, cross, disc, tick
 from apps.opengl.plane import Area, Plane
 from apps.shared.theme import Theme, blend
 
@@ -184,7 +183,7 @@ class Scene:
         theme = self._theme
         present = number == self._show.interval and self._show.kind == "interval"
         size = size if present else 0.55 * size
-        cover = pictures.badge(number, round(size), 0.0 if present else max(0.03 * size, 2.0))
+        cover = badge(number, round(size), 0.0 if present else max(0.03 * size, 2.0))
         self.brush.picture(cover, place, theme.motion if present else theme.border)
         lower = 0.14 * size if number > 2 else 0.0  # the centroid of a triangle is lower than the centre of its frame
         ink = theme.panel if present else theme.faint
@@ -194,12 +193,12 @@ class Scene:
         show, layout, theme = self._show, self._layout, self._theme
         middle = layout.field.middle
         if show.feedback:
-            sign = pictures.tick if show.feedback == "right" else pictures.cross
+            sign = tick if show.feedback == "right" else cross
             colour = theme.force if show.feedback == "right" else theme.stick
             self.brush.picture(sign(round(26 * layout.unit)), middle, colour)
         elif show.entry is not None:
             width, height = round(44 * layout.unit), round(16 * layout.unit)
-            self.brush.picture(pictures.box(width, height, 0.4 * layout.unit, 2 * layout.unit), middle, theme.faint)
+            self.brush.picture(box(width, height, 0.4 * layout.unit, 2 * layout.unit), middle, theme.faint)
             self.brush.text(show.entry, middle, 9 * layout.unit, theme.text)
         elif show.until is not None:
             self._count = self.brush.text("0:00", middle, 16 * layout.unit, theme.text)
@@ -223,8 +222,8 @@ class Scene:
         ):
             x, y = left + 0.5 * width, layout.keys.y + layout.keys.height - 0.5 * height
             cap.position, words.position = (x, y, 0), (x, y - 0.5 * height - 3.4 * layout.unit, 0)
-            frame = pictures.box(round(cap_width), round(height), 0.35 * layout.unit, 1.6 * layout.unit)
-            ground = pictures.box(round(cap_width), round(height), 0.0, 1.6 * layout.unit)
+            frame = box(round(cap_width), round(height), 0.35 * layout.unit, 1.6 * layout.unit)
+            ground = box(round(cap_width), round(height), 0.0, 1.6 * layout.unit)
             parts = [cap, words, self.brush.picture(ground, (x, y), theme.panel)]
             parts.append(self.brush.picture(frame, (x, y), theme.text, front=True))
             if self._count is not None:
@@ -236,9 +235,9 @@ class Scene:
         show, layout, theme = self._show, self._layout, self._theme
         label = self.brush.text(show.hold, layout.hint.middle, 3.2 * layout.unit, theme.text)
         width, height = round(label.content_width + 6 * layout.unit), round(layout.hint.height)
-        loud = self.brush.picture(pictures.box(width, height, 0, 0.5 * height), layout.hint.middle, theme.notice)
+        loud = self.brush.picture(box(width, height, 0, 0.5 * height), layout.hint.middle, theme.notice)
         line = max(0.35 * layout.unit, 2.0)
-        quiet = self.brush.picture(pictures.box(width, height, line, 0.5 * height), layout.hint.middle, theme.force)
+        quiet = self.brush.picture(box(width, height, line, 0.5 * height), layout.hint.middle, theme.force)
         self._hint = loud, quiet, label
         self.refresh(0.0, held=False)
 
@@ -273,14 +272,14 @@ class Field:
         self.brush = Brush()
         outline = plane.outline
         width, height = max(round(outline.width), 8), max(round(outline.height), 8)
-        self.brush.picture(pictures.box(width, height), outline.middle, theme.panel)
-        self.brush.picture(pictures.box(width, height, max(0.3 * unit, 1.5)), outline.middle, theme.faint)
+        self.brush.picture(box(width, height), outline.middle, theme.panel)
+        self.brush.picture(box(width, height, max(0.3 * unit, 1.5)), outline.middle, theme.faint)
         self._start = self._draw_start(unit)
         self._target: Any = None
         if show.pacing is not None and show.pacing.shown:
-            target = pictures.disc(round(1.9 * CURSOR * unit), max(0.5 * unit, 2.0))
+            target = disc(round(1.9 * CURSOR * unit), max(0.5 * unit, 2.0))
             self._target = self.brush.picture(target, (0, 0), theme.motion)
-        self._cursor = self.brush.picture(pictures.disc(round(CURSOR * unit)), (0, 0), theme.text, front=True)
+        self._cursor = self.brush.picture(disc(round(CURSOR * unit)), (0, 0), theme.text, front=True)
         self._cursor.visible = False
 
     def refresh(self, position: tuple[float, float] | None, now: float) -> bool:
@@ -326,7 +325,7 @@ class Field:
             return None
         place = self._plane.to_window(*self._show.start.centre)
         size = max(round(2 * self._show.start.reach * self._plane.scale), round(2.0 * unit), 8)
-        outline = self.brush.picture(pictures.box(size, size, max(0.45 * unit, 2.0)), place, self._theme.stick)
-        filled = self.brush.picture(pictures.box(size, size), place, self._theme.stick)
+        outline = self.brush.picture(box(size, size, max(0.45 * unit, 2.0)), place, self._theme.stick)
+        filled = self.brush.picture(box(size, size), place, self._theme.stick)
         filled.visible = False
         return outline, filled

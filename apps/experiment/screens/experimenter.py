@@ -29,12 +29,12 @@ from apps.experiment.screens.panels import (
     PlacePanel,
     TrackPanel,
 )
-from apps.front_ends.link import Link
+from apps.front_ends.front_end import Link
 from apps.front_ends.messages import AskShown, Close, Quit, SessionEnded, SessionStarted, Shown
 from apps.front_ends.run import from_message
 from apps.shared.theme import Theme, other
+from apps.view import indicators
 from apps.view.feed import LiveFeed
-from apps.view.panels import notice
 from apps.view.qt import QtCore, QtGui, QtWidgets, dress, fit
 from haptics.errors import ConfigurationError
 from haptics.records import Rows
@@ -66,7 +66,7 @@ class ExperimenterWindow(QtWidgets.QWidget):
         self._blind = False
         self._quit = False
         self.theme = theme
-        self.head, self.notice = HeadPanel(), notice.Notice()
+        self.head, self.notice = HeadPanel(), indicators.Notice()
         self.track, self.answers = TrackPanel(), AnswersPanel()
         self.motion, self.place = MotionPanel(), PlacePanel()
         self.certificate, self.notes, self.buttons = CertificatePanel(), NotesPanel(), Buttons()

@@ -34,7 +34,7 @@ def open_experimenter(theme: str = "auto") -> FrontEnd:
     Use `apps.view.launch.window_obstacle` to check first whether Qt can show a window.
     """
     from apps.front_ends.front_end import ProcessFrontEnd
-    from apps.view.process import main as main_of_qt
+    from apps.view.launch import main as main_of_qt
 
     return ProcessFrontEnd(main_of_qt, (theme, EXPERIMENTER), name="haptics experimenter", holds_key=False)
 
@@ -45,8 +45,8 @@ def main(connection: Connection[Any, Any], settings: ScreenSettings) -> None:
     If the window cannot be opened on the configured screen or the last one available, send `Cannot` and exit with the
     same message.
     """
-    from apps.front_ends.link import Link
-    from apps.opengl.opening import open_window, unavailable_message
+    from apps.front_ends.front_end import Link
+    from apps.opengl.window import open_window, unavailable_message
 
     # Ctrl-C reaches the whole process group. The session handles it and sends Quit.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -9,13 +9,13 @@ from typing import Any
 
 from apps.experiment.screens.messages import Certificate, Outcome, Progress, SessionOutline
 from apps.front_ends.run import RunInfo
-from apps.shared.scale import grouped
+from apps.shared.display import grouped
 from apps.shared.theme import DARK, Theme
+from apps.view.charts import Key, Panel, Sign, brush, chart, curve, dress_chart, pen
 from apps.view.feed import Feed
 from apps.view.history import Column, every
-from apps.view.panels.charts import Key, Panel, Sign, brush, chart, curve, dress_chart, pen
-from apps.view.plots.series import SeriesPanel
 from apps.view.qt import QtCore, QtWidgets, label, pg
+from apps.view.time_plots import SeriesPanel
 
 
 class HeadPanel(Panel):
@@ -363,7 +363,7 @@ class MotionPanel(SeriesPanel):
     def blind(self, blind: bool) -> None:
         """Hide or show the force."""
         self.forces.chart.setVisible(not blind)
-        self._key.setVisible(not blind)
+        self.key.setVisible(not blind)
 
 
 def _button(words: str, name: str = "") -> QtWidgets.QPushButton:

@@ -14,7 +14,7 @@ from apps.experiment.screens.drawing import Field, Scene, arrange, turns
 from apps.experiment.screens.messages import Cannot, Choice, Pause, Show
 from apps.experiment.screens.sound import Sound
 from apps.experiment.settings import ScreenSettings
-from apps.front_ends.link import Link
+from apps.front_ends.front_end import Link
 from apps.front_ends.messages import (
     AskShown,
     Close,
@@ -24,10 +24,8 @@ from apps.front_ends.messages import (
     SessionStarted,
     Shown,
 )
-from apps.opengl.dead_man import KEY, DeadMansKey
-from apps.opengl.hand import Hand
-from apps.opengl.keys import Keyboard
 from apps.opengl.plane import Corners, Plane
+from apps.opengl.window import KEY, DeadMansKey, Hand, Keyboard
 from apps.shared.theme import Theme, by_name
 from haptics.errors import ConfigurationError
 from haptics.trace import Ring
@@ -170,7 +168,7 @@ class ParticipantWindow:
     def _key(self, name: str, down: bool, at: float) -> None:
         if name == KEY:
             self._dead_man.press(down, at)
-        if name == KEY and self._dead_man.wanted:
+        if name == KEY and self._dead_man.required:
             return
         if name == "escape":
             if down:

@@ -22,11 +22,10 @@ from apps.experiment.session.respondents import Person
 from apps.experiment.session.session import Ended, ExperimentSession
 from apps.experiment.session.stages import Followers, LiveStage
 from apps.front_ends import messages as say
-from apps.front_ends.front_end import FrontEnd
-from apps.front_ends.several import FrontEnds
-from apps.session.application import MOUSE, WINDOW_PATIENCE
-from apps.session.events import KeyEvent
-from apps.session.mouse import Mouse
+from apps.front_ends.front_end import FrontEnd, FrontEnds
+from apps.session.application import MOUSE, WINDOW_TIMEOUT
+from apps.session.record import KeyEvent
+from apps.session.service import Mouse
 from apps.settings.config import SessionConfig
 from haptics.errors import ConfigurationError, DeviceFault
 
@@ -116,7 +115,8 @@ class Screens(Followers):
         else:
             self.person.key(event)
 
-    def _do(self, front: FrontEnd, message: Any) -> None:
+    def execute(self, front: FrontEnd, message: Any) -> None:
+        """Execute a request of a screen."""
         match message:
             case Pause():
                 self._display.paused = not self._display.paused
@@ -136,9 +136,9 @@ class Screens(Followers):
             case say.Key(name, True) if self.session is None:
                 self._down.add(name)
             case _:
-                super()._do(front, message)
+                super().execute(front, message)
 
-    def _handle_loss(self) -> None:
+    def handle_loss(self) -> None:
         """Continue without the experimenter's screen.
 
         `run_periodic_tasks` raises if the participant's screen is lost.
@@ -319,7 +319,7 @@ def require_screen(fronts: FrontEnds, participant: FrontEnd) -> None:
         if isinstance(message, Cannot) and message.what == "window":
             why.append(message.words)
 
-    if not fronts.await_key(WINDOW_PATIENCE, lambda: not participant.open, receive):
+    if not fronts.await_key(WINDOW_TIMEOUT, lambda: not participant.open, receive):
         raise ConfigurationError(
             why[0] if why else "the participant's screen could not be opened; 'haptics doctor' names the remedy."
         )

@@ -10,7 +10,7 @@ from apps.experiment.screens.display import Display
 from apps.experiment.sequence import TrialSequence, TrialSpec
 from apps.experiment.session.presentation import Script, Stage
 from apps.experiment.trial import Answer, TrialView
-from apps.session.events import KeyEvent
+from apps.session.record import KeyEvent
 from haptics.errors import ConfigurationError
 
 _LOOK = 10
@@ -61,7 +61,7 @@ class Person:
     """Respondent that answers with keys and buttons.
 
     Button presses are rising edges in the trace, exact to one tick. A key press has the tick that was due when the
-    display received it (`apps.session.events`).
+    display received it (`apps.session.record`).
 
     Parameters
     ----------

@@ -38,10 +38,10 @@ from apps.experiment.session.session import ExperimentSession
 from apps.experiment.session.stages import Followers, LiveStage, OfflineStage
 from apps.experiment.source import Source
 from apps.front_ends.front_end import FrontEnd
-from apps.session.application import print_status
 from apps.session.record import made_by
+from apps.shared.terminal import print_status
 from apps.shared.workers import workers
-from apps.stream.address import require_lsl
+from apps.stream import require_lsl
 from devices import is_virtual
 from haptics.errors import ConfigurationError, RecordingError
 from haptics.files import write_atomically

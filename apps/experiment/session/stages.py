@@ -10,19 +10,17 @@ from typing import Any
 from apps.experiment.session.presentation import Script
 from apps.front_ends import messages as say
 from apps.front_ends.front_end import FrontEnd
-from apps.session.advice import ParameterAdvice
-from apps.session.application import print_status
-from apps.session.events import KeyEvent
 from apps.session.progress import Quiet
-from apps.session.record import journal_entry, new_recorder
+from apps.session.record import KeyEvent, ParameterAdvice, journal_entry, new_recorder
 from apps.session.run import Session
 from apps.session.service import Service
 from apps.settings.config import SessionConfig
-from apps.settings.scenes import scene_table
+from apps.shared.terminal import print_status
 from devices import create_device
 from haptics.clock import Clock
 from haptics.errors import DeviceFault, HapticError
 from haptics.recording.recorder import RunCloser, not_written
+from haptics.scenes import scene_table
 from haptics.servo.servo import MAX_TICKS_PER_CALL, Servo
 from haptics.shared import SharedFile
 from haptics.trace import Reader, Trace

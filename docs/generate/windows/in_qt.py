@@ -11,18 +11,18 @@ from typing import Any
 
 from apps.compare.comparison import figures, in_a_line
 from apps.compare.side import Side
-from apps.front_ends.link import Link
+from apps.front_ends.front_end import Link
 from apps.front_ends.run import from_metadata
-from apps.settings.about import about, choices, hands_to_choose, laws_to_choose
+from apps.settings.options import about, choices, hands_to_choose, laws_to_choose
 from apps.shared.theme import DARK, LIGHT, Theme
+from apps.view.comparison import CompareWindow
+from apps.view.dashboard import HelpWindow
 from apps.view.feed import ReplayFeed
-from apps.view.instrument.comparison import CompareWindow
-from apps.view.instrument.help import HelpWindow
-from apps.view.plots.speed import SpeedPanel
 from apps.view.qt import QtWidgets, application
 from apps.view.replay import ReplayWindow
 from apps.view.screenshot import announcement
 from apps.view.window import LiveWindow
+from apps.view.xy_plots import SpeedPanel
 from docs.generate.windows.experiment import fill
 from docs.generate.windows.recorded import config_of, load
 from haptics.recording.columns import with_missing_columns

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from apps.session.offline import record_offline
+from apps.session.run import record_offline
 from apps.settings.config import SessionConfig, complete
 from haptics.recording.recording import Recording
 

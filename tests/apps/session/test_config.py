@@ -6,12 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.session.advice import ParameterAdvice
-from apps.session.record import new_recorder
+from apps.session.record import ParameterAdvice, new_recorder
 from apps.settings.config import complete, gather, parse_assignment
 from apps.settings.models import MODELS, fitting
+from apps.settings.options import sliders
 from apps.settings.reference import pages
-from apps.settings.sliders import sliders
 from haptics import Coulomb, Stribeck
 from haptics.elements.catalogue import LAWS
 from haptics.errors import CausalityError, ConfigurationError

@@ -9,7 +9,7 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from apps.session.report import describe
+from apps.session.progress import describe
 from apps.shared.picture import _Cells, _Run, _Spans, draw
 from haptics.device import Causality
 from haptics.recording.certificate import Fitness

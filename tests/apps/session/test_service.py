@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from apps.front_ends import messages as msg
-from apps.session.mouse import CLICK, Mouse
-from apps.session.offline import record_offline
-from apps.session.service import Service
+from apps.session.run import record_offline
+from apps.session.service import CLICK, Mouse, Service
 from apps.settings.config import complete
 from devices.virtual.hands.registry import HAND_TARGET
 from haptics.errors import ConfigurationError, DeviceFault
@@ -35,7 +34,7 @@ class Running:
         self.done: list[Any] = []
         self.version = 0
         self.hold_key = self.done.append
-        self.take_key = lambda name, down, at: self.done.append((name, down, at))
+        self.handle_key = lambda name, down, at: self.done.append((name, down, at))
         self.fail = lambda fault: self.done.append(str(fault))
         self.stop = lambda: self.done.append("stop")
 
@@ -104,7 +103,7 @@ def test_refusal_goes_to_the_front_end_that_asked():
     assert refused.values["law.force"] == session.config.law["force"]
     looks.says = [request := msg.Start("virtual-joystick", "B", "mouse")]
     service.run_periodic_tasks()
-    assert (session.done, service.wish) == (["stop"], request)
+    assert (session.done, service.requested) == (["stop"], request)
     service.refuse_start("no such model")
     assert (asks.told, looks.told) == ([refused], [msg.Refused("no such model")])
 
@@ -187,7 +186,7 @@ def test_closing_the_last_window_with_a_key_stops_the_run_without_a_fault(monito
 
 
 def test_mouse_buttons_of_two_front_ends_add_up_and_end_with_their_owner(monkeypatch):
-    monkeypatch.setattr("apps.session.mouse.CLICK", -1.0)
+    monkeypatch.setattr("apps.session.service.CLICK", -1.0)
     session, one, other = Running(), Person(), Person()
     service, _ = served(session, one, other)
     with Mouse() as service.mouse:

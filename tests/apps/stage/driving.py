@@ -10,8 +10,8 @@ import numpy as np
 from apps.front_ends.front_end import ProcessFrontEnd
 from apps.front_ends.messages import Parameter, SessionStarted
 from apps.opengl.plane import Plane
+from apps.stage.launch import main
 from apps.stage.layout import arrange
-from apps.stage.process import main
 from haptics.records import NEUTRAL
 from haptics.trace import Trace
 from tests.apps.shown import on_screen

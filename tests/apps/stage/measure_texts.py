@@ -9,12 +9,12 @@ from dataclasses import replace
 import numpy as np
 
 from apps.front_ends.run import RunInfo
-from apps.opengl import paint
-from apps.opengl.opening import open_window
+from apps.opengl.drawing import Brush
+from apps.opengl.window import open_window
 from apps.shared.theme import DARK
-from apps.stage.drawing.notes import keys
-from apps.stage.drawing.picture import Picture
+from apps.stage.backdrop import keys
 from apps.stage.motion import Motion
+from apps.stage.picture import Picture
 from haptics.scenes import find_scene, read_scene
 from tests.apps.stage.driving import WORKSPACE, rows
 
@@ -50,8 +50,8 @@ def main():
 
 def _brushes(window, scene):
     """Return the brushes of the parts of a picture, and the column (x, y, width, height)."""
-    made: list[paint.Brush] = []
-    first = paint.Brush.__init__
+    made: list[Brush] = []
+    first = Brush.__init__
 
     def note(brush):
         first(brush)
@@ -59,11 +59,11 @@ def _brushes(window, scene):
 
     picture = Picture(window, DARK)
     info = RunInfo(device="virtual-joystick", model="C", hand="minimum-jerk", workspace=WORKSPACE)
-    paint.Brush.__init__ = note
+    Brush.__init__ = note
     try:
         picture.show_run(info, scene)
     finally:
-        paint.Brush.__init__ = first
+        Brush.__init__ = first
     standing = made[-1]
     picture.explain(keys(True, True, ("an emulated gamepad with a rather long name: its left stick is your hand",)))
     picture.announce(WORDS, True)
@@ -75,9 +75,9 @@ def _brushes(window, scene):
     panel = picture.scenery.layout.panel
     return {
         "standing": standing,
-        "numbers": picture._numbers._brush,
-        "banner": picture._banner._brush,
-        "help": picture._help._brush,
+        "numbers": picture._numbers.brush,
+        "banner": picture._banner.brush,
+        "help": picture._help.brush,
         "layout": (panel.x, panel.y, panel.width, panel.height),
     }
 

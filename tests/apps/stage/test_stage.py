@@ -11,14 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.front_ends.messages import HandButtons, HandTarget
-from apps.opengl import pictures
+from apps.opengl.drawing import badge, cross, tick
 from apps.opengl.plane import Area, Plane
 from apps.stage.ground import LOOKS, grid, ground_of
 from apps.stage.layout import arrange, nice_length
-from apps.stage.marks import MOST, Marks
 from apps.stage.motion import MOST_STICKS, Motion, Stretch
 from apps.stage.pointing import DEAD_ZONE, Gamepad, Pen, Pointers
-from apps.stage.ribbons import ribbon, thinned, zigzag
+from apps.stage.shapes import MOST, Marks, ribbon, thinned, zigzag
 from haptics import Coulomb
 from haptics.device import Causality
 from haptics.scenes import LOOKS as SCENE_LOOKS
@@ -141,7 +140,7 @@ def test_plane_coordinates_are_inverse(size, width, height, u, v):
 
 def test_badges_and_answer_symbols_differ_by_shape():
     size = 60
-    shapes = [pictures.badge(number, size) for number in (1, 2, 3)] + [pictures.tick(size), pictures.cross(size)]
+    shapes = [badge(number, size) for number in (1, 2, 3)] + [tick(size), cross(size)]
     for number, one in enumerate(shapes):
         for other in shapes[:number]:
             assert np.abs(one - other).mean() > 0.1
@@ -302,7 +301,7 @@ for _name in ("on_mouse_motion", "on_mouse_drag", "on_mouse_press", "on_mouse_re
 
 
 def test_pen_pressure_sets_the_grip():
-    from apps.opengl.hand import Hand
+    from apps.opengl.window import Hand
 
     window = Events()
     said: list[Any] = []
@@ -325,7 +324,7 @@ def test_pen_pressure_sets_the_grip():
 
 def pointers_of(monkeypatch, controllers, tablets):
     """Return the pointers for these functions of pyglet."""
-    from apps.opengl.hand import Hand
+    from apps.opengl.window import Hand
 
     monkeypatch.setattr("pyglet.input.get_controllers", controllers)
     monkeypatch.setattr("pyglet.input.get_tablets", lambda display: tablets())
@@ -344,7 +343,7 @@ def raising(error):
 def test_missing_input_devices_are_reported_with_the_reason(monkeypatch):
     from pyglet.input.linux import evdev
 
-    from apps.stage.drawing.notes import keys
+    from apps.stage.backdrop import keys
 
     monkeypatch.setattr(evdev.os, "listdir", raising(FileNotFoundError(2, "No such file or directory", "/dev/input")))
     pointers = pointers_of(monkeypatch, evdev.get_controllers, raising(ImportError('Library "Xi" not found.')))

@@ -32,7 +32,7 @@ def waiting(qtbot, trace, started):
     """
     from PySide6 import QtWidgets
 
-    from apps.front_ends.link import Link
+    from apps.front_ends.front_end import Link
     from apps.shared.theme import DARK
     from apps.view.qt import application
     from apps.view.window import LiveWindow

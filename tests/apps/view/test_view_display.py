@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from scipy.signal import welch as peers
 
 from apps.cli import main
-from apps.shared.scale import STEPS, AxisTop, SliderScale, clock, microseconds, millijoules, nice_ceiling
+from apps.shared.display import STEPS, AxisTop, SliderScale, clock, microseconds, millijoules, nice_ceiling
 from apps.shared.theme import DARK, LIGHT, blend, by_name, other
 from apps.view import launch
-from apps.view.plots.welch import welch
+from apps.view.history import welch
 from haptics.device import Causality
 from tests.apps.session.test_picture import circle, record
 

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from apps.front_ends.stretches import means, runs
-from apps.view.counts import FLAGS, Counts, Durations, RateMeter
+from apps.front_ends.run import means, runs
 from apps.view.feed import SPAN, LiveFeed, ReplayFeed
-from apps.view.history import Column, History, averages, envelope, every
+from apps.view.history import FLAGS, Column, Counts, Durations, History, RateMeter, averages, envelope, every
 from haptics.errors import ConfigurationError
 from haptics.records import ROW, Status
 from haptics.trace import Trace

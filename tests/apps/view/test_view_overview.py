@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from apps.view import overview as module
-from apps.view.counts import Counts, Durations
 from apps.view.feed import ReplayFeed
+from apps.view.history import Counts, Durations
 from apps.view.overview import BINS, CACHE, Overview, OverviewScan, row_of
 from haptics.device import Causality
 from haptics.recording.recording import Recording

@@ -16,7 +16,7 @@ from apps.experiment.journal import read_journal, replay, sessions_below
 from apps.experiment.screens import Cannot
 from apps.experiment.screens.drawing import arrange
 from apps.experiment.session.live import expected_trials, require_display, require_screen
-from apps.front_ends.several import FrontEnds
+from apps.front_ends.front_end import FrontEnds
 from apps.opengl.plane import Plane
 from haptics.errors import ConfigurationError
 from tests.apps.experiment.designs import WEBER, changed

@@ -18,7 +18,7 @@ from apps.opengl.plane import Plane
 from apps.session.run import Session
 from apps.session.service import Service
 from apps.settings.config import complete
-from apps.stage.launch import StageLink
+from apps.stage.launch import start_stage
 from haptics.recording.recording import Recording
 from haptics.recording.replay import verify
 from haptics.records import Status
@@ -163,7 +163,7 @@ def test_scene_changed_during_the_run_is_displayed(screen, tmp_path, monkeypatch
     monkeypatch.setenv("DISPLAY", screen.environment["DISPLAY"])
     tables = {"session": {"model": "C", "record": str(tmp_path), "scene": "ice-wood-rubber"}}
     session, service = Session(complete(tables), lambda line: None), Service(lambda line: None)
-    service.fronts.add(StageLink("dark"))
+    service.fronts.add(start_stage("dark"))
     assert service.fronts.await_key(60.0, lambda: False)
     window = screen.window("haptics: stage")
     shots: list[Any] = []

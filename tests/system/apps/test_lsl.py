@@ -13,8 +13,7 @@ from apps.cli import main
 from apps.experiment.export.lsl import start_outlet
 from apps.experiment.journal import Journal, make_codes, seal_codes
 from apps.front_ends.messages import SessionEnded
-from apps.stream.address import StreamAddress, require_usable
-from apps.stream.launch import open_stream
+from apps.stream import StreamAddress, open_stream, require_usable
 from haptics.errors import ConfigurationError
 from haptics.recording.recording import Recording
 from haptics.records import NEUTRAL

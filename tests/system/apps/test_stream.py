@@ -15,9 +15,7 @@ import numpy as np
 import pytest
 
 from apps.cli import main
-from apps.stream.address import StreamAddress, parse_stream, require_usable
-from apps.stream.sinks import MOST_WAITING, WebSocketSink, _Client
-from apps.stream.ticks import Batch
+from apps.stream import MOST_WAITING, Batch, StreamAddress, WebSocketSink, _Client, parse_stream, require_usable
 from haptics.errors import ConfigurationError
 from haptics.recording.columns import flat_columns
 from haptics.recording.recording import Recording

@@ -13,7 +13,7 @@ pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError, reason="Qt or its
 from PySide6 import QtCore, QtGui, QtTest, QtWidgets
 
 from apps.front_ends.messages import HOLD_EVERY, Close, HandButtons, HandTarget, HoldKey, Key, Quit, SessionEnded, Stop
-from apps.view.panels.dead_man import SURE_AFTER_MS
+from apps.view.input import DEBOUNCE_MS
 from apps.view.window import LEAST
 from haptics.records import Status
 from tests.apps.view.driving import cut_texts, frames, publish
@@ -37,7 +37,7 @@ def changes(sent):
 def let_go(widget):
     """Release the key and wait until that is certain."""
     QtTest.QTest.keyRelease(widget, SPACE)
-    wait(3 * SURE_AFTER_MS)
+    wait(3 * DEBOUNCE_MS)
 
 
 def repeat(widget):
@@ -117,7 +117,7 @@ def test_repeats_without_their_flag_are_ignored(key):
         QtTest.QTest.keyPress(key.window, SPACE)
         QtTest.QTest.qWait(2)
     assert key.window._dead_man.held
-    QtTest.QTest.qWait(3 * SURE_AFTER_MS)
+    QtTest.QTest.qWait(3 * DEBOUNCE_MS)
     assert set(key.sent()) == {HoldKey(True)}
 
 
@@ -126,9 +126,9 @@ def test_late_press_in_a_busy_window_is_a_repeat(key):
     QtTest.QTest.keyRelease(key.window, SPACE)
     found = QtCore.QTimer(key.window, singleShot=True, timerType=QtCore.Qt.TimerType.PreciseTimer)
     found.timeout.connect(lambda: QtTest.QTest.keyPress(key.window, SPACE))
-    found.start(SURE_AFTER_MS + 3)
-    time.sleep(3e-3 * SURE_AFTER_MS)  # the window draws, and then all is due at once
-    wait(3 * SURE_AFTER_MS)
+    found.start(DEBOUNCE_MS + 3)
+    time.sleep(3e-3 * DEBOUNCE_MS)  # the window draws, and then all is due at once
+    wait(3 * DEBOUNCE_MS)
     assert key.window._dead_man.held
     assert set(key.sent()) == {HoldKey(True)}
     let_go(key.window)
@@ -173,7 +173,7 @@ def test_key_of_the_window_system_is_sent_once(key, qtbot):
     qtbot.waitUntil(spin.hasFocus)
     QtTest.QTest.keyPress(key.window.windowHandle(), SPACE)
     QtTest.QTest.keyRelease(key.window.windowHandle(), SPACE)
-    wait(3 * SURE_AFTER_MS)
+    wait(3 * DEBOUNCE_MS)
     assert changes(key.sent()) == [HoldKey(True), HoldKey(False)]
 
 
@@ -225,7 +225,7 @@ def test_space_bar_stops_with_a_button_as_dead_man(live):
 
 
 def test_only_repeated_messages_are_dropped_while_the_pipe_is_full(monkeypatch, live):
-    monkeypatch.setattr("apps.front_ends.link.has_room", lambda connection: False)
+    monkeypatch.setattr("apps.front_ends.front_end.has_room", lambda connection: False)
     for message in (HandTarget(0.0, 0.0), HoldKey(True), HandButtons(2), Key("f", True), HoldKey(False), Stop()):
         live.window._link.send(message)
     assert live.sent() == [HandButtons(2), Key("f", True), HoldKey(False), Stop()]
@@ -242,8 +242,8 @@ def test_window_reports_the_end_of_the_application_and_closes(live, qtbot, monke
     monkeypatch.setattr("apps.view.window._FAREWELL_MS", 50)
     live.begin()
     live.session.close()
-    live.window.controls.stop_asked.emit()
-    live.window.controls.stop_asked.emit()
+    live.window.controls.stop_requested.emit()
+    live.window.controls.stop_requested.emit()
     assert live.window._link.gone
     live.window.frame()
     assert "application has gone" in live.window.dashboard.notice.words.text()
@@ -253,7 +253,7 @@ def test_window_reports_the_end_of_the_application_and_closes(live, qtbot, monke
 
 @pytest.mark.parametrize("quits", [True, False], ids=["on request", "with the application"])
 def test_view_process_shows_a_run_and_ends(started, trace, rows, quits):
-    from apps.view.process import main
+    from apps.view.launch import main
 
     publish(trace, rows[:500])
     context = multiprocessing.get_context("spawn")

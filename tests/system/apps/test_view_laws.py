@@ -8,15 +8,14 @@ import sys
 import numpy as np
 import pytest
 
-from apps.view.laws.curves import CurveRequest
-from apps.view.laws.process import LawCurves, LawProcess
+from apps.view.laws import CurveRequest, LawCurves, LawProcess
 from tests.processes import ended, until
 
 COULOMB = CurveRequest((("force", 3.0), ("name", "coulomb")), 100.0)
 ASKING = """
 import sys, time
-from apps.view.laws.curves import CurveRequest
-from apps.view.laws.process import LawCurves
+from apps.view.laws import CurveRequest
+from apps.view.laws import LawCurves
 law = LawCurves()
 law.request(CurveRequest((("force", 3.0), ("name", "coulomb")), 100.0))
 law.wait()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from apps.cli import _parser
+from apps.cli import make_parser
 from haptics.errors import ConfigurationError
 from haptics.records import ROW_UNITS
 from tests.documents import PAGES, REASONS, blocks_of, commands_of
@@ -90,7 +90,7 @@ def test_every_block_says_its_language_and_why_it_is_not_run(page):
 
 @functools.cache
 def parser():
-    return _parser()
+    return make_parser()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_name)

@@ -11,7 +11,7 @@ import zlib
 import pytest
 
 import haptics
-from apps.cli import _parser
+from apps.cli import make_parser
 from tests.processes import ROOT
 
 GENERATE = ROOT / "docs" / "generate"
@@ -59,7 +59,7 @@ def test_every_public_name_has_its_place(site):
 
 def test_every_command_is_in_the_reference(site):
     page = (site / "command_line.html").read_text(encoding="utf-8")
-    (commands,) = (action.choices for action in _parser()._actions if action.choices and not action.option_strings)
+    (commands,) = (action.choices for action in make_parser()._actions if action.choices and not action.option_strings)
     for name in commands:
         assert f">haptics {name}<" in page
     assert "--travel-x" in page, "of a command in a command"

@@ -16,7 +16,7 @@ from apps.experiment.session.presentation import Watch
 from apps.experiment.session.respondents import Person
 from apps.experiment.settings import ExplorationSettings
 from apps.experiment.trial import Answer
-from apps.session.events import KeyEvent
+from apps.session.record import KeyEvent
 from apps.settings.config import SessionConfig
 from haptics.errors import DeviceFault
 from haptics.records import NEUTRAL, ROW, Status

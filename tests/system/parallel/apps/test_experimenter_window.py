@@ -32,7 +32,7 @@ from apps.experiment.screens import (
 )
 from apps.experiment.screens.experimenter import ExperimenterWindow
 from apps.experiment.screens.panels import reversals
-from apps.front_ends.link import Link
+from apps.front_ends.front_end import Link
 from apps.front_ends.messages import Close
 from apps.shared.theme import DARK, LIGHT
 from apps.view.qt import application, grow

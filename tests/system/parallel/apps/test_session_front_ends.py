@@ -20,19 +20,17 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from apps.commands import _windows
+from apps.cli import open_windows
 from apps.front_ends.front_end import ProcessFrontEnd
 from apps.front_ends.messages import Captioned, Close, HoldKey, Key, Preparing, SessionEnded, SetParameter, Start, Stop
-from apps.session import application, preparation
-from apps.session.application import Application, _retabled
-from apps.session.events import BEFORE, KeyEvent, KeyJournal, tick_at
-from apps.session.held_key import HeldKey
-from apps.session.preparation import Preparation
-from apps.session.progress import Quiet
+from apps.session import application
+from apps.session.application import Application, tables_of_start
+from apps.session.progress import Preparation, Quiet
+from apps.session.record import BEFORE, KeyEvent, KeyJournal, tick_at
 from apps.session.run import Session
 from apps.session.service import Service
-from apps.settings.about import hands_to_choose
 from apps.settings.config import complete, gather
+from apps.settings.options import hands_to_choose
 from apps.stage import launch as stage_launch
 from apps.view import launch
 from haptics.errors import ConfigurationError, DeviceFault
@@ -56,7 +54,7 @@ def config_of(*assignments):
 
 def after(config, *choices):
     """Return the next session after Start with a device, a model, a hand, and perhaps a law."""
-    return complete(_retabled(config, Start(*choices)))
+    return complete(tables_of_start(config, Start(*choices)))
 
 
 def test_start_repeats_the_session_or_takes_the_defaults_of_another_model_device_or_law():
@@ -106,13 +104,13 @@ def wanted(views=1, stage=False, headless=False):
 
 def test_several_windows_need_a_display(monkeypatch):
     with pytest.raises(ConfigurationError, match=r"--views 2: no window can be shown \(--headless was given\); leave"):
-        _windows(wanted(2, headless=True))
+        open_windows(wanted(2, headless=True))
     monkeypatch.setattr(launch, "window_obstacle", lambda: "no display")
     with pytest.raises(ConfigurationError, match=r"--views 3: no window can be shown \(no display\)"):
-        _windows(wanted(3))
-    assert _windows(wanted()) == ([], "no display")
+        open_windows(wanted(3))
+    assert open_windows(wanted()) == ([], "no display")
     monkeypatch.setattr(launch, "window_obstacle", lambda: None)
-    assert len(_windows(wanted(3))[0]) == 3
+    assert len(open_windows(wanted(3))[0]) == 3
 
 
 def test_stage_is_opened_with_the_view_alone_or_not_at_all_with_its_reason(monkeypatch, capsys):
@@ -120,22 +118,22 @@ def test_stage_is_opened_with_the_view_alone_or_not_at_all_with_its_reason(monke
     monkeypatch.setattr(stage_launch, "stage_obstacle", lambda: None)
 
     def kinds(arguments):
-        windows, obstacle = _windows(arguments)
+        windows, obstacle = open_windows(arguments)
         return [window.func for window in windows], obstacle
 
-    assert kinds(wanted(stage=True)) == ([launch.ViewLink, stage_launch.StageLink], "")
-    assert kinds(wanted(0, stage=True)) == ([stage_launch.StageLink], "")
+    assert kinds(wanted(stage=True)) == ([launch.start_view, stage_launch.start_stage], "")
+    assert kinds(wanted(0, stage=True)) == ([stage_launch.start_stage], "")
     monkeypatch.setattr(launch, "window_obstacle", lambda: "Qt cannot be loaded")
-    assert kinds(wanted(stage=True)) == ([stage_launch.StageLink], "Qt cannot be loaded")
+    assert kinds(wanted(stage=True)) == ([stage_launch.start_stage], "Qt cannot be loaded")
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(stage_launch, "stage_obstacle", lambda: "no OpenGL")
-    assert _windows(wanted(stage=True)) == ([], "Qt cannot be loaded")
+    assert open_windows(wanted(stage=True)) == ([], "Qt cannot be loaded")
     assert capsys.readouterr().err == "no stage: no OpenGL.\n"
-    assert _windows(wanted(0, stage=True)) == ([], "--views 0 was given, and there is no stage (no OpenGL)")
-    assert _windows(wanted(stage=True, headless=True)) == ([], "--headless was given")
+    assert open_windows(wanted(0, stage=True)) == ([], "--views 0 was given, and there is no stage (no OpenGL)")
+    assert open_windows(wanted(stage=True, headless=True)) == ([], "--headless was given")
     assert "no stage: --headless was given" in capsys.readouterr().err
     with pytest.raises(ConfigurationError, match="--views 0: leaves no window; add --stage"):
-        _windows(wanted(0))
+        open_windows(wanted(0))
 
 
 def test_waiting_for_the_window_is_interrupted():
@@ -295,14 +293,14 @@ def test_keys_are_stamped_with_ticks_and_a_full_disk_ends_the_run(tmp_path, monk
 
     def press():
         pressed.append((session.servo.newest_tick, time.monotonic()))
-        session.take_key("f", True, pressed[-1][1])
+        session.handle_key("f", True, pressed[-1][1])
 
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
     def fill_the_disk():
         monkeypatch.setattr(Recorder, "journal_event", full)
-        session.take_key("f", False, time.monotonic())
+        session.handle_key("f", False, time.monotonic())
 
     steps = [(200, press), (300, fill_the_disk)]
 
@@ -331,16 +329,18 @@ def ends():
     """Both ends of the lane: the session and the servo."""
     file = SharedFile("control")
     lane = Mailbox(file.path, CONTROL, create=True)
-    yield HeldKey(file.path), Supervision(lane)
+    session = Session.__new__(Session)
+    session._key_ns = Mailbox(file.path, CONTROL).record["key_ns"]
+    yield session, Supervision(lane)
     file.close()
 
 
 def test_key_is_held_until_it_is_released(ends):
     session, servo = ends
     assert not servo.key_is_held()
-    session.held(time.monotonic())
+    session.hold_key(time.monotonic())
     assert servo.key_is_held()
-    session.release()
+    session.hold_key(None)
     assert not servo.key_is_held()
 
 
@@ -349,14 +349,14 @@ def test_key_is_released_150_ms_after_the_last_message(ends, monkeypatch, old, h
     """`docs/safety.md` promises it; three messages of the view may be late or lost."""
     session, servo = ends
     now = time.monotonic()
-    monkeypatch.setattr("apps.session.held_key.time", SimpleNamespace(monotonic_ns=lambda: round((now - old) * 1e9)))
-    session.held(now - old)
+    monkeypatch.setattr("apps.session.run.time", SimpleNamespace(monotonic_ns=lambda: round((now - old) * 1e9)))
+    session.hold_key(now - old)
     assert servo.key_is_held() == held
 
 
 def test_message_from_the_future_expires_like_a_present_one(ends):
     session, servo = ends
-    session.held(time.monotonic() + 60.0)
+    session.hold_key(time.monotonic() + 60.0)
     assert servo.key_is_held()
     time.sleep(1.1 * KEY_TIMEOUT)
     assert not servo.key_is_held()
@@ -391,7 +391,7 @@ def test_run_whose_window_dies_with_its_key_is_status_4(tmp_path):
 
 def test_count_and_seconds_are_shown_until_the_device_is_open(monkeypatch):
     now, lines, shown = [100.0], [], []  # type: list[float], list[str], list[str]
-    monkeypatch.setattr(preparation.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr("apps.session.progress.time.monotonic", lambda: now[0])
     progress = Preparation("pantograph", Quiet(), lines.append, shown.append)
     progress.refresh()
     assert shown == []

@@ -13,13 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from apps.cli import main
-from apps.commands import _answer
-from apps.session.advice import ParameterAdvice
+from apps.cli import answer_of, main
 from apps.session.application import Application
-from apps.session.offline import record_offline
-from apps.session.record import _facts
-from apps.session.run import Session
+from apps.session.record import ParameterAdvice, session_metadata
+from apps.session.run import Session, record_offline
 from apps.settings.config import complete
 from apps.settings.models import fitting
 from apps.verification import examine
@@ -273,7 +270,7 @@ def judge_kept(outcome, told):
     assert isinstance(outcome.fault, DeviceFault)
     fault = str(outcome.fault)
     assert FULL in fault and told in fault and "\n" not in fault
-    answer = _answer(outcome)
+    answer = answer_of(outcome)
     assert (answer.status, answer.result["reason"]) == (4, "fault")
     assert answer.result["recording"] in answer.error
     assert answer.result["lost_ticks"] == 0
@@ -415,7 +412,7 @@ def test_recording_whose_ticks_cannot_be_synchronised_is_interrupted(ending, mon
 
 KILLED = """
 import os, signal, sys
-from apps.cli import main
+from apps.cli import answer_of, main
 from haptics.recording.recorder import RunCloser
 RunCloser.certify = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
 main(["run", "--duration", "0.5", "--headless", "--record", sys.argv[1]])
@@ -459,7 +456,7 @@ def test_arm_without_a_sufficient_mass_can_be_recorded():
     config = complete({"session": {"model": "A"}, "device": {"name": "virtual-arm"}})
     vars(config)["spec"] = replace(config.spec, least_mass=math.inf)
     assert "no element.mass keeps it" in ParameterAdvice(config.spec).consider(config.built_element, 0)
-    assert json.loads(json.dumps(_facts(config), allow_nan=False))["device"]["least_mass"] is None
+    assert json.loads(json.dumps(session_metadata(config), allow_nan=False))["device"]["least_mass"] is None
 
 
 def test_crossing_a_bound_warns_once_and_again_after_a_return_and_a_note_does_not_warn():

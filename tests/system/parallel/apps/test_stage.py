@@ -25,9 +25,8 @@ from apps.front_ends.messages import (
 from apps.opengl.plane import Area
 from apps.shared.theme import DARK, LIGHT
 from apps.stage import launch
-from apps.stage.legend import lines
+from apps.stage.layout import LONGEST_LINK, lines
 from apps.stage.motion import Stretch
-from apps.stage.scenery import LONGEST_LINK
 from haptics.scenes import find_scene, read_scene
 from tests.apps.screen import WHY_NOT, virtual_screen
 from tests.apps.stage.driving import FORCE, SIZE, STIFFNESS, is_there, layout, near, opened, plane, rows

@@ -24,10 +24,9 @@ from apps.front_ends.messages import (
     Stop,
     ValuesInForce,
 )
-from apps.shared.scale import STEPS
+from apps.shared.display import STEPS
 from apps.view.history import Column, History
-from apps.view.panels.dead_man import SURE_AFTER_MS
-from apps.view.panels.keys import name_of
+from apps.view.input import DEBOUNCE_MS, name_of
 from haptics.records import Status
 from tests.apps.view.driving import charts_of, controls_of, drag, frames, publish, turn_wheel, use
 from tests.apps.view.summaries import SUMMARY
@@ -170,7 +169,7 @@ def send(widget, kind, key, repeat=False, stamp=0):
 
 def settle_keys():
     """Wait until it is certain which keys are up."""
-    QtTest.QTest.qWait(3 * SURE_AFTER_MS)
+    QtTest.QTest.qWait(3 * DEBOUNCE_MS)
     QtWidgets.QApplication.processEvents()
 
 
@@ -309,9 +308,9 @@ def test_mouse_buttons_are_device_buttons_and_none_remains_held(live):
 
 def test_hand_targets_are_dropped_when_the_pipe_is_full(live):
     for _ in range(20000):
-        live.window._send_hand(0.01, 0.02)  # would wait for ever if it insisted
+        live.window._send(HandTarget(0.01, 0.02))  # would wait for ever if it insisted
     assert len(live.sent()) < 20000
-    live.window.controls.stop_asked.emit()
+    live.window.controls.stop_requested.emit()
     assert live.sent() == [Stop()]
 
 

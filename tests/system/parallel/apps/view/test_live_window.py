@@ -15,14 +15,12 @@ from apps.compare.side import Side
 from apps.front_ends.messages import Advised, AskShown, Captioned, Preparing, SessionEnded, Shown
 from apps.shared.theme import DARK, LIGHT
 from apps.view import qt
-from apps.view.dashboard import PLOTS
-from apps.view.instrument.comparison import PLOTS as COMPARED
-from apps.view.instrument.comparison import CompareWindow
-from apps.view.instrument.help import HelpWindow
-from apps.view.panels.energy import FALL, lingering
-from apps.view.panels.lamps import SAFETY, TIMING
-from apps.view.plots.plane import PlanePanel
-from apps.view.plots.plot import Plot
+from apps.view.comparison import PLOTS as COMPARED
+from apps.view.comparison import CompareWindow
+from apps.view.dashboard import PLOTS, HelpWindow
+from apps.view.indicators import FALL, SAFETY, TIMING, lingering
+from apps.view.plane import PlanePanel
+from apps.view.plot import Plot
 from apps.view.qt import POINT_SIZE, application, grow
 from apps.view.replay import ReplayWindow
 from apps.view.window import LEAST
@@ -227,7 +225,7 @@ def test_energy_peak_decays(values, later):
 
 def test_energy_fills_the_bar_up_to_the_limit(live, rows):
     live.begin(max_energy=0.02)
-    meter = live.window.dashboard.safety.energy
+    meter = live.window.dashboard.safety
     assert (meter.bar.filled, meter.number.text()) == (0.0, "energy 0.00 of 20\u00a0mJ")
     rising = rows[:2000].copy()
     rising["injected_energy"] = np.linspace(0.0, 8e-3, 2000)

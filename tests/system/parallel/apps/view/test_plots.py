@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from apps.front_ends.messages import SceneInForce, ValuesInForce
 from apps.view.history import Column
-from apps.view.plots.cursors import Reading
+from apps.view.plot import Reading
 from haptics import Coulomb
 from haptics.scenes import find_scene, read_scene, scene_table
 from tests.apps.view.driving import frames, law_drawn, publish
@@ -53,7 +53,7 @@ def test_unknown_law_is_not_drawn(place, shown):
     plot = place("force_over_speed")
     shown.begin(law="my-own", mouse=False)
     assert len(law_drawn(shown, plot)[0]) == 0
-    assert plot._key.texts[0].text() == "no law"
+    assert plot.key.texts[0].text() == "no law"
 
 
 def test_area_of_the_loops_is_the_work_of_the_hand(place, shown, rows):
@@ -229,8 +229,8 @@ def test_drawn_law_depends_on_the_place(live, rows, x, region, levels):
     speeds, forces = law_drawn(live, plot)
     assert forces == pytest.approx(forces_of(scene.regions[region - 1].law if region else scene.law, speeds), rel=1e-9)
     assert series._levels == pytest.approx(levels)
-    assert plot._key.texts[0].text() == "law here"
-    assert ("ice", "rubber")[region - 1] in plot._key.texts[0].toolTip() or not region
+    assert plot.key.texts[0].text() == "law here"
+    assert ("ice", "rubber")[region - 1] in plot.key.texts[0].toolTip() or not region
 
 
 def test_regions_and_walls_of_the_scene_are_shown(live, rows):

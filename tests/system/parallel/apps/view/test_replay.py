@@ -15,8 +15,8 @@ from PySide6 import QtCore, QtGui, QtTest, QtWidgets
 from apps.compare.side import OPEN_LOOP, Side
 from apps.shared.theme import DARK, LIGHT
 from apps.view import replay
-from apps.view.instrument.comparison import PLOTS, CompareWindow
-from apps.view.instrument.saving import shown_folder
+from apps.view.comparison import PLOTS, CompareWindow
+from apps.view.dashboard import shown_folder
 from apps.view.replay import ReplayWindow
 from apps.view.screenshot import grab
 from apps.view.screenshot import main as screenshot
@@ -133,7 +133,7 @@ def test_replay_shows_flags_energy_and_dead_man_of_every_tick(qtbot, rows):
     rows["injected_energy"][1500] = 4e-3
     window = replay_of(qtbot, rows, limits={"max_energy": 0.02, "dead_man": "key"})
     dashboard = window.dashboard
-    banner, energy = dashboard.dead_man, dashboard.safety.energy
+    banner, energy = dashboard.dead_man, dashboard.safety
     for index, released, mark in ((999, True, 0.0), (1400, False, 0.0), (1500, False, 0.2), (2900, False, 0.2)):
         window.seek(index)
         assert banner.released == released

@@ -1,1 +1,0 @@
-"""OpenGL drawing of the stage: static background, moving objects, numbers, and overlays."""

@@ -1,1 +1,0 @@
-"""Saving of pictures and data, comparison of runs, and help."""

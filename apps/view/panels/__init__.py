@@ -1,1 +1,0 @@
-"""Panels of the live view, one module each."""

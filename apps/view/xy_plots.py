@@ -1,0 +1,405 @@
+"""Plots over other quantities than time: force over speed and displacement, spectrum, and timing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from apps.front_ends.run import RunInfo, region_name
+from apps.shared.display import AxisTop, microseconds
+from apps.shared.theme import Theme
+from apps.view.charts import Lines, Sign, Span, box_of, brush, chart, clear, curve, points
+from apps.view.feed import Feed
+from apps.view.history import Column, Durations, Floats, History, Spectrum, every, welch
+from apps.view.laws import CurveRequest, LawCurves, place_of, with_background
+from apps.view.plot import Cursors, Plot, Reading, Table
+from apps.view.qt import label, pg
+
+if TYPE_CHECKING:
+    from haptics.scenes import Scene
+
+_RECENT = 0.4
+"""Duration of the newest part that is drawn bold [s]."""
+
+_MOST_CURVES = 3
+"""Maximum number of curves of a law."""
+
+_FLOOR = 1e-5
+"""Minimum amplitude density drawn [N/sqrt(Hz)]; smaller values are clipped."""
+
+_DECADES = range(-5, 3)
+_POWERS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+class ForcePlot(Plot):
+    """Base class of the plots of the friction force over a quantity, with the newest part bold and a point at its end.
+
+    Parameters
+    ----------
+    quantity, unit : str
+        Name and unit of the quantity.
+    bottom : str
+        Label of its axis.
+    least_height : int
+        Minimum height of the chart [pixel on an ordinary screen].
+    """
+
+    step: ClassVar[float]
+    """Time between two points drawn [s]."""
+
+    least: ClassVar[float]
+    """Minimum end of the axis of the quantity."""
+
+    def __init__(self, quantity: str, unit: str, bottom: str, least_height: int) -> None:
+        super().__init__()
+        self.chart: Any = chart("friction [N]", bottom)
+        self.add_charts((self.chart, least_height, 1))
+        self._all, self._newest = curve(self.chart), curve(self.chart)
+        self._point = points(self.chart, 10)
+        self._point.setPen(None)
+        self.add_stroke(self._all, "motion")
+        self.add_stroke(self._newest, "friction", 3)
+        self.add_cursors(Cursors(self.charts, (quantity, unit), up=("friction", "N")))
+        self._reset(1.0)
+
+    def _reset(self, force: float) -> None:
+        self._far, self._top = AxisTop(self.least), AxisTop(force)
+        box_of(self.chart).show_range(*self.range_of(self._far.top, self._top.top))
+
+    def range_of(self, far: float, top: float) -> tuple[Span, Span]:
+        """Return the ranges of both axes for the largest values shown."""
+        raise NotImplementedError
+
+    def course(self, history: History) -> tuple[Floats, Floats]:
+        """Return the quantity and the friction force [N] of the window."""
+        raise NotImplementedError
+
+    def configure(self, info: RunInfo) -> None:
+        """Clear the plot and prepare it for a run."""
+        super().configure(info)
+        self._reset(1.25 * info.force_scale)
+        clear(self._all, self._newest, self._point)
+
+    def apply(self, theme: Theme) -> None:
+        """Apply the colours of `theme`."""
+        super().apply(theme)
+        self._point.setBrush(brush(theme.text))
+
+    def draw(self, history: History) -> None:
+        """Draw the rows of `history`."""
+        x, force = self.course(history)
+        chosen = every(history.first, len(x), max(round(self.step * self.info.rate), 1))
+        self._all.setData(x[chosen], force[chosen])
+        recent = round(_RECENT * self.info.rate)
+        self._newest.setData(x[-recent:].copy(), force[-recent:].copy())
+        self._point.setData(x[-1:].copy(), force[-1:].copy())
+        grown = self._far.follow(float(np.abs(x).max())), self._top.follow(float(np.abs(force).max()))
+        if any(grown):
+            box_of(self.chart).show_range(*self.range_of(self._far.top, self._top.top))
+
+
+class SpeedPanel(ForcePlot):
+    """Plot of friction force over sliding speed, together with the curve of the law."""
+
+    name = "force_over_speed"
+    title = "Force over speed"
+    about = (
+        "The friction force over the sliding speed: what was rendered (line; the newest 0.4 s bold) on what the law "
+        "says (dashed); in a scene, what it says where the contact is. While the contact sticks the speed is zero and "
+        "the force anything up to the level at rest."
+    )
+    entries = ((Sign.DASH, "text", "law"), (Sign.LINE, "motion", "rendered"), (Sign.WIDE, "friction", "newest"))
+    columns = (("time_s", Column.TIME), ("sliding_speed_mm_per_s", Column.SLIDING), ("friction_n", Column.FRICTION))
+    step, least = 0.004, 20.0
+
+    def __init__(self) -> None:
+        super().__init__("sliding speed", "mm/s", "sliding speed [mm/s]", 92)
+        self.law = LawCurves()
+        self._values: dict[str, float] = {}
+        self._scene: Scene | None = None
+        self._laws = [curve(self.chart) for _ in range(_MOST_CURVES)]
+        for item in self._laws:
+            item.setZValue(-1)
+            item.setSegmentedLineMode("off")  # in segmented mode, the dash pattern would restart at every point
+            self.add_stroke(item, "text", 2, dashed=True)
+
+    def range_of(self, far: float, top: float) -> tuple[Span, Span]:
+        """Return the ranges for the fastest speed and the largest force."""
+        return (-0.02 * far, far), (0.0, top)
+
+    def course(self, history: History) -> tuple[Floats, Floats]:
+        """Return sliding speed [mm/s] and friction force [N]."""
+        return history.column(Column.SLIDING), history.column(Column.FRICTION)
+
+    def configure(self, info: RunInfo) -> None:
+        """Clear the plot and prepare it for a run."""
+        super().configure(info)
+        self._scene = info.scene
+        self.law.clear()
+        clear(*self._laws)
+
+    def show_values(self, values: Mapping[str, float]) -> None:
+        """Update the parameters of the law that is drawn."""
+        self._values = dict(values)
+        self._scene = None if self.info.scene is None else with_background(self.info.scene, values)
+
+    def refresh_texts(self, feed: Feed) -> None:
+        """Request the law in force, draw the available curves, and label them."""
+        super().refresh_texts(feed)
+        numbers = {key.partition(".")[2]: value for key, value in self._values.items() if key.startswith("law.")}
+        table = {"name": self.info.law, **self.info.law_settings, **numbers}
+        place = place_of(feed.history) if self._scene is not None else None
+        self.law.request(CurveRequest(tuple(sorted(table.items())), self._far.top, place, self._scene))
+        found = self.law.found
+        for number, item in enumerate(self._laws):
+            item.setData(*(found[number] if number < len(found) else (np.zeros(0), np.zeros(0))))
+        region = round(feed.history.newest(Column.REGION))
+        here = "" if self._scene is None else f" in {region_name(self._scene, region)}"
+        self.key.texts[0].setText("no law" if not found else "law here" if here else "law")
+        self.key.texts[0].setToolTip(f"{self.info.law}{here}")
+
+
+class DisplacementPanel(ForcePlot):
+    """Plot of friction force over displacement (hysteresis loops) along the main direction of motion."""
+
+    name = "force_over_displacement"
+    title = "Force over displacement"
+    about = (
+        "Hysteresis: the friction force along the direction in which the end effector moved most, over its "
+        "displacement in that direction from the middle of the workspace. The area of a loop is the energy it took. "
+        "Zoom into a turning point to see the element being wound up before it slides."
+    )
+    entries = ((Sign.LINE, "motion", "rendered"), (Sign.WIDE, "friction", "newest"))
+    step, least = 0.002, 5.0
+
+    def __init__(self) -> None:
+        self._axis: Floats = np.array([1.0, 0.0])
+        self._middle: Floats = np.zeros(2)
+        super().__init__("displacement", "mm", "displacement along 0° [mm]", 100)
+
+    def range_of(self, far: float, top: float) -> tuple[Span, Span]:
+        """Return the ranges for the largest displacement and force."""
+        return (-far, far), (-top, top)
+
+    def configure(self, info: RunInfo) -> None:
+        """Clear the plot and prepare it for a run."""
+        super().configure(info)
+        self._middle = 1e3 * np.mean(info.workspace, axis=0)
+
+    def course(self, history: History) -> tuple[Floats, Floats]:
+        """Return displacement [mm] and friction force [N] along the main direction of motion."""
+        x, y = history.column(Column.X) - self._middle[0], history.column(Column.Y) - self._middle[1]
+        self._axis = _main_axis(x, y, self._axis)
+        across, up = self._axis
+        force = across * history.column(Column.FRICTION_X) + up * history.column(Column.FRICTION_Y)
+        return across * x + up * y, force
+
+    def refresh_texts(self, feed: Feed) -> None:
+        """Show the direction of the displacement in the axis label."""
+        super().refresh_texts(feed)
+        degrees = math.degrees(math.atan2(self._axis[1], self._axis[0]))
+        self.chart.plotItem.setLabel("bottom", f"displacement along {degrees:.0f}° [mm]")
+
+    def table(self, history: History) -> Table:
+        """Return time, and displacement and friction force along the main direction, of the window."""
+        place, force = self.course(history)
+        return {"time_s": history.column(Column.TIME), "displacement_mm": place, "friction_along_n": force}
+
+
+def _main_axis(x: Floats, y: Floats, previous: Floats) -> Floats:
+    """Return the direction, (2,), of the largest variance of motion along (x, y).
+
+    Its sign follows `previous`, which is returned if there is no motion.
+    """
+    if len(x) < 2:
+        return previous
+    (xx, xy), (_, yy) = np.cov(x, y)
+    if not xx + yy > 0:
+        return previous
+    angle = 0.5 * np.arctan2(2 * xy, xx - yy)
+    axis = np.array([np.cos(angle), np.sin(angle)])
+    return axis if axis @ previous >= 0 else -axis
+
+
+class SpectrumPanel(Plot):
+    """Plot of the amplitude spectral density of the forces, which shows tremor, ringing, and buzz of the contact."""
+
+    name = "spectrum"
+    title = "Spectrum"
+    about = (
+        "Amplitude spectral density of the friction force and of the force that is sent (or measured), both components "
+        "together, by Welch's method over what is shown. A peak is a vibration: a ringing grip, a buzz, a tremor."
+    )
+    entries = ((Sign.WIDE, "friction", "friction"), (Sign.LINE, "force", "command"))
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.chart: Any = chart("[N/√Hz]", "frequency [Hz]")
+        self.method = Lines(faint=True)
+        self.method.setWordWrap(True)
+        self.add_charts((self.chart, 90, 1), below=[self.method])
+        self._curves = curve(self.chart), curve(self.chart)
+        for item, (_, role, _), width in zip(self._curves, self.entries, (2.5, 1), strict=True):
+            self.add_stroke(item, role, width)
+        self._found: list[Spectrum | None] = [None, None]
+        self.add_cursors(Cursors(self.charts, ("log₁₀ of frequency", "Hz"), self.readings))
+        self._set_axes()
+
+    def _set_axes(self) -> None:
+        axes, half = self.chart.getPlotItem(), self.info.rate / 2
+        marks = [(float(np.log10(step * 10**power)), step, power) for power in range(5) for step in (1, 2, 5)]
+        axes.getAxis("bottom").setTicks([[(at, f"{step * 10**power:g}") for at, step, power in marks]])
+        axes.getAxis("left").setTicks([[(float(p), f"10{str(p).translate(_POWERS)}") for p in _DECADES]])
+        box_of(self.chart).show_range((0.0, float(np.log10(half))), (-5.0, 1.0))
+
+    def configure(self, info: RunInfo) -> None:
+        """Clear the plot and prepare it for a run."""
+        super().configure(info)
+        self.key.texts[1].setText(info.force_name)
+        self._found = [None, None]
+        clear(*self._curves)
+        self.method.set_lines("")
+        self._set_axes()
+
+    def _spectra(self, history: History) -> list[Spectrum | None]:
+        """Return the spectra of the friction force, and of the command or measured force."""
+        vectors = ((Column.FRICTION_X, Column.FRICTION_Y), (Column.VECTOR_X, Column.VECTOR_Y))
+        return [welch(history.column(x), history.column(y), self.info.rate) for x, y in vectors]
+
+    def refresh_texts(self, feed: Feed) -> None:
+        """Compute and draw the spectra of the window; describe the method, the peak and missing ticks."""
+        history = feed.history
+        self._found = self._spectra(history)
+        for item, found in zip(self._curves, self._found, strict=True):
+            if found is not None:
+                amplitude = np.maximum(np.sqrt(found.density[1:]), _FLOOR)
+                item.setData(np.log10(found.frequency[1:]), np.log10(amplitude))
+        friction, force = self._found
+        if friction is not None:
+            words = friction.method
+            fast = force.frequency >= 5.0 if force is not None else np.zeros(1, bool)  # above the motion of the hand
+            if force is not None and fast.any() and force.density[fast].max() > _FLOOR**2:
+                peak = force.frequency[fast][force.density[fast].argmax()]
+                words += f"; largest above 5 Hz: {peak:.3g} Hz"
+            missing = int(np.count_nonzero(np.diff(history.column(Column.TIME)) > 1.5 / self.info.rate))
+            words += f"; {missing} gaps were closed up" if missing else ""
+            self.method.set_lines(f"{words}.")
+        super().refresh_texts(feed)
+
+    def readings(self) -> list[Reading]:
+        """Return frequency and both densities over the logarithm of the frequency."""
+        readings: list[Reading] = []
+        for found, name in zip(self._found, ("friction", self.info.force_name), strict=True):
+            if found is not None:
+                where = np.log10(found.frequency[1:])
+                if not readings:
+                    readings.append(Reading("frequency", "Hz", where, found.frequency[1:]))
+                readings.append(Reading(name, "N/√Hz", where, np.sqrt(found.density[1:])))
+        return readings
+
+    def table(self, history: History) -> Table:
+        """Return frequency and the power spectral densities."""
+        friction, force = self._spectra(history)
+        if friction is None or force is None:
+            return {}
+        return {
+            "frequency_hz": friction.frequency,
+            "friction_n2_per_hz": friction.density,
+            "force_n2_per_hz": force.density,
+        }
+
+
+class TimingPanel(Plot):
+    """Histograms of the timing of the servo, start delay (jitter) and computation time, with quantiles."""
+
+    name = "start_delay"
+    title = "Start delay"
+    about = (
+        "How late the ticks started (filled: those that are shown, thin line: the whole run) and how long their "
+        "computation took (wide line). What lies outside the axis is in its first and last bin."
+    )
+    entries = (
+        (Sign.BAND, "motion", "shown"),
+        (Sign.LINE, "text", "whole run"),
+        (Sign.WIDE, "friction", "computation"),
+        (Sign.DASH, "faint", "one period"),
+    )
+
+    def __init__(self) -> None:
+        super().__init__(key_below=True)
+        self.quantiles = label("", 10)
+        self.head.addStretch(1)
+        self.head.addWidget(self.quantiles)
+        self.chart: Any = chart("ticks", "")
+        axes = self.chart.getPlotItem()
+        named = ((-1, "0.1 µs"), (0, "1 µs"), (1, "10 µs"), (2, "100 µs"), (3, "1 ms"), (4, "10 ms"))
+        minor = [(decade + np.log10(step), "") for decade in range(-1, 4) for step in range(2, 10)]
+        axes.getAxis("bottom").setTicks([list(named), minor])
+        # Counts are on a logarithmic axis, as log(1 + n), so that one late tick in a million is visible. Labels are
+        # short, because hours at 8 kHz are tens of millions of ticks.
+        words = ("1", "10", "100", "1k", "10k", "100k", "1M", "10M", "100M")
+        ticks = [(float(np.log10(1 + 10**power)), word) for power, word in enumerate(words)]
+        axes.getAxis("left").setTicks([ticks])
+        box_of(self.chart).show_range((-1.12, 4.12), (0.0, 4.2))
+        edges, nothing = Durations.EDGES, np.zeros(len(Durations.EDGES) - 1)
+        # A step curve without data raises an error when it is painted, so all curves start with data.
+        self._run = pg.PlotCurveItem(edges, nothing, stepMode="center", skipFiniteCheck=True)
+        self._recent = pg.PlotCurveItem(edges, nothing, stepMode="center", fillLevel=0, skipFiniteCheck=True)
+        self._work = pg.PlotCurveItem(edges, nothing, stepMode="center", skipFiniteCheck=True)
+        for item in (self._recent, self._work, self._run):
+            self.chart.addItem(item, ignoreBounds=True)
+        self._period = axes.addLine(x=3.0)
+        self._recent.setPen(None)
+        self.add_stroke(self._run, "text")
+        self.add_stroke(self._work, "friction", 2)
+        self.add_stroke(self._period, "faint", dashed=True)
+        self.add_charts((self.chart, 80, 1))
+        self._counts = Durations().counts, Durations().counts, Durations().counts
+
+    def configure(self, info: RunInfo) -> None:
+        """Clear the plot and prepare it for a run."""
+        super().configure(info)
+        self._period.setValue(float(np.log10(1e6 / info.rate)))
+        self.quantiles.setText("")
+        self._draw(Durations(), Durations(), Durations().counts)
+
+    def apply(self, theme: Theme) -> None:
+        """Apply the colours of `theme`."""
+        super().apply(theme)
+        self._recent.setBrush(brush(theme.motion, 0.65))
+
+    def refresh_texts(self, feed: Feed) -> None:
+        """Draw the histograms of `feed`."""
+        super().refresh_texts(feed)
+        recent = feed.history.column(Column.LATENESS)
+        if not len(recent):
+            return
+        self._draw(feed.lateness, feed.tick_times, Durations.histogram(recent))
+        half, most = np.percentile(recent, (50, 99))
+        named = (("p50", half), ("p99", most), ("max", feed.lateness.maximum))
+        self.quantiles.setText("\u2002·\u2002".join(f"{name} {microseconds(value)}" for name, value in named))
+        self.quantiles.setToolTip("p50 and p99 of the ticks that are shown, the maximum of the whole run")
+
+    def _draw(self, run: Durations, work: Durations, recent: Any) -> None:
+        edges = Durations.EDGES
+        self._counts = run.counts.copy(), work.counts.copy(), recent
+        self._run.setData(edges, np.log10(1.0 + run.counts), stepMode="center")
+        self._work.setData(edges, np.log10(1.0 + work.counts), stepMode="center")
+        self._recent.setData(edges, np.log10(1.0 + recent), stepMode="center", fillLevel=0)
+        largest = max(run.counts.max(), work.counts.max())
+        box_of(self.chart).show_range(y=(0.0, max(round(float(np.log10(1.0 + largest)), 1) + 0.3, 3.2)))
+
+    def table(self, history: History) -> Table:
+        """Return the edges of the bins and the number of ticks in each."""
+        edges = 10.0**Durations.EDGES
+        run, work, recent = (counts.astype(np.float64) for counts in self._counts)
+        return {
+            "from_us": edges[:-1],
+            "to_us": edges[1:],
+            "shown_ticks": recent,
+            "run_ticks": run,
+            "computation_ticks": work,
+        }
