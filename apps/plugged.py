@@ -17,7 +17,7 @@ from apps.doctor.machine import Machine, program
 from devices import BACKENDS
 from devices.arm import ODRIVES
 from devices.common.bus import GROUP, RULES_FILE, Node, device_rules, setting
-from devices.inverse3.identities import PORT
+from devices.inverse3.service import PORT
 from haptics.errors import DeviceOpenError
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from devices import create_device
-from devices.common.timed import ROUNDING, Timed, parts_of, plain
+from devices.common.settings import ROUNDING, Timed, parts_of, plain
 from haptics.clock import Clock
 from haptics.device import Causality, Device, DeviceSpec, State, Vector
 from haptics.errors import ConfigurationError

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.common.driver_kernels import quantise
+from devices.common.kernels import quantise
 from devices.common.velocity import VELOCITY, update_velocity
 from devices.virtual.noise import NOISE_FIELDS, normal_pair
 from haptics.elements.kernels import step_element

@@ -20,9 +20,9 @@ from devices.arm.settings import SENSORS
 from devices.arm.settings import ArmSettings as RealArmSettings
 from devices.emulated.joystick import EmulatedStickSettings
 from devices.emulated.settings import EmulationSettings
-from devices.inverse3.settings import Inverse3Settings
-from devices.joystick.settings import StickSettings
-from devices.pantograph.settings import PantographSettings
+from devices.inverse3.device import Inverse3Settings
+from devices.joystick.device import StickSettings
+from devices.pantograph.device import PantographSettings
 from devices.virtual.arm import ArmSettings
 from devices.virtual.hands.registry import HANDS
 from devices.virtual.joystick import JoystickSettings

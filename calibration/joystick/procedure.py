@@ -17,6 +17,7 @@ from calibration.joystick.person import Look, Person, Request
 from calibration.joystick.pushes import TOO_FAR, NoAnswer, Push, Pusher, Response, agree, smaller_travel
 from calibration.joystick.stick import RawStick, Seen, look
 from calibration.motions import Mover, Present, Procedure, drive
+from devices.joystick.device import StickSettings
 from devices.joystick.parameters import (
     Force,
     Handle,
@@ -24,7 +25,6 @@ from devices.joystick.parameters import (
     StickParameters,
     write_parameters,
 )
-from devices.joystick.settings import StickSettings
 from haptics.reading import sha256_of
 from haptics.recording.recording import Recording
 

@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 
 from calibration.joystick.person import GATES, MIDDLE, TURNS, Pair, Person, Place, Request
 from devices.common.bus import TransferError
+from devices.joystick.device import THE_MOTORS, StickSettings, playing
 from devices.joystick.hid.usages import X, Y
-from devices.joystick.opening import THE_MOTORS, playing
 from devices.joystick.parameters import Axes, DeviceIdentity
-from devices.joystick.settings import StickSettings
 from devices.joystick.streaming import Streaming
 from devices.joystick.usb.finding import connect
 from devices.joystick.usb.transport import Link

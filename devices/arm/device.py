@@ -25,7 +25,7 @@ from devices.arm.servo.kernels import refer_motors
 from devices.arm.servo.servo import MotorReferences
 from devices.arm.settings import ArmSettings, make_sensor
 from devices.common.driver import Driver
-from devices.common.driver_kernels import DRIVER_FIELDS, LOST, NOT_FINITE, record_command, record_time
+from devices.common.kernels import DRIVER_FIELDS, LOST, NOT_FINITE, record_command, record_time
 from devices.common.latch import Wake
 from haptics.clock import Clock, pause, raise_if_cancelled
 from haptics.device import Causality, Channel, DeviceSpec

@@ -1,17 +1,20 @@
-"""Access to devices: transfer errors, text of devices, serial ports and udev rules."""
+"""Access to devices: transfer errors, text of devices, libusb, serial ports and udev rules."""
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import os
 import re
 import shlex
+import sys
 import termios
 import tty
 from collections.abc import Collection, Container, Iterable
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from haptics.errors import DeviceFault, DeviceNotFoundError, DeviceOpenError
 
@@ -77,18 +80,68 @@ def setting(key: str, value: str) -> str:
     return f"--set {shlex.quote(f'{key}={value}')}"
 
 
+# --- libusb -----------------------------------------------------------------------------------------------------------
+
+DENIED = frozenset((errno.EACCES, errno.EPERM))
+"""Error numbers of the system for missing permission."""
+
+
+def libusb_backend() -> Any:
+    """Return pyusb's backend: the system's libusb, otherwise the one from the Python package.
+
+    Raises
+    ------
+    DeviceOpenError
+        If neither is installed.
+    """
+    import usb.backend.libusb1
+
+    backend = usb.backend.libusb1.get_backend()
+    if backend is None:
+        with contextlib.suppress(ImportError):
+            import libusb_package
+
+            backend = libusb_package.get_libusb1_backend()
+    if backend is None:
+        raise DeviceOpenError(
+            "no libusb was found, without which no USB device can be opened. Install the system's (Debian: sudo "
+            f"apt-get install libusb-1.0-0) or run: {shlex.quote(sys.executable)} -m pip install libusb-package. On "
+            "Linux device.transport = 'hidraw' does without."
+        )
+    return backend
+
+
+def usb_string(device: Any, index: int) -> str:
+    """Return a string of an open device, empty if absent."""
+    import usb.core
+    import usb.util
+
+    try:
+        return printable(usb.util.get_string(device, index) or "") if index else ""
+    except (usb.core.USBError, ValueError):  # rejected, or without a language, or invalid
+        return ""
+
+
+def identity_of(device: Any) -> str:
+    """Return ``vendor:product`` of a USB device in lower-case hexadecimal digits."""
+    return f"{device.idVendor:04x}:{device.idProduct:04x}"
+
+
+def node_of(device: Any) -> str:
+    """Return the path of the device file of a USB device."""
+    return f"/dev/bus/usb/{device.bus or 0:03}/{device.address or 0:03}"
+
+
 # --- serial ports -----------------------------------------------------------------------------------------------------
 #
-# USB devices with a serial port: search for the port, and opening it.
-#
-# Linux provides them as terminals. Raw, non-blocking, exclusive access requires only the standard library, so that no
-# serial library is needed.
+# Linux provides USB devices with a serial port as terminals. Raw, non-blocking, exclusive access requires only the
+# standard library, so that no serial library is needed.
 
 SYSTEM = Path("/sys/class/tty")
 
 
 def find_port(
-    identities: Container[str], what: str, setting: str, system: Path = SYSTEM, *, otherwise: str = ""
+    identities: Container[str], title: str, setting: str, system: Path = SYSTEM, *, otherwise: str = ""
 ) -> str:
     """Return the device file of the only matching USB device.
 
@@ -96,7 +149,7 @@ def find_port(
     ----------
     identities : container of str
         Accepted USB identities: ``vendor:product``, hexadecimal, lower case.
-    what : str
+    title : str
         Name of the device in messages.
     setting : str
         Name of the setting for the port.
@@ -115,9 +168,9 @@ def find_port(
     found = sorted(f"/dev/{entry.name}" for entry in system.glob("ttyACM*") if _identity(entry) in identities)
     if not found:
         hint = f"Plug it in, or name its port: {setting}=/dev/ttyACM0."
-        raise DeviceNotFoundError(f"no {what} is plugged in. {hint} {otherwise}".rstrip())
+        raise DeviceNotFoundError(f"no {title} is plugged in. {hint} {otherwise}".rstrip())
     if len(found) > 1:
-        raise DeviceOpenError(f"there are several ports with a {what}: choose one, {setting}={' or '.join(found)}.")
+        raise DeviceOpenError(f"there are several ports with a {title}: choose one, {setting}={' or '.join(found)}.")
     return found[0]
 
 
@@ -154,21 +207,16 @@ def open_port(path: str, setting: str, speed: int) -> int:
     try:
         fcntl.flock(port, fcntl.LOCK_EX | fcntl.LOCK_NB)  # lock against other runs of this program
         fcntl.ioctl(port, termios.TIOCEXCL)  # lock against other programs, such as a modem manager
-        _make_raw(port, speed)
+        tty.setraw(port, termios.TCSANOW)
+        attributes = termios.tcgetattr(port)
+        attributes[2] = (attributes[2] | termios.CLOCAL | termios.CREAD) & ~termios.HUPCL  # no modem control or hang-up
+        attributes[4] = attributes[5] = speed
+        termios.tcsetattr(port, termios.TCSANOW, attributes)
+        termios.tcflush(port, termios.TCIOFLUSH)
     except (OSError, termios.error) as error:
         os.close(port)
         raise _refusal(path, setting, error) from error
     return port
-
-
-def _make_raw(port: int, speed: int) -> None:
-    """Set raw mode, disable modem control and hang-up on close, and discard buffered data."""
-    tty.setraw(port, termios.TCSANOW)
-    attributes = termios.tcgetattr(port)
-    attributes[2] = (attributes[2] | termios.CLOCAL | termios.CREAD) & ~termios.HUPCL
-    attributes[4] = attributes[5] = speed
-    termios.tcsetattr(port, termios.TCSANOW, attributes)
-    termios.tcflush(port, termios.TCIOFLUSH)
 
 
 def _refusal(path: str, setting: str, error: Exception) -> DeviceNotFoundError | DeviceOpenError:
@@ -218,13 +266,10 @@ def device_rules(identity: str, nodes: Iterable[Node]) -> list[str]:
     nodes : iterable of Node
         Device files that the driver opens.
     """
-    wanted = list(nodes)
+    kinds = list(nodes)
     vendor, product = identity.split(":")
-    lines = [f"{_MATCH[node].format(vendor, product)}, {_GRANT}" for node in wanted]
-    return [*lines, f"{_MATCH[Node.USB].format(vendor, product)}, {_at_peace(wanted)}"]
-
-
-def _at_peace(nodes: list[Node]) -> str:
-    """Return assignments that disable power saving, and modem probing of a serial device."""
-    awake = 'ATTR{power/control}="on"'
-    return f'ENV{{ID_MM_DEVICE_IGNORE}}="1", {awake}' if Node.TTY in nodes else awake
+    quiet = 'ATTR{power/control}="on"'  # no power saving, and no probing of a serial device for a modem
+    if Node.TTY in kinds:
+        quiet = f'ENV{{ID_MM_DEVICE_IGNORE}}="1", {quiet}'
+    rules = [f"{_MATCH[node].format(vendor, product)}, {_GRANT}" for node in kinds]
+    return [*rules, f"{_MATCH[Node.USB].format(vendor, product)}, {quiet}"]

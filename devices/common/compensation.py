@@ -90,12 +90,6 @@ class CompensationSettings:
 
 
 @merged_kernel
-def _relaxed(e: float, u: float, T: float) -> Any:
-    """Return the displacement e [m] of the contact after one period of relaxation at rest."""
-    return e * math.exp(-(1.0 - abs(u) / REST_SPEED) * T / RELAXATION) if abs(u) < REST_SPEED else e
-
-
-@merged_kernel
 def _restrained(f: float, command: float, share: float) -> Any:
     """Return the part of the friction f [N] to compensate under a command [N] along the same axis.
 
@@ -120,8 +114,9 @@ def _part(kinds: tuple[int, ...]) -> Callable[..., None]:
         x = u + K / (B + T * K) * e
         f, v = friction(s.axis_laws[i, 0 if x >= 0.0 else 1], x, 1.0 / (B + T * K))
         e = e + T * u if v == 0.0 else (B * e + T * f) / (B + T * K)
-        s.displacement[i] = _relaxed(e, u, T)
-        s.friction_force[i] = f
+        if abs(u) < REST_SPEED:
+            e *= math.exp(-(1.0 - abs(u) / REST_SPEED) * T / RELAXATION)
+        s.displacement[i], s.friction_force[i] = e, f
         return f
 
     @kernel
@@ -169,10 +164,18 @@ class Compensation:
         Period of a tick [s].
     resolution : float
         Smallest step of the position [m].
+
+    Attributes
+    ----------
+    record : (1,) structured array
+        Compensation record of dtype `COMPENSATION` for a device, without the address of the part.
+    least_friction : float
+        Smallest friction that the device can render [N], equal to its residual friction.
     """
 
     def __init__(self, own: HandleFriction, share: float, period: float, resolution: float) -> None:
-        self._record = record = np.zeros(1, COMPENSATION)
+        self.record: NDArray[Any] = np.zeros(1, COMPENSATION)
+        record = self.record
         record["share"], record["period"] = share, period
         travel = max(TRAVEL, COUNTS * resolution)
         gentle = []
@@ -185,22 +188,13 @@ class Compensation:
             gentle.append((_gentler(laws[0], slope), _gentler(laws[1], slope)))
         rendered = gentle[0], gentle[1]
         record["axis_laws"] = law_records(rendered)
-        self._own, self._share, self._kinds = own, share, law_kinds(rendered)
-
-    @property
-    def record(self) -> NDArray[Any]:
-        """Compensation record for a device, without the address of the part, (1,) of dtype `COMPENSATION`."""
-        return self._record
+        self.least_friction = own.least_friction(share)
+        self._own, self._kinds = own, law_kinds(rendered)
 
     @functools.cached_property
     def address(self) -> int:
         """Address of the part that modifies ``command``, compiled on first use."""
         return address_of_part(_part(self._kinds), COMPENSATION)
-
-    @property
-    def least_friction(self) -> float:
-        """Smallest friction that the device can render [N], equal to its residual friction."""
-        return self._own.least_friction(self._share)
 
     def left_of(self, damping: float) -> float:
         """Return the guaranteed device damping [N s/m] that remains under friction compensation."""

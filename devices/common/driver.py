@@ -11,21 +11,33 @@ import functools
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from devices.common.compensation import Compensation
-from devices.common.driver_kernels import NOT_FINITE
+from devices.common.compensation import Compensation, CompensationSettings
+from devices.common.kernels import NOT_FINITE
 from devices.common.latch import Wake
 from devices.common.log import CommandLog
-from devices.common.settings import VelocitySettings
+from devices.common.settings import RunSettings, VelocitySettings, check_velocity
 from devices.common.velocity import fill_velocity, prepare_velocity
 from haptics.clock import Clock, WallClock
 from haptics.device import State, Vector
 from haptics.errors import DeviceFault
 from haptics.parts import address_of_part, run_part
 from haptics.ports import Port
+from haptics.settings import check, documented
+
+
+@documented
+@dataclass(frozen=True)
+class ForceDriverSettings(RunSettings, CompensationSettings, VelocitySettings):
+    """Settings of a driver with force commands and position measurements."""
+
+    def __post_init__(self) -> None:
+        check(self, "device")
+        check_velocity(self, "device.")
 
 
 class Managed(ABC):
@@ -53,7 +65,7 @@ class Driver(Managed):
     Parameters
     ----------
     dtype : dtype
-        Type of the record, which begins with `devices.common.driver_kernels.DRIVER_FIELDS`.
+        Type of the record, which begins with `devices.common.kernels.DRIVER_FIELDS`.
     parts : (callable, callable)
         Parts that read a sample and process a command.
     clock : Clock or None
@@ -185,7 +197,7 @@ class Driver(Managed):
 class ForceDriver(Driver):
     """Driver with force commands and position measurements, velocity estimation and friction compensation.
 
-    See `Driver`. The record begins with `devices.common.driver_kernels.FORCE_DRIVER_FIELDS`. The motors compensate the
+    See `Driver`. The record begins with `devices.common.kernels.FORCE_DRIVER_FIELDS`. The motors compensate the
     friction of the device if it is known and compensation is enabled.
     """
 

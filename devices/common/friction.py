@@ -257,8 +257,10 @@ def _read(path: str, device: str, identity: str | None, names: tuple[str, ...], 
         path, f"friction_parameters = {path!r}", f"haptics calibrate friction --device {device} makes such a file"
     )
     try:
-        if identity is not None:
-            _require_device(content, device, identity)
+        found_device = str(_table(content, "provenance").get("device", "")) if identity is not None else ""
+        wanted = f"{device} {identity or ''}".strip()
+        if found_device and not (found_device == wanted if identity else found_device.split(maxsplit=1)[0] == device):
+            raise ConfigurationError(f"is of the device {found_device!r}; must be of {wanted!r}.")
         joints = _table(content, "joint")
         if not set(names) & set(joints):
             raise ConfigurationError(
@@ -271,13 +273,6 @@ def _read(path: str, device: str, identity: str | None, names: tuple[str, ...], 
     except ConfigurationError as error:
         raise ConfigurationError(f"{path}: {error}") from error
     return found
-
-
-def _require_device(content: Mapping[str, Any], device: str, identity: str) -> None:
-    found = str(_table(content, "provenance").get("device", ""))
-    wanted = f"{device} {identity}".strip()
-    if found and not (found == wanted if identity else found.split(maxsplit=1)[0] == device):
-        raise ConfigurationError(f"is of the device {found!r}; must be of {wanted!r}.")
 
 
 def _table(tables: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -293,8 +288,8 @@ class _Friction:
     def __init__(self, name: str, joint: dict[str, Any], *, rotary: bool) -> None:
         self._where = f"joint.{name}.friction"
         if joint.get("rotary", rotary) is not rotary:
-            kind, what = ("true", "turns") if rotary else ("false", "slides")
-            raise ConfigurationError(f"joint.{name}.rotary = {joint['rotary']!r}: must be {kind}, for it {what}.")
+            allowed = "true, for it turns" if rotary else "false, for it slides"
+            raise ConfigurationError(f"joint.{name}.rotary = {joint['rotary']!r}: must be {allowed}.")
         self._rotary = rotary
         self._table = _table(joint, "friction")
         self._intervals = _table(self._table, "interval_95")
@@ -307,8 +302,13 @@ class _Friction:
     def doubt(self) -> float:
         """Return the largest upper uncertainty of a level."""
         levels = tuple(self._key(name, "force").rpartition("_")[0] for name in ("coulomb", "static"))
-        keys = [key for key in self._intervals if key.startswith(levels)]
-        return max((self._upper(key) - self._number(key) for key in keys if key in self._table), default=0.0)
+        doubts = []
+        for name in (name for name in self._intervals if name.startswith(levels) and name in self._table):
+            where, interval = f"{self._where}.interval_95.{name}", self._intervals[name]
+            if not isinstance(interval, list) or len(interval) != 2:
+                raise ConfigurationError(f"{where} = {interval!r}: must be two numbers.")
+            doubts.append(_finite(interval[1], where) - self._number(name))
+        return max(doubts, default=0.0)
 
     def _law(self, direction: str) -> Law:
         if not self._table:
@@ -318,12 +318,12 @@ class _Friction:
         more = self._number(offset) if offset in table else 0.0
         if direction == "backward":
             more = -more
-        dry = 0.0 if table.get("model") == "viscous" else self._of(direction, "coulomb", "force")
+        dry = 0.0 if table.get("model") == "viscous" else self._level("coulomb", "force", direction)
         coulomb = max(dry + more, 0.0)
-        viscosity = self._of(direction, "viscosity", "viscosity")
+        viscosity = self._level("viscosity", "viscosity", direction)
         if speed not in table:
             return CoulombViscous(coulomb, viscosity)
-        static = max(self._level(self._key(f"static_{direction}", "force")) + more, 0.0)
+        static = max(self._level("static", "force", direction, both=False) + more, 0.0)
         if static <= coulomb:  # use the lower level of a rising law, so that friction is not overcompensated
             return CoulombViscous(static, viscosity)
         if not self._number(speed) > 0.0:
@@ -334,12 +334,9 @@ class _Friction:
     def _key(self, name: str, dimension: str) -> str:
         return key(name, dimension, self._rotary)
 
-    def _of(self, direction: str, name: str, dimension: str) -> float:
-        """Return a level for a direction, or the level for both directions."""
-        return self._level(self._key(f"{name}_{direction}", dimension), self._key(name, dimension))
-
-    def _level(self, *keys: str) -> float:
-        """Return the value of the first key that exists."""
+    def _level(self, name: str, dimension: str, direction: str, *, both: bool = True) -> float:
+        """Return a level for a direction, or where allowed the level for `both` directions."""
+        keys = [self._key(f"{name}_{direction}", dimension), *([self._key(name, dimension)] if both else [])]
         found = next((each for each in keys if each in self._table), None)
         if found is None:
             raise ConfigurationError(f"{self._where}.{keys[-1]} is missing.")
@@ -353,13 +350,6 @@ class _Friction:
 
     def _number(self, key: str) -> float:
         return _finite(self._table[key], f"{self._where}.{key}")
-
-    def _upper(self, key: str) -> float:
-        where = f"{self._where}.interval_95.{key}"
-        interval = self._intervals[key]
-        if not isinstance(interval, list) or len(interval) != 2:
-            raise ConfigurationError(f"{where} = {interval!r}: must be two numbers.")
-        return _finite(interval[1], where)
 
 
 def _finite(value: Any, where: str) -> float:

@@ -55,18 +55,14 @@ class Guard:
             raise DeviceOpenError(
                 f"the guardian of {charge} did not start ({error.strerror or error}): close other programs first."
             ) from error
-        if not self._is_ready():
+        try:
+            ready = bool(select.select([self._socket], [], [], START)[0]) and self._socket.recv(1) == guardian.READY
+        except OSError:
+            ready = False
+        if not ready:
             self._process.kill()
             self.hand_over(FAREWELL)
             raise DeviceOpenError(f"the guardian of {charge} did not start: is the machine out of memory?")
-
-    def _is_ready(self) -> bool:
-        """Wait for the ready message; return False after a timeout or if the process has exited."""
-        try:
-            ready, _, _ = select.select([self._socket], [], [], START)
-            return bool(ready) and self._socket.recv(1) == guardian.READY
-        except OSError:
-            return False
 
     def beat(self) -> bool:
         """Send a heartbeat; return False if the guardian has taken over or exited, and the driver must stop."""

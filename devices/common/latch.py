@@ -28,6 +28,9 @@ _FLOAT = np.dtype([("value", "<f8")])
 _ATTEMPTS = 100
 """Maximum number of read attempts; a write takes much longer than a copy."""
 
+_WITHOUT_EVENTS = 1e-3
+"""Polling interval on systems where no event can wake a thread that waits for a file [s]."""
+
 
 class Latch:
     """Newest values of a fixed number of floats; one thread writes, any thread reads.
@@ -40,7 +43,7 @@ class Latch:
     Attributes
     ----------
     place : int
-        Address for `copy_latest` and `leave`, valid as long as this object exists.
+        Address for `copy_latest` and `publish_to`, valid as long as this object exists.
     """
 
     def __init__(self, size: int) -> None:
@@ -122,10 +125,16 @@ class Wake:
         else:
             self._event.set()
 
-    def wait(self, timeout: float) -> None:
-        """Wait for a signal, or for the `timeout` [s]. A signal before the call counts once."""
-        if self.descriptor < 0:
+    def wait(self, timeout: float, *files: Any) -> None:
+        """Wait for a signal, until one of `files` can be read, or for the `timeout` [s].
+
+        A signal before the call counts once.
+        """
+        if self.descriptor >= 0:
+            if self.descriptor in select.select((self.descriptor, *files), (), (), timeout)[0]:
+                os.eventfd_read(self.descriptor)
+        elif files:
+            select.select(files, (), (), min(timeout, _WITHOUT_EVENTS))
+        else:
             self._event.wait(timeout)
             self._event.clear()
-        elif select.select([self.descriptor], [], [], timeout)[0]:
-            os.eventfd_read(self.descriptor)

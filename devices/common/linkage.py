@@ -102,9 +102,7 @@ def motor_torques(
     return left, right
 
 
-def _length() -> float:
-    value: float = bounded(above=0.0, maximum=10.0, unit="m", doc="length of a link")
-    return value
+_LENGTH: dict[str, Any] = {"above": 0.0, "maximum": 10.0, "unit": "m", "doc": "length of a link"}
 
 
 @documented
@@ -116,10 +114,10 @@ class FiveBar:
     elbows: it could change sides only where the outer links are collinear.
     """
 
-    left_inner: float = _length()
-    left_outer: float = _length()
-    right_outer: float = _length()
-    right_inner: float = _length()
+    left_inner: float = bounded(**_LENGTH)
+    left_outer: float = bounded(**_LENGTH)
+    right_outer: float = bounded(**_LENGTH)
+    right_inner: float = bounded(**_LENGTH)
     base: float = bounded(minimum=0.0, maximum=10.0, unit="m", doc="distance of the motors; 0 where both have one axis")
     left_offset: float = bounded(
         0.0, unit="rad", doc="angle of the left inner link to the x axis where its joint reads zero"
@@ -178,7 +176,8 @@ class FiveBar:
         ends = np.asarray(positions, dtype=np.float64)
         left = _arm_angle(ends, self.left_inner, self.left_outer, elbows[0])
         right = _arm_angle(ends - np.array((self.base, 0.0)), self.right_inner, self.right_outer, elbows[1])
-        return _wrapped(np.column_stack((left - self.left_offset, right - self.right_offset)))
+        angles = np.column_stack((left - self.left_offset, right - self.right_offset))
+        return np.asarray((angles + np.pi) % (2.0 * np.pi) - np.pi)
 
     def jacobians(self, joints: ArrayLike) -> NDArray[np.float64]:
         """Return the derivatives of `positions` with respect to the motor angles, (n, 2, 2) [m/rad].
@@ -203,17 +202,8 @@ class FiveBar:
         right = np.abs(right_lever) / (self.right_inner * self.right_outer)
         return np.column_stack((between, np.minimum(left, right)))
 
-    def passive_joints(self, joints: ArrayLike) -> Points:
-        """Return the angles of the outer links relative to the inner ones, (n, 2) [rad]."""
-        _, _, left_x, left_y, right_x, right_y, _, _ = self._close(joints)
-        outer = np.column_stack((np.arctan2(left_y, left_x), np.arctan2(right_y, right_x)))
-        return _wrapped(outer - self._inner_angles(joints))
-
-    def _inner_angles(self, joints: ArrayLike) -> Points:
-        return np.asarray(np.asarray(joints, np.float64) + np.array((self.left_offset, self.right_offset)))
-
     def _close(self, joints: ArrayLike) -> tuple[Any, Any, Any, Any, Any, Any, Any, Any]:
-        angles = self._inner_angles(joints)
+        angles = np.asarray(joints, np.float64) + np.array((self.left_offset, self.right_offset))
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             return close_linkage(angles[:, 0], angles[:, 1], *self.shape)
 
@@ -224,7 +214,3 @@ def _arm_angle(ends: Points, inner: float, outer: float, elbow: int) -> NDArray[
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         opening = np.arccos((inner**2 - outer**2 + square) / (2.0 * inner * np.sqrt(square)))
     return np.asarray(np.arctan2(ends[:, 1], ends[:, 0]) + elbow * opening)
-
-
-def _wrapped(angles: Points) -> Points:
-    return np.asarray((angles + np.pi) % (2.0 * np.pi) - np.pi)

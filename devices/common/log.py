@@ -74,6 +74,11 @@ class CommandLog:
     path : str
         File to create; its folder must exist.
 
+    Attributes
+    ----------
+    address : int
+        Address for `log_command`, valid as long as this object exists.
+
     Raises
     ------
     DeviceOpenError
@@ -83,7 +88,12 @@ class CommandLog:
     def __init__(self, path: str) -> None:
         try:
             with replacing_owned(Path(path), HEADER.__eq__, len(HEADER)) as descriptor:
-                mapping = _mapped(descriptor)
+                if hasattr(os, "posix_fallocate"):
+                    os.posix_fallocate(descriptor, 0, SIZE)
+                else:  # macOS cannot allocate, only set the size
+                    os.ftruncate(descriptor, SIZE)
+                mapping = mmap.mmap(descriptor, SIZE)
+                mapping[: len(HEADER)] = HEADER
         except (OSError, ValueError) as error:  # ValueError: invalid file name
             raise DeviceOpenError(
                 f"device.log = {path}: the file cannot be made ({getattr(error, 'strerror', None) or error}); name one "
@@ -92,23 +102,8 @@ class CommandLog:
         self._rows = np.frombuffer(mapping, LOG_ROW, CAPACITY, len(HEADER))
         self._head = np.zeros(1, _HEAD)
         self._head["rows"] = self._rows.ctypes.data
+        self.address = self._head.ctypes.data
 
     def append(self, device_time: float, x: float, y: float) -> None:
         """Append the command (x, y) with the present time and `device_time` [s]."""
         log_command(self.address, device_time, x, y)
-
-    @property
-    def address(self) -> int:
-        """Address for `log_command`, valid as long as this object exists."""
-        return self._head.ctypes.data
-
-
-def _mapped(descriptor: int) -> mmap.mmap:
-    """Allocate the full size of a new file and map it."""
-    if hasattr(os, "posix_fallocate"):
-        os.posix_fallocate(descriptor, 0, SIZE)
-    else:  # macOS cannot allocate, only set the size
-        os.ftruncate(descriptor, SIZE)
-    mapping = mmap.mmap(descriptor, SIZE)
-    mapping[: len(HEADER)] = HEADER
-    return mapping

@@ -12,9 +12,8 @@ from typing import ClassVar
 from devices.emulated.settings import EmulationSettings
 from devices.emulators import child
 from devices.emulators.wire_faults import INVERSE3_FAULTS
-from devices.inverse3.device import Inverse3
-from devices.inverse3.handshake import Address, parse_address
-from devices.inverse3.settings import Inverse3Settings
+from devices.inverse3.device import Inverse3, Inverse3Settings
+from devices.inverse3.websocket import Address, parse_address
 from haptics.settings import documented
 
 _DEVICE_ID = "049D"

@@ -11,9 +11,8 @@ from devices.emulated.settings import EmulationSettings
 from devices.emulators.pid.profiles import PROFILES
 from devices.emulators.pid.stick import EmulatedUsbBackend, emulated_stick
 from devices.emulators.wire_faults import STICK_FAULTS
-from devices.joystick.device import PidJoystick
+from devices.joystick.device import PidJoystick, StickSettings
 from devices.joystick.parameters import StickParameters, build_parameters
-from devices.joystick.settings import StickSettings
 from devices.virtual.hands.registry import make_hand
 from haptics.errors import ConfigurationError
 from haptics.settings import choice, documented, unrestricted

@@ -12,8 +12,7 @@ from typing import ClassVar
 from devices.emulated.settings import EmulationSettings
 from devices.emulators import child
 from devices.emulators.wire_faults import HAPI_FAULTS
-from devices.pantograph.device import Pantograph
-from devices.pantograph.settings import PantographSettings
+from devices.pantograph.device import Pantograph, PantographSettings
 from haptics.errors import ConfigurationError
 from haptics.settings import documented
 

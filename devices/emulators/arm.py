@@ -29,9 +29,9 @@ from devices.emulators.optoforce import OptoForceUnit
 from devices.emulators.rdt import RdtBox
 from devices.emulators.usb_bus import WallTime
 from devices.emulators.wire_faults import MOTORS, SENSOR, WireFaults, of_part, sensor_faults
-from devices.virtual.arm_kernels import BODY_FIELDS, move_body, place_handle
+from devices.virtual.arm import BODY_FIELDS, move_body, place_handle
+from devices.virtual.device import expect_hand, settle_hand
 from devices.virtual.hands.registry import make_hand
-from devices.virtual.plant import expect_hand, settle_hand
 from devices.virtual.wrench import WRENCH, WrenchSettings, fill_wrench, measure_wrench, true_wrench
 from haptics.device import Vector
 from haptics.jit import kernel

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from devices.common.timed import Timed, parts_of
+from devices.common.settings import Timed, parts_of
 from haptics.errors import ConfigurationError
 from haptics.settings import unknown_name
 

@@ -16,8 +16,8 @@ emulated devices only.
 cannot be configured, a gate against oscillation, a damping and a scale. The force that the service reports is recorded
 together with the commanded one, as the channels ``service_force`` and ``taken_force``.
 
-- `frames`, `handshake`, `connection`: WebSocket (RFC 6455), implemented with the standard library.
-- `messages`: JSON messages. `choosing`: selection of the device, and validation that it can be used.
-- `exchange`: communication thread. `guardian`: zero force when the thread has failed.
-- `settings`, `kernels`, `device`: settings, computation per tick, and the device driver.
+- `websocket`: WebSocket (RFC 6455), implemented with the standard library. `service`: JSON messages.
+- `exchange`: selection of the device, and the exchange of forces for states (`devices.common.exchange`).
+- `guardian`: zero force when the driver has failed.
+- `kernels`, `device`: computation per tick; settings and the device driver.
 """

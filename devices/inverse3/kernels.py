@@ -6,23 +6,24 @@ from typing import Any
 
 import numpy as np
 
-from devices.common.driver_kernels import FORCE_DRIVER_FIELDS, LOST, accept, estimate_velocity, record_time
-from devices.common.latch import copy_latest, publish_to
+from devices.common.kernels import (
+    accept,
+    begin_sample,
+    copy_sample,
+    estimate_velocity,
+    exchange_fields,
+    send_command,
+)
 from devices.common.velocity import VELOCITY, update_velocity
-from devices.inverse3.exchange import Exchange
+from devices.inverse3.exchange import ServiceExchange
 from haptics.jit import kernel, merged_kernel
-from haptics.parts import float_at
-from haptics.records import Rows
 
 APPROACH = 0.05
 """Speed at which the held axis is moved from its initial position to the plane [m/s]."""
 
 INVERSE3 = np.dtype(
     [
-        *FORCE_DRIVER_FIELDS,
-        ("samples", "<i8"),
-        ("wanted", "<i8"),
-        ("lost", "<i8"),
+        *exchange_fields(ServiceExchange.sample_size, ServiceExchange.command_size),
         ("axes", "<i8", (3,)),
         ("middle", "<f8", (3,)),
         ("period", "<f8"),
@@ -33,15 +34,12 @@ INVERSE3 = np.dtype(
         ("held_at", "<f8"),
         ("hold_force", "<f8"),
         ("lift", VELOCITY),
-        ("sample", "<f8", (10,)),
-        ("given", "<f8", (4,)),
     ]
 )
 """State of the device in one record.
 
-``samples``, ``wanted`` and ``lost`` are addresses of the memory that `devices.inverse3.exchange` shares with the tick.
 ``height`` is the distance of the cursor from the plane [m], ``held_at`` the set-point of the spring, ``lift`` the
-velocity estimator of that axis. ``sample`` is the latest sample, ``given`` the latest command.
+velocity estimator of that axis.
 """
 
 CHANNELS = (("height", "m", 1), ("hold_force", "N", 1), ("service_force", "N", 2), ("taken_force", "N", 2))
@@ -50,12 +48,6 @@ CHANNELS = (("height", "m", 1), ("hold_force", "N", 1), ("service_force", "N", 2
 Distance of the cursor from the plane; force that holds it there; force in the plane that the service reports for the
 motors; and the commanded force of the answered message minus the reported force.
 """
-
-
-def connect(record: Rows, exchange: Exchange) -> None:
-    """Initialize the addresses of the exchange, which must outlive the use of the record."""
-    record["samples"], record["wanted"] = exchange.samples.place, exchange.forces.place
-    record["lost"] = exchange.lost.ctypes.data
 
 
 @merged_kernel
@@ -86,16 +78,12 @@ def update_hold(s: Any, share: float) -> None:
 @kernel
 def take_inverse3(s: Any, now: float, elapsed: float) -> None:
     """Read the newest sample at the nominal time `now`, `elapsed` after the clock's zero [s]."""
-    record_time(s, now, elapsed)
-    if float_at(s.lost) != 0.0:
-        s.fault = LOST
-    if s.fault != 0:
+    if not begin_sample(s, now, elapsed):
         return
-    if copy_latest(s.samples, s.sample):
+    if copy_sample(s):
         for i in range(2):
             s.position[i] = s.sample[1 + s.axes[i]] - s.middle[s.axes[i]]
         s.height = s.sample[1 + s.axes[2]] - s.middle[s.axes[2]]
-        s.time = s.sample[0] - s.origin
     if s.now < s.estimator.time:
         s.lift.samples = 0
     estimate_velocity(s)
@@ -113,7 +101,5 @@ def give_inverse3(s: Any, x: float, y: float) -> None:
         return
     update_hold(s, min(max(s.assistance, 0.0), 1.0))
     s.given[s.axes[0]], s.given[s.axes[1]] = s.compensation.total[0], s.compensation.total[1]
-    s.given[s.axes[2]], s.given[3] = s.hold_force, s.instant
-    publish_to(s.wanted, s.given)
-    if float_at(s.lost) != 0.0:
-        s.fault = LOST
+    s.given[s.axes[2]] = s.hold_force
+    send_command(s)

@@ -1,12 +1,10 @@
 """Force-feedback joysticks that implement the USB HID class Physical Interface Device (PID).
 
-- `usages`: HID usages by name. `items`, `layout`, `descriptor`: parser of report descriptors. `report`: encoding and
+- `hid.usages`: HID usages by name. `hid.descriptor`: report descriptors and their parser. `hid.report`: encoding and
   decoding of reports. `families`: device quirks that no descriptor states.
-- `transport`: interface of the transports `usb_transport` (libusb, with `listing`) and `hidraw`. `finding`:
-  discovery of connected sticks; `remedies`: error messages with instructions; `reattaching`: return of the interface to
-  the kernel's driver.
-- `session`: set-up of a stick. `forces`: selection of the reports to send. `streaming`: input and output threads.
-- `parameters`, `parameter_tables`: parameter file that calibration writes. `settings`: user settings.
-- `trial`: test push after a change of firmware.
-- `opening`, `kernels`, `device`: the device driver and its computation per tick.
+- `usb.transport`: interface of the transports `usb.libusb` and `usb.hidraw`. `usb.finding`: discovery of connected
+  sticks. `usb.reattaching`: return of the interface to the kernel's driver.
+- `reports`: input and output reports of a stick. `session`: its set-up. `streaming`: input and output threads.
+- `parameters`: parameter file that calibration writes. `trial`: test push after a change of firmware.
+- `kernels`, `device`: computation per tick; settings, opening and the device driver.
 """

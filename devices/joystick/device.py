@@ -4,24 +4,184 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from devices.common.compensation import compensation_of
-from devices.common.driver import ForceDriver
+from devices.common.driver import ForceDriver, ForceDriverSettings
 from devices.common.latch import Wake
 from devices.common.settings import velocity_lag
 from devices.joystick.families import family_of
-from devices.joystick.kernels import STICK, connect, give_stick, take_stick
-from devices.joystick.opening import playing, reach, require_parameters
+from devices.joystick.hid.descriptor import DescriptorError, ReportDescriptor, actuated_axes, parse_descriptor
+from devices.joystick.hid.usages import X, Y
+from devices.joystick.kernels import STICK, fill_stick, give_stick, take_stick
 from devices.joystick.parameters import StickParameters, read_parameters
-from devices.joystick.settings import StickSettings
+from devices.joystick.reports import InputLayout, Playbook
+from devices.joystick.session import PidSession
 from devices.joystick.streaming import READ_TIMEOUT, Streaming
 from devices.joystick.trial import require_force
+from devices.joystick.usb.finding import TRANSPORTS, connect
+from devices.joystick.usb.transport import Link, Transport
 from haptics.clock import Clock
 from haptics.device import Causality, DeviceSpec
-from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
-from haptics.settings import build
+from haptics.errors import ConfigurationError, DeviceFault, DeviceNotFoundError, DeviceOpenError
+from haptics.settings import bounded, build, choice, documented, string
+
+# --- settings ---------------------------------------------------------------------------------------------------------
+
+LONGEST = 0.25
+"""Maximum duration of a force after the host process has died [s]."""
+
+
+@documented
+@dataclass(frozen=True)
+class StickSettings(ForceDriverSettings):
+    """Settings of a stick, in addition to `ForceDriverSettings`."""
+
+    parameters: str = string(
+        "", allowed="a file", doc="parameters of a stick that is not emulated, from haptics calibrate joystick"
+    )
+    serial: str = string("", doc="serial number of the stick, where several are plugged in")
+    port: str = string(
+        "",
+        doc="USB port of the stick, such as 1-2.3, where no serial number tells those apart that are plugged in",
+    )
+    transport: str = choice(
+        "auto", TRANSPORTS, doc="how to reach the stick: libusb, Linux's hidraw, or hidraw where libusb fails"
+    )
+    force_duration: float = bounded(
+        0.2, minimum=0.02, maximum=LONGEST, unit="s", doc="the device ends a force that is not restarted for so long"
+    )
+    keep_alive: float = bounded(
+        0.05,
+        minimum=0.01,
+        maximum=LONGEST / 2.0,
+        unit="s",
+        doc="how often a force is restarted, how long a command counts",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.keep_alive > 0.5 * self.force_duration:
+            raise ConfigurationError(
+                f"device.keep_alive = {self.keep_alive:g} s: must be at most half of device.force_duration = "
+                f"{self.force_duration:g} s, or the force would end in between."
+            )
+
+
+# --- opening ----------------------------------------------------------------------------------------------------------
+
+THE_MOTORS = ()
+"""Placeholder for the axis of a wheel: selects the first axis with a motor."""
+
+FIRST_REPORT = 1.0
+"""Timeout for the first position after opening [s]."""
+
+
+def require_parameters(known: StickParameters | None, link: Link, file: str) -> StickParameters:
+    """Return the parameters after validating that they belong to the connected stick.
+
+    Parameters
+    ----------
+    known : StickParameters or None
+        Parameters of the stick.
+    link : Link
+        Properties of the connected stick.
+    file : str
+        Name of the parameter file.
+
+    Raises
+    ------
+    ConfigurationError
+        If parameters are missing or belong to another stick; names the difference.
+    """
+    if known is None:
+        raise ConfigurationError(
+            f"device.parameters is missing: the stick {link} is not calibrated (metres per count, newtons per level). "
+            "Run haptics calibrate joystick, then name its file: --set device.parameters=FILE."
+        )
+    own = known.device
+    for name, there, here in (
+        ("identity", own.vid_pid, link.vid_pid),
+        ("serial", own.serial, link.serial),
+        ("report descriptor", own.report_descriptor_sha256, link.digest),
+    ):
+        if there != here:
+            raise ConfigurationError(
+                f"device.parameters = {file!r}: are those of another stick; {name} is {there!r} in the file and "
+                f"{here!r} of the stick. Run haptics calibrate joystick for this one."
+            )
+    button = known.handle.dead_man_button
+    buttons = InputLayout(_parsed(link), *known.axes.usages).buttons
+    if button > buttons:
+        raise ConfigurationError(
+            f"device.parameters = {file!r}: handle.dead_man_button = {button}: the stick has {buttons} buttons that "
+            "can be used; choose one of them, or 0 for none."
+        )
+    return known
+
+
+@contextlib.contextmanager
+def playing(
+    transport: Transport,
+    duration: float,
+    keep_alive: float,
+    axes: tuple[int, ...] = (X, Y),
+    patience: float = FIRST_REPORT,
+    effects: int = 2,
+) -> Iterator[Streaming]:
+    """Set up a connected stick and stream to its effects. On exit, the force is zero in any case.
+
+    Parameters
+    ----------
+    transport : Transport
+        Open connection.
+    duration : float
+        Time without a restart after which the stick itself ends the force [s].
+    keep_alive : float
+        Interval of the restarts, and age at which a command expires [s].
+    axes : tuple of int
+        Usages of the two axes of a stick, or of the one axis of a wheel, which may be `THE_MOTORS`.
+    patience : float
+        Timeout for the first position [s].
+    effects : int
+        Number of effects that the stick adds. With 1, the direction of one effect is streamed. A wheel always has one.
+
+    Raises
+    ------
+    DeviceOpenError
+        If its reports cannot be parsed or are insufficient, it rejects a request, or it sends no positions.
+    """
+    link = transport.link
+    descriptor, family = _parsed(link), family_of(link.vid_pid)
+    motors = actuated_axes(descriptor)
+    if axes == THE_MOTORS:
+        axes = motors[:1] or (X,)
+    elif len(axes) > 1 and len(motors) == 1:  # the second axis could not exert force
+        raise DeviceOpenError(
+            f"{link} is a wheel: one axis with a motor, by its report descriptor. A force in the plane needs two. "
+            "Calibrate it as a wheel: haptics calibrate joystick --rim-radius M."
+        )
+    layout = InputLayout(descriptor, *axes)
+    session = PidSession(transport, Playbook(descriptor, family), family, duration, min(effects, len(axes)))
+    with contextlib.ExitStack() as undo:
+        session.start()
+        undo.callback(session.stop)
+        streaming = Streaming(transport, session, layout, keep_alive)
+        undo.callback(streaming.stop)
+        streaming.start(patience)
+        yield streaming
+
+
+def _parsed(link: Link) -> ReportDescriptor:
+    try:
+        return parse_descriptor(link.descriptor)
+    except DescriptorError as error:
+        raise DeviceOpenError(f"the stick's report descriptor cannot be read: {error}") from error
+
+
+# --- driver -----------------------------------------------------------------------------------------------------------
 
 NAME = "pid-joystick"
 _RATE_MIN, _RATE_MAX = 100.0, 1000.0
@@ -65,17 +225,21 @@ class PidJoystick(ForceDriver):
     def __init__(
         self, settings: Mapping[str, Any] | None = None, *, clock: Clock | None = None, backend: Any = None
     ) -> None:
-        self.settings = build(self.settings_class, settings or {}, "device")
+        self.settings = own = build(self.settings_class, settings or {}, "device")
         self.backend = backend
-        self.parameters = self._known()
-        self._check_serial()
-        super().__init__(STICK, (take_stick, give_stick), clock, self.settings.period)
+        self.parameters = known = self._known()
+        if own.serial and known and known.device.serial not in ("", own.serial):
+            raise ConfigurationError(
+                f"device.serial = {own.serial!r}: the parameters of device.parameters are those of the stick with "
+                f"serial {known.device.serial!r}. Each stick has a file of its own."
+            )
+        super().__init__(STICK, (take_stick, give_stick), clock, own.period)
         self._streaming: Streaming | None = None
         resolution, added = 0.0, None
-        if self.parameters is not None:
-            resolution = self.parameters.axes.resolution
-            added = compensation_of(self.settings, NAME, self._identity, self._clock.period, resolution)
-        self._fill(self.settings, resolution, added)
+        if known is not None:
+            resolution = known.axes.resolution
+            added = compensation_of(own, NAME, self._identity, self._clock.period, resolution)
+        self._fill(own, resolution, added)
 
     def _known(self) -> StickParameters | None:
         """Return the parameters of the stick, None without a parameter file."""
@@ -84,14 +248,6 @@ class PidJoystick(ForceDriver):
     def _bus(self) -> Any:
         """Return the USB backend with which the stick is opened, None for libusb."""
         return self.backend
-
-    def _check_serial(self) -> None:
-        serial, known = self.settings.serial, self.parameters.device.serial if self.parameters else ""
-        if serial and known and serial != known:
-            raise ConfigurationError(
-                f"device.serial = {serial!r}: the parameters of device.parameters are those of the stick with serial "
-                f"{known!r}. Each stick has a file of its own."
-            )
 
     # --- data sheet ---------------------------------------------------------------------------------------------------
 
@@ -110,7 +266,7 @@ class PidJoystick(ForceDriver):
         damping, added = handle.damping_ns_per_m, self._compensation
         if added is not None and damping is not None:
             damping = added.left_of(damping)
-        family = family_of(identity.vendor_id, identity.product_id)
+        family = family_of(identity.vid_pid)
         vector = len(axes.usages) * family.out_interval(identity.out_interval_s)
         return DeviceSpec(
             name=NAME,
@@ -157,7 +313,7 @@ class PidJoystick(ForceDriver):
         self._prepare()
         own = self.settings
         with contextlib.ExitStack() as undo:
-            transport = reach(own, self.parameters, self._bus())
+            transport = self._reach()
             undo.callback(transport.close)
             known = require_parameters(self.parameters, transport.link, own.parameters)
             self._begin_log(own.log)
@@ -166,7 +322,7 @@ class PidJoystick(ForceDriver):
             firmware = transport.link.bcd_device
             if firmware is not None and known.device.bcd_device not in (None, firmware):
                 require_force(streaming, known, firmware)
-            connect(self._record, known, streaming)
+            fill_stick(self._record, known, streaming)
             self._undo, self._streaming = undo.pop_all(), streaming
         atexit.register(self.close)
 
@@ -195,6 +351,20 @@ class PidJoystick(ForceDriver):
 
     def _words(self, fault: int) -> DeviceFault:
         loss = self._opened().loss()
-        said = DeviceFault(str(loss))
-        said.__cause__ = loss
-        return said
+        error = DeviceFault(str(loss))
+        error.__cause__ = loss
+        return error
+
+    def _reach(self) -> Transport:
+        """Connect to the stick that settings and parameters select; any stick if they select none."""
+        own, known = self.settings, self.parameters
+        identity, serial = (known.device.vid_pid, known.device.serial) if known else ("", "")
+        try:
+            return connect(identity, own.serial or serial, own.transport, self._bus(), own.port)
+        except DeviceNotFoundError as error:
+            hint = ""
+            if known is None:
+                hint = " It will also need a parameter file (device.parameters): haptics calibrate joystick makes it."
+            elif own.parameters:
+                hint = f" The file device.parameters = {own.parameters!r} is that of {known.device}."
+            raise DeviceNotFoundError(f"{error}{hint}") from error

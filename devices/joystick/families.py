@@ -68,7 +68,6 @@ FAMILIES = (
 )
 
 
-def family_of(vendor_id: int, product_id: int) -> Family:
-    """Return the family of a stick by its USB identity, `GENERIC` if unknown."""
-    identity = f"{vendor_id:04x}:{product_id:04x}"
+def family_of(identity: str) -> Family:
+    """Return the family of a stick by its USB identity ``vendor:product``, `GENERIC` if unknown."""
     return next((family for family in FAMILIES if identity in family.identities), GENERIC)

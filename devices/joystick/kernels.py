@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.common.driver_kernels import FORCE_DRIVER_FIELDS, LOST, accept, estimate_velocity, record_time
+from devices.common.kernels import FORCE_DRIVER_FIELDS, LOST, accept, estimate_velocity, record_time
 from devices.common.latch import copy_latest, publish_to
 from devices.joystick.parameters import StickParameters
 from devices.joystick.streaming import BEGUN, ENDED, HEARD, REPORT, STUCK, Streaming
@@ -44,7 +44,7 @@ STICK = np.dtype(
 """
 
 
-def connect(record: NDArray[Any], known: StickParameters, streaming: Streaming) -> None:
+def fill_stick(record: NDArray[Any], known: StickParameters, streaming: Streaming) -> None:
     """Initialize the record with the parameters of a stick and the addresses of its streams.
 
     The streams must outlive the use of the record.

@@ -50,46 +50,130 @@ second axis. A wheel has one effect, and only the first element of both matrices
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from devices.joystick.parameter_tables import (
-    Axes,
-    DeviceIdentity,
-    Force,
-    Handle,
-    Matrix,
-    Pair,
-    Provenance,
-    check_tables,
-)
+from devices.joystick.hid.usages import X, Y
+from devices.joystick.reports import MOST_BUTTONS
 from haptics.errors import ConfigurationError
 from haptics.files import write_atomically
-from haptics.reading import parse_toml, read_toml
-from haptics.settings import build
+from haptics.reading import read_toml
+from haptics.settings import allowed_text, bounded, build, check, choice, documented, flag, string, unrestricted
 
-__all__ = [
-    "Axes",
-    "DeviceIdentity",
-    "Force",
-    "Handle",
-    "Matrix",
-    "Pair",
-    "Provenance",
-    "StickParameters",
-    "build_parameters",
-    "format_parameters",
-    "parse_parameters",
-    "read_parameters",
-    "write_parameters",
-]
+# --- tables -----------------------------------------------------------------------------------------------------------
 
-_T = TypeVar("_T")
+Pair = tuple[float, float]
+Matrix = tuple[Pair, Pair]
 
-_HEXADECIMAL = {"vendor_id": 4, "product_id": 4, "bcd_device": 4, "usage_x": 8, "usage_y": 8}
-"""Keys that are written in hexadecimal, with their number of digits."""
+SOURCES = ("weight", "stated")
+_ROUNDING = 1.0 + 1e-9
+_DIGEST = 64
+_PAIR, _MATRIX = "two finite numbers such as [0.0, 0.0]", "two rows of two finite numbers, not all on one line"
+
+
+@documented
+@dataclass(frozen=True, kw_only=True)
+class DeviceIdentity:
+    """Identity of the stick that the parameters belong to, and its report intervals."""
+
+    vendor_id: int = bounded(minimum=0, maximum=0xFFFF, doc="USB vendor")
+    product_id: int = bounded(minimum=0, maximum=0xFFFF, doc="USB product")
+    serial: str = string("", doc="serial number, empty if it has none")
+    name: str = string("", doc="what it calls itself")
+    report_descriptor_sha256: str = string(allowed=f"{_DIGEST} hexadecimal digits", doc="of its report descriptor")
+    in_interval_s: float = bounded(minimum=1e-5, maximum=1.0, unit="s", doc="between two input reports")
+    out_interval_s: float = bounded(minimum=1e-5, maximum=1.0, unit="s", doc="between two output reports")
+    out_endpoint: bool = flag(True, doc="output reports have a pipe of their own")
+    bcd_device: int | None = unrestricted(None, "a number from 0 to 0xffff", doc="number of its firmware")
+
+    @property
+    def vid_pid(self) -> str:
+        """``vendor:product`` in lower-case hexadecimal digits."""
+        return f"{self.vendor_id:04x}:{self.product_id:04x}"
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, (self.name, f"({self.vid_pid})", self.serial and f"serial {self.serial}")))
+
+
+@documented
+@dataclass(frozen=True, kw_only=True)
+class Axes:
+    """Conversion from counts to metres."""
+
+    centre_counts: Pair = unrestricted(MISSING, _PAIR, doc="counts at the origin")
+    counts_to_m: Matrix = unrestricted(MISSING, _MATRIX, doc="metres per count")
+    workspace_min_m: Pair = unrestricted(MISSING, _PAIR, doc="lower left corner")
+    workspace_max_m: Pair = unrestricted(MISSING, _PAIR, doc="upper right corner")
+    usage_x: int = bounded(X, minimum=0, maximum=0xFFFFFFFF, doc="usage of the first axis")
+    usage_y: int = bounded(Y, minimum=0, maximum=0xFFFFFFFF, doc="usage of the second axis")
+    count_quantum: int = bounded(1, minimum=1, maximum=65536, doc="smallest step of the counts")
+    rim_radius_m: float = bounded(
+        0.0, minimum=0.0, maximum=1.0, unit="m", doc="radius of a wheel's rim, along which x lies; 0 for a stick"
+    )
+
+    @property
+    def usages(self) -> tuple[int, ...]:
+        """Usages of the axes with a motor: both of a stick, the first of a wheel, on which y is 0."""
+        return (self.usage_x,) if self.rim_radius_m else (self.usage_x, self.usage_y)
+
+    @property
+    def resolution(self) -> float:
+        """Longest step [m] that the smallest change of a count causes."""
+        (a, b), (c, d) = self.counts_to_m
+        return self.count_quantum * max(math.hypot(a, c), math.hypot(b, d))
+
+
+@documented
+@dataclass(frozen=True, kw_only=True)
+class Force:
+    """Conversion from newtons to the levels of the two effects."""
+
+    newton_to_level: Matrix = unrestricted(MISSING, _MATRIX, doc="parts of full scale per newton")
+    max_force_n: float = bounded(above=0.0, maximum=1000.0, unit="N", doc="largest force")
+    effects: int = bounded(2, minimum=1, maximum=2, doc="effects that a stick adds up; of 1 the direction is streamed")
+    full_scale: int = bounded(
+        0, minimum=0, maximum=2**31, doc="steps from no force to full scale, as the stick counts; 0: not known"
+    )
+    release_s: float | None = unrestricted(
+        None, "a number of at least 0 s", doc="measured: how long the stick goes on with a force that nobody renews"
+    )
+    source: str = choice("stated", SOURCES, doc="how the scale was found")
+
+    @property
+    def resolution(self) -> float | None:
+        """Longest step of the force [N] that the smallest change of a level causes; None if unknown."""
+        (a, b), (c, d) = self.newton_to_level
+        if not self.full_scale:
+            return None
+        if d == 0.0:  # a wheel
+            return 1.0 / (self.full_scale * abs(a))
+        determinant = abs(a * d - b * c)
+        return max(math.hypot(d, c), math.hypot(b, a)) / (self.full_scale * determinant)
+
+
+@documented
+@dataclass(frozen=True, kw_only=True)
+class Handle:
+    """Properties of the handle for parameter advice, and the dead-man's button."""
+
+    moving_mass_kg: float | None = unrestricted(None, "a number greater than 0 kg", doc="moving mass")
+    damping_ns_per_m: float | None = unrestricted(None, "a number of at least 0 N s/m", doc="own viscous friction")
+    dead_man_button: int = bounded(0, minimum=0, maximum=MOST_BUTTONS, doc="button that must be held, 0 for none")
+
+
+@documented
+@dataclass(frozen=True, kw_only=True)
+class Provenance:
+    """Origin of the numbers."""
+
+    date: str = string("", doc="when")
+    method: str = string("", doc="how")
+
+
+# --- parameters -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -99,7 +183,7 @@ class StickParameters:
     Raises
     ------
     ConfigurationError
-        If a value is not allowed.
+        If a value is not allowed; the message states the allowed values.
     """
 
     device: DeviceIdentity
@@ -109,8 +193,80 @@ class StickParameters:
     provenance: Provenance = field(default_factory=Provenance)
 
     def __post_init__(self) -> None:
-        check_tables(self.device, self.axes, self.force, self.handle, self.provenance)
+        for where in _TABLES:
+            check(getattr(self, where), where)
+        for where, name, is_allowed in _RULES:
+            self._require(is_allowed(getattr(getattr(self, where), name)), where, name)
+        self._require_map("axes", "counts_to_m")
+        self._require_map("force", "newton_to_level")
+        axes = self.axes
+        if axes.usage_x == axes.usage_y:
+            raise ConfigurationError(f"axes.usage_y = {axes.usage_y:#x}: must be another axis than axes.usage_x.")
+        if not all(low < high for low, high in zip(axes.workspace_min_m, axes.workspace_max_m, strict=True)):
+            raise ConfigurationError(
+                f"axes.workspace_max_m = {axes.workspace_max_m}: must be greater than axes.workspace_min_m = "
+                f"{axes.workspace_min_m} in x and in y."
+            )
+        self._check_force()
 
+    def _require(self, sound: bool, where: str, name: str) -> None:
+        if not sound:
+            table = getattr(self, where)
+            allowed = next(allowed_text(entry) for entry in fields(table) if entry.name == name)
+            raise ConfigurationError(f"{where}.{name} = {getattr(table, name)!r}: must be {allowed}.")
+
+    def _require_map(self, where: str, name: str) -> None:
+        """Validate that a matrix is invertible, or for a wheel that it maps the x axis only."""
+        matrix = getattr(getattr(self, where), name)
+        is_matrix = isinstance(matrix, tuple) and len(matrix) == 2 and all(map(_is_pair, matrix))
+        if len(self.axes.usages) == 2:
+            self._require(is_matrix and _is_regular(matrix), where, name)
+        elif not (is_matrix and matrix[0][0] and not any((matrix[0][1], *matrix[1]))):
+            raise ConfigurationError(
+                f"{where}.{name} = {matrix!r}: must be [[NUMBER, 0.0], [0.0, 0.0]] with a number that is not 0, for a "
+                "wheel (axes.rim_radius_m) has x only."
+            )
+
+    def _check_force(self) -> None:
+        (a, b), (c, d) = self.force.newton_to_level
+        if self.force.effects > 1:
+            most = max(math.hypot(a, b), math.hypot(c, d))
+        else:  # spectral norm
+            square, det = a * a + b * b + c * c + d * d, a * d - b * c
+            most = math.sqrt(0.5 * (square + math.sqrt(max(square * square - 4.0 * det * det, 0.0))))
+        force, largest = self.force.max_force_n, most * self.force.max_force_n
+        if largest > _ROUNDING:
+            raise ConfigurationError(
+                f"force.max_force_n = {force:g}: asks for {largest:.3g} times the device's full scale in some "
+                f"direction; must be at most {force / largest:.6g} N."
+            )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < math.inf
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, tuple) and len(value) == 2 and all(map(_is_number, value))
+
+
+def _is_regular(matrix: Matrix) -> bool:
+    """Return True for an invertible matrix."""
+    (a, b), (c, d) = matrix
+    return bool(abs(a * d - b * c) > 1e-9 * math.hypot(a, c) * math.hypot(b, d))
+
+
+_RULES: tuple[tuple[str, str, Callable[[Any], bool]], ...] = (
+    ("device", "report_descriptor_sha256", lambda text: len(text) == _DIGEST and set(text) <= set("0123456789abcdef")),
+    ("device", "bcd_device", lambda number: number is None or (type(number) is int and 0 <= number <= 0xFFFF)),
+    ("axes", "centre_counts", _is_pair),
+    ("axes", "workspace_min_m", _is_pair),
+    ("axes", "workspace_max_m", _is_pair),
+    ("force", "release_s", lambda number: number is None or (_is_number(number) and number >= 0.0)),
+    ("handle", "moving_mass_kg", lambda number: number is None or (_is_number(number) and number > 0.0)),
+    ("handle", "damping_ns_per_m", lambda number: number is None or (_is_number(number) and number >= 0.0)),
+)
+"""Table and key with the condition of its value, in addition to the declared bounds."""
 
 _TABLES: dict[str, type[Any]] = {
     "device": DeviceIdentity,
@@ -121,17 +277,20 @@ _TABLES: dict[str, type[Any]] = {
 }
 _NEEDED = ("device", "axes", "force")
 
+_HEXADECIMAL = {"vendor_id": 4, "product_id": 4, "bcd_device": 4, "usage_x": 8, "usage_y": 8}
+"""Keys that are written in hexadecimal, with their number of digits."""
+
 
 # --- reading and writing ----------------------------------------------------------------------------------------------
 
 
-def parse_parameters(text: str, where: str) -> StickParameters:
-    """Parse parameters from TOML text.
+def build_parameters(content: Mapping[str, Any], where: str = "") -> StickParameters:
+    """Build the parameters from the tables of a file.
 
     Parameters
     ----------
-    text : str
-        Content of the file.
+    content : mapping
+        Tables by name.
     where : str
         Name of the file, for messages.
 
@@ -140,41 +299,25 @@ def parse_parameters(text: str, where: str) -> StickParameters:
     ConfigurationError
         If a value is wrong; names the file, table, key and allowed values.
     """
-    content = parse_toml(text, where)
-    return _named(where, lambda: build_parameters(content))
-
-
-def build_parameters(content: Mapping[str, Any]) -> StickParameters:
-    """Build the parameters from the tables of a file.
-
-    Raises
-    ------
-    ConfigurationError
-        If a value is wrong; names the table, key and allowed values.
-    """
-    for name in content:
-        if name not in _TABLES:
-            raise ConfigurationError(f"unknown table {name!r}; allowed: {', '.join(_TABLES)}.")
-    for name in _NEEDED:
-        if name not in content:
-            raise ConfigurationError(f"table [{name}] is missing.")
-    tables = {}
-    for name, table in content.items():
-        if not isinstance(table, dict):
-            raise ConfigurationError(f"{name} = {table!r}: must be a table.")
-        tables[name] = build(_TABLES[name], {key: _as_tuple(value) for key, value in table.items()}, name)
-    return StickParameters(**tables)
+    try:
+        for name in content:
+            if name not in _TABLES:
+                raise ConfigurationError(f"unknown table {name!r}; allowed: {', '.join(_TABLES)}.")
+        for name in _NEEDED:
+            if name not in content:
+                raise ConfigurationError(f"table [{name}] is missing.")
+        tables = {}
+        for name, table in content.items():
+            if not isinstance(table, dict):
+                raise ConfigurationError(f"{name} = {table!r}: must be a table.")
+            tables[name] = build(_TABLES[name], {key: _as_tuple(value) for key, value in table.items()}, name)
+        return StickParameters(**tables)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{where}: {error}" if where else str(error)) from error
 
 
 def _as_tuple(value: Any) -> Any:
     return tuple(map(_as_tuple, value)) if isinstance(value, list) else value
-
-
-def _named(where: str, action: Callable[[], _T]) -> _T:
-    try:
-        return action()
-    except ConfigurationError as error:
-        raise ConfigurationError(f"{where}: {error}") from error
 
 
 def read_parameters(path: str | Path) -> StickParameters:
@@ -183,14 +326,14 @@ def read_parameters(path: str | Path) -> StickParameters:
     Raises
     ------
     ConfigurationError
-        If the file cannot be read, or as in `parse_parameters`.
+        If the file cannot be read, or as in `build_parameters`.
     """
     content = read_toml(path, f"device.parameters = {str(path)!r}", "haptics calibrate joystick makes such a file")
-    return _named(str(path), lambda: build_parameters(content))
+    return build_parameters(content, str(path))
 
 
 def format_parameters(parameters: StickParameters) -> str:
-    """Format parameters as TOML. `parse_parameters` restores the same numbers."""
+    """Format parameters as TOML. `build_parameters` restores the same numbers."""
     blocks = []
     for name in _TABLES:
         table = getattr(parameters, name)
@@ -217,11 +360,6 @@ def _toml(key: str, value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return '"' + "".join(map(_quoted, value)) + '"'
+        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+        return '"' + "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in escaped) + '"'
     return f"0x{value:0{_HEXADECIMAL[key]}x}" if key in _HEXADECIMAL else repr(value)
-
-
-def _quoted(character: str) -> str:
-    if character in '"\\':
-        return "\\" + character
-    return character if character.isprintable() else f"\\U{ord(character):08x}"

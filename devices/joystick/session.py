@@ -16,7 +16,7 @@ from devices.common.bus import TransferError, Trouble
 from devices.joystick.families import Family
 from devices.joystick.hid import usages as use
 from devices.joystick.hid.report import ReportError, decode
-from devices.joystick.playbook import Playbook
+from devices.joystick.reports import Playbook
 from devices.joystick.usb.transport import Transport
 from haptics.errors import DeviceOpenError
 

@@ -55,7 +55,9 @@ def require_force(streaming: Streaming, known: StickParameters, firmware: int) -
     DeviceOpenError
         If it moves in another direction, too far or not at all.
     """
-    way, part = _inwards(streaming, known), FIRST
+    x, y = _position(streaming, known)
+    off = ASTRAY if len(known.axes.usages) > 1 else 0.0  # towards the middle, off the x axis
+    way, part = np.array((-math.copysign(math.cos(off), x), -math.copysign(math.sin(off), y))), FIRST
     while True:
         force = part * known.force.max_force_n
         moved = _push(streaming, known, force * way)
@@ -83,14 +85,6 @@ def _deviation(known: StickParameters, force: float, way: Vector, moved: Vector)
     if due is not None and not due / FACTOR < distance < due * FACTOR:
         return f"moved its handle {1e3 * distance:.1f} mm, not about {1e3 * due:.1f} mm"
     return ""
-
-
-def _inwards(streaming: Streaming, known: StickParameters) -> Vector:
-    """Return the direction of the push, (2,): towards the middle, 22.5 degrees off the x axis."""
-    x, y = _position(streaming, known)
-    if len(known.axes.usages) == 1:
-        return np.array((-math.copysign(1.0, x), 0.0))
-    return np.array((-math.copysign(math.cos(ASTRAY), x), -math.copysign(math.sin(ASTRAY), y)))
 
 
 def _position(streaming: Streaming, known: StickParameters) -> Vector:

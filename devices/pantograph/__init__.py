@@ -18,9 +18,8 @@ a message. The driver detects a missing or implausible answer, resynchronises th
 angles. The position error afterwards equals the motion of the handle in the meantime, and after a few losses the run
 ends. Each resynchronisation also adds one whole turn to the angles, which distinguishes late replies from new ones.
 
-- `mechanisms`: geometries, and the wiring of the motors to the board.
-- `identities`, `ports`: USB identities of the board, and its serial port. `wire`: encoding of the messages.
-- `line`: connection to one board, with resynchronisation. `exchange`: communication thread.
+- `mechanisms`: USB identities of boards, geometries, and the wiring of the motors to the board.
+- `board`: connection to one board, with its messages, resynchronisation and exchange (`devices.common.exchange`).
 - `guardian`: zero torques at the end, by the driver or the guardian.
-- `settings`, `kernels`, `device`: settings, computation per tick, and the device driver.
+- `kernels`, `device`: computation per tick; settings and the device driver.
 """

@@ -7,36 +7,17 @@ import math
 import os
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
-from devices.common.compensation import compensation_of
-from devices.common.driver import ForceDriver
-from devices.common.guard import FAREWELL, Guard
-from devices.common.latch import Wake
-from devices.common.settings import velocity_lag
+from devices.common.exchange import ExchangeDriver, ExchangeSettings
 from devices.pantograph import guardian
-from devices.pantograph.exchange import REMEDY, Exchange
-from devices.pantograph.kernels import (
-    NO_LINKAGE,
-    PANTOGRAPH,
-    connect,
-    fill_mechanism,
-    give_pantograph,
-    take_pantograph,
-)
-from devices.pantograph.line import Line
-from devices.pantograph.mechanisms import MAX_TORQUE
-from devices.pantograph.ports import find_port, open_port
-from devices.pantograph.settings import PantographSettings
-from devices.pantograph.wire import WireError
-from haptics.clock import Clock, pause, raise_if_cancelled
-from haptics.device import Causality, DeviceSpec
-from haptics.errors import DeviceFault, DeviceOpenError
-from haptics.settings import build
-
-NAME = "pantograph"
+from devices.pantograph.board import Board, WireError, find_port, open_port
+from devices.pantograph.kernels import NO_LINKAGE, PANTOGRAPH, fill_mechanism, give_pantograph, take_pantograph
+from devices.pantograph.mechanisms import MAX_TORQUE, MECHANISMS
+from haptics.clock import Clock, pause
+from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
+from haptics.settings import bounded, choice, documented, flag, string
 
 STILL = 1.0
 """Maximum distance of the arms from the home pose during homing [degree]."""
@@ -45,12 +26,49 @@ SAMPLE_PAUSE = 2e-3
 """Time between two measurements of the angles while opening [s]."""
 
 
-class Pantograph(ForceDriver):
+@documented
+@dataclass(frozen=True)
+class PantographSettings(ExchangeSettings):
+    """Settings of the pantograph, in addition to `ExchangeSettings`."""
+
+    mechanism: str = choice("gen-1", MECHANISMS, doc="which pantograph is on the board")
+    port: str = string("", allowed="a serial port such as /dev/ttyACM0", doc="serial port; empty to look for the board")
+    at_home: bool = flag(False, doc="your word that the arms are held at their home pose")
+    hold: float = bounded(0.2, minimum=0.05, maximum=10.0, unit="s", doc="how long the arms are watched at home")
+    homing_timeout: float = bounded(
+        30.0, minimum=0.1, maximum=600.0, unit="s", doc="time to bring the handle into the workspace"
+    )
+    reply_timeout: float = bounded(
+        0.05, minimum=5e-3, maximum=0.5, unit="s", doc="after this long without an answer it is out of step"
+    )
+    resyncs: int = bounded(3, minimum=0, maximum=1000, doc="how often the board may get out of step in a run")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.reply_timeout > 0.5 * self.watchdog:
+            raise ConfigurationError(
+                f"device.reply_timeout = {self.reply_timeout:g} s: must be at most half of device.watchdog = "
+                f"{self.watchdog:g} s, so that a late answer is not taken for the end of the driver."
+            )
+
+    @property
+    def held(self) -> bool:
+        """Whether the user confirmed that the arms are held at their home pose."""
+        return self.at_home
+
+    @property
+    def identity(self) -> str:
+        """Identity of the board for messages."""
+        return self.port or "the only board"
+
+
+class Pantograph(ExchangeDriver):
     """hAPI board with two motors: motion in the sample, force in the command.
 
     The position of the handle is relative to the centre of the workspace, with x from the left to the right motor.
     Every ``read`` uses the latest angles. The velocity uses nominal time, so that its integral is the displacement of
-    the handle.
+    the handle. The largest force is reached by the motors in every direction in the whole workspace. The board itself
+    has no watchdog.
 
     Parameters
     ----------
@@ -65,56 +83,23 @@ class Pantograph(ForceDriver):
         On a wrong setting.
     """
 
-    name = NAME
+    name = "pantograph"
     settings_class: ClassVar[type[PantographSettings]] = PantographSettings
+    settings: PantographSettings
 
     def __init__(self, settings: Mapping[str, Any] | None = None, *, clock: Clock | None = None) -> None:
-        self.settings = build(self.settings_class, settings or {}, "device")
-        self._mechanism = self.settings.geometry
-        super().__init__(PANTOGRAPH, (take_pantograph, give_pantograph), clock, self.settings.period)
-        lever = self._mechanism.largest_lever()
-        self._max_force = MAX_TORQUE / lever
-        self._resolution = math.radians(360.0 / self._mechanism.counts) * lever
-        added = compensation_of(self.settings, NAME, self._identity, self._clock.period, self._resolution)
-        self._fill(self.settings, self._resolution, added)
-        fill_mechanism(self._record, self._mechanism)
-        self._exchange: Exchange | None = None
-        self._resources = contextlib.ExitStack()
-
-    @property
-    def _identity(self) -> str:
-        return f"{self.settings.mechanism}, {self.settings.identity}"
-
-    @property
-    def spec(self) -> DeviceSpec:
-        """Data sheet, with the largest force that the motors reach in every direction in the whole workspace.
-
-        The driver and its guardian implement the watchdog; the board has none.
-        """
-        own, mechanism, added = self.settings, self._mechanism, self._compensation
-        return DeviceSpec(
-            name=NAME,
-            causality=Causality.IMPEDANCE,
-            identity=self._identity,
-            rate_min=100.0,
-            rate_max=1000.0,
-            workspace_min=mechanism.lower,
-            workspace_max=mechanism.upper,
-            max_force=self._max_force,
-            max_force_rate=2000.0,
-            max_speed=1.0,
-            max_acceleration=self._max_force / own.mass,
-            max_sample_age=10e-3,
-            watchdog=own.watchdog,
-            position_resolution=self._resolution,
-            mass=own.mass,
-            damping=added.left_of(own.damping) if added else own.damping,
-            delay=max(min(self._clock.period, own.keep_alive), own.round_trip),
-            velocity_lag=velocity_lag(own, self._resolution, self._clock.period),
-            least_friction=added.least_friction if added else None,
+        super().__init__(settings, clock, PANTOGRAPH, (take_pantograph, give_pantograph))
+        own, mechanism = self.settings, MECHANISMS[self.settings.mechanism]
+        lever, (x, y) = mechanism.largest_lever(), mechanism.half_size
+        self._mechanism = mechanism
+        self._set_sheet(
+            f"{own.mechanism}, {own.identity}",
+            (-x, -y),
+            (x, y),
+            max_force=MAX_TORQUE / lever,
+            resolution=math.radians(360.0 / mechanism.counts) * lever,
         )
-
-    # --- driver interface ---------------------------------------------------------------------------------------------
+        fill_mechanism(self._record, mechanism)
 
     def open(self) -> None:
         """Home the arms and wait until the handle is in the workspace; does nothing if it is open.
@@ -126,133 +111,68 @@ class Pantograph(ForceDriver):
         DeviceOpenError
             If it cannot be used, or was not homed.
         """
-        if self._exchange is not None:
-            return
-        own = self.settings
-        if not own.held:
+        if not self.settings.held:
             raise DeviceOpenError(
-                f"{NAME}: hold both arms at the home pose ({self._mechanism.pose}) and start again with "
+                f"{self.name}: hold both arms at the home pose ({self._mechanism.pose}) and start again with "
                 "device.at_home=true; the board's encoders count from there."
             )
-        self._prepare()
-        self._begin_log(own.log)
-        resources = contextlib.ExitStack()
-        try:
-            line, guard = self._connect(resources)
-            self._home(line)
-            line.patience = own.reply_timeout
-            exchange = Exchange(line, guard, pause=own.keep_alive, watchdog=own.watchdog, resyncs=own.resyncs)
-            resources.callback(exchange.stop)
-            connect(self._record, exchange)
-            raise_if_cancelled()
-            exchange.start()
-        except BaseException:
-            with contextlib.suppress(DeviceFault):  # report the first error
-                resources.close()
-            raise
-        self._exchange, self._resources = exchange, resources
-
-    def close(self) -> None:
-        """Set the torques to zero, verify that, and reset the board; does nothing if it is not open.
-
-        Raises
-        ------
-        DeviceFault
-            If the board did not confirm zero torques.
-        """
-        if self._exchange is None:
-            return
-        self._exchange = None
-        self.compensate(0.0)
-        self._resources.close()
-        self._end_log()
-
-    # --- observation --------------------------------------------------------------------------------------------------
+        super().open()
 
     @property
     def resyncs(self) -> int:
         """Number of resynchronisations since the board was opened."""
-        return self._exchange.resyncs if self._exchange is not None else 0
-
-    # --- private ------------------------------------------------------------------------------------------------------
-
-    def _opened(self) -> Exchange:
-        if self._exchange is None:
-            raise DeviceOpenError(f"{NAME} is not open: call open() first.")
-        return self._exchange
-
-    def _threads(self) -> Wake:
-        return self._opened().wake
+        return self._exchange.resyncs if isinstance(self._exchange, Board) else 0
 
     def _words(self, fault: int) -> DeviceFault:
-        if fault == NO_LINKAGE:
-            _, left, right = self._record["sample"][0]
-            return DeviceFault(
-                f"{NAME}: angles of {left:.1f} and {right:.1f} degrees are impossible for a {self.settings.mechanism} "
-                "pantograph: home it again, or choose another device.mechanism."
-            )
-        return DeviceFault(f"{NAME}: {self._opened().failure}")
+        if fault != NO_LINKAGE:
+            return super()._words(fault)
+        _, left, right = self._record["sample"][0]
+        return DeviceFault(
+            f"{self.name}: angles of {left:.1f} and {right:.1f} degrees are impossible for a {self.settings.mechanism} "
+            "pantograph: home it again, or choose another device.mechanism."
+        )
 
-    def _connect(self, resources: contextlib.ExitStack) -> tuple[Line, Guard]:
-        """Open the port and start the guardian. `resources` receives the clean-up, zero torques first."""
+    def _connect(self, resources: contextlib.ExitStack) -> Board:
+        """Open the port, start the guardian and home the arms."""
         own = self.settings
         port = open_port(self._far_end(resources))
         resources.callback(os.close, port)
-        line = Line(port, self._mechanism)
-        words = str(port), line.zero.hex(), line.setup.hex()
-        guard = Guard("the serial port", guardian.__file__, words, files=(port,), silence=own.watchdog)
-        resources.callback(_shut_down, line, guard)
-        return line, guard
+        board = Board(port, self._mechanism, own, own.resyncs)
+        words = str(port), board.zero.hex(), board.setup.hex()
+        self._safeguard(board, resources, guardian.__file__, words, port)
+        try:
+            self._home(board)
+        except WireError as error:
+            raise DeviceOpenError(
+                f"{self.name}: {error}; is this a hAPI board, with its native USB port in use?"
+            ) from error
+        except OSError as error:
+            raise DeviceOpenError(f"{self.name}: the board is gone ({error}): check its cable.") from error
+        board.patience = own.reply_timeout
+        return board
 
     def _far_end(self, resources: contextlib.ExitStack) -> str:
         """Return the port of the board; `resources` receives the clean-up."""
         return self.settings.port or find_port()
 
-    def _home(self, line: Line) -> None:
+    def _home(self, board: Board) -> None:
         """Define the home pose as the board's origin, and wait until the handle is in the workspace."""
-        own, home = self.settings, self._mechanism.home
-        try:
-            line.resynchronise()
-            for _ in range(max(round(own.hold / SAMPLE_PAUSE), 1)):
-                left, right = _read_angles(line)
-                if max(abs(left - home[0]), abs(right - home[1])) > STILL:
-                    raise DeviceOpenError(
-                        f"{NAME}: the arms moved while they were being homed. Hold them still at the home pose "
-                        f"({self._mechanism.pose}) and start again."
-                    )
-            latest = time.monotonic() + own.homing_timeout
-            while not self._inside(*_read_angles(line)):
-                if time.monotonic() > latest:
-                    raise DeviceOpenError(
-                        f"{NAME}: the handle was not brought into the workspace within {own.homing_timeout:g} s."
-                    )
-        except WireError as error:
-            raise DeviceOpenError(f"{NAME}: {error}; is this a hAPI board, with its native USB port in use?") from error
-        except OSError as error:
-            raise DeviceOpenError(f"{NAME}: the board is gone ({error}): check its cable.") from error
+        own, mechanism = self.settings, self._mechanism
 
-    def _inside(self, left: float, right: float) -> bool:
-        end = self._mechanism.linkage.positions(np.radians([(left, right)]))[0] - self._mechanism.centre
-        return bool((end >= self._mechanism.lower).all() and (end <= self._mechanism.upper).all())
+        def angles() -> tuple[float, ...]:
+            pause(SAMPLE_PAUSE)
+            return board.transfer((0.0, 0.0))
 
-
-def _read_angles(line: Line) -> tuple[float, float]:
-    """Return the angles [degree] after a pause; the torques are zero."""
-    pause(SAMPLE_PAUSE)
-    return line.exchange((0.0, 0.0))
-
-
-def _shut_down(line: Line, guard: Guard) -> None:
-    """Set the torques to zero and dismiss the guardian; if that fails, hand over to the guardian."""
-    at_rest, reason = False, "it did not confirm that"
-    try:
-        at_rest = line.come_to_rest()
-    except OSError as error:
-        reason = str(error)
-    finally:
-        if at_rest:
-            guard.dismiss()
-        else:
-            guard.hand_over(FAREWELL)
-    if not at_rest:
-        raise DeviceFault(f"{NAME}: the torques could not be set to 0 ({reason}); {REMEDY}.")
+        board.resynchronise()
+        for _ in range(max(round(own.hold / SAMPLE_PAUSE), 1)):
+            if max(abs(angle - home) for angle, home in zip(angles(), mechanism.home, strict=True)) > STILL:
+                raise DeviceOpenError(
+                    f"{self.name}: the arms moved while they were being homed. Hold them still at the home pose "
+                    f"({mechanism.pose}) and start again."
+                )
+        latest = time.monotonic() + own.homing_timeout
+        while not mechanism.contains(angles()):
+            if time.monotonic() > latest:
+                raise DeviceOpenError(
+                    f"{self.name}: the handle was not brought into the workspace within {own.homing_timeout:g} s."
+                )

@@ -8,13 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.common.driver_kernels import FORCE_DRIVER_FIELDS, LOST, accept, estimate_velocity, record_time
-from devices.common.latch import copy_latest, publish_to
+from devices.common.kernels import (
+    accept,
+    begin_sample,
+    copy_sample,
+    estimate_velocity,
+    exchange_fields,
+    send_command,
+)
 from devices.common.linkage import close_linkage, motor_torques
-from devices.pantograph.exchange import Exchange
+from devices.pantograph.board import Board
 from devices.pantograph.mechanisms import CLEARANCE, MAX_TORQUE, Mechanism
 from haptics.jit import kernel, merged_kernel
-from haptics.parts import float_at
 
 _close = kernel(close_linkage)
 _torques = kernel(motor_torques)
@@ -27,23 +32,14 @@ _SHAPE = ("left_inner", "left_outer", "right_outer", "right_inner", "motor_dista
 
 PANTOGRAPH = np.dtype(
     [
-        *FORCE_DRIVER_FIELDS,
+        *exchange_fields(Board.sample_size, Board.command_size),
         *((name, "<i8" if name == "side" else "<f8") for name in _SHAPE),
         ("centre", "<f8", (2,)),
-        ("samples", "<i8"),
-        ("wanted", "<i8"),
-        ("lost", "<i8"),
-        ("sample", "<f8", (3,)),
-        ("given", "<f8", (3,)),
         ("angles", "<f8", (2,)),
         ("torques", "<f8", (2,)),
     ]
 )
-"""State of the pantograph in one record.
-
-``samples``, ``wanted`` and ``lost`` are addresses of the memory that `devices.pantograph.exchange` shares with the
-tick. ``sample`` is the latest sample, ``given`` the latest command.
-"""
+"""Record of the pantograph: geometry, angles of the inner links [rad] and torques of the motors [N m]."""
 
 
 def fill_mechanism(record: NDArray[Any], mechanism: Mechanism) -> None:
@@ -52,12 +48,6 @@ def fill_mechanism(record: NDArray[Any], mechanism: Mechanism) -> None:
         record[name] = value
     record["centre"] = mechanism.centre
     record["angles"] = np.radians(mechanism.home)
-
-
-def connect(record: NDArray[Any], exchange: Exchange) -> None:
-    """Initialize the addresses of the exchange, which must outlive the use of the record."""
-    record["samples"], record["wanted"] = exchange.samples.place, exchange.torques.place
-    record["lost"] = exchange.lost.ctypes.data
 
 
 @merged_kernel
@@ -93,23 +83,13 @@ def drive_motors(s: Any, fx: float, fy: float) -> None:
     s.torques[0], s.torques[1] = part * left, part * right
 
 
-@merged_kernel
-def _is_lost(s: Any) -> bool:
-    """Return True if samples have stopped."""
-    return float_at(s.lost) != 0.0
-
-
 @kernel
 def take_pantograph(s: Any, now: float, elapsed: float) -> None:
     """Read the newest sample at the nominal time `now`, `elapsed` after the clock's zero [s]."""
-    record_time(s, now, elapsed)
-    if _is_lost(s):
-        s.fault = LOST
-    if s.fault != 0:
+    if not begin_sample(s, now, elapsed):
         return
-    if copy_latest(s.samples, s.sample):
+    if copy_sample(s):
         place_handle(s, s.sample[1], s.sample[2])
-        s.time = s.sample[0] - s.origin
     if not math.isfinite(s.position[0]):
         s.fault = NO_LINKAGE
         return
@@ -122,7 +102,5 @@ def give_pantograph(s: Any, x: float, y: float) -> None:
     if not accept(s, x, y):
         return
     drive_motors(s, s.compensation.total[0], s.compensation.total[1])
-    s.given[0], s.given[1], s.given[2] = s.torques[0], s.torques[1], s.instant
-    publish_to(s.wanted, s.given)
-    if _is_lost(s):
-        s.fault = LOST
+    s.given[0], s.given[1] = s.torques[0], s.torques[1]
+    send_command(s)

@@ -1,12 +1,25 @@
-"""Pantographs for the board, commercial or published: geometry, home pose, wiring, usable workspace."""
+"""Boards by USB identity, and their pantographs, commercial or published: geometry, home pose, wiring, workspace."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from devices.common.linkage import FiveBar
+
+IDENTITIES = (
+    "2341:804d",
+    "2341:824d",
+    "2a03:804e",
+    "03eb:2157",
+    "2341:003e",
+    "2a03:003e",
+    "2341:003d",
+    "2a03:003d",
+)
+"""USB identities (vendor:product) of the Arduino Zero, M0 and Due boards that serve as hAPI boards."""
 
 MAX_TORQUE = 0.123
 """Limit of the motor torque in the firmware [N m]."""
@@ -47,15 +60,10 @@ class Mechanism:
     half_size: tuple[float, float]
     pose: str
 
-    @property
-    def lower(self) -> tuple[float, float]:
-        """Lower left corner of the workspace, relative to its centre [m]."""
-        return -self.half_size[0], -self.half_size[1]
-
-    @property
-    def upper(self) -> tuple[float, float]:
-        """Upper right corner of the workspace, relative to its centre [m]."""
-        return self.half_size
+    def contains(self, angles: Sequence[float]) -> bool:
+        """Return True if the handle is in the workspace at these angles of the inner links [degree]."""
+        end = self.linkage.positions(np.radians([angles]))[0] - self.centre
+        return bool((np.abs(end) <= self.half_size).all())
 
     def largest_lever(self) -> float:
         """Return the largest ratio of motor torque to handle force in the workspace [N m/N]."""
@@ -65,13 +73,9 @@ class Mechanism:
         return float(columns.max())
 
 
-def _symmetric(inner: float, outer: float, base: float) -> FiveBar:
-    return FiveBar(inner, outer, outer, inner, base)
-
-
 MECHANISMS = {
     "gen-1": Mechanism(
-        _symmetric(0.05, 0.07, 0.02),
+        FiveBar(0.05, 0.07, 0.07, 0.05, 0.02),
         home=(180.0, 0.0),
         counts=13824.0,
         ports=(1, 2),
@@ -81,7 +85,7 @@ MECHANISMS = {
         pose="both inner links in line with the two motors, pointing outwards",
     ),
     "2diy": Mechanism(
-        _symmetric(0.07, 0.09, 0.0),
+        FiveBar(0.07, 0.09, 0.09, 0.07, 0.0),
         home=(97.23, 82.77),
         counts=2048 * 2.5 * 1.0194,
         ports=(1, 2),
@@ -91,7 +95,7 @@ MECHANISMS = {
         pose="the handle straight away from the motors, as far as the stops let it",
     ),
     "2diy-38mm": Mechanism(
-        _symmetric(0.07, 0.09, 0.038),
+        FiveBar(0.07, 0.09, 0.09, 0.07, 0.038),
         home=(241.0, -61.0),
         counts=10752.0,
         ports=(2, 1),

@@ -8,24 +8,147 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.common.compensation import CompensationSettings, compensation_of
-from devices.common.friction import AxisLaws, law_kinds, law_records, parse_friction
+from devices.common.compensation import COMPENSATION, CompensationSettings, add_friction, compensation_of
+from devices.common.friction import AXIS_LAWS, AxisLaws, axis_friction, law_kinds, law_records, parse_friction
+from devices.common.kernels import quantise
 from devices.common.settings import velocity_lag
-from devices.virtual.device import MAX_SAMPLE_AGE, Part, PlantSettings, VirtualDevice, split
-from devices.virtual.joystick_kernels import DELAY_LINE, JOYSTICK, STOP_STIFFNESS, give_joystick, take_joystick
-from devices.virtual.plant import require_stable
+from devices.virtual.device import (
+    MAX_SAMPLE_AGE,
+    PLANT_FIELDS,
+    Part,
+    PlantSettings,
+    VirtualDevice,
+    accept,
+    estimate_velocity,
+    pull_handle,
+    require_stable,
+    split,
+    taking,
+)
 from haptics.clock import Clock
 from haptics.device import Causality, DeviceSpec
 from haptics.errors import ConfigurationError
 from haptics.friction.laws import require_solvable
+from haptics.jit import kernel, merged_kernel
+from haptics.rendering.envelope import limit_norm
 from haptics.settings import bounded, documented, unrestricted
+
+# --- kernels ----------------------------------------------------------------------------------------------------------
+
+STOP_STIFFNESS = 1e6
+"""Stiffness of the end-stops [N/m]; 100 N push the handle 0.1 mm into them."""
+
+DELAY_LINE = 256
+
+JOYSTICK = np.dtype(
+    [
+        *PLANT_FIELDS,
+        ("damping", "<f8"),
+        ("max_force", "<f8"),
+        ("delay_steps", "<i8"),
+        ("watchdog_steps", "<i8"),
+        ("delay_line", "<f8", (DELAY_LINE, 2)),
+        ("stop_damping", "<f8"),
+        ("workspace_min", "<f8", (2,)),
+        ("workspace_max", "<f8", (2,)),
+        AXIS_LAWS,
+        ("compensation", COMPENSATION),
+    ]
+)
+"""Record of the joystick; ``acting`` is the motor force including friction compensation [N]."""
+
+
+@merged_kernel
+def stop_force(s: Any, i: int) -> Any:
+    """Return the force of the end-stops on coordinate `i` [N]; it is never attractive."""
+    beyond = max(s.handle[i] - s.workspace_max[i], 0.0) + min(s.handle[i] - s.workspace_min[i], 0.0)
+    force = -STOP_STIFFNESS * beyond - s.stop_damping * s.handle_velocity[i]
+    if beyond > 0.0:
+        return min(force, 0.0)
+    if beyond < 0.0:
+        return max(force, 0.0)
+    return 0.0
+
+
+@functools.cache
+def _friction(kinds: tuple[int, ...]) -> Callable[..., Any]:
+    """Return the kernel that applies dry friction of these kinds, or none, to a velocity [m/s]."""
+    if not kinds:
+
+        @merged_kernel
+        def slide(s: Any, i: int, velocity: float) -> Any:
+            return velocity
+
+        return slide
+    friction = axis_friction(kinds)
+
+    @merged_kernel
+    def rub(s: Any, i: int, velocity: float) -> Any:
+        law = s.axis_laws[i, 0 if velocity >= 0.0 else 1]
+        return friction(law, velocity, s.substep / s.mass)[1]
+
+    return rub
+
+
+@functools.cache
+def _substep(kinds: tuple[int, ...]) -> Callable[..., None]:
+    """Return the kernel of a substep for a joystick with dry friction of these kinds, or none."""
+    left = _friction(kinds)
+
+    @merged_kernel
+    def substep(s: Any, force_x: float, force_y: float) -> None:
+        """Integrate one substep under the command (force_x, force_y) [N] given at its beginning."""
+        now, then = s.steps % DELAY_LINE, (s.steps - s.delay_steps) % DELAY_LINE
+        s.delay_line[now, 0], s.delay_line[now, 1] = force_x, force_y
+        for i in range(2):
+            force = s.delay_line[then, i] + s.hand_force[i] + stop_force(s, i) - s.damping * s.handle_velocity[i]
+            # Dry friction comes last and is implicit, so that a sticking handle does not creep.
+            s.handle_velocity[i] = left(s, i, s.handle_velocity[i] + s.substep * force / s.mass)
+        for i in range(2):
+            s.handle[i] += s.substep * s.handle_velocity[i]
+        s.steps += 1
+
+    return substep
+
+
+@functools.cache
+def take_joystick(kinds: tuple[int, ...]) -> Callable[..., None]:
+    """Return the part that reads a sample (`devices.virtual.device.taking`)."""
+    substep = _substep(kinds)
+
+    @merged_kernel
+    def advance(s: Any, steps: int) -> None:
+        force_x, force_y, _ = limit_norm(s.acting[0], s.acting[1], s.max_force)
+        count = steps - s.steps
+        for k in range(count):
+            pull_handle(s, k / count, 1.0 / (count * s.substep))
+            if s.steps - s.commanded >= s.watchdog_steps:
+                force_x, force_y = 0.0, 0.0
+            substep(s, force_x, force_y)
+        for i in range(2):
+            s.position[i] = quantise(s.handle[i], s.resolution)
+        estimate_velocity(s)
+
+    return taking(advance)
+
+
+@kernel
+def give_joystick(s: Any, x: float, y: float) -> None:
+    """Process a force command [N] and add friction compensation, if enabled."""
+    if not accept(s, x, y):
+        return
+    add_friction(s.compensation, s.assistance, x, y, s.velocity[0], s.velocity[1])
+    s.acting[0], s.acting[1] = s.compensation.total[0], s.compensation.total[1]
+
+
+# --- device -----------------------------------------------------------------------------------------------------------
 
 NAME = "virtual-joystick"
 
@@ -103,8 +226,8 @@ class VirtualJoystick(VirtualDevice):
     """
 
     def __init__(self, settings: Mapping[str, Any] | None = None, *, clock: Clock | None = None) -> None:
-        self.settings, hand = split(JoystickSettings, settings)
-        own = self.settings
+        own, hand = split(JoystickSettings, settings)
+        self.settings = own
         stiffness = STOP_STIFFNESS + hand.stiffness
         require_stable(own.mass, stiffness, own.stop_damping + hand.damping + own.damping, own.substep)
         period = own.period if clock is None else clock.period
@@ -151,14 +274,9 @@ class VirtualJoystick(VirtualDevice):
         self.compensate(0.0)
         super().close()
 
-    @property
-    def _take_part(self) -> Part:
+    def _parts(self) -> tuple[Part, Part]:
         laws = self.settings.axis_laws
-        return take_joystick(law_kinds(laws) if laws else ())
-
-    @property
-    def _give_part(self) -> Part:
-        return give_joystick
+        return take_joystick(law_kinds(laws) if laws else ()), give_joystick
 
     def _new_record(self) -> NDArray[Any]:
         record, own = np.zeros(1, JOYSTICK), self.settings
@@ -176,6 +294,3 @@ class VirtualJoystick(VirtualDevice):
         super()._prepare()
         if self._compensation is not None:
             self._record["compensation"]["step"] = self._compensation.address
-
-    def _safe_command(self) -> tuple[float, float]:
-        return 0.0, 0.0

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from devices.arm.sensors.mounting import STANDARD_GRAVITY, turn
-from devices.common.driver_kernels import quantise
+from devices.common.kernels import quantise
 from devices.virtual.noise import NOISE_FIELDS, normal_pair
 from haptics.errors import ConfigurationError
 from haptics.jit import kernel

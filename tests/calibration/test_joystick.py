@@ -16,8 +16,9 @@ from calibration.joystick.pushes import Push, Response, agree, identify
 from calibration.joystick.stick import RawStick, counts_of, fit_axes, fit_rim
 from devices.emulated.joystick import EmulatedPidJoystick, EmulatedStickSettings
 from devices.emulators.pid.profiles import PROFILES
-from devices.joystick.parameters import format_parameters, parse_parameters
+from devices.joystick.parameters import build_parameters, format_parameters
 from haptics.errors import ConfigurationError, DeviceOpenError
+from haptics.reading import parse_toml
 from tests.calibration.benches import Idle, Mirrored, attempt, bench, left_alone, moved_here, truth_of
 
 # --- axes -------------------------------------------------------------------------------------------------------------
@@ -211,14 +212,14 @@ def test_a_stick_that_goes_on_pushing_is_refused_and_left_without_force(monkeypa
 def test_the_release_time_is_stored_in_the_file_and_the_data_sheet(tmp_path):
     known = truth_of(bench("openffboard").stick)
     text = format_parameters(dataclasses.replace(known, force=dataclasses.replace(known.force, release_s=0.23)))
-    assert parse_parameters(text, "f").force.release_s == 0.23
+    assert build_parameters(parse_toml(text, "f"), "f").force.release_s == 0.23
     path = tmp_path / "stick.toml"
     for line, watchdog in (("release_s = 0.23\n", 0.23), ("", 0.2), ("release_s = 0.05\n", 0.2)):
         path.write_text(text.replace("release_s = 0.23\n", line))
         settings = {"emulated": True, "parameters": str(path)}
         assert EmulatedPidJoystick(settings).spec.watchdog == watchdog
     with pytest.raises(ConfigurationError, match=r"force\.release_s = -1\.0: must be a number of at least 0 s"):
-        parse_parameters(text.replace("0.23", "-1.0"), "f")
+        build_parameters(parse_toml(text.replace("0.23", "-1.0"), "f"), "f")
 
 
 # --- sums of effects --------------------------------------------------------------------------------------------------

@@ -179,7 +179,7 @@ OTHER_TARGETS = {"stdout", "stderr", "out", "file", "wfile", "stream", "mapping"
 OTHER_WRITES = {
     "devices/joystick/session.py": "reports, to a transport",
     "devices/joystick/streaming.py": "reports, to a session",
-    "devices/joystick/usb/usb_transport.py": "reports, to a device of pyusb",
+    "devices/joystick/usb/libusb.py": "reports, to a device of pyusb",
     "devices/arm/motors/native.py": "packets, to the pipes of a drive",
     "devices/arm/motors/rounds.py": "lines, to the serial port of a drive",
     "devices/arm/motors/usb.py": "packets, to a device of pyusb",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from devices.arm import ODRIVES, OPTOFORCE
 from devices.common.bus import Node
 from devices.joystick.families import FAMILIES as STICKS
-from devices.pantograph.identities import IDENTITIES as HAPI_BOARDS
+from devices.pantograph.mechanisms import IDENTITIES as HAPI_BOARDS
 
 
 @dataclass(frozen=True)

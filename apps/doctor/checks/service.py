@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from apps.doctor.finding import Finding, ok
 from apps.doctor.machine import Machine
-from devices.inverse3.identities import PORT
+from devices.inverse3.service import PORT
 
 BACKEND = "inverse3"
 """Backend (``--device``) that uses the service."""

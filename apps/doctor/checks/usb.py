@@ -17,18 +17,17 @@ from apps.doctor.checks.udev import Token, access, read_rules
 from apps.doctor.child import NoAnswer, call_in_child
 from apps.doctor.finding import Finding, note, ok, problem
 from apps.doctor.machine import LOG_IN_AGAIN, Machine, program
-from devices.common.bus import GROUP, RULES_FILE, Node, printable
+from devices.common.bus import GROUP, RULES_FILE, Node, libusb_backend, printable
 
 DEVICES = "/sys/bus/usb/devices"
 
 
 def load_libusb() -> dict[str, Any]:
     """Load libusb like the drivers, and return its source."""
-    from devices.joystick.usb import listing as usb_listing
     from haptics.errors import DeviceOpenError
 
     try:
-        file = usb_listing.libusb().lib._name
+        file = libusb_backend().lib._name
     except DeviceOpenError:
         return {"source": None}
     return {"source": "libusb-package" if "libusb_package" in Path(file).parts else "the system"}
@@ -81,12 +80,12 @@ def unknown_sticks(machine: Machine) -> list[Family]:
     A stick is recognized by its report descriptor, which any user can read in sysfs.
     """
     from devices.joystick.usb.hidraw import hidraw_nodes
-    from devices.joystick.usb.listing import has_forces
+    from devices.joystick.usb.libusb import has_forces
 
     known = {identity for family in FAMILIES for identity in family.identities}
     found: dict[str, Family] = {}
     for node in hidraw_nodes(machine.root):
-        identity = f"{node.link.vendor_id:04x}:{node.link.product_id:04x}"
+        identity = node.link.vid_pid
         if identity not in known and has_forces(node.link.descriptor):
             found[identity] = stick_family(identity, node.link.name)
     return list(found.values())

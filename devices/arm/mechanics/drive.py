@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from devices.arm.flatness.laws import SMOOTH, Stiffness
-from devices.common.driver_kernels import quantise
+from devices.common.kernels import quantise
 from haptics import Coulomb, Law
 from haptics.errors import ConfigurationError
 from haptics.friction.kernels import LAW

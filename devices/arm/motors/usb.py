@@ -17,8 +17,20 @@ from typing import Any
 
 from devices.arm import ODRIVES
 from devices.arm.motors.usb_queue import PACKET, WRITE_TIMEOUT, NoQueue, queues_of_libusb
-from devices.common.bus import GROUP, RULES_FILE, Node, TransferError, Trouble, device_rules, trouble_of
-from devices.joystick.usb.listing import DENIED, identity_of, libusb, node_of, text
+from devices.common.bus import (
+    DENIED,
+    GROUP,
+    RULES_FILE,
+    Node,
+    TransferError,
+    Trouble,
+    device_rules,
+    identity_of,
+    libusb_backend,
+    node_of,
+    trouble_of,
+    usb_string,
+)
 from haptics.errors import DeviceNotFoundError, DeviceOpenError
 
 AGAIN = "switch its supply off and on, start again"
@@ -74,7 +86,7 @@ class Pipes:
     transfers = "one at a time"
 
     def __init__(self, device: Any, interface: Any) -> None:
-        self.serial: str = text(device, device.iSerialNumber)
+        self.serial: str = usb_string(device, device.iSerialNumber)
         self.device, self._number = device, interface.bInterfaceNumber
         self._out, self._in = (
             next(e.bEndpointAddress for e in interface if e.bEndpointAddress & _IN == direction)
@@ -289,7 +301,7 @@ def open_drive(serial: str = "", backend: Any = None) -> Pipes:
     """
     import usb.core
 
-    reached = backend if backend is not None else libusb()
+    reached = backend if backend is not None else libusb_backend()
     device = _find(serial, reached)
     try:
         return _open(_reset(device, lambda: _find(serial, reached)))
@@ -308,7 +320,7 @@ def _find(serial: str, backend: Any) -> Any:
     found = list(matches)
     if not serial and len(found) == 1:
         return found[0]
-    names = {text(device, device.iSerialNumber): device for device in found}
+    names = {usb_string(device, device.iSerialNumber): device for device in found}
     for device in found:
         usb.util.dispose_resources(device)
     if not names:

@@ -1,1 +1,1 @@
-"""HID report descriptors, their items and usages, and encoding and decoding of reports."""
+"""HID report descriptors, usages, and encoding and decoding of reports."""

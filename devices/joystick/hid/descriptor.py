@@ -1,4 +1,4 @@
-"""Parser of HID report descriptors.
+"""HID report descriptors: their data model, and their parser.
 
 Device Class Definition for Human Interface Devices 1.11, sections 5 and 6.2.2. Where the text is ambiguous, the parser
 follows the Linux kernel, with which manufacturers test their devices:
@@ -13,23 +13,253 @@ Of usages between delimiters, which are alternative names of one control, the fi
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import IntEnum, StrEnum
 from itertools import chain, islice, repeat
 
-from devices.joystick.hid import items
-from devices.joystick.hid.items import DescriptorError, Item, read_items
-from devices.joystick.hid.layout import Collection, Field, Report, ReportDescriptor, ReportType
+from devices.joystick.hid import usages as use
+from haptics.errors import HapticError
 
-__all__ = [
-    "Collection",
-    "DescriptorError",
-    "Field",
-    "Report",
-    "ReportDescriptor",
-    "ReportType",
-    "parse_descriptor",
-]
+
+class DescriptorError(HapticError):
+    """Invalid report descriptor, or one beyond the limits of the parser.
+
+    The message states the byte offset and the reason.
+    """
+
+
+# --- data model -------------------------------------------------------------------------------------------------------
+
+
+class ReportType(StrEnum):
+    """Direction and kind of a report."""
+
+    INPUT = "input"
+    OUTPUT = "output"
+    FEATURE = "feature"
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """Collection of fields.
+
+    Attributes
+    ----------
+    kind : int
+        0 physical, 1 application, 2 logical, 3 report, 4 named array, 5 usage switch, 6 usage modifier.
+    usage : int
+        Usage, page << 16 | id; 0 if unspecified.
+    number : int
+        Ordinal in the descriptor, from 1. Distinguishes two collections with the same usage.
+    """
+
+    kind: int
+    usage: int
+    number: int = dataclasses.field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One or more consecutive elements of the same size.
+
+    Attributes
+    ----------
+    report_type : ReportType
+        Type of the report.
+    report_id : int
+        Number of the report; 0 if the device does not number its reports.
+    offset : int
+        Position of the first element in the report, counted from the report number if present [bit].
+    size : int
+        Size of one element [bit].
+    count : int
+        Number of elements.
+    usages : tuple of int
+        One per element of a variable or constant field, with the last one repeated if there are fewer, empty without
+        usages. For an array, the list from which its elements choose.
+    array : bool
+        Whether every element holds the index of a usage instead of a value.
+    constant : bool
+        Whether the elements are padding.
+    relative : bool
+        Whether the values are changes since the last report.
+    null_state : bool
+        Whether a value outside the logical range means "no value".
+    logical_min, logical_max : int
+        Range of the transmitted numbers.
+    physical_min, physical_max : int
+        Physical values of the logical range in `unit`; both 0 if unspecified. May be inherited from an earlier field.
+    unit : int
+        HID unit code; 0 without a unit.
+    unit_exponent : int
+        Power of ten that scales the physical values.
+    collections : tuple of Collection
+        Collections around the field, outermost first.
+    """
+
+    report_type: ReportType
+    report_id: int
+    offset: int
+    size: int
+    count: int
+    usages: tuple[int, ...]
+    array: bool
+    constant: bool
+    relative: bool
+    null_state: bool
+    logical_min: int
+    logical_max: int
+    physical_min: int
+    physical_max: int
+    unit: int
+    unit_exponent: int
+    collections: tuple[Collection, ...]
+
+    @property
+    def signed(self) -> bool:
+        """Whether the transmitted numbers are two's complements."""
+        return self.logical_min < 0
+
+    def inside(self, collection_usage: int) -> bool:
+        """Return True if the field is in a collection with this usage, at any depth."""
+        return any(collection.usage == collection_usage for collection in self.collections)
+
+
+@dataclass(frozen=True)
+class Report:
+    """Report: the data of one transfer.
+
+    Attributes
+    ----------
+    type : ReportType
+        Type of the report.
+    id : int
+        Report number, the first byte; 0 if the device does not number its reports.
+    fields : tuple of Field
+        Fields in the order of their bits.
+    length : int
+        Length including the report number [byte].
+    """
+
+    type: ReportType
+    id: int
+    fields: tuple[Field, ...]
+    length: int
+
+    def __str__(self) -> str:
+        return f"{self.type} report {self.id}"
+
+    def field(self, usage: int, within: int | None = None) -> Field | None:
+        """Return the first non-constant field with this usage, within a collection of usage `within` if given."""
+        for field in self.fields:
+            if usage in field.usages and not field.constant and (within is None or field.inside(within)):
+                return field
+        return None
+
+
+@dataclass(frozen=True)
+class ReportDescriptor:
+    """All reports of one interface.
+
+    Attributes
+    ----------
+    reports : tuple of Report
+        Reports in the order in which they first appear.
+    numbered : bool
+        Whether the first byte of every report is its number.
+    """
+
+    reports: tuple[Report, ...]
+    numbered: bool
+
+    def of(self, type: ReportType, collection_usage: int) -> Report | None:  # noqa: A002
+        """Return the first report with a field in a collection of this usage."""
+        for report in self.reports:
+            if report.type is type and any(field.inside(collection_usage) for field in report.fields):
+                return report
+        return None
+
+
+# --- items ------------------------------------------------------------------------------------------------------------
+
+LONGEST_DESCRIPTOR = 0xFFFF
+"""Maximum length of a descriptor [byte]; the bus transmits the length as a 16-bit number."""
+_LONG_ITEM = 0xFE
+_SIZES = (0, 1, 2, 4)
+
+
+class Tag(IntEnum):
+    """Tag and type of an item: its prefix without the size."""
+
+    INPUT, OUTPUT, FEATURE, COLLECTION, END_COLLECTION = 0x80, 0x90, 0xB0, 0xA0, 0xC0
+    USAGE_PAGE, LOGICAL_MINIMUM, LOGICAL_MAXIMUM, PHYSICAL_MINIMUM, PHYSICAL_MAXIMUM = 0x04, 0x14, 0x24, 0x34, 0x44
+    UNIT_EXPONENT, UNIT, REPORT_SIZE, REPORT_ID, REPORT_COUNT, PUSH, POP = 0x54, 0x64, 0x74, 0x84, 0x94, 0xA4, 0xB4
+    USAGE, USAGE_MINIMUM, USAGE_MAXIMUM, DELIMITER = 0x08, 0x18, 0x28, 0xA8
+
+
+_TYPE, _MAIN, _GLOBAL = 0x0C, 0x00, 0x04
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """Short item of a descriptor.
+
+    Attributes
+    ----------
+    offset : int
+        Position in the descriptor [byte].
+    tag : int
+        Prefix byte without the size: ``USAGE``, ``INPUT`` ...
+    data : bytes
+        0, 1, 2 or 4 bytes.
+    """
+
+    offset: int
+    tag: int
+    data: bytes
+
+    @property
+    def unsigned(self) -> int:
+        """Data as an unsigned number."""
+        return int.from_bytes(self.data, "little")
+
+    @property
+    def signed(self) -> int:
+        """Data as a two's complement number of the same size."""
+        return int.from_bytes(self.data, "little", signed=True)
+
+    def error(self, reason: str) -> DescriptorError:
+        """Return an error that refers to this item."""
+        return DescriptorError(f"report descriptor, byte {self.offset}: {reason}.")
+
+
+def read_items(data: bytes) -> Iterator[Item]:
+    """Yield the short items of a descriptor in order.
+
+    Raises
+    ------
+    DescriptorError
+        If the last item is truncated or the descriptor is longer than a device can state.
+    """
+    if len(data) > LONGEST_DESCRIPTOR:
+        raise DescriptorError(f"report descriptor of {len(data)} bytes: at most {LONGEST_DESCRIPTOR}.")
+    offset = 0
+    while offset < len(data):
+        prefix = data[offset]
+        start, size = offset + 1, _SIZES[prefix & 3]
+        if prefix == _LONG_ITEM:  # two data bytes: size and tag of the long data
+            size += data[start] if start < len(data) else 0
+        end = start + size
+        if end > len(data):
+            raise DescriptorError(f"report descriptor, byte {offset}: an item of {size} bytes is cut off.")
+        if prefix != _LONG_ITEM:
+            yield Item(offset, prefix & ~3, data[start:end])
+        offset = end
+
+
+# --- parser -----------------------------------------------------------------------------------------------------------
 
 LONGEST_REPORT = 0xFFFF
 """Maximum length of a report [byte], the limit of one control transfer."""
@@ -38,23 +268,12 @@ MOST_USAGES = 1 << 20
 DEEPEST = 64
 """Maximum depth of nested collections and of pushed global states. Devices need four."""
 
-_REPORT_TYPES = {
-    items.INPUT: ReportType.INPUT,
-    items.OUTPUT: ReportType.OUTPUT,
-    items.FEATURE: ReportType.FEATURE,
+_REPORT_TYPES: dict[int, ReportType] = {
+    Tag.INPUT: ReportType.INPUT,
+    Tag.OUTPUT: ReportType.OUTPUT,
+    Tag.FEATURE: ReportType.FEATURE,
 }
-_GLOBALS = {
-    items.USAGE_PAGE,
-    items.LOGICAL_MINIMUM,
-    items.LOGICAL_MAXIMUM,
-    items.PHYSICAL_MINIMUM,
-    items.PHYSICAL_MAXIMUM,
-    items.UNIT_EXPONENT,
-    items.UNIT,
-    items.REPORT_SIZE,
-    items.REPORT_ID,
-    items.REPORT_COUNT,
-}
+_GLOBALS = frozenset(tag for tag in Tag if tag & _TYPE == _GLOBAL) - {Tag.PUSH, Tag.POP}
 _CONSTANT, _VARIABLE, _RELATIVE, _NULL_STATE = 0x01, 0x02, 0x04, 0x40
 
 
@@ -101,14 +320,14 @@ class _Locals:
 
     def add(self, item: Item, page: int) -> None:
         """Process a local item, named under the usage page `page`. Strings and designators are ignored."""
-        if item.tag == items.USAGE:
+        if item.tag == Tag.USAGE:
             self._add(item, item, page)
-        elif item.tag in {items.USAGE_MINIMUM, items.USAGE_MAXIMUM}:
+        elif item.tag in {Tag.USAGE_MINIMUM, Tag.USAGE_MAXIMUM}:
             self._ends[item.tag] = item
             if len(self._ends) == 2:
-                self._add(self._ends[items.USAGE_MINIMUM], self._ends[items.USAGE_MAXIMUM], page)
+                self._add(self._ends[Tag.USAGE_MINIMUM], self._ends[Tag.USAGE_MAXIMUM], page)
                 self._ends.clear()
-        elif item.tag == items.DELIMITER:
+        elif item.tag == Tag.DELIMITER:
             opens = item.unsigned == 1
             if opens == self._delimited:
                 raise item.error("delimiters do not come in pairs")
@@ -132,14 +351,11 @@ class _Locals:
         if len(first.data) <= 2 and len(last.data) <= 2:
             entry = _Usages(first.unsigned, last.unsigned, page)
         else:
-            entry = _Usages(_whole(first, page), _whole(last, page), None)
+            whole = [end.unsigned if len(end.data) == 4 else page << 16 | end.unsigned for end in (first, last)]
+            entry = _Usages(whole[0], whole[1], None)
         if entry.last < entry.first:
             raise last.error(f"a usage range from {entry.first:#x} to {entry.last:#x}")
         self._usages.append(entry)
-
-
-def _whole(item: Item, page: int) -> int:
-    return item.unsigned if len(item.data) == 4 else page << 16 | item.unsigned
 
 
 class _Parser:
@@ -158,56 +374,53 @@ class _Parser:
 
     def parse(self, data: bytes) -> ReportDescriptor:
         for item in read_items(data):
-            if item.is_main:
-                self._take_main(item)
+            kind, page = item.tag & _TYPE, self._number(Tag.USAGE_PAGE)
+            if kind == _MAIN:
+                self._process_main(item, page)
                 self._locals = _Locals()
-            elif item.is_global:
-                self._take_global(item)
+            elif kind == _GLOBAL:
+                self._process_global(item)
             else:
-                self._locals.add(item, self._number(items.USAGE_PAGE))
+                self._locals.add(item, page)
         if len(self._collections) > 1:
             raise DescriptorError(f"report descriptor, byte {len(data)}: ends inside a collection.")
         reports = [Report(*key, tuple(fields), -(-self._bits[key] // 8)) for key, fields in self._fields.items()]
         return ReportDescriptor(tuple(reports), self._numbered)
 
-    def _take_main(self, item: Item) -> None:
+    def _process_main(self, item: Item, page: int) -> None:
         if item.tag in _REPORT_TYPES:
-            self._add_field(item, _REPORT_TYPES[item.tag])
-        elif item.tag == items.COLLECTION:
+            self._add_field(item, _REPORT_TYPES[item.tag], self._locals.usages(item, page))
+        elif item.tag == Tag.COLLECTION:
             if len(self._collections) > DEEPEST:
                 raise item.error(f"more than {DEEPEST} collections inside each other")
-            usage = next(chain.from_iterable(self._locals.usages(item, self._number(items.USAGE_PAGE))), 0)
+            usage = next(chain.from_iterable(self._locals.usages(item, page)), 0)
             self._begun += 1
             self._collections.append((*self._collections[-1], Collection(item.unsigned, usage, self._begun)))
-        elif item.tag == items.END_COLLECTION:
+        elif item.tag == Tag.END_COLLECTION:
             if len(self._collections) == 1:
                 raise item.error("the end of a collection that was not begun")
             self._collections.pop()
 
-    def _take_global(self, item: Item) -> None:
-        if item.tag == items.PUSH:
+    def _process_global(self, item: Item) -> None:
+        if item.tag == Tag.PUSH:
             if len(self._pushed) == DEEPEST:
                 raise item.error(f"more than {DEEPEST} pushes")
             self._pushed.append(self._globals.copy())
-        elif item.tag == items.POP:
+        elif item.tag == Tag.POP:
             if not self._pushed:
                 raise item.error("a pop without a push")
             self._globals = self._pushed.pop()
         elif item.tag not in _GLOBALS:
             raise item.error(f"an unknown global item {item.tag:#04x}")
-        else:
-            self._check_global(item)
-            self._globals[item.tag] = item
-
-    def _check_global(self, item: Item) -> None:
-        if item.tag == items.USAGE_PAGE and item.unsigned > 0xFFFF:
+        elif item.tag == Tag.USAGE_PAGE and item.unsigned > 0xFFFF:
             raise item.error(f"a usage page {item.unsigned:#x}; at most 0xffff")
-        if item.tag == items.REPORT_ID:
-            if not 1 <= item.unsigned <= 0xFF:
-                raise item.error(f"a report id {item.unsigned}; allowed are 1 to 255")
-            if self._fields and not self._numbered:
-                raise item.error("a report id after fields without one")
-            self._numbered = True
+        elif item.tag == Tag.REPORT_ID and not 1 <= item.unsigned <= 0xFF:
+            raise item.error(f"a report id {item.unsigned}; allowed are 1 to 255")
+        elif item.tag == Tag.REPORT_ID and self._fields and not self._numbered:
+            raise item.error("a report id after fields without one")
+        else:
+            self._numbered |= item.tag == Tag.REPORT_ID
+            self._globals[item.tag] = item
 
     def _number(self, tag: int) -> int:
         """Return the present unsigned value of a global item, 0 if it was never stated."""
@@ -219,16 +432,9 @@ class _Parser:
             return low, 0
         return low, self._globals[maximum].signed if low < 0 else self._globals[maximum].unsigned
 
-    def _unit_exponent(self) -> int:
-        number = self._number(items.UNIT_EXPONENT)
-        if number > 0x0F:  # manufacturers also write a signed byte instead of the four bits of the standard
-            return self._globals[items.UNIT_EXPONENT].signed
-        return number - 16 if number > 7 else number
-
-    def _add_field(self, item: Item, report_type: ReportType) -> None:
-        flags, size, count = item.unsigned, self._number(items.REPORT_SIZE), self._number(items.REPORT_COUNT)
-        report_id = self._number(items.REPORT_ID)
-        usages = self._locals.usages(item, self._number(items.USAGE_PAGE))
+    def _add_field(self, item: Item, report_type: ReportType, usages: list[range]) -> None:
+        flags, size, count = item.unsigned, self._number(Tag.REPORT_SIZE), self._number(Tag.REPORT_COUNT)
+        report_id = self._number(Tag.REPORT_ID)
         if self._numbered and not report_id:
             raise item.error("a field without a report id, while others have one")
         if not size * count:
@@ -237,18 +443,30 @@ class _Parser:
         offset = self._bits.get(key, 8 if self._numbered else 0)
         if offset + size * count > LONGEST_REPORT * 8:
             raise item.error(f"{count} elements of {size} bits; a report has at most {LONGEST_REPORT} bytes")
-        logical = self._range(items.LOGICAL_MINIMUM, items.LOGICAL_MAXIMUM)
+        logical = self._range(Tag.LOGICAL_MINIMUM, Tag.LOGICAL_MAXIMUM)
         if not flags & _CONSTANT and logical[1] < logical[0]:
             raise item.error(f"a logical range from {logical[0]} to {logical[1]}")
-        physical = self._range(items.PHYSICAL_MINIMUM, items.PHYSICAL_MAXIMUM)
+        physical = self._range(Tag.PHYSICAL_MINIMUM, Tag.PHYSICAL_MAXIMUM)
         array = not flags & (_CONSTANT | _VARIABLE)
+        exponent = self._number(Tag.UNIT_EXPONENT)
+        if exponent > 0x0F:  # manufacturers also write a signed byte instead of the four bits of the standard
+            exponent = self._globals[Tag.UNIT_EXPONENT].signed
+        elif exponent > 7:
+            exponent -= 16
+        needed = sum(map(len, usages)) if array else count if usages else 0
+        self._usages_left -= needed
+        if self._usages_left < 0:
+            raise item.error(f"more than {MOST_USAGES} usages in all")
+        whole: Iterator[int] = chain.from_iterable(usages)
+        if usages and not array:
+            whole = chain(whole, repeat(usages[-1][-1]))
         field = Field(
             report_type=report_type,
             report_id=report_id,
             offset=offset,
             size=size,
             count=count,
-            usages=self._written_out(item, usages, None if array else count),
+            usages=tuple(islice(whole, needed)),
             array=array,
             constant=bool(flags & _CONSTANT),
             relative=bool(flags & _RELATIVE),
@@ -257,20 +475,30 @@ class _Parser:
             logical_max=logical[1],
             physical_min=physical[0],
             physical_max=physical[1],
-            unit=self._number(items.UNIT),
-            unit_exponent=self._unit_exponent(),
+            unit=self._number(Tag.UNIT),
+            unit_exponent=exponent,
             collections=self._collections[-1],
         )
         self._fields.setdefault(key, []).append(field)
         self._bits[key] = offset + size * count
 
-    def _written_out(self, item: Item, usages: list[range], count: int | None) -> tuple[int, ...]:
-        """Return the usages of all `count` elements of a field, or of an array (`count` None)."""
-        needed = sum(map(len, usages)) if count is None else count if usages else 0
-        self._usages_left -= needed
-        if self._usages_left < 0:
-            raise item.error(f"more than {MOST_USAGES} usages in all")
-        whole: Iterator[int] = chain.from_iterable(usages)
-        if count is not None and usages:
-            whole = chain(whole, repeat(usages[-1][-1]))
-        return tuple(islice(whole, needed))
+
+# --- axes with a motor ------------------------------------------------------------------------------------------------
+
+
+def actuated_axes(descriptor: ReportDescriptor) -> tuple[int, ...]:
+    """Return the usages of the axes with a motor; empty if the descriptor does not state them.
+
+    Without Axes Enable, the usual axes are assumed, as many as the direction has ordinals. With Axes Enable, the number
+    of ordinals is ignored, because one angle suffices for a direction in the plane.
+    """
+    report = descriptor.of(ReportType.OUTPUT, use.SET_EFFECT)
+    if report is None:
+        return ()
+    return _listed(report, use.AXES_ENABLE) or (use.X, use.Y)[: len(_listed(report, use.DIRECTION))]
+
+
+def _listed(report: Report, collection: int) -> tuple[int, ...]:
+    """Return the distinct usages in a collection of a report, without padding."""
+    fields = (field for field in report.fields if field.inside(collection) and not field.constant)
+    return tuple(dict.fromkeys(usage for field in fields for usage in field.usages))

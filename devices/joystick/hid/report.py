@@ -18,8 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from operator import index as whole_number
 
-from devices.joystick.hid.items import DescriptorError
-from devices.joystick.hid.layout import Field, Report
+from devices.joystick.hid.descriptor import DescriptorError, Field, Report
 
 __all__ = ["Raw", "ReportError", "Value", "decode", "encode"]
 
@@ -61,6 +60,8 @@ class Value:
         Key of this number in `decode`.
     field : Field
         Field of the element.
+    chooses : bool
+        Whether the number is an index into the usages of `field`.
     low, high : int
         Range that `put` accepts: the logical range, or all representable numbers if the field has a null state; 0 and 1
         for a single bit.
@@ -71,12 +72,12 @@ class Value:
         If the report has no such element.
     """
 
-    __slots__ = ("_end", "_mask", "_shift", "_sign", "_start", "_whole", "field", "high", "low", "usage")
+    __slots__ = ("_end", "_mask", "_shift", "_sign", "_start", "_whole", "chooses", "field", "high", "low", "usage")
 
     def __init__(self, report: Report, usage: int, index: int = 0, within: int | None = None) -> None:
         found = _matching(_all_values(report), usage, within)
         if not 0 <= index < len(found):
-            raise ReportError(f"{_name(report)} has {len(found)} elements of usage {usage:#010x}, so none at {index}.")
+            raise ReportError(f"{report} has {len(found)} elements of usage {usage:#010x}, so none at {index}.")
         self._place(found[index].field, usage, found[index]._start * 8 + found[index]._shift)
 
     @classmethod
@@ -86,7 +87,7 @@ class Value:
         return value
 
     def _place(self, field: Field, usage: int, bit: int) -> None:
-        self.field, self.usage = field, usage
+        self.field, self.usage, self.chooses = field, usage, _chooses(field)
         self._start, self._shift = divmod(bit, 8)
         self._end = -(-(bit + field.size) // 8)
         self._mask = (1 << field.size) - 1
@@ -130,11 +131,6 @@ class Value:
             raise ReportError(
                 f"usage {self.usage:#010x} ends at byte {self._end}, a report of {len(data)} bytes before."
             )
-
-    @property
-    def chooses(self) -> bool:
-        """Whether the number is an index into the usages of `field`."""
-        return _chooses(self.field)
 
     @property
     def absent(self) -> int:
@@ -196,10 +192,13 @@ def encode(report: Report, values: Mapping[Key, int | Iterable[int]]) -> bytes:
         within, usage = key if isinstance(key, tuple) else (None, key)
         numbers = list(given) if isinstance(given, Iterable) else [given]
         found = _matching(places, usage, within)
-        if found:
-            _put_all(report, buffer, found, numbers)
-        else:
-            _put_bits(report, buffer, _bits_of(places, usage, within), usage, numbers)
+        if not found:
+            _put_bits(report, buffer, [p for p in places if within is None or p.field.inside(within)], usage, numbers)
+        elif len(numbers) > len(found):
+            raise ReportError(f"{report} has {len(found)} elements of usage {usage:#010x}, not {len(numbers)}.")
+        for place, number in zip(found, numbers, strict=False):
+            chosen = place.chooses and not isinstance(number, Raw)
+            place.put(buffer, Raw(place.number_of(number)) if chosen else number)
     return bytes(buffer)
 
 
@@ -225,9 +224,9 @@ def decode(report: Report, data: bytes | bytearray | memoryview) -> dict[int, in
         If it is too short or another report.
     """
     if len(data) < report.length:
-        raise ReportError(f"{_name(report)} has {report.length} bytes, not {len(data)}.")
+        raise ReportError(f"{report} has {report.length} bytes, not {len(data)}.")
     if report.id and data[0] != report.id:
-        raise ReportError(f"{_name(report)}: the data begin with {data[0]}.")
+        raise ReportError(f"{report}: the data begin with {data[0]}.")
     found: dict[int, list[int]] = {}
     for place in _all_values(report):
         number = place.get(data)
@@ -259,32 +258,14 @@ def _matching(places: list[Value], usage: int, within: int | None) -> list[Value
     return [p for p in places if p.usage == usage and (within is None or p.field.inside(within))]
 
 
-def _bits_of(places: list[Value], collection: int, within: int | None) -> list[Value]:
-    """Return the single bits directly in a collection."""
+def _put_bits(report: Report, buffer: bytearray, places: list[Value], collection: int, chosen: list[int]) -> None:
+    """Set single bits that are directly in a collection, by their usages."""
     bits = [p for p in places if p.field.size == 1 and not p.field.array]
     bits = [p for p in bits if p.field.collections and p.field.collections[-1].usage == collection]
-    return [p for p in bits if within is None or p.field.inside(within)]
-
-
-def _put_all(report: Report, buffer: bytearray, places: list[Value], numbers: list[int]) -> None:
-    if len(numbers) > len(places):
-        raise ReportError(
-            f"{_name(report)} has {len(places)} elements of usage {places[0].usage:#010x}, not {len(numbers)}."
-        )
-    for place, number in zip(places, numbers, strict=False):
-        chosen = place.chooses and not isinstance(number, Raw)
-        place.put(buffer, Raw(place.number_of(number)) if chosen else number)
-
-
-def _put_bits(report: Report, buffer: bytearray, bits: list[Value], usage: int, chosen: list[int]) -> None:
     if not bits:
-        raise ReportError(f"{_name(report)} has no usage {usage:#010x}.")
-    for one in chosen:
-        found = _matching(bits, one, None)
+        raise ReportError(f"{report} has no usage {collection:#010x}.")
+    for usage in chosen:
+        found = _matching(bits, usage, None)
         if not found:
-            raise ReportError(f"{_name(report)}, usage {usage:#010x}: the device offers no {one:#010x} there.")
+            raise ReportError(f"{report}, usage {collection:#010x}: the device offers no {usage:#010x} there.")
         found[0].put(buffer, 1)
-
-
-def _name(report: Report) -> str:
-    return f"{report.type} report {report.id}"

@@ -8,12 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from devices.common import bus
 from devices.joystick.families import GENERIC, Family, family_of
-from devices.joystick.usb import hidraw
-from devices.joystick.usb import listing as usb_listing
-from devices.joystick.usb.remedies import not_listed, not_permitted
-from devices.joystick.usb.transport import Link, Transport
-from devices.joystick.usb.usb_transport import open_usb
+from devices.joystick.usb import hidraw, libusb
+from devices.joystick.usb.transport import Link, Transport, not_permitted
 from haptics.errors import DeviceNotFoundError, DeviceOpenError
 
 USB, HIDRAW = "usb", "hidraw"
@@ -26,8 +24,8 @@ class FoundStick:
 
     Attributes
     ----------
-    vendor_id, product_id : int
-        USB identity.
+    identity : str
+        ``vendor:product`` in lower-case hexadecimal digits.
     serial : str or None
         Serial number, empty if the stick has none; None if it may not be read.
     name : str
@@ -51,8 +49,7 @@ class FoundStick:
         Steps that are required before it can be used; empty if none.
     """
 
-    vendor_id: int
-    product_id: int
+    identity: str
     serial: str | None
     name: str
     family: Family
@@ -65,11 +62,6 @@ class FoundStick:
     motors: int | None = None
     missing: tuple[str, ...] = ()
     connect: Callable[[], Transport] = field(compare=False, repr=False, kw_only=True)
-
-    @property
-    def identity(self) -> str:
-        """``vendor:product`` in lower-case hexadecimal digits."""
-        return f"{self.vendor_id:04x}:{self.product_id:04x}"
 
     def __str__(self) -> str:
         place = f"at port {self.port}" if self.port else ""
@@ -103,29 +95,32 @@ def usb_sticks(backend: Any = None, root: Path | None = None) -> list[FoundStick
         If libusb is missing or cannot list the devices.
     """
     nodes = hidraw.hidraw_nodes(root) if root is not None and backend is None else ()
-    speaking = [node.link for node in nodes if usb_listing.has_forces(node.link.descriptor)]
+    speaking = [node.link for node in nodes if libusb.has_forces(node.link.descriptor)]
     try:
-        devices = usb_listing.hid_devices(backend or usb_listing.libusb())
+        devices = libusb.hid_devices(backend or bus.libusb_backend())
         return [_usb_stick(device, speaking, real=backend is None) for device in devices]
     except (ImportError, OSError) as error:  # OSError: raised by pyusb if no USB is accessible
-        raise DeviceOpenError(not_listed(error)) from error
+        raise DeviceOpenError(
+            f"USB devices cannot be listed ({error}): 'haptics doctor libusb' says why. On Linux device.transport = "
+            "'hidraw' does without."
+        ) from error
 
 
 def _usb_stick(device: Any, speaking: list[Link], *, real: bool) -> FoundStick:
-    vendor, product, port = device.idVendor, device.idProduct, usb_listing.port_of(device)
-    descriptor = _shown(speaking, vendor, product, port) or usb_listing.descriptor_with_forces(device)
-    family = family_of(vendor, product)
-    interface = next(usb_listing.hid_interfaces(device))
-    inward, outward = usb_listing.intervals(device, interface)
+    """Describe a device that libusb lists; `speaking` are the devices with forces by hidraw."""
+    identity, port = bus.identity_of(device), libusb.port_of(device)
+    shown = (link.descriptor for link in speaking if link.vid_pid == identity and port in ("", link.port))
+    descriptor = next(shown, b"") or libusb.descriptor_with_forces(device)
+    family = family_of(identity)
+    inward, outward = libusb.intervals(device, next(libusb.hid_interfaces(device)))
     serial: str | None = None
     name, missing = "", tuple[str, ...]()
     try:
-        serial, name = usb_listing.names(device)
+        serial, name = libusb.names(device)
     except DeviceOpenError as error:
         missing = (str(error),)
     return FoundStick(
-        vendor,
-        product,
+        identity,
         serial,
         name or family.title,
         family,
@@ -133,18 +128,12 @@ def _usb_stick(device: Any, speaking: list[Link], *, real: bool) -> FoundStick:
         inward,
         outward,
         USB,
-        usb_listing.node_of(device),
+        bus.node_of(device),
         port,
-        usb_listing.number_of_motors(descriptor),
+        libusb.number_of_motors(descriptor),
         missing,
-        connect=lambda: open_usb(device, real=real),
+        connect=lambda: libusb.open_usb(device, real=real),
     )
-
-
-def _shown(speaking: list[Link], vendor: int, product: int, port: str) -> bytes:
-    """Return the report descriptor that hidraw has of a device that plays forces; empty if none."""
-    alike = (link for link in speaking if (link.vendor_id, link.product_id) == (vendor, product))
-    return next((link.descriptor for link in alike if port in ("", link.port)), b"")
 
 
 def hidraw_sticks(root: Path = Path("/")) -> list[FoundStick]:
@@ -153,23 +142,20 @@ def hidraw_sticks(root: Path = Path("/")) -> list[FoundStick]:
 
 
 def _hidraw_stick(node: hidraw.HidrawNode) -> FoundStick:
-    link, path = node.link, str(node.path)
-    family = family_of(link.vendor_id, link.product_id)
-    identity = f"{link.vendor_id:04x}:{link.product_id:04x}"
+    link, path, family = node.link, str(node.path), family_of(node.link.vid_pid)
     return FoundStick(
-        link.vendor_id,
-        link.product_id,
+        link.vid_pid,
         link.serial,
         link.name or family.title,
         family,
-        usb_listing.has_forces(link.descriptor),
+        libusb.has_forces(link.descriptor),
         link.in_interval,
         link.out_interval,
         HIDRAW,
         path,
         link.port,
-        usb_listing.number_of_motors(link.descriptor),
-        () if os.access(path, os.R_OK | os.W_OK) else (not_permitted(identity, path),),
+        libusb.number_of_motors(link.descriptor),
+        () if os.access(path, os.R_OK | os.W_OK) else (not_permitted(link.vid_pid, path),),
         connect=lambda: hidraw.HidrawTransport(node),
     )
 
@@ -201,20 +187,13 @@ def connect(identity: str, serial: str, transport: str = "auto", backend: Any = 
         return choose(hidraw_sticks(), identity, serial, port).connect()
     try:
         return choose(usb_sticks(backend, Path("/")), identity, serial, port).connect()
-    except (DeviceNotFoundError, DeviceOpenError):
+    except (DeviceNotFoundError, DeviceOpenError) as error:
         if transport == USB or backend is not None:
             raise
-        other = _by_hidraw(identity, serial, port)
-        if other is None:
-            raise
-        return other
-
-
-def _by_hidraw(identity: str, serial: str, port: str) -> Transport | None:
-    try:
-        return choose(hidraw_sticks(), identity, serial, port).connect()
-    except (DeviceNotFoundError, DeviceOpenError):
-        return None
+        try:
+            return choose(hidraw_sticks(), identity, serial, port).connect()
+        except (DeviceNotFoundError, DeviceOpenError):
+            raise error from None
 
 
 def choose(found: Sequence[FoundStick], identity: str, serial: str, port: str = "") -> FoundStick:

@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from devices.common.bus import GONE, printable
-from devices.joystick.usb.remedies import busy, not_permitted
-from devices.joystick.usb.transport import AGAIN, WRITE_TIMEOUT, Link, failure
+from devices.joystick.usb.transport import AGAIN, WRITE_TIMEOUT, Link, busy, failure, not_permitted
 from haptics.errors import DeviceOpenError
 
 CLASS = "sys/class/hidraw"
@@ -139,7 +138,7 @@ class HidrawTransport:
 
     def __init__(self, node: HidrawNode) -> None:
         self.link = node.link
-        identity, path = f"{node.link.vendor_id:04x}:{node.link.product_id:04x}", str(node.path)
+        identity, path = node.link.vid_pid, str(node.path)
         try:
             self._file = open_locked(node.path)
         except OSError as error:

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Protocol
 
-from devices.common.bus import GONE, TransferError, Trouble, trouble_of
+from devices.common.bus import GONE, GROUP, RULES_FILE, Node, TransferError, Trouble, device_rules, trouble_of
 
 WRITE_TIMEOUT = 0.04
 """Timeout of an output report [s]. Two timeouts are reported to the run within 100 ms."""
@@ -70,9 +70,13 @@ class Link:
         """SHA-256 of the report descriptor, hexadecimal."""
         return hashlib.sha256(self.descriptor).hexdigest()
 
+    @property
+    def vid_pid(self) -> str:
+        """``vendor:product`` in lower-case hexadecimal digits."""
+        return f"{self.vendor_id:04x}:{self.product_id:04x}"
+
     def __str__(self) -> str:
-        identity = f"({self.vendor_id:04x}:{self.product_id:04x})"
-        return " ".join(filter(None, (self.name, identity, self.serial and f"serial {self.serial}")))
+        return " ".join(filter(None, (self.name, f"({self.vid_pid})", self.serial and f"serial {self.serial}")))
 
 
 class Transport(Protocol):
@@ -109,3 +113,24 @@ class Transport(Protocol):
         It takes at most a fraction of a second, even if the stick or the system does not respond.
         """
         ...
+
+
+# --- messages with instructions ---------------------------------------------------------------------------------------
+
+
+def not_permitted(identity: str, node: str) -> str:
+    """Return the message for a stick that the user has no permission to open."""
+    rules = "\n".join(device_rules(identity, (Node.USB, Node.HIDRAW)))
+    return (
+        f"the stick {identity} is there, but may not be opened ({node}: permission denied). Put these lines into "
+        f"{RULES_FILE}:\n{rules}\nthen run: sudo groupadd -f {GROUP}; sudo udevadm control --reload; "
+        "sudo udevadm trigger; and plug the stick in anew."
+    )
+
+
+def busy(identity: str, node: str) -> str:
+    """Return the message for a stick that another process has opened."""
+    return (
+        f"the stick {identity} is held by another program: another run, a game, or a tool of its maker. See which one "
+        f"with: fuser -v {node}; end it and start again."
+    )

@@ -10,19 +10,135 @@ be a class in plain Python that implements only `Hand.sample`.
 from __future__ import annotations
 
 import functools
+import math
+import random
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.common.settings import Point, Workspace
-from devices.virtual.hands.presses import edges_of, parse_presses
+from devices.common.settings import ROUNDING, Point, Timed, Workspace, parts_of
 from haptics.device import Vector
 from haptics.errors import ConfigurationError
 from haptics.settings import bounded, check, documented, unrestricted
+
+# --- button presses ---------------------------------------------------------------------------------------------------
+
+MOST_BUTTONS = 31
+"""Maximum button number; button n is bit n of the column ``buttons``."""
+
+CLICK = 0.1
+"""Default duration of a press [s]."""
+
+EDGE = np.dtype([("time", "<f8"), ("buttons", "<i8")])
+"""Buttons that are pressed from a time [s] on, as bits."""
+
+_FORM = "a list of texts BUTTON@SECONDS+DURATION, such as ['2@1.5+0.2']"
+
+
+@dataclass(frozen=True, slots=True)
+class Press(Timed):
+    """Press of a button at a time.
+
+    ``str()`` gives text such as ``2@1.5+0.2``, which `parse_presses` parses.
+
+    Attributes
+    ----------
+    name : str
+        Number of the button; button 0, the dead-man's button, belongs to the grip.
+    duration : float or None
+        Duration of the press [s]; None for `CLICK`.
+
+    Raises
+    ------
+    ConfigurationError
+        If the button does not exist, or the time is invalid.
+    """
+
+    KIND: ClassVar[str] = "press"
+
+    def __post_init__(self) -> None:
+        if not (self.name.isascii() and self.name.isdecimal() and 1 <= int(self.name) <= MOST_BUTTONS):
+            grip = " (0, the dead-man's, is held by a firm grip)" if self.name == "0" else ""
+            raise ConfigurationError(f"press {self}: must be of a button with a number from 1 to {MOST_BUTTONS}{grip}.")
+        Timed.__post_init__(self)  # `super()` without arguments fails here: `slots=True` creates the class twice
+
+
+def parse_presses(texts: Any, where: str) -> tuple[Press, ...]:
+    """Parse a list of ``BUTTON@SECONDS`` or ``BUTTON@SECONDS+DURATION``; `where` is its name in messages.
+
+    Raises
+    ------
+    ConfigurationError
+        With the invalid text and the allowed form.
+    """
+    if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
+        raise ConfigurationError(f"{where} = {texts!r}: must be {_FORM}.")
+    presses = []
+    for text in texts:
+        parts = parts_of(text)
+        if parts is None:
+            raise ConfigurationError(f"{where} has {text!r}: must be {_FORM}.")
+        presses.append(Press(*parts))
+    return tuple(presses)
+
+
+def edges_of(presses: Iterable[Press]) -> NDArray[Any]:
+    """Return the table of pressed buttons, (n,) of dtype `EDGE`, sorted by time.
+
+    A tick that is due at the end of a press is outside.
+    """
+    spans = []
+    for press in presses:
+        end = press.start + (CLICK if press.duration is None else press.duration) - ROUNDING
+        spans.append((press.start - ROUNDING, end, 1 << int(press.name)))
+    times = sorted({time for begin, end, _ in spans for time in (begin, end)})
+    edges = np.zeros(len(times), EDGE)
+    edges["time"] = times
+    for begin, end, bit in spans:
+        edges["buttons"][np.searchsorted(times, begin) : np.searchsorted(times, end)] |= bit
+    return edges
+
+
+# --- tremor -----------------------------------------------------------------------------------------------------------
+
+WAVES = 5
+LOWEST, HIGHEST = 8.0, 12.0
+
+TREMOR_FIELDS: list[tuple[Any, ...]] = [("trembles", "<i8"), ("waves", "<f8", (WAVES, 4))]
+"""Tremor fields of the record of a hand.
+
+``trembles`` enables the tremor. Each row of ``waves`` contains the angular frequency [rad/s], the phase [rad] and the
+force (x, y) [N] of a wave.
+"""
+
+
+def fill_tremor(record: NDArray[Any], amplitude: float, seed: int) -> None:
+    """Write the tremor to a record, (1,), with `TREMOR_FIELDS`.
+
+    Parameters
+    ----------
+    amplitude : float
+        Root mean square of the norm of the force [N].
+    seed : int
+        Seed of the random numbers.
+    """
+    generator = random.Random(seed)
+    size = amplitude * math.sqrt(2.0 / WAVES)
+    record["trembles"] = amplitude > 0.0
+    record["waves"] = [_wave(generator, size) for _ in range(WAVES)]
+
+
+def _wave(generator: random.Random, size: float) -> tuple[float, float, float, float]:
+    frequency = LOWEST + (HIGHEST - LOWEST) * generator.random()
+    phase, direction = (2.0 * math.pi * generator.random() for _ in range(2))
+    return 2.0 * math.pi * frequency, phase, size * math.cos(direction), size * math.sin(direction)
+
+
+# --- hands ------------------------------------------------------------------------------------------------------------
 
 
 class HandSample(NamedTuple):
@@ -86,7 +202,7 @@ HAND_FIELDS: list[tuple[Any, ...]] = [
 """First fields of the record of a hand.
 
 They are the last measured position of the handle [m], the fields of a `HandSample`, and the address and number of rows
-of the table of button presses (`devices.virtual.hands.presses.EDGE`).
+of the table of button presses (`devices.virtual.hands.hand.EDGE`).
 """
 
 HAND = np.dtype(HAND_FIELDS)
@@ -108,7 +224,7 @@ class CompiledHand(Hand):
     record : (1,) structured array
         Record that begins with `HAND_FIELDS`.
     presses : sequence of str
-        Buttons that it presses, with times (`devices.virtual.hands.presses`).
+        Buttons that it presses, with times (`devices.virtual.hands.hand`).
 
     Attributes
     ----------

@@ -11,10 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from devices.virtual.hands.hand import PIECE, ROW
+from devices.virtual.hands.hand import EDGE, PIECE, ROW, WAVES
 from devices.virtual.hands.phases import PHASE, place_in
-from devices.virtual.hands.presses import EDGE
-from devices.virtual.hands.tremor import WAVES
 from haptics.jit import kernel, merged_kernel
 from haptics.parts import float_at, integer_at, record_at
 
@@ -68,18 +66,6 @@ def _relaxation(phase: Any, elapsed: float) -> Any:
     return u * u * (3.0 - 2.0 * u)
 
 
-@merged_kernel
-def _wander(s: Any, time: float, size: float) -> None:
-    """Add the fluctuating force of a rest, whose norm is below `size` [N]."""
-    x, y = 0.0, 0.0
-    for k in range(len(s.wander)):
-        wave = size * s.wander[k, 1] * math.sin(s.wander[k, 0] * time + s.wander[k, 2])
-        x += wave * s.wander[k, 3]
-        y += wave * s.wander[k, 4]
-    s.force[0] += x
-    s.force[1] += y
-
-
 @kernel
 def minimum_jerk(s: Any, time: float, _: float) -> None:
     """Move along the tour, independently of the position of the handle."""
@@ -92,7 +78,15 @@ def minimum_jerk(s: Any, time: float, _: float) -> None:
     relaxed = _relaxation(phase, elapsed) if phase.rest else 0.0
     s.grip = 1.0 - (1.0 - s.rest_grip) * relaxed
     if relaxed > 0.0:
-        _wander(s, time, relaxed * s.rest_force)
+        # Add the fluctuating force of a rest, whose norm is below `size` [N].
+        size = relaxed * s.rest_force
+        x, y = 0.0, 0.0
+        for k in range(len(s.wander)):
+            wave = size * s.wander[k, 1] * math.sin(s.wander[k, 0] * time + s.wander[k, 2])
+            x += wave * s.wander[k, 3]
+            y += wave * s.wander[k, 4]
+        s.force[0] += x
+        s.force[1] += y
 
 
 # --- scripted force ---------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import math
 import random
-from bisect import bisect_right
+import string
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -19,9 +19,8 @@ from typing import Any
 import numpy as np
 
 from devices.common.settings import Point, Workspace
-from devices.virtual.hands.hand import HAND_FIELDS, CompiledHand, GripSettings, number_rows
+from devices.virtual.hands.hand import HAND_FIELDS, TREMOR_FIELDS, CompiledHand, GripSettings, fill_tremor, number_rows
 from devices.virtual.hands.phases import PHASE, Phase
-from devices.virtual.hands.tremor import TREMOR_FIELDS, fill_tremor
 from haptics.errors import ConfigurationError
 from haptics.settings import bounded, documented, unrestricted
 
@@ -137,10 +136,6 @@ class MinimumJerkHand(CompiledHand):
 
         return minimum_jerk
 
-    def phase_at(self, time: float) -> Phase:
-        """Return the phase of the tour at `time` [s]."""
-        return self.phases[bisect_right(self.phases, time % self.length, key=lambda phase: phase.start) - 1]
-
 
 @functools.lru_cache(64)
 def _tour(settings: MinimumJerkSettings, workspace: Workspace) -> tuple[dict[str, Point], tuple[Phase, ...]]:
@@ -171,11 +166,8 @@ def _lettered(settings: MinimumJerkSettings, workspace: Workspace) -> dict[str, 
             raise ConfigurationError(
                 f"hand.points[{number}] = [{x:g}, {y:g}] m: must be inside the workspace, {workspace}."
             )
-    return {_letter(number): point for number, point in enumerate(settings.points)}
-
-
-def _letter(number: int) -> str:
-    return chr(ord("a") + number) if number < 26 else f"p{number + 1}"
+    letters = [*string.ascii_lowercase, *(f"p{number}" for number in range(27, len(settings.points) + 1))]
+    return dict(zip(letters, settings.points, strict=False))
 
 
 def _words(value: Any, where: str) -> tuple[str, ...]:

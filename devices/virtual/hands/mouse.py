@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from devices.common.settings import Workspace
-from devices.virtual.hands.hand import HAND_FIELDS, CompiledHand, GripSettings
-from devices.virtual.hands.tremor import TREMOR_FIELDS, fill_tremor
+from devices.virtual.hands.hand import HAND_FIELDS, TREMOR_FIELDS, CompiledHand, GripSettings, fill_tremor
 from haptics.errors import ConfigurationError
 from haptics.servo.mailbox import Mailbox
 from haptics.settings import bounded, documented, string

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from devices.common.linkage import FiveBar, Points
 from devices.common.settings import Workspace
 from devices.virtual.hands.csv_table import Table, read_table
-from devices.virtual.hands.hand import HAND_FIELDS, PIECE, CompiledHand, GripSettings
-from devices.virtual.hands.tremor import TREMOR_FIELDS, fill_tremor
+from devices.virtual.hands.hand import HAND_FIELDS, PIECE, TREMOR_FIELDS, CompiledHand, GripSettings, fill_tremor
 from haptics.errors import ConfigurationError
 from haptics.settings import bounded, documented, flag, string
 
@@ -198,19 +197,15 @@ def _pieces(times: NDArray[np.float64], path: Points) -> NDArray[Any]:
     """Return the path as pieces, (n - 1,) of dtype `PIECE`."""
     step, change = np.diff(times)[:, None], np.diff(path, axis=0)
     slope = np.zeros_like(path)
-    slope[1:-1] = _inner_slopes(step, change / step)
+    chord = change / step
+    before, after = chord[:-1], chord[1:]
+    heavy, light = step[:-1] + 2.0 * step[1:], 2.0 * step[:-1] + step[1:]
+    with np.errstate(all="ignore"):
+        mean = (heavy + light) / (light / before + heavy / after)
+    slope[1:-1] = np.where((np.sign(before) * np.sign(after) > 0.0) & np.isfinite(mean), mean, 0.0)
     begin, end = step * slope[:-1], step * slope[1:]
     quadratic, cubic = 3.0 * change - 2.0 * begin - end, begin + end - 2.0 * change
     pieces = np.zeros(len(step), PIECE)
     pieces["begin"], pieces["end"] = times[:-1], times[1:]
     pieces["cubic"] = np.stack((path[:-1], begin, quadratic, cubic), axis=2)
     return pieces
-
-
-def _inner_slopes(step: NDArray[np.float64], chord: Points) -> Points:
-    """Return the weighted harmonic mean of both chords at each inner sample, zero if signs differ."""
-    before, after = chord[:-1], chord[1:]
-    heavy, light = step[:-1] + 2.0 * step[1:], 2.0 * step[:-1] + step[1:]
-    with np.errstate(all="ignore"):
-        mean = (heavy + light) / (light / before + heavy / after)
-    return np.where((np.sign(before) * np.sign(after) > 0.0) & np.isfinite(mean), mean, 0.0)

@@ -17,7 +17,6 @@ from apps.doctor.child import NoAnswer
 from apps.plugged import describe, survey
 from devices import BACKENDS
 from devices.common.bus import RULES_FILE, Node
-from devices.joystick.usb import listing as usb_listing
 from haptics.errors import DeviceOpenError
 from tests.apps.doctor.machines import ROOT, expect, machine, usb_serial
 
@@ -72,7 +71,7 @@ def test_missing_rules_are_noted(tmp_path):
 def test_libusb_of_the_drivers_is_named(monkeypatch):
     files = ("/usr/lib/libusb-1.0.so.0", "/venv/libusb_package/libusb-1.0.so")
     found = [SimpleNamespace(lib=SimpleNamespace(_name=file)) for file in files]
-    monkeypatch.setattr(usb_listing, "libusb", Mock(side_effect=[*found, DeviceOpenError("no libusb was found")]))
+    monkeypatch.setattr(usb, "libusb_backend", Mock(side_effect=[*found, DeviceOpenError("no libusb was found")]))
     assert [usb.load_libusb()["source"] for _ in range(3)] == ["the system", "libusb-package", None]
 
 

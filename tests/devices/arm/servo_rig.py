@@ -10,7 +10,7 @@ from devices.arm.mechanics.linkage import jacobian
 from devices.arm.mechanics.plant import PLANT, Surface, new_plant, step_plant
 from devices.arm.servo.kernels import servo_step
 from devices.arm.servo.servo import new_servo
-from devices.common.driver_kernels import quantise
+from devices.common.kernels import quantise
 from haptics.friction.custom_law import CustomLaw
 from haptics.jit import kernel
 

@@ -15,7 +15,7 @@ from devices.common.settings import Workspace
 from devices.emulators import arm as arm_emulator
 from devices.emulators.arm import SLICES, ArmBoard, ArmPlant, gains_for
 from devices.emulators.odrive.axis import CLOSED_LOOP, iterate
-from devices.virtual.arm_kernels import move_body
+from devices.virtual.arm import move_body
 from haptics.clock import Clock
 from haptics.jit import kernel
 

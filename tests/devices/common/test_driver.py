@@ -17,7 +17,7 @@ import pytest
 from devices.common import latch as latches
 from devices.common.bus import open_port
 from devices.common.driver import ForceDriver
-from devices.common.driver_kernels import FORCE_DRIVER_FIELDS, LOST, NOT_FINITE
+from devices.common.kernels import FORCE_DRIVER_FIELDS, LOST, NOT_FINITE
 from devices.common.latch import Latch, Wake, copy_latest, publish_to
 from devices.common.log import CAPACITY, CommandLog
 from haptics.errors import DeviceFault, DeviceNotFoundError, DeviceOpenError
@@ -259,7 +259,7 @@ def waited(wake, timeout, monkeypatch, meanwhile=lambda: None):
         return ready()
 
     def poll(readable, writable, exceptional, limit):
-        return [wait(lambda: bool(select.select(readable, [], [], 0.0)[0]), limit)]
+        return [[wake.descriptor] if wait(lambda: bool(select.select(readable, [], [], 0.0)[0]), limit) else []]
 
     with monkeypatch.context() as patch:
         patch.setattr(latches, "select", SimpleNamespace(select=poll))

@@ -3,6 +3,7 @@
 import json
 import math
 import time
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -10,13 +11,24 @@ from hypothesis import strategies as st
 
 from devices.emulators import websocket as wire
 from devices.emulators.inverse3 import IDLE_AFTER, Filters, Service
-from devices.inverse3 import exchange, frames, handshake
-from devices.inverse3.choosing import choose, require_free, require_kind
-from devices.inverse3.connection import ConnectionLost
-from devices.inverse3.exchange import Exchange
-from devices.inverse3.frames import CloseCode, FrameError, FrameReader, Message, Opcode, encode, text_of
-from devices.inverse3.handshake import Address, HandshakeError, check_answer, parse_address, request, split_head
-from devices.inverse3.messages import MessageError, find_reading, force_template, parse_inventory, set_up_message
+from devices.inverse3 import exchange, websocket
+from devices.inverse3.exchange import ServiceExchange, choose, require_usable
+from devices.inverse3.service import MessageError, find_reading, force_template, parse_inventory, set_up_message
+from devices.inverse3.websocket import (
+    Address,
+    CloseCode,
+    FrameError,
+    FrameReader,
+    HandshakeError,
+    Message,
+    Opcode,
+    check_answer,
+    encode,
+    parse_address,
+    request,
+    split_head,
+    text_of,
+)
 from haptics.errors import DeviceNotFoundError, DeviceOpenError
 from tests.devices.inverse3.documented import COMMANDS, STATE, answer, changed, inventory, message
 from tests.devices.inverse3.services import emulated, transparent
@@ -46,7 +58,7 @@ def test_documented_inventory_and_state_are_parsed():
     (device,) = parse_inventory(inventory())
     assert device.device_id == "049D"
     assert device.names == ("049D", "0000A049D", "e1f0-42")
-    assert (device.kind, device.scale, device.gate, device.damping) == ("inverse3", (1.0, 1.0, 1.0), 0.3, 0.0)
+    assert (device.kind, device.scale) == ("inverse3", (1.0, 1.0, 1.0))
     assert device.status == {"calibrated": True, "in_use": False, "power_supply": True, "ready": True, "started": True}
     reading = find_reading(answer(), "049D")
     assert reading.position == (0.01, -0.12, 0.15)
@@ -65,7 +77,7 @@ def test_scaled_transform_is_a_fault():
     )
     assert device.scale == (1.0, 2.0, 2.0)
     with pytest.raises(DeviceOpenError, match="stretches the space"):
-        require_kind(device, "inverse3")
+        require_usable(device, "inverse3")
 
 
 @pytest.mark.parametrize(
@@ -83,9 +95,9 @@ def test_device_in_use_is_rejected_before_opening_only():
     assert find_reading(answer(("status.in_use", True)), "049D").trouble == ""
     (device,) = parse_inventory(inventory(("status.in_use", True)))
     with pytest.raises(DeviceOpenError, match="in use by another program"):
-        require_free(device)
+        require_usable(device, "inverse3")
     (device,) = parse_inventory(inventory())
-    require_free(device)
+    require_usable(device, "inverse3")
 
 
 @pytest.mark.parametrize("bad", [None, {}, {"x": 0.0, "y": 0.0}, {"x": 0.0, "y": "0", "z": 0.0}, 3, [0, 0, 0],
@@ -167,8 +179,8 @@ def test_ambiguous_or_missing_device_must_be_named():
 def test_other_kind_of_device_is_rejected():
     _, small = both()
     with pytest.raises(DeviceOpenError, match=r"04A0 is a minverse.*set device\.kind=minverse"):
-        require_kind(small, "inverse3")
-    require_kind(small, "minverse")
+        require_usable(small, "inverse3")
+    require_usable(small, "minverse")
 
 
 # --- the emulated service ---------------------------------------------------------------------------------------------
@@ -237,7 +249,7 @@ def test_force_gate_attenuates_alternating_forces():
 # --- WebSocket frames -------------------------------------------------------------------------------------------------
 
 
-def read(data, largest=frames.LARGEST):
+def read(data, largest=websocket.LARGEST):
     return list(FrameReader(largest).feed(data))
 
 
@@ -328,8 +340,8 @@ def test_invalid_utf8_is_rejected():
 
 
 def test_close_reasons():
-    assert frames.close_payload(CloseCode.PROTOCOL_ERROR) == b"\x03\xea"
-    assert frames.close_reason(b"\x03\xe9bye \xff") == b"code 1001, 'bye \\ufffd'".decode("unicode_escape")
+    assert websocket.close_payload(CloseCode.PROTOCOL_ERROR) == b"\x03\xea"
+    assert websocket.close_reason(b"\x03\xe9bye \xff") == b"code 1001, 'bye \\ufffd'".decode("unicode_escape")
 
 
 # --- handshake --------------------------------------------------------------------------------------------------------
@@ -345,7 +357,7 @@ ANSWER = (
 
 
 def test_accept_key_matches_the_rfc():
-    assert handshake.accept_of(KEY) == ACCEPT
+    assert websocket.accept_of(KEY) == ACCEPT
     check_answer(ANSWER.encode(), KEY)
     check_answer(ANSWER.replace("Upgrade:", "UPGRADE:").replace("websocket", "WebSocket").encode(), KEY)
 
@@ -373,7 +385,7 @@ def test_bytes_after_the_head_are_kept():
     assert split_head(b"one\r\ntwo\r\n") is None
     assert split_head(b"one\r\ntwo\r\n\r\nthree") == (b"one\r\ntwo", b"three")
     with pytest.raises(HandshakeError, match="no end"):
-        split_head(bytes(handshake.LARGEST_HEAD + 1))
+        split_head(bytes(websocket.LARGEST_HEAD + 1))
 
 
 @pytest.mark.parametrize(
@@ -405,7 +417,7 @@ class Line:
     """Connection to a service that answers every force, or none."""
 
     def __init__(self, answers):
-        self.answers, self.sent = answers, []
+        self.answers, self.sent, self.socket = answers, [], None
 
     def send(self, text):
         self.sent.append(json.loads(text))
@@ -419,19 +431,18 @@ class Line:
 
 def exchange_with(service, monkeypatch):
     monkeypatch.setattr(exchange, "REST_PATIENCE", 0.01)
-    return Exchange(service, None, "049D", pause=1e-3, watchdog=0.05, reply_timeout=0.1)
+    return ServiceExchange(service, "049D", SimpleNamespace(keep_alive=1e-3, watchdog=0.05), reply_timeout=0.1)
 
 
 def test_opening_exchanges_a_zero_force_for_the_first_sample(monkeypatch):
     service = Line(answers=True)
     opened = exchange_with(service, monkeypatch)
-    opened.first_sample()
+    assert opened.come_to_rest()
     assert len(service.sent) == 1
     _, *numbers = opened.samples.read()
     position, force = STATE["cursor_position"], STATE["current_cursor_force"]
     assert numbers == [*position.values(), *force.values(), 0.0, 0.0, 0.0]
 
 
-def test_opening_fails_if_the_service_does_not_answer(monkeypatch):
-    with pytest.raises(ConnectionLost, match="did not answer within"):
-        exchange_with(Line(answers=False), monkeypatch).first_sample()
+def test_zero_force_without_an_answer_is_not_confirmed(monkeypatch):
+    assert not exchange_with(Line(answers=False), monkeypatch).come_to_rest()

@@ -18,13 +18,12 @@ from typing import Any
 from hypothesis import strategies as st
 
 import devices.emulators
-from devices.joystick.hid import items
-from devices.joystick.hid.descriptor import Collection, Field, ReportType
+from devices.joystick.hid.descriptor import Collection, Field, ReportType, Tag
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 Fields = dict[tuple[ReportType, int], list[Field]]
 
-MAIN = {ReportType.INPUT: items.INPUT, ReportType.OUTPUT: items.OUTPUT, ReportType.FEATURE: items.FEATURE}
+MAIN = {ReportType.INPUT: Tag.INPUT, ReportType.OUTPUT: Tag.OUTPUT, ReportType.FEATURE: Tag.FEATURE}
 PAGES = (0x01, 0x02, 0x09, 0x0A, 0x0F, 0xFF00)
 FOLDER = Path(devices.emulators.__path__[0]) / "pid"
 
@@ -86,27 +85,27 @@ class Writer:
             self.state_global(tag, value, signed=signed)
 
     def state_exponent(self, value):
-        if self.state.get(items.UNIT_EXPONENT) == value:
+        if self.state.get(Tag.UNIT_EXPONENT) == value:
             return
         nibble = bytes([value & 0x0F])
-        self.item(items.UNIT_EXPONENT, self.draw(st.sampled_from([nibble, value.to_bytes(1, "little", signed=True)])))
-        self.state[items.UNIT_EXPONENT] = value
+        self.item(Tag.UNIT_EXPONENT, self.draw(st.sampled_from([nibble, value.to_bytes(1, "little", signed=True)])))
+        self.state[Tag.UNIT_EXPONENT] = value
 
     def state_page(self, page):
-        self.state_global(items.USAGE_PAGE, page)
+        self.state_global(Tag.USAGE_PAGE, page)
 
     def push(self):
         self.pushed.append(self.state.copy())
-        self.item(items.PUSH)
-        unit, exponent = self.state.get(items.UNIT, (0, False))[0], self.state.get(items.UNIT_EXPONENT, 0)
-        self.item(items.UNIT, unit.to_bytes(4, "little"), data=False)
-        self.item(items.UNIT_EXPONENT, bytes([exponent & 0x0F]), data=False)
+        self.item(Tag.PUSH)
+        unit, exponent = self.state.get(Tag.UNIT, (0, False))[0], self.state.get(Tag.UNIT_EXPONENT, 0)
+        self.item(Tag.UNIT, unit.to_bytes(4, "little"), data=False)
+        self.item(Tag.UNIT_EXPONENT, bytes([exponent & 0x0F]), data=False)
 
     def pop(self):
         self.state = self.pushed.pop()
-        self.item(items.POP)
-        if items.REPORT_ID in self.state:
-            self.item(items.REPORT_ID, bytes([self.state[items.REPORT_ID][0]]), data=False)
+        self.item(Tag.POP)
+        if Tag.REPORT_ID in self.state:
+            self.item(Tag.REPORT_ID, bytes([self.state[Tag.REPORT_ID][0]]), data=False)
 
     def usages(self, runs):
         """Write runs of usages (page, first, number of them)."""
@@ -129,20 +128,20 @@ class Writer:
 
         delimited = self.draw(st.integers(0, 7)) == 0
         if delimited:
-            self.item(items.DELIMITER, b"\x01", plain=False)
+            self.item(Tag.DELIMITER, b"\x01", plain=False)
         if count == 1 and self.draw(st.booleans()):
-            self.item(items.USAGE, usage(first), plain=simple)
+            self.item(Tag.USAGE, usage(first), plain=simple)
         else:
-            ends = [(items.USAGE_MINIMUM, usage(first)), (items.USAGE_MAXIMUM, usage(first + count - 1))]
+            ends = [(Tag.USAGE_MINIMUM, usage(first)), (Tag.USAGE_MAXIMUM, usage(first + count - 1))]
             for tag, payload in self.draw(st.permutations(ends)):
                 self.item(tag, payload, plain=simple and count > 1)
             if simple and count == 1:
-                self.item(items.USAGE, usage(first), data=False)
+                self.item(Tag.USAGE, usage(first), data=False)
         for i in range(0 if simple else count):
-            self.item(items.USAGE, (page << 16 | first + i).to_bytes(4, "little"), data=False)
+            self.item(Tag.USAGE, (page << 16 | first + i).to_bytes(4, "little"), data=False)
         if delimited:
-            self.item(items.USAGE, self.draw(st.binary(min_size=1, max_size=2)), plain=False)
-            self.item(items.DELIMITER, b"\x00", plain=False)
+            self.item(Tag.USAGE, self.draw(st.binary(min_size=1, max_size=2)), plain=False)
+            self.item(Tag.DELIMITER, b"\x00", plain=False)
 
 
 def fits(value, size, *, signed=False):
@@ -209,18 +208,16 @@ def carried_over(made, earlier):
 def write_field(writer, made, runs):
     """Write the items that make a field, in any order, those that hold already only now and then."""
     parts = [
-        lambda: writer.state_range(items.LOGICAL_MINIMUM, items.LOGICAL_MAXIMUM, made.logical_min, made.logical_max),
-        lambda: writer.state_range(
-            items.PHYSICAL_MINIMUM, items.PHYSICAL_MAXIMUM, made.physical_min, made.physical_max
-        ),
-        lambda: writer.state_global(items.UNIT, made.unit),
+        lambda: writer.state_range(Tag.LOGICAL_MINIMUM, Tag.LOGICAL_MAXIMUM, made.logical_min, made.logical_max),
+        lambda: writer.state_range(Tag.PHYSICAL_MINIMUM, Tag.PHYSICAL_MAXIMUM, made.physical_min, made.physical_max),
+        lambda: writer.state_global(Tag.UNIT, made.unit),
         lambda: writer.state_exponent(made.unit_exponent),
-        lambda: writer.state_global(items.REPORT_SIZE, made.size),
-        lambda: writer.state_global(items.REPORT_COUNT, made.count),
+        lambda: writer.state_global(Tag.REPORT_SIZE, made.size),
+        lambda: writer.state_global(Tag.REPORT_COUNT, made.count),
         lambda: writer.usages(runs),
     ]
     if made.report_id:
-        parts.append(lambda: writer.state_global(items.REPORT_ID, made.report_id))
+        parts.append(lambda: writer.state_global(Tag.REPORT_ID, made.report_id))
     for part in writer.draw(st.permutations(parts)):
         writer.noise()
         part()
@@ -244,11 +241,11 @@ def valid_descriptors(draw):
         if action == "open" and len(around) < 6:
             kind, runs = draw(st.sampled_from([0, 1, 2, 0x80])), draw(st.lists(RUN, max_size=1))
             writer.usages([(page, first, 1) for page, first, _ in runs])
-            writer.item(items.COLLECTION, bytes([kind]))
+            writer.item(Tag.COLLECTION, bytes([kind]))
             around.append(Collection(kind, runs[0][0] << 16 | runs[0][1] if runs else 0))
         elif action == "close" and around:
             around.pop()
-            writer.item(items.END_COLLECTION)
+            writer.item(Tag.END_COLLECTION)
         elif action == "push":
             writer.push()
         elif action == "pop" and writer.pushed:
@@ -266,5 +263,5 @@ def valid_descriptors(draw):
                 fields.setdefault(key, []).append(made)
                 bits[key] = offset + made.size * made.count
     for _ in around:
-        writer.item(items.END_COLLECTION)
+        writer.item(Tag.END_COLLECTION)
     return Described(bytes(writer.data), bytes(writer.plain), fields)

@@ -10,7 +10,7 @@ from devices.emulators.pid.profiles import PROFILES
 from devices.emulators.pid.stick import emulated_stick
 from devices.joystick.families import GENERIC
 from devices.joystick.hid.descriptor import parse_descriptor
-from devices.joystick.playbook import Playbook
+from devices.joystick.reports import Playbook
 from devices.joystick.session import PidSession
 from devices.joystick.usb.transport import Link
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 from devices.common import driver
 from devices.common.latch import Wake
-from devices.joystick import forces, opening, streaming, watching
+from devices.joystick import device, streaming
 from devices.joystick.streaming import Streaming
 from haptics.clock import Clock
 
@@ -18,7 +18,7 @@ FRAME = 1e-3
 MIDST = 0.4
 
 # Those of the driver that look at the clock.
-MODULES = (driver, forces, streaming, watching)
+MODULES = (driver, streaming)
 
 
 def next_frame(now):
@@ -133,5 +133,5 @@ def put_in_step(bus, patch, *others):
     )
     for module in (*MODULES, *others):
         patch.setattr(module, "time", time)
-    patch.setattr(opening, "Streaming", Noted)
+    patch.setattr(device, "Streaming", Noted)
     return sleep

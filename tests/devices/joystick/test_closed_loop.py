@@ -11,10 +11,11 @@ from devices import create_device
 from devices.emulated.joystick import EmulatedPidJoystick
 from devices.emulators.pid.stick import emulated_stick
 from devices.joystick import trial
-from devices.joystick.parameters import Force, build_parameters, format_parameters, parse_parameters, write_parameters
+from devices.joystick.parameters import Force, build_parameters, format_parameters, write_parameters
 from haptics import Coulomb, MasslessImpedance, Servo
 from haptics.design import Handle, Severity, advise, suggest
 from haptics.errors import ConfigurationError, DeviceOpenError
+from haptics.reading import parse_toml
 from tests.devices.felt import FRICTION
 from tests.devices.joystick.doubles import STILL
 from tests.devices.joystick.in_step import FRAME, BusClock, put_in_step
@@ -239,9 +240,9 @@ def test_firmware_number_is_validated():
     text = format_parameters(known)
     assert "bcd_device = 0x0100" in text
     before = text.replace("bcd_device = 0x0100\n", "")
-    assert parse_parameters(before, "f").device.bcd_device is None
+    assert build_parameters(parse_toml(before, "f"), "f").device.bcd_device is None
     with pytest.raises(ConfigurationError, match=r"device\.bcd_device = 65536: must be a number from 0 to 0xffff"):
-        parse_parameters(text.replace("0x0100", "0x10000"), "f")
+        build_parameters(parse_toml(text.replace("0x0100", "0x10000"), "f"), "f")
 
 
 def test_friction_file_of_another_stick_is_rejected(tmp_path):

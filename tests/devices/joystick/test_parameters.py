@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from devices.joystick.opening import require_parameters
+from devices.joystick.device import require_parameters
 from devices.joystick.parameters import (
     Axes,
     DeviceIdentity,
@@ -18,12 +18,13 @@ from devices.joystick.parameters import (
     Handle,
     Provenance,
     StickParameters,
+    build_parameters,
     format_parameters,
-    parse_parameters,
     read_parameters,
     write_parameters,
 )
 from haptics.errors import ConfigurationError
+from haptics.reading import parse_toml
 from tests.devices.joystick.doubles import FakeTransport
 
 numbers = st.floats(-1e3, 1e3, allow_nan=False).map(lambda value: value or 1.0)
@@ -81,7 +82,7 @@ GOOD = StickParameters(
 
 @given(parameters())
 def test_format_and_parse_are_inverse(given_parameters):
-    assert parse_parameters(format_parameters(given_parameters), "file") == given_parameters
+    assert build_parameters(parse_toml(format_parameters(given_parameters), "file"), "file") == given_parameters
 
 
 def test_existing_file_is_replaced_atomically(tmp_path, monkeypatch):
@@ -134,7 +135,7 @@ def test_invalid_value_is_named_with_the_file(old, new, message):
     text = format_parameters(GOOD)
     assert old in text
     with pytest.raises(ConfigurationError, match="stick.toml: .*" + message):
-        parse_parameters(text.replace(old, new), "stick.toml")
+        build_parameters(parse_toml(text.replace(old, new), "stick.toml"), "stick.toml")
 
 
 def test_unreadable_and_incomplete_files_are_named(tmp_path):
@@ -143,7 +144,7 @@ def test_unreadable_and_incomplete_files_are_named(tmp_path):
     with pytest.raises(ConfigurationError, match="cannot be written"):
         write_parameters(tmp_path / "nowhere" / "stick.toml", GOOD)
     with pytest.raises(ConfigurationError, match=r"table \[axes\] is missing"):
-        parse_parameters(format_parameters(GOOD).split("[axes]")[0], "stick.toml")
+        build_parameters(parse_toml(format_parameters(GOOD).split("[axes]")[0], "stick.toml"), "stick.toml")
 
 
 def test_resolutions_of_position_and_force():

@@ -19,21 +19,18 @@ from devices.emulated.joystick import EmulatedPidJoystick
 from devices.emulators.pid.profiles import PROFILES
 from devices.emulators.pid.stick import emulated_stick
 from devices.joystick import session as sessions
+from devices.joystick.device import playing
 from devices.joystick.families import GENERIC, family_of
-from devices.joystick.forces import Forces, TurnedForces
 from devices.joystick.hid import usages as use
-from devices.joystick.hid.actuators import actuated_axes
-from devices.joystick.hid.descriptor import ReportDescriptor, ReportType, parse_descriptor
-from devices.joystick.inputs import InputLayout
-from devices.joystick.opening import playing
-from devices.joystick.parameters import build_parameters, format_parameters, parse_parameters, write_parameters
-from devices.joystick.playbook import Playbook
-from devices.joystick.streaming import Streaming
-from devices.joystick.usb import finding, reattaching, usb_transport
-from devices.joystick.usb.listing import hid_interfaces, number_of_motors
+from devices.joystick.hid.descriptor import ReportDescriptor, ReportType, actuated_axes, parse_descriptor
+from devices.joystick.parameters import build_parameters, format_parameters, write_parameters
+from devices.joystick.reports import InputLayout, Playbook
+from devices.joystick.streaming import Forces, Streaming, TurnedForces
+from devices.joystick.usb import finding, libusb, reattaching
+from devices.joystick.usb.libusb import UsbTransport, hid_interfaces, number_of_motors
 from devices.joystick.usb.reattaching import prepare
-from devices.joystick.usb.usb_transport import UsbTransport
 from haptics.errors import ConfigurationError, DeviceOpenError
+from haptics.reading import parse_toml
 from tests.devices.joystick.descriptors import descriptor_of
 from tests.devices.joystick.doubles import STICKS, STILL, FakeTransport, described, session, stall, timeout, unplugged
 from tests.devices.joystick.in_step import FRAME, BusClock, put_in_step
@@ -148,7 +145,7 @@ def test_units_of_duration_and_magnitude(stick, full):
 
 def test_start_stops_the_spring_of_the_system():
     transport = FakeTransport("sidewinder-ff2")
-    session(transport, family_of(0x045E, 0x001B)).start()
+    session(transport, family_of("045e:001b")).start()
     assert transport.sent[:4] == ["0c04", "0c03", "0a010300", "0c01"]
 
 
@@ -335,7 +332,7 @@ def test_unsigned_magnitudes_are_rejected(low, high):
 
 
 def test_family_pause_follows_every_report(pauses):
-    family = replace(family_of(0x03EB, 0x2056), load_time=0.0, report_interval=0.005)
+    family = replace(family_of("03eb:2056"), load_time=0.0, report_interval=0.005)
     transport = FakeTransport("sidewinder-ff2")
     reports = []
     transport.before_write = lambda report: reports.append((report, len(pauses)))
@@ -349,10 +346,10 @@ def test_family_pause_follows_every_report(pauses):
 
 
 def test_family_follows_the_device_number_and_decides_on_the_trigger():
-    assert family_of(0x1234, 0x5678) is GENERIC
-    effect = Playbook(described("sidewinder-ff2"), family_of(0x03EB, 0x204E)).effect(1, 0.0, 0.2)
+    assert family_of("1234:5678") is GENERIC
+    effect = Playbook(described("sidewinder-ff2"), family_of("03eb:204e")).effect(1, 0.0, 0.2)
     assert effect[10] == 0xFF
-    assert family_of(0x03EB, 0x2056).load_time > 0.0
+    assert family_of("03eb:2056").load_time > 0.0
 
 
 # --- actuated axes ----------------------------------------------------------------------------------------------------
@@ -463,7 +460,7 @@ class Stick:
 
     def __init__(self, monkeypatch):
         self.now = 100.0
-        monkeypatch.setattr("devices.joystick.forces.time", SimpleNamespace(perf_counter=lambda: self.now))
+        monkeypatch.setattr("devices.joystick.streaming.time", SimpleNamespace(perf_counter=lambda: self.now))
         self.forces = Forces(Playbook(described("openffboard"), GENERIC), [1, 2], KEEP_ALIVE)
 
     def command(self, level_x, level_y):
@@ -520,7 +517,7 @@ class TurnedStick:
 
     def __init__(self, monkeypatch, profile="openffboard"):
         self.now, self.profile = 100.0, PROFILES[profile]
-        monkeypatch.setattr("devices.joystick.forces.time", SimpleNamespace(perf_counter=lambda: self.now))
+        monkeypatch.setattr("devices.joystick.streaming.time", SimpleNamespace(perf_counter=lambda: self.now))
         book = Playbook(described(profile), GENERIC)
         self.forces = TurnedForces(book, 1, 0.04, book.effect(1, FROM_LEFT, 0.2))
         self.direction, self.magnitude = self.profile.direction({"axes": 4, **self._angle(FROM_LEFT)}), 0.0
@@ -669,7 +666,7 @@ def test_firmware_without_addition_needs_one_effect(sums, effects, tmp_path, mon
 
 def test_largest_force_of_one_effect_is_checked():
     known = build_parameters(PROFILES["openffboard"].truths())
-    assert parse_parameters(format_parameters(known), "f") == known
+    assert build_parameters(parse_toml(format_parameters(known), "f"), "f") == known
     one = replace(known.force, newton_to_level=((0.1, 0.0), (0.0, 0.1)), max_force_n=10.0, effects=1)
     assert replace(known, force=one).force.max_force_n == 10.0
     skew = replace(one, newton_to_level=((0.1, 0.08), (0.08, 0.1)), max_force_n=7.0)
@@ -677,7 +674,7 @@ def test_largest_force_of_one_effect_is_checked():
     with pytest.raises(ConfigurationError, match=r"force\.max_force_n = 7: .* must be at most 5\.5"):
         replace(known, force=skew)
     before = format_parameters(known).replace("effects = 2\n", "")
-    assert parse_parameters(before, "f") == known
+    assert build_parameters(parse_toml(before, "f"), "f") == known
 
 
 # --- connection -------------------------------------------------------------------------------------------------------
@@ -705,8 +702,8 @@ class NotedGuard:
 @pytest.mark.parametrize("taken", [True, False])
 def test_guardian_reattaches_the_driver_of_an_interface_that_was_taken_only(taken, monkeypatch):
     guards = []
-    monkeypatch.setattr(usb_transport, "Guard", lambda *_: guards.append(NotedGuard()) or guards[-1])
-    monkeypatch.setattr(usb_transport.hidraw, "node_of_interface", lambda *_: None)
+    monkeypatch.setattr(libusb, "Guard", lambda *_: guards.append(NotedGuard()) or guards[-1])
+    monkeypatch.setattr(libusb.hidraw, "node_of_interface", lambda *_: None)
     faults = () if taken else ("busy@0",)
     backend = emulated_stick("openffboard", hand=STILL, faults=faults)
     if not taken:

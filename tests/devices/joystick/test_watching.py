@@ -2,10 +2,10 @@
 
 import pytest
 
-from devices.joystick import watching
+from devices.joystick import streaming
 from devices.joystick.hid import usages as use
-from devices.joystick.inputs import InputLayout, Sample
-from devices.joystick.watching import SETTLED, SILENCE, STATE_PERIOD, Watch
+from devices.joystick.reports import InputLayout, Sample
+from devices.joystick.streaming import SETTLED, SILENCE, STATE_PERIOD, Watch
 from haptics.errors import DeviceFault
 from tests.devices.joystick.doubles import FakeTransport, described
 
@@ -45,7 +45,7 @@ class WatchClock:
 @pytest.fixture
 def clock(monkeypatch):
     made = WatchClock()
-    monkeypatch.setattr(watching, "time", made)
+    monkeypatch.setattr(streaming, "time", made)
     return made
 
 

@@ -7,14 +7,15 @@ import numpy as np
 
 import devices
 from devices.common import driver as drivers
+from devices.common import exchange
 from devices.emulators import hapi
 from devices.emulators.hapi import Arms
-from devices.pantograph import exchange, line
+from devices.pantograph import board as boards
 from tests.devices.inverse3.services import LONG, holding, wait_until  # noqa: F401
 
 QUICK = {"at_home": True, "hold": 0.05, "reply_timeout": 0.2, "watchdog": 0.5}
 # What lives by a stepped time (`tests.devices.stepped_time`), with `PATIENT` guardian and port, which do not.
-STEPPED = hapi, drivers, exchange, line
+STEPPED = hapi, drivers, exchange, boards
 
 PATIENT = {"watchdog": 1.0, "reply_timeout": 0.5}
 

@@ -14,14 +14,15 @@ from hypothesis import strategies as st
 
 import devices
 from devices.common import bus
-from devices.common.driver_kernels import estimate_velocity
+from devices.common.kernels import estimate_velocity
 from devices.common.settings import VelocitySettings
 from devices.common.velocity import fill_velocity, prepare_velocity
 from devices.emulators.hapi import PROFILES, TORQUE_LIMIT, Arms, Firmware
-from devices.pantograph import guardian, ports, wire
+from devices.pantograph import board as boards
+from devices.pantograph import guardian
+from devices.pantograph.board import WireError, move_message, parse_reply, setup_message
 from devices.pantograph.kernels import PANTOGRAPH, drive_motors, fill_mechanism, place_handle
 from devices.pantograph.mechanisms import CLEARANCE, MAX_TORQUE, MECHANISMS
-from devices.pantograph.wire import WireError, move_message, parse_reply, setup_message
 from haptics.errors import ConfigurationError, DeviceNotFoundError, DeviceOpenError
 from haptics.jit import kernel
 
@@ -69,7 +70,7 @@ def test_torque_rounding_is_small_and_towards_zero(pair):
 
 def test_swapped_ports_swap_torques_and_angles():
     assert move_message((2, 1), (0.01, -0.02)) == move_message((1, 2), (-0.02, 0.01))
-    reply = struct.pack("<Bff", wire.DEVICE_ID, -61.0, 241.0)
+    reply = struct.pack("<Bff", boards.DEVICE_ID, -61.0, 241.0)
     assert parse_reply((2, 1), reply) == (241.0, -61.0)
     assert parse_reply((1, 2), reply) == (-61.0, 241.0)
 
@@ -81,13 +82,13 @@ def test_reply_is_parsed_or_rejected(data):
     except WireError as error:
         assert "the board sent" in str(error)
     else:
-        assert data == struct.pack("<Bff", wire.DEVICE_ID, *angles)
+        assert data == struct.pack("<Bff", boards.DEVICE_ID, *angles)
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
 def test_reply_with_nan_is_rejected(bad):
     with pytest.raises(WireError, match="no numbers"):
-        parse_reply((1, 2), struct.pack("<Bff", wire.DEVICE_ID, 1.0, bad))
+        parse_reply((1, 2), struct.pack("<Bff", boards.DEVICE_ID, 1.0, bad))
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
@@ -224,14 +225,14 @@ def system(tmp_path):
 
 def test_boards_are_found_among_other_terminals(system):
     with pytest.raises(DeviceNotFoundError, match=r"no hAPI board .*device\.emulated=true"):
-        ports.find_port(system)
+        boards.find_port(system)
     terminal(system, "ttyACM1", "2341:804D")
-    assert ports.find_port(system) == "/dev/ttyACM1"
+    assert boards.find_port(system) == "/dev/ttyACM1"
     terminal(system, "ttyACM2", "03eb:2157")
     with pytest.raises(DeviceOpenError, match=r"device\.port=/dev/ttyACM1 or /dev/ttyACM2"):
-        ports.find_port(system)
+        boards.find_port(system)
     with pytest.raises(DeviceNotFoundError, match="there is no /dev/ttyACM99"):
-        ports.open_port("/dev/ttyACM99")
+        boards.open_port("/dev/ttyACM99")
 
 
 @pytest.fixture
@@ -248,17 +249,17 @@ def test_file_is_rejected_as_a_port(tmp_path):
     file = tmp_path / "file"
     file.write_text("x")
     with pytest.raises(DeviceOpenError, match="no serial port"):
-        ports.open_port(str(file))
+        boards.open_port(str(file))
     assert file.read_text() == "x"
 
 
 def test_port_in_use_is_rejected_until_closed(terminal_pair):
     _, path = terminal_pair
-    first = ports.open_port(path)
+    first = boards.open_port(path)
     with pytest.raises(DeviceOpenError, match="another"):
-        ports.open_port(path)
+        boards.open_port(path)
     os.close(first)
-    os.close(ports.open_port(path))
+    os.close(boards.open_port(path))
 
 
 @pytest.mark.parametrize(
@@ -270,12 +271,12 @@ def test_open_error_names_its_remedy(number, remedy, monkeypatch):
 
     monkeypatch.setattr(bus.os, "open", refuse)
     with pytest.raises(DeviceOpenError, match=remedy):
-        ports.open_port("/dev/ttyACM0")
+        boards.open_port("/dev/ttyACM0")
 
 
 def test_port_is_transparent(terminal_pair):
     master, path = terminal_pair
-    port = ports.open_port(path)
+    port = boards.open_port(path)
     assert stat.S_ISCHR(os.fstat(port).st_mode)
     every = bytes(range(256))
     os.write(port, every)

@@ -182,8 +182,10 @@ def test_channels_show_joints_motors_and_the_raw_sensor():
     for ticks in (0, 1, 400):
         wait(device, clock, ticks)
         channels = device.read().channels
-        shown = (device.joint_angles, device.motor_torques, device.raw_wrench, device.sensor_gravity)
-        np.testing.assert_array_equal(channels, np.concatenate(shown))
+        record = device._record[0]
+        shown = record["measured"], record["motor_torque"], record["sensor"]["shown"]
+        np.testing.assert_array_equal(channels[:10], np.concatenate(shown))
+        assert len(channels) == 13
     assert np.abs(channels[:10]).min() > 0.0
     assert channels[12] == pytest.approx(-9.80665)
 
@@ -277,8 +279,9 @@ def test_blockade_bears_hand_and_motors():
     wait(device, clock, 400)
     assert np.hypot(*(device.handle - place)) < 1.1e-3
     np.testing.assert_allclose(device.read().force, (20.0, -5.0), atol=0.2)  # turned as the gears are twisted
-    jacobian = device.body.linkage.jacobians(device.joint_angles[None])[0]
-    strongest = np.linalg.solve(jacobian.T, device.motor_torques * device.body.reduction)
+    channels = device.read().channels
+    jacobian = device.body.linkage.jacobians(channels[None, :2])[0]
+    strongest = np.linalg.solve(jacobian.T, channels[2:4] * device.body.reduction)
     friction = np.linalg.norm(np.linalg.inv(jacobian.T), 2) * 2**0.5 * device.body.static_friction * 1.05
     assert np.hypot(*(device.clamp_force + np.array((20.0, -5.0)) + strongest)) < friction
     wait(device, clock, 400)

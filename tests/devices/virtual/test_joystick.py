@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import devices
 from devices.virtual.hands.registry import HAND_TARGET
-from devices.virtual.joystick_kernels import STOP_STIFFNESS
-from devices.virtual.joystick_kernels import stop_force as stop_force_of
+from devices.virtual.joystick import STOP_STIFFNESS
+from devices.virtual.joystick import stop_force as stop_force_of
 from haptics.clock import Clock
 from haptics.elements.models import MasslessImpedance
 from haptics.friction.laws import Coulomb

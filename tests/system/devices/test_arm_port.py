@@ -8,7 +8,7 @@ import pytest
 from devices import create_device
 from devices.arm.sensors.force_sensor import Health, Sample
 from devices.arm.sensors.mounting import turn
-from devices.common.driver_kernels import NOT_FINITE
+from devices.common.kernels import NOT_FINITE
 from devices.faults import FaultyDevice, parse_fault
 from haptics import Coulomb, RigidAdmittance, Servo
 from haptics.clock import WallClock

@@ -11,9 +11,8 @@ import devices
 from devices.emulators import websocket as wire
 from devices.emulators.inverse3 import CENTRE, InverseServer
 from devices.emulators.wire_faults import DELAYS
-from devices.inverse3.connection import Connection
-from devices.inverse3.exchange import MOST_OPEN, Exchange
-from devices.inverse3.handshake import parse_address
+from devices.inverse3.exchange import MOST_OPEN, ServiceExchange
+from devices.inverse3.websocket import Connection, parse_address
 from haptics import Coulomb, MasslessImpedance, Servo, Trace
 from haptics.clock import WallClock, cancelled_by
 from haptics.errors import ConfigurationError, DeviceFault, DeviceNotFoundError, DeviceOpenError
@@ -232,9 +231,9 @@ def conversation(server):
     connection = Connection(parse_address(server.address), 5.0)
     while not connection.receive(1.0):
         pass
-    awake = SimpleNamespace(beat=lambda: True)  # a guardian that does nothing
-    exchange = Exchange(connection, awake, "049D", pause=2e-3, watchdog=60.0, reply_timeout=60.0)
-    exchange.first_sample()
+    settings = SimpleNamespace(keep_alive=2e-3, watchdog=60.0)
+    exchange = ServiceExchange(connection, "049D", settings, reply_timeout=60.0)
+    assert exchange.come_to_rest()
     return connection, exchange
 
 
@@ -245,12 +244,12 @@ def test_stalled_service_gets_no_queue_of_forces_but_always_the_zero(server):
     one.log.clear()
     exchange.start()
     for k in range(200):
-        exchange.forces.publish(1.0 + 1e-3 * k, 0.0, 0.0, time.perf_counter())
+        exchange.commands.publish(1.0 + 1e-3 * k, 0.0, 0.0, time.perf_counter())
         exchange.wake.call()
         time.sleep(1e-3)
     assert len(one.log) <= MOST_OPEN + 1
     assert one.commanded[0] >= 1.0
-    exchange.forces.publish(0.0, 0.0, 0.0, time.perf_counter())
+    exchange.commands.publish(0.0, 0.0, 0.0, time.perf_counter())
     exchange.wake.call()
     wait_until(lambda: one.commanded == (0.0, 0.0, 0.0))
     exchange.stop()
@@ -259,9 +258,10 @@ def test_stalled_service_gets_no_queue_of_forces_but_always_the_zero(server):
 
 def test_an_answer_to_no_message_is_left_alone(server):
     connection, exchange = conversation(server)
-    before = exchange.samples.read()
-    assert exchange._take_in([server.service.receive("{}", 0.1)]) == ""
-    assert exchange.samples.read() == before
+    text = server.service.receive("{}", 0.1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(connection, "receive", lambda timeout: [text])
+        assert exchange._receive(0.0) == (None, "")
     connection.close(0.5)
 
 

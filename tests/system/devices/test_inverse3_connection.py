@@ -8,9 +8,7 @@ import time
 import pytest
 
 from devices.emulators import websocket as wire
-from devices.inverse3.connection import Connection, ConnectionLost
-from devices.inverse3.frames import CloseCode
-from devices.inverse3.handshake import HandshakeError, parse_address
+from devices.inverse3.websocket import CloseCode, Connection, ConnectionLost, HandshakeError, parse_address
 from haptics.clock import cancelled_by
 from haptics.errors import OpeningCancelled
 from tests.devices.inverse3.services import answering, received_head

@@ -15,16 +15,16 @@ import usb.backend.libusb1
 import usb.core
 
 import devices
+from devices.common import bus
 from devices.emulated.joystick import EmulatedPidJoystick
 from devices.emulators.pid.profiles import PROFILES
 from devices.emulators.pid.stick import emulated_stick
 from devices.emulators.usb_bus import fail
 from devices.joystick.device import PidJoystick
 from devices.joystick.parameters import build_parameters, write_parameters
-from devices.joystick.usb import finding, hidraw, usb_transport
-from devices.joystick.usb import listing as usb_listing
+from devices.joystick.streaming import SETTLED
+from devices.joystick.usb import finding, hidraw, libusb
 from devices.joystick.usb.finding import connect, find_sticks, usb_sticks
-from devices.joystick.watching import SETTLED
 from haptics.errors import ConfigurationError, DeviceFault, DeviceNotFoundError, DeviceOpenError
 from tests.contract import DeviceContract
 from tests.devices.joystick.doubles import STICKS, STILL, FakeTransport, make
@@ -308,13 +308,13 @@ def test_stick_that_another_program_drives_by_hidraw_is_left_alone(tmp_path, mon
     node.touch()
     device, stick = make()
     monkeypatch.setattr(sys, "platform", "linux")
-    monkeypatch.setattr(usb_transport, "Guard", lambda *_: pytest.fail("no guardian may be started"))
+    monkeypatch.setattr(libusb, "Guard", lambda *_: pytest.fail("no guardian may be started"))
     monkeypatch.setattr(hidraw, "node_of_interface", lambda *_: node)
     other = hidraw.open_locked(node)
     try:
         (found,) = usb.core.find(find_all=True, backend=device.backend)
         with pytest.raises(DeviceOpenError, match=rf"held by another program.*fuser -v {node}"):
-            usb_transport.open_usb(found, real=True)
+            libusb.open_usb(found, real=True)
     finally:
         os.close(other)
     assert released(stick)
@@ -338,12 +338,12 @@ def test_libusb_is_that_of_the_system_or_of_the_package(monkeypatch):
 
     own, packaged = object(), object()
     provide(own, packaged)
-    assert usb_listing.libusb() is own
+    assert bus.libusb_backend() is own
     provide(None, packaged)
-    assert usb_listing.libusb() is packaged
+    assert bus.libusb_backend() is packaged
     provide(None, None)
     with pytest.raises(DeviceOpenError, match=r"apt-get install libusb-1\.0-0.*pip install libusb-package"):
-        usb_listing.libusb()
+        bus.libusb_backend()
     monkeypatch.setattr(finding, "hidraw_sticks", lambda root=None: [])
     with pytest.raises(DeviceOpenError, match="no libusb"):
         PidJoystick().open()
@@ -372,7 +372,7 @@ def test_hidraw_lists_sticks_where_libusb_fails(error, tmp_path, monkeypatch):
     def broken():
         raise error
 
-    monkeypatch.setattr(usb_listing, "libusb", broken)
+    monkeypatch.setattr(bus, "libusb_backend", broken)
     transport = by_hidraw(monkeypatch, tmp_path)
     assert connect("045e:001b", "42") is transport
     assert [stick.name for stick in find_sticks(root=tmp_path)] == ["SideWinder"]
@@ -382,14 +382,14 @@ def test_hidraw_lists_sticks_where_libusb_fails(error, tmp_path, monkeypatch):
 
 def test_hidraw_is_used_without_permission_for_libusb(tmp_path, monkeypatch):
     backend = emulated_stick("sidewinder-ff2", hand=STILL, serial="42", faults=["no-permission@0"])
-    monkeypatch.setattr(usb_listing, "libusb", lambda: backend)
+    monkeypatch.setattr(bus, "libusb_backend", lambda: backend)
     transport = by_hidraw(monkeypatch, tmp_path)
     assert connect("045e:001b", "42") is transport
 
 
 def test_message_is_that_of_libusb_where_neither_transport_works(monkeypatch):
     backend = emulated_stick("openffboard", hand=STILL, faults=["no-permission@0"])
-    monkeypatch.setattr(usb_listing, "libusb", lambda: backend)
+    monkeypatch.setattr(bus, "libusb_backend", lambda: backend)
     monkeypatch.setattr(finding, "hidraw_sticks", lambda *_: [])
     with pytest.raises(DeviceOpenError, match="may not be opened"):
         connect("1209:ffb0", "")
@@ -428,7 +428,7 @@ def test_hid_device_without_forces_is_given_back(monkeypatch):
     monkeypatch.setattr(backend.sticks[0].firmware, "report_descriptor", MOUSE)
     (device,) = usb.core.find(find_all=True, backend=backend)
     with pytest.raises(DeviceOpenError, match="1209:ffb0 has no interface that plays forces"):
-        usb_transport.open_usb(device, real=False)
+        libusb.open_usb(device, real=False)
     assert released(backend.sticks[0])
 
 
@@ -449,7 +449,7 @@ class Overlay:
 def test_interface_with_forces_is_chosen_from_two_of_the_class(monkeypatch):
     device, stick = make()
     tried = []
-    candidate, describe = usb_transport.is_candidate, usb_transport.report_descriptor
+    candidate, describe = libusb.is_candidate, libusb.report_descriptor
 
     def interfaces():
         (own,) = filter(candidate, usb.core.Device.get_active_configuration(found))
@@ -459,9 +459,9 @@ def test_interface_with_forces_is_chosen_from_two_of_the_class(monkeypatch):
         tried.append(interface.bInterfaceNumber)
         return MOUSE if interface.bInterfaceNumber == 1 else describe(found, interface)
 
-    monkeypatch.setattr(usb_transport, "report_descriptor", described)
+    monkeypatch.setattr(libusb, "report_descriptor", described)
     (found,) = usb.core.find(find_all=True, backend=device.backend)
-    transport = usb_transport.open_usb(Overlay(found, get_active_configuration=interfaces), real=False)
+    transport = libusb.open_usb(Overlay(found, get_active_configuration=interfaces), real=False)
     assert tried == [1, stick.profile.interface]
     assert set(stick.owners) == {stick.profile.interface}, "the other one is released"
     transport.close()

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from devices.common import driver
-from devices.common.driver_kernels import NOT_FINITE
+from devices.common.kernels import NOT_FINITE
 from devices.emulated.joystick import EmulatedPidJoystick
 from devices.emulators.pid.stick import emulated_stick
 from devices.faults import FaultyDevice, parse_fault

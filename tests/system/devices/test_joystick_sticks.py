@@ -14,9 +14,10 @@ from devices.emulated.joystick import EmulatedPidJoystick
 from devices.emulators.pid.profiles import PROFILES
 from devices.emulators.pid.stick import EmulatedStick, EmulatedUsbBackend, emulated_stick
 from devices.joystick.device import PidJoystick
-from devices.joystick.parameters import build_parameters, format_parameters, parse_parameters
+from devices.joystick.parameters import build_parameters, format_parameters
 from devices.joystick.usb.finding import choose, find_sticks, usb_sticks
 from haptics.errors import ConfigurationError, DeviceNotFoundError, DeviceOpenError
+from haptics.reading import parse_toml
 from tests.contract import DeviceContract
 from tests.devices.joystick.doubles import STILL, FakeTransport, make, session
 from tests.system.devices.test_joystick import command, released
@@ -85,7 +86,7 @@ def test_found_stick_has_its_identity_and_intervals(profile):
     backend = emulated_stick(profile, hand=STILL)
     (found,) = find_sticks(backend)
     truth = backend.sticks[0].truths["device"]
-    assert (found.vendor_id, found.product_id) == (truth["vendor_id"], truth["product_id"])
+    assert found.identity == f"{truth['vendor_id']:04x}:{truth['product_id']:04x}"
     assert (found.serial, found.name) == (truth["serial"], truth["name"])
     assert (found.in_interval, found.out_interval) == (truth["in_interval_s"], truth["out_interval_s"])
     assert found.speaks_pid
@@ -243,11 +244,13 @@ def test_wheel_data_sheet_has_one_dimension():
 def test_wheel_parameters_are_read_back_and_old_files_are_of_sticks():
     known = build_parameters(PROFILE.truths())
     text = format_parameters(known)
-    assert parse_parameters(text, "wheel.toml") == known
+    assert build_parameters(parse_toml(text, "wheel.toml"), "wheel.toml") == known
     stick = format_parameters(build_parameters(PROFILES["openffboard"].truths()))
     before = "".join(line for line in stick.splitlines(True) if not line.startswith("rim_radius_m"))
     assert before != stick
-    assert parse_parameters(before, "stick.toml") == parse_parameters(stick, "stick.toml")
+    assert build_parameters(parse_toml(before, "stick.toml"), "stick.toml") == build_parameters(
+        parse_toml(stick, "stick.toml"), "stick.toml"
+    )
 
 
 @pytest.mark.parametrize(

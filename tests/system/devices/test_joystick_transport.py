@@ -15,7 +15,7 @@ import pytest
 from devices.common.bus import TransferError, Trouble
 from devices.emulators.pid.profiles import read_hex
 from devices.joystick.hid import usages as use
-from devices.joystick.inputs import InputLayout
+from devices.joystick.reports import InputLayout
 from devices.joystick.streaming import Streaming
 from devices.joystick.usb import hidraw
 from devices.joystick.usb.finding import HIDRAW, choose, hidraw_sticks

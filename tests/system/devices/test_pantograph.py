@@ -11,12 +11,10 @@ import pytest
 
 import devices
 from devices.emulators.hapi import HapiBoard
-from devices.pantograph import guardian, wire
-from devices.pantograph.exchange import Exchange
-from devices.pantograph.line import Line
+from devices.pantograph import board as boards
+from devices.pantograph import guardian
+from devices.pantograph.board import Board, WireError, open_port
 from devices.pantograph.mechanisms import MECHANISMS
-from devices.pantograph.ports import open_port
-from devices.pantograph.wire import WireError
 from haptics import Coulomb, MasslessImpedance
 from haptics.errors import DeviceFault, DeviceNotFoundError, DeviceOpenError
 from tests.contract import DeviceContract
@@ -83,7 +81,7 @@ def render(element, duration, hand, **handle):
     with own.seen_by(STEPPED), HapiBoard(hand=hand, **handle) as board:
         device = driver(board, clock, **PATIENT)
         with device, own.by_hand():
-            device._opened()._pause = 1.0  # only commands wake it from here on
+            device._opened()._keep_alive = 1.0  # only commands wake it from here on
             clock.start()
             for tick in range(round(duration / element.period)):
                 clock.wait(tick)
@@ -249,11 +247,15 @@ def test_late_reply_is_an_old_sample(board):
 # --- the exchange thread ---------------------------------------------------------------------------------------------
 
 
+def new_line(port, keep_alive=2e-3, watchdog=0.1):
+    return Board(port, MECHANISMS["gen-1"], SimpleNamespace(keep_alive=keep_alive, watchdog=watchdog), most_resyncs=3)
+
+
 @contextlib.contextmanager
 def synchronised(board):
     """Yield a port and a synchronised line."""
     port = open_port(board.port)
-    line = Line(port, MECHANISMS["gen-1"])
+    line = new_line(port)
     line.resynchronise()
     try:
         yield port, line
@@ -263,21 +265,19 @@ def synchronised(board):
 
 @contextlib.contextmanager
 def exchanging(board):
-    """Yield a port, a synchronised line, and the running exchange thread."""
+    """Yield a port and a synchronised line with its running exchange thread."""
     with synchronised(board) as (port, line):
         line.patience = 0.05
-        awake = SimpleNamespace(beat=lambda: True)  # a guardian that does nothing
-        exchange = Exchange(line, awake, pause=2e-3, watchdog=0.1, resyncs=3)
-        exchange.start()
+        line.start()
         try:
-            yield port, line, exchange
+            yield port, line
         finally:
-            exchange.stop()
+            line.stop()
 
 
 @pytest.mark.parametrize("delay", [0.052, 0.06, 0.08, 0.12])
 def test_late_reply_does_not_answer_a_later_message(board, delay):
-    with exchanging(board) as (port, _, exchange):
+    with exchanging(board) as (port, exchange):
         board.reply_delays = [delay]
         wait_until(lambda: exchange.resyncs)
         resynchronised = exchange.samples.read()[0]
@@ -290,20 +290,20 @@ def test_late_reply_does_not_answer_a_later_message(board, delay):
 def test_reply_from_before_a_failed_exchange_is_refused(board):
     with synchronised(board) as (port, line):
         for _ in range(3):  # two failures each
-            assert line.exchange((0.0, 0.0)) == pytest.approx((180.0, 0.0), abs=0.03)
+            assert line.transfer((0.0, 0.0)) == pytest.approx((180.0, 0.0), abs=0.03)
             guardian.write_all(port, line.zero)
             old = guardian.read_up_to(port, guardian.REPLY_LENGTH, 1.0)
             board.shorten_reply = 0
             line.patience = 0.05
             with pytest.raises(WireError, match="nothing"):
-                line.exchange((0.0, 0.0))
+                line.transfer((0.0, 0.0))
             line.patience = 1.0
             line.resynchronise()
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(guardian, "write_all", lambda *_: None)
                 patch.setattr(guardian, "read_up_to", lambda *_, old=old: old)
                 with pytest.raises(WireError, match="too far"):
-                    line.exchange((0.0, 0.0))
+                    line.transfer((0.0, 0.0))
             line.resynchronise()
 
 
@@ -315,15 +315,15 @@ def test_angle_limit_counts_from_the_earliest_time_of_the_last_sample(monkeypatc
         now[0] += delay
         return angle
 
-    monkeypatch.setattr("devices.pantograph.line.time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(boards, "time", SimpleNamespace(monotonic=lambda: now[0]))
     monkeypatch.setattr(guardian, "write_all", lambda *_: None)
     monkeypatch.setattr(guardian, "read_up_to", read)
-    monkeypatch.setattr(wire, "parse_reply", lambda _, reply: (reply, 0.0))
-    line = Line(0, MECHANISMS["gen-1"])
-    line.exchange((0.0, 0.0))
-    assert line.exchange((0.0, 0.0)) == (280.0, 0.0)  # 100 degrees in 21 ms: the first was sampled before it was read
+    monkeypatch.setattr(boards, "parse_reply", lambda _, reply: (reply, 0.0))
+    line = new_line(0)
+    line.transfer((0.0, 0.0))
+    assert line.transfer((0.0, 0.0)) == (280.0, 0.0)  # 100 degrees in 21 ms: the first was sampled before it was read
     with pytest.raises(WireError, match="too far"):
-        line.exchange((0.0, 0.0))  # another 100 degrees in 2 ms
+        line.transfer((0.0, 0.0))  # another 100 degrees in 2 ms
 
 
 # --- unplugged -------------------------------------------------------------------------------------------------------
@@ -367,24 +367,24 @@ def test_timed_faults_repeat_for_every_host():
 def test_without_a_guardian_a_dead_host_leaves_its_torques(board):
     """The board keeps its last torques: the reason for a guardian."""
     with synchronised(board) as (_, line):
-        line.exchange((0.05, 0.05))
+        line.transfer((0.05, 0.05))
     wait_until(lambda: board._away)
     assert all(board.firmware.torques)
 
 
-class TakenBetween:
+class TakenBetween(Board):
     """A guardian that takes over during an exchange, and the line that fails then."""
 
     def __init__(self, error):
-        self.angles = (0.0, 0.0)
-        self.calls = []
+        super().__init__(0, MECHANISMS["gen-1"], SimpleNamespace(keep_alive=1e-3, watchdog=0.5), most_resyncs=3)
+        self.guard, self.calls = self, []
         self._error, self._beats = error, 0
 
     def beat(self):
         self._beats += 1
         return self._beats == 1
 
-    def exchange(self, torques):
+    def transfer(self, torques):
         raise self._error
 
     def resynchronise(self):
@@ -396,9 +396,8 @@ class TakenBetween:
 )
 def test_guardian_that_takes_over_is_named_and_keeps_the_port(error):
     line = TakenBetween(error)
-    exchange = Exchange(line, line, pause=1e-3, watchdog=0.5, resyncs=3)
-    exchange.start()
-    wait_until(lambda: exchange.failure)
-    exchange.stop()
-    assert exchange.failure.startswith("the guardian process is gone")
+    line.start()
+    wait_until(lambda: line.failure)
+    line.stop()
+    assert line.failure.startswith("the guardian process is gone")
     assert line.calls == []

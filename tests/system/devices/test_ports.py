@@ -69,7 +69,7 @@ def rig(request):
         never_ready=lambda: boards.driver(board, hold=10.0),
         force=lambda: board.firmware.torques,
         forces=lambda: [entry.torques for entry in list(board.firmware.log)],
-        step_of_exchange=lambda device: (device._opened()._line, "exchange"),
+        step_of_exchange=lambda device: (device._opened(), "transfer"),
         left=lambda: board.firmware.device is None,
         free=lambda: board._away,
     )
@@ -314,7 +314,7 @@ def inverse3_rows(serve, server, clock, own_file, share=None):
 
     settings = {"friction_parameters": own_file, "plane": "xz", "origin": (0.0, 0.01, 0.0)}
     with services.driven(server, clock, **settings) as device:
-        return run_ticks(serve, device, clock, publish, lambda exchange: exchange.forces.read(), share)
+        return run_ticks(serve, device, clock, publish, lambda exchange: exchange.commands.read(), share)
 
 
 def pantograph_rows(serve, board, clock, own_file):
@@ -327,7 +327,7 @@ def pantograph_rows(serve, board, clock, own_file):
         exchange.samples.publish(instant, left + turn, right - 0.5 * turn)
 
     with boards.driven(board, clock, friction_parameters=own_file) as device:
-        rows = run_ticks(serve, device, clock, publish, lambda exchange: exchange.torques.read())
+        rows = run_ticks(serve, device, clock, publish, lambda exchange: exchange.commands.read())
     wait_until(lambda: board._away)
     return rows
 
@@ -380,7 +380,7 @@ def test_inverse3_force_out_of_the_plane_is_a_bounded_spring_that_starts_relaxed
             clock.tick = tick
             exchange.samples.publish(clock.instant(), 0.0, 0.0, -0.02, *[0.0] * 6)
             by_methods(device, clock, np.zeros(2), 0.0 if tick < 10 else 1.0)
-            forces.append(exchange.forces.read()[2])
+            forces.append(exchange.commands.read()[2])
     forces = np.array(forces)
     assert not forces[:10].any()
     expected = np.minimum(200.0 * APPROACH * PERIOD * np.arange(1, 991), 1.5)

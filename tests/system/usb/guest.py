@@ -18,8 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
+from devices.joystick.device import playing
 from devices.joystick.hid.usages import X, Y
-from devices.joystick.opening import playing
 from tests.processes import until
 from tests.system.usb.kernel import VhciPlug
 from tests.system.usb.scenes import (

@@ -24,11 +24,10 @@ import numpy as np
 
 from devices.common.bus import TransferError
 from devices.emulators.pid.stick import EmulatedStick
-from devices.joystick.device import PidJoystick
-from devices.joystick.opening import playing
+from devices.joystick.device import PidJoystick, playing
 from devices.joystick.parameters import build_parameters, write_parameters
 from devices.joystick.streaming import ENDED
-from devices.joystick.usb import hidraw, reattaching, usb_transport
+from devices.joystick.usb import hidraw, libusb, reattaching
 from devices.joystick.usb.finding import connect
 from haptics.errors import DeviceFault, DeviceNotFoundError, DeviceOpenError
 from tests.processes import program, until
@@ -376,7 +375,7 @@ SCENES: tuple[Scene, ...] = (identity, drive, mute, deaf, dead, unplugged)
 def main():
     patience = 10.0
     with contextlib.ExitStack() as patient:
-        for module in (usb_transport, hidraw):  # the emulator may have to wait for a processor
+        for module in (libusb, hidraw):  # the emulator may have to wait for a processor
             patient.enter_context(patch.object(module, "WRITE_TIMEOUT", patience))
         with packaged_libusb():
             stick = connect("", "", sys.argv[1])

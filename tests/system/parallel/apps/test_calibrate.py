@@ -20,9 +20,9 @@ from apps.verification import examine
 from apps.verify.check import verify
 from calibration.coupled import COUPLINGS, Coupling
 from calibration.parameter_files import read_parameter_file
-from devices.joystick.parameters import parse_parameters, read_parameters
+from devices.joystick.parameters import build_parameters, read_parameters
 from haptics.errors import ConfigurationError
-from haptics.reading import read_toml, sha256_of
+from haptics.reading import parse_toml, read_toml, sha256_of
 from haptics.recording.recording import Recording
 from tests.apps.calibrate.commands import calibrate, refusal
 from tests.apps.calibrate.test_calibrate_command import write_coupled
@@ -254,7 +254,7 @@ def test_joystick_parameters_that_cannot_be_written_are_printed(calibrated, tmp_
         joystick.write_or_print(tmp_path / "taken away" / "stick.toml", parameters)
     words, text = capfd.readouterr().err.split("\n\n", 1)
     assert "could not be written" in words
-    assert parse_parameters(text, "standard error") == parameters
+    assert build_parameters(parse_toml(text, "standard error"), "standard error") == parameters
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -18,6 +18,17 @@ from typing import Any, NamedTuple, NoReturn
 
 from haptics.errors import HapticError
 
+PORT = 10001
+ADDRESS = f"ws://localhost:{PORT}"
+"""Default address of the service."""
+
+KINDS = {"inverse3": 0.07, "inverse3x": 0.07, "minverse": 0.028}
+"""Half the side of the workspace [m] by kind of device.
+
+The workspace is a square inside the sphere of 0.10 m (0.04 m) about the middle within which the manufacturer's examples
+keep the cursor.
+"""
+
 PROFILE = "haptics:friction"
 """Name of this client, which the service's hub displays."""
 
@@ -70,8 +81,6 @@ class Listed:
         Conditions that the service reports: name to truth value.
     scale : Vector3
         Scale factors that the service applies to the workspace.
-    gate, damping : float
-        The service's filters of the force; nan if missing.
     """
 
     device_id: str
@@ -79,8 +88,6 @@ class Listed:
     kind: str
     status: Mapping[str, bool]
     scale: Vector3
-    gate: float
-    damping: float
 
 
 # --- outgoing ---------------------------------------------------------------------------------------------------------
@@ -124,13 +131,11 @@ def parse(text: str) -> list[Mapping[str, Any]]:
     except (ValueError, RecursionError) as error:
         raise MessageError(f"the service sent something that is no JSON ({text[:40]!r})") from error
     devices = message.get("inverse3", []) if isinstance(message, dict) else None
-    if not isinstance(devices, list) or not all(_is_device(device) for device in devices):
+    if not isinstance(devices, list) or not all(
+        isinstance(device, dict) and isinstance(device.get("device_id"), str) for device in devices
+    ):
         raise MessageError(f"the service sent something that is no list of devices ({text[:40]!r})")
     return devices
-
-
-def _is_device(device: Any) -> bool:
-    return isinstance(device, dict) and isinstance(device.get("device_id"), str)
 
 
 def parse_inventory(text: str) -> list[Listed]:
@@ -146,19 +151,16 @@ def parse_inventory(text: str) -> list[Listed]:
 
 def _listed(device: Mapping[str, Any]) -> Listed:
     config, state, status = (_table(device, name) for name in ("config", "state", "status"))
-    filters = _table(config, "filters")
     uuid = _table(config, "device_info").get("uuid")
     names = (device["device_id"], config.get("extended_device_id"), uuid)
     scales = (_scale(_table(config, "mount")), _scale(_table(state, "transform")))
-    x, y, z = (one * other for one, other in zip(*scales, strict=True))
+    x, y, z = (mount * transform for mount, transform in zip(*scales, strict=True))
     return Listed(
         device_id=device["device_id"],
         names=tuple(dict.fromkeys(name for name in names if isinstance(name, str) and name)),
         kind=str(config.get("type", "")),
         status={word: value for word, value in status.items() if isinstance(value, bool)},
         scale=(x, y, z),
-        gate=_number(_table(filters, "force_gate").get("gain")),
-        damping=_number(_table(filters, "damping").get("scalar")),
     )
 
 

@@ -1,4 +1,4 @@
-"""Kernels shared by drivers with a port and by virtual devices: quantisation, time, velocity, friction compensation."""
+"""Kernels shared by drivers and virtual devices: quantisation, time, velocity, friction compensation, exchange."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import math
 from typing import Any
 
 from devices.common.compensation import COMPENSATION, add_friction
+from devices.common.latch import copy_latest, publish_to
 from devices.common.log import log_command
 from devices.common.velocity import VELOCITY, update_velocity
 from haptics.jit import inlined_kernel, merged_kernel
+from haptics.parts import float_at
 from haptics.ports import PORT_FIELDS
 
 NOT_FINITE, LOST = 1, 2
@@ -77,3 +79,49 @@ def accept(s: Any, x: float, y: float) -> bool:
 def quantise(x: float, resolution: float) -> float:
     """Round to the nearest multiple of `resolution`; 0 leaves `x` unchanged."""
     return math.floor(x / resolution + 0.5) * resolution if resolution > 0.0 else x
+
+
+# --- exchange ---------------------------------------------------------------------------------------------------------
+
+
+def exchange_fields(sample_size: int, command_size: int) -> list[tuple[Any, ...]]:
+    """Return the first fields of the record of a driver with an exchange (`devices.common.exchange`).
+
+    ``samples``, ``commanded`` and ``lost`` are addresses of the memory that the thread shares with the tick. ``sample``
+    is the latest sample with its time in front, ``given`` the latest command, with its time at the end.
+    """
+    return [
+        *FORCE_DRIVER_FIELDS,
+        ("samples", "<i8"),
+        ("commanded", "<i8"),
+        ("lost", "<i8"),
+        ("sample", "<f8", (1 + sample_size,)),
+        ("given", "<f8", (command_size + 1,)),
+    ]
+
+
+@merged_kernel
+def begin_sample(s: Any, now: float, elapsed: float) -> bool:
+    """Set the time of a sample (`record_time`); return False after a fault."""
+    record_time(s, now, elapsed)
+    if float_at(s.lost) != 0.0:
+        s.fault = LOST
+    return bool(s.fault == 0)
+
+
+@merged_kernel
+def copy_sample(s: Any) -> bool:
+    """Copy the newest sample to ``s.sample`` and its time to ``s.time``; return False if there is none."""
+    if not copy_latest(s.samples, s.sample):
+        return False
+    s.time = s.sample[0] - s.origin
+    return True
+
+
+@merged_kernel
+def send_command(s: Any) -> None:
+    """Publish the command ``s.given`` with the present time."""
+    s.given[len(s.given) - 1] = s.instant
+    publish_to(s.commanded, s.given)
+    if float_at(s.lost) != 0.0:
+        s.fault = LOST
