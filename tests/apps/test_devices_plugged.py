@@ -56,7 +56,7 @@ def no_libusb(monkeypatch):
     def missing():
         raise DeviceOpenError("no libusb was found: install it.")
 
-    monkeypatch.setattr("devices.common.bus.libusb", missing)
+    monkeypatch.setattr("devices.common.bus.libusb_backend", missing)
 
 
 @pytest.mark.parametrize(("profile", "rate"), [("openffboard", 500.0), ("sidewinder-ff2", 125.0), ("arduino", 500.0)])
@@ -88,7 +88,7 @@ def test_hidraw_descriptor_belongs_to_the_same_port(tmp_path, monkeypatch):
     """Both devices have one identity, and libusb cannot read descriptors that the kernel driver owns."""
     wheel, stick = (EmulatedStick("openffboard", hand=STILL, serial=serial) for serial in ("W", "S"))
     bus = EmulatedUsbBackend(wheel, stick)  # at the ports 1-1 and 1-2
-    monkeypatch.setattr("devices.common.bus.libusb", lambda: bus)
+    monkeypatch.setattr("devices.common.bus.libusb_backend", lambda: bus)
     hidraw(tmp_path, 2, "1209:ffb0", "FFBoard", read_hex("openffboard.hex"))
     hidraw(tmp_path, 1, "1209:ffb0", "FFBoard", read_hex("openffboard_wheel.hex"))
     found = {one.serial: (one.motors, one.port) for one in survey(tmp_path).of("pid-joystick")}
