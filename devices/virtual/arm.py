@@ -411,7 +411,7 @@ class VirtualArm(VirtualDevice):
             tick=self._clock.period,
         )
         record["servo_steps"] = self._servo_steps
-        record["rotor_step"], record["joint_step"] = body.motor_resolution, body.joint_resolution
+        record["rotor_step"], record["joint_step"] = body.resolutions
         record["shows_joint"] = body.encoder != "motor"
         record["workspace_min"], record["workspace_max"] = own.workspace
         fill_wrench(record["sensor"], self.sensor, body.handle_mass, body.gravity, own.seed)
