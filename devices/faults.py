@@ -263,38 +263,36 @@ FAULTS: dict[str, FaultKind] = {
         "reading raises an input/output error", partial(Failure, number=errno.EIO, fails=("read",))
     ),
     "write-error": FaultKind(
-        "writing raises an input/output error, reading goes on", partial(Failure, number=errno.EIO, fails=("write",))
+        "writing raises an input/output error, reading continues", partial(Failure, number=errno.EIO, fails=("write",))
     ),
     "unplug": FaultKind(
         "reading and writing raise: no such device", partial(Failure, number=errno.ENODEV, fails=("read", "write"))
     ),
     "hang": FaultKind("one reading blocks for 10 s", partial(SampleEffect, change=_hang), duration=10.0),
     "stale": FaultKind(
-        "no new samples; the last is already twice too old, and ages on",
+        "no new samples; the last one is at first twice as old as permitted, and becomes older",
         partial(SampleEffect, change=_repeat_stale, span=lambda spec: 2.0 * spec.max_sample_age),
     ),
     "dropout": FaultKind("no new samples for 50 ms", partial(SampleEffect, change=_repeat_last), duration=0.05),
-    "stuck": FaultKind("the values freeze, their times go on", partial(SampleEffect, change=_freeze)),
-    "jump": FaultKind("position, velocity and force are zero: a failed reading taken for a sample", _overwritten(0.0)),
-    "delay-1ms": FaultKind("samples come 1 ms later, with their own times", _delayed(1e-3)),
-    "delay-5ms": FaultKind("samples come 5 ms later, with their own times", _delayed(5e-3)),
-    "delay-20ms": FaultKind("samples come 20 ms later, with their own times", _delayed(20e-3)),
+    "stuck": FaultKind("the values freeze, their times advance", partial(SampleEffect, change=_freeze)),
+    "jump": FaultKind("position, velocity and force are zero, like a failed reading", _overwritten(0.0)),
+    "delay-1ms": FaultKind("samples are 1 ms late, with their original times", _delayed(1e-3)),
+    "delay-5ms": FaultKind("samples are 5 ms late, with their original times", _delayed(5e-3)),
+    "delay-20ms": FaultKind("samples are 20 ms late, with their original times", _delayed(20e-3)),
     "duplicate": FaultKind(
-        "every second sample is the one before once more, with its old time",
+        "every second sample repeats the one before, with its original time",
         partial(SampleEffect, change=lambda effect, *_: effect.earlier(effect.count % 2)),
     ),
     "late": FaultKind(
-        "samples come up to three readings late, by chance, but in order", partial(SampleEffect, change=_delay_randomly)
+        "samples are randomly up to three readings late, in order", partial(SampleEffect, change=_delay_randomly)
     ),
     "out-of-order": FaultKind(
         "every second sample is older than the one before",
         partial(SampleEffect, change=lambda effect, *_: effect.earlier(2 * (effect.count % 2))),
     ),
-    "ignored": FaultKind("commands are ignored: the device keeps to the last one", Ignored),
+    "ignored": FaultKind("commands are ignored: the device keeps the last one", Ignored),
     "quantisation": FaultKind("the encoder has steps of 1 mm, and the velocity is their difference", Quantisation),
-    "saturation": FaultKind(
-        "a quarter of the largest force is all that motors can do, or a force sensor show", Saturation
-    ),
+    "saturation": FaultKind("motors or force sensor are limited to a quarter of the largest force", Saturation),
 }
 """Kinds of faults by name."""
 

@@ -179,16 +179,11 @@ class ArmPlant:
         self._begun = True
         self._slice = self._steps = self._seen = 0
 
-    @property
-    def held(self) -> bool:
-        """Whether the last link is clamped in place; the force sensor does not measure the clamping force."""
-        return bool(self._record["steps"][0] < self._record["clamp_end"][0])
-
-    @held.setter
-    def held(self, value: bool) -> None:
+    def clamp(self, clamped: bool = True) -> None:
+        """Clamp the last link in place, or release it; the force sensor does not measure the clamping force."""
         record = self._record
         record["clamp_first"] = record["clamp_end"] = record["steps"]
-        if value:
+        if clamped:
             record["clamp_end"] = _NEVER
 
     # --- interface to the motors -------------------------------------------------------------------------------------

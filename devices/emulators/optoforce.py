@@ -134,14 +134,6 @@ class Program:
             self.faults.mute = "mute" in names
             self.faults.status = OVERLOADED if "overloaded" in names else 0
 
-    def _renew(self) -> None:
-        """Apply the active faults to the next frame."""
-        self._frames += 1
-        for name in self._active & PER_FRAME.keys():
-            setattr(self.faults, PER_FRAME[name], self._frames % 2)
-        if not self.faults.delays:
-            self.faults.delays.extend(DELAYS[name] for name in self._active & DELAYS.keys())
-
     def receive(self, data: bytes, now: float) -> None:
         """Process bytes received at `now` [s]."""
         self._input += data
@@ -165,7 +157,11 @@ class Program:
         self._next = max(self._next, now - LONGEST_BACKLOG)
         while self.streaming and self._next <= now:
             self._next += 1e-3 * self.period
-            self._renew()
+            self._frames += 1
+            for name in self._active & PER_FRAME.keys():  # every second frame
+                setattr(self.faults, PER_FRAME[name], self._frames % 2)
+            if not self.faults.delays:
+                self.faults.delays.extend(DELAYS[name] for name in self._active & DELAYS.keys())
             late = self.faults.delays.popleft() if self.faults.delays else 0.0
             self._late.append((now + late, self._spoilt(self._frame())))
         out = b""

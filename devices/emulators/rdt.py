@@ -212,11 +212,15 @@ class Program:
         while self.streaming and self._next <= now:
             datagram = b"".join(self._record() for _ in range(self._at_once))
             self._next += self._at_once / self.rate
-            self._renew()
+            faults, odd = self.faults, self.number % 2
+            for name in self._active & PER_RECORD.keys():
+                setattr(faults, PER_RECORD[name], 1 if name in {"duplicated", "reordered"} else odd)
+            if not faults.delays:
+                faults.delays.extend(DELAYS[name] for name in self._active & DELAYS.keys())
             self._late.extend((now, spoilt) for spoilt in self._spoilt(datagram))
-            if self.faults.delays and self._late:
+            if faults.delays and self._late:
                 when, last = self._late.pop()
-                self._late.append((when + self.faults.delays.popleft(), last))
+                self._late.append((when + faults.delays.popleft(), last))
         out = []
         while self._late and self._late[0][0] <= now:
             out.append(self._late.popleft()[1])
@@ -236,14 +240,6 @@ class Program:
                 for now, bias, per_unit in zip(self._wrench(), self._bias, self._per_unit, strict=True)
             ]
         return struct.pack(">3I6i", self.number, self.measurement, self.faults.status, *self._shown)
-
-    def _renew(self) -> None:
-        """Apply the active faults to the next datagram; most of them affect every second datagram."""
-        own, odd = self.faults, self.number % 2
-        for name in self._active & PER_RECORD.keys():
-            setattr(own, PER_RECORD[name], 1 if name in {"duplicated", "reordered"} else odd)
-        if not own.delays:
-            own.delays.extend(DELAYS[name] for name in self._active & DELAYS.keys())
 
     def _spoilt(self, datagram: bytes) -> list[bytes]:
         """Return the datagrams that result from a datagram with the faults."""

@@ -8,6 +8,7 @@ its frame. Several threads may read and write concurrently. The backends of sing
 from __future__ import annotations
 
 import array
+import contextlib
 import errno
 import itertools
 import math
@@ -371,6 +372,13 @@ class UsbBackend(DescriptorTrees, usb.backend.IBackend):  # type: ignore[misc]
         """Return the device descriptor, with bus address and port."""
         return device_fields(dev.unit.firmware.device_descriptor, dev.address, self.port(dev.unit))
 
+    @contextlib.contextmanager
+    def _advanced(self, handle: Handle) -> Iterator[Any]:
+        """Hold the lock of an opened device, simulated up to the present, within the block."""
+        with handle.unit.lock:
+            self.advance(handle)
+            yield handle.unit
+
     # --- opening and claiming ----------------------------------------------------------------------------------------
 
     def open_device(self, dev: Device) -> Handle:
@@ -398,11 +406,10 @@ class UsbBackend(DescriptorTrees, usb.backend.IBackend):  # type: ignore[misc]
 
     def set_configuration(self, dev_handle: Handle, config_value: int) -> None:
         """Set the configuration, which resets the device."""
-        with dev_handle.unit.lock:
-            self.advance(dev_handle)
-            if dev_handle.unit.drivers or dev_handle.unit.owners:
+        with self._advanced(dev_handle) as unit:
+            if unit.drivers or unit.owners:
                 fail(errno.EBUSY)
-            dev_handle.unit.firmware.power_on()
+            unit.firmware.power_on()
 
     def set_interface_altsetting(self, dev_handle: Handle, intf: int, altsetting: int) -> None:
         """Select setting 0, the only one."""
@@ -417,19 +424,17 @@ class UsbBackend(DescriptorTrees, usb.backend.IBackend):  # type: ignore[misc]
 
     def detach_kernel_driver(self, dev_handle: Handle, intf: int) -> None:
         """Detach the kernel's driver from the interface."""
-        with dev_handle.unit.lock:
-            self.advance(dev_handle)
-            if intf not in dev_handle.unit.drivers:
+        with self._advanced(dev_handle) as unit:
+            if intf not in unit.drivers:
                 fail(errno.ENOENT)
-            dev_handle.unit.unbind(intf)
+            unit.unbind(intf)
 
     def attach_kernel_driver(self, dev_handle: Handle, intf: int) -> None:
         """Attach the kernel's driver to the interface."""
-        with dev_handle.unit.lock:
-            self.advance(dev_handle)
-            if intf in dev_handle.unit.owners or intf in dev_handle.unit.drivers:
+        with self._advanced(dev_handle) as unit:
+            if intf in unit.owners or intf in unit.drivers:
                 fail(errno.EBUSY)
-            dev_handle.unit.bind(intf)
+            unit.bind(intf)
 
     def claim_interface(self, dev_handle: Handle, intf: int) -> None:
         """Claim the interface for this handle."""
@@ -444,24 +449,21 @@ class UsbBackend(DescriptorTrees, usb.backend.IBackend):  # type: ignore[misc]
 
     def release_interface(self, dev_handle: Handle, intf: int) -> None:
         """Release a claimed interface."""
-        with dev_handle.unit.lock:
-            self.advance(dev_handle)
-            if dev_handle.unit.owners.get(intf) is not dev_handle:
+        with self._advanced(dev_handle) as unit:
+            if unit.owners.get(intf) is not dev_handle:
                 fail(errno.ENOENT)
-            del dev_handle.unit.owners[intf]
+            del unit.owners[intf]
 
     def clear_halt(self, dev_handle: Handle, ep: int) -> None:
         """Clear the halt of an endpoint."""
-        with dev_handle.unit.lock:
-            self.advance(dev_handle)
-            dev_handle.unit.halted.discard(ep)
+        with self._advanced(dev_handle) as unit:
+            unit.halted.discard(ep)
 
     def reset_device(self, dev_handle: Handle) -> None:
         """Reset the port, which resets the firmware."""
-        with dev_handle.unit.lock:
-            self.advance(dev_handle)
-            dev_handle.unit.halted.clear()
-            dev_handle.unit.firmware.power_on()
+        with self._advanced(dev_handle) as unit:
+            unit.halted.clear()
+            unit.firmware.power_on()
 
     # --- control transfers -------------------------------------------------------------------------------------------
 

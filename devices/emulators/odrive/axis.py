@@ -418,8 +418,12 @@ class Axis:
         if state == IDLE:
             self._disarm()
         elif state == CLOSED_LOOP and held["motor.is_calibrated"] and held["encoder.is_ready"]:
-            if not held["error"]:
-                self._begin()
+            if not held["error"]:  # arm the motor at its present position
+                held["current_state"], held["motor.is_armed"] = CLOSED_LOOP, True
+                if held["controller.config.control_mode"] == POSITION_CONTROL:
+                    held["controller.input_pos"] = float(self._record["position"][0])
+                self._record["integral"] = 0.0
+                self.feed()
         elif state:
             self.fail(INVALID_STATE)
 
@@ -448,15 +452,6 @@ class Axis:
         if part:
             held[f"{part}.error"] = held.get(f"{part}.error", 0) | part_bits
         self._disarm()
-
-    def _begin(self) -> None:
-        """Arm the motor at its present position."""
-        held = self.values
-        held["current_state"], held["motor.is_armed"] = CLOSED_LOOP, True
-        if held["controller.config.control_mode"] == POSITION_CONTROL:
-            held["controller.input_pos"] = float(self._record["position"][0])
-        self._record["integral"] = 0.0
-        self.feed()
 
     def _disarm(self) -> None:
         held = self.values

@@ -317,25 +317,8 @@ class EmulatedOdrive(UsbDevice):
                 pipe.reset()
             self.changed.notify_all()
 
-    def busy(self, endpoint: int) -> bool:
-        """Return True if an endpoint does not accept a packet at present."""
-        return self._pipe(endpoint).busy()
-
-    def out(self, endpoint: int, packet: bytes, faults: frozenset[str]) -> None:
-        """Process a packet from the host."""
-        with self.changed:
-            self._pipe(endpoint).out(packet, faults)
-            self.changed.notify_all()
-
-    def poll_in(self, endpoint: int) -> bytes | None:
-        """Return the pending packet, None if there is no packet."""
-        with self.changed:
-            answer = self._pipe(endpoint).poll_in()
-            if answer is not None:
-                self.changed.notify_all()
-            return answer
-
-    def _pipe(self, endpoint: int) -> NativePipe | TextPipe:
+    def pipe(self, endpoint: int) -> NativePipe | TextPipe:
+        """Return the pair of endpoints to which an endpoint belongs; raise `ENOENT` if it does not exist."""
         pipe = self._pipes.get(endpoint)
         return pipe if pipe is not None else fail(errno.ENOENT)
 
@@ -396,9 +379,10 @@ class EmulatedOdriveBackend(UsbBackend):
             faults = self.ready_for(handle, endpoint, interface)
             if "write-error" in faults:
                 fail(errno.EIO)
-            if "nak" in faults or board.busy(endpoint):
+            if "nak" in faults or board.pipe(endpoint).busy():
                 return False
-            board.out(endpoint, packet, faults)
+            board.pipe(endpoint).out(packet, faults)
+            board.changed.notify_all()
             return True
 
     def try_in(self, handle: Handle, endpoint: int, interface: int) -> bytes | None:
@@ -408,7 +392,9 @@ class EmulatedOdriveBackend(UsbBackend):
             faults = self.ready_for(handle, endpoint, interface)
             if "read-error" in faults:
                 fail(errno.EIO)
-            packet: bytes | None = None if "nak" in faults else board.poll_in(endpoint)
+            packet: bytes | None = None if "nak" in faults else board.pipe(endpoint).poll_in()
+            if packet is not None:
+                board.changed.notify_all()
             return packet
 
     def delay(self, handle: Handle) -> float:

@@ -106,14 +106,10 @@ class CanSimple:
         heartbeats: float = 10e-3,
     ) -> None:
         self.nodes, self.version = nodes, version
+        self._is_new = version >= (0, 6, 0)  # a Pro or S1
         self.estimates, self.heartbeats = estimates, heartbeats
         self._inside = inside
         self.due: dict[tuple[int, int], float] = {}
-
-    @property
-    def new(self) -> bool:
-        """Whether it is a Pro or S1."""
-        return self.version >= (0, 6, 0)
 
     # --- frames ------------------------------------------------------------------------------------------------------
 
@@ -158,7 +154,7 @@ class CanSimple:
             return self._estimates(axis)
         if command == _SUPPLY:
             return struct.pack(_PAIR, single(self._inside.values["vbus_voltage"]), 0.0)
-        if self.new:
+        if self._is_new:
             if command == 0x00:
                 return struct.pack("<8B", 2, 4, 4, 58, *self.version, 0)
             return struct.pack("<II", self._new_errors(axis), self._new_errors(axis)) if command == _ERRORS else None
@@ -174,7 +170,7 @@ class CanSimple:
     def _heartbeat(self, axis: Axis) -> bytes:
         held = axis.values
         state = held["current_state"]
-        if self.new:
+        if self._is_new:
             return struct.pack("<IBBBB", self._new_errors(axis), state, 0, 1, 0)
         motor, encoder, controller = (bool(held.get(f"{part}.error", 0)) for part in ("motor", "encoder", "controller"))
         return struct.pack("<IBBBB", held["error"], state, motor, encoder, controller | 0x80)
@@ -190,7 +186,7 @@ class CanSimple:
             axis.fail(ESTOP_REQUESTED)
         elif command == _STATE:
             axis.request(struct.unpack_from("<I", data)[0])
-        elif command == _CLEAR and self.new:
+        elif command == _CLEAR and self._is_new:
             axis.clear_errors()
         elif command == _CLEAR:
             self._inside.clear_errors()

@@ -82,11 +82,11 @@ class DriveBus(Bus):
         if time.monotonic() < self._submitted[id(transfer)] + self.latency:
             return None
         if transfer.endpoint & TO_HOST:
-            found: bytes | None = board.poll_in(transfer.endpoint)
+            found: bytes | None = board.pipe(transfer.endpoint).poll_in()
             return found
-        if board.busy(transfer.endpoint):
+        if board.pipe(transfer.endpoint).busy():
             return None
-        board.out(transfer.endpoint, transfer.data, board.catch_up() - {"short"})  # a fault of the wire
+        board.pipe(transfer.endpoint).out(transfer.data, board.catch_up() - {"short"})  # a fault of the wire
         return transfer.data
 
 

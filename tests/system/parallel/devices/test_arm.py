@@ -174,7 +174,7 @@ ELEMENTS = {
 
 def hold(arm, held=True):
     with arm.board.lock:
-        arm.plant.held = held
+        arm.plant.clamp(held)
 
 
 def servo(arm, model, folder):

@@ -1,0 +1,128 @@
+"""Event loop of emulated devices, in virtual time."""
+
+import itertools
+import select
+import socket
+
+import pytest
+
+from devices.emulators import loop as loops
+from devices.emulators.loop import MEMORY, STALL, Loop
+
+
+class VirtualTime:
+    """Time of an event loop that advances only while the loop waits, or by hand."""
+
+    def __init__(self):
+        self.wall = self.used = 0.0
+
+    def monotonic(self):
+        return self.wall
+
+    def thread_time(self):
+        return self.used
+
+    def select(self, readable, writable, exceptional, pause):
+        ready = select.select(readable, (), (), 0.0)
+        self.wall += 0.0 if ready[0] else pause
+        return ready
+
+
+@pytest.fixture(autouse=True)
+def now(monkeypatch):
+    virtual = VirtualTime()
+    monkeypatch.setattr(loops, "time", virtual)
+    monkeypatch.setattr(loops, "select", virtual)
+    return virtual
+
+
+class Work:
+    """A source that counts its calls."""
+
+    def __init__(self, pause=0.0, do=lambda _: None):
+        self._pause, self._do = pause, do
+        self.served = []
+
+    def pause(self, now):
+        return self._pause
+
+    def serve(self, now):
+        self.served.append(now)
+        self._do(now)
+
+
+def passes(count):
+    """Return a stop condition that is true after `count` passes."""
+    left = iter([False] * count)
+    return lambda: next(left, True)
+
+
+def test_loop_serves_ready_files_and_all_sources():
+    loop, come = Loop(), []
+    here, there = socket.socketpair()
+    with here, there:
+        loop.watch(here, lambda: come.append(here.recv(16)))
+        work = Work()
+        loop.sources.append(work)
+        there.send(b"first")
+        loop.run(passes(3))
+        assert come == [b"first"]
+        assert len(work.served) == 3
+        loop.remove(here)
+        there.send(b"second")
+        loop.run(passes(3))
+        assert come == [b"first"]
+
+
+def test_loop_waits_for_its_fastest_source(now):
+    loop = Loop()
+    loop.sources += [Work(2e-3), Work(10.0)]
+    loop.run(passes(20))
+    assert now.wall == pytest.approx(0.04)
+
+
+def test_loop_skips_files_that_were_closed():
+    loop, come = Loop(), []
+    pairs = [socket.socketpair() for _ in range(2)]
+
+    def end():
+        come.append(True)
+        for here, _ in pairs:
+            loop.remove(here)
+
+    for here, there in pairs:
+        loop.watch(here, end)
+        there.send(b"x")
+    loop.run(passes(2))
+    assert len(come) == 1
+    for wire in itertools.chain(*pairs):
+        wire.close()
+
+
+def test_loop_closes_refused_connections():
+    loop, inside = Loop(), []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        loop.accept(listener, lambda wire: len(inside) < 1 and not inside.append(wire))
+        clients = [socket.create_connection(listener.getsockname(), 30.0) for _ in range(2)]
+        loop.run(passes(3))
+        assert clients[1].recv(1) == b""
+        assert not select.select([clients[0]], [], [], 0.0)[0]
+    for wire in (*clients, *inside):
+        wire.close()
+
+
+@pytest.mark.parametrize(("lost", "worked", "told"), [(0.1, 0.0, 0.1), (0.0, 0.1, 0.0), (STALL / 2, 0.1, 0.0)])
+def test_loop_detects_stalls(now, lost, worked, told):
+    loop = Loop()
+
+    def go_by(_):
+        now.wall += lost + worked
+        now.used += worked
+
+    loop.sources.append(Work(0.0, go_by))
+    loop.run(passes(2))
+    assert loop.stalled() == pytest.approx(told)
+    now.wall += 0.9 * MEMORY - lost - worked
+    assert loop.stalled() == pytest.approx(told)
+    now.wall += 0.2 * MEMORY
+    assert loop.stalled() == 0.0
