@@ -20,6 +20,7 @@ from devices.emulated.joystick import EmulatedPidJoystick
 from devices.emulators.pid.profiles import PROFILES
 from devices.emulators.pid.stick import emulated_stick
 from devices.emulators.usb_bus import fail
+from devices.emulators.wire_faults import STICK_FAULTS, WireFaults
 from devices.joystick.device import PidJoystick
 from devices.joystick.parameters import build_parameters, write_parameters
 from devices.joystick.streaming import SETTLED
@@ -145,7 +146,7 @@ BROKEN = r"failed \(Input/output error\): check cable and hub"
 def test_failed_transfer_is_a_fault_and_the_interface_is_released(fault, words):
     device, stick = make()
     device.open()
-    stick.faults = type(stick.faults)([f"{fault}@{stick.now}+5"])
+    stick.faults = WireFaults(STICK_FAULTS, [f"{fault}@{stick.now}+5"])
     assert re.search(words, fault_of(device))
     device.close()
     assert not stick.owners
@@ -182,7 +183,7 @@ def test_failed_opening_releases_the_stick_which_can_be_opened_at_once(fault, wo
     with pytest.raises(DeviceOpenError, match=words):
         device.open()
     assert released(stick)
-    stick.faults = type(stick.faults)([])
+    stick.faults = WireFaults(STICK_FAULTS, [])
     device.open()
     device.close()
 
