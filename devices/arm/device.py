@@ -335,6 +335,11 @@ class Arm(Driver):
             return sensor.trouble(float(sensor.record["age"][0]))
         return DeviceFault(stage.failure)
 
+    def _update_state(self, stage: MotorStage) -> None:
+        """Update position, velocity and orientation from the latest angles and speeds of the joints."""
+        stage.read_angles()
+        take_pose(self._record)
+
     def _far_end(self, resources: contextlib.ExitStack) -> tuple[Any, dict[str, Any]]:
         """Return the far end of an emulated drive (None for a real one) and the sensor's settings.
 
@@ -346,8 +351,7 @@ class Arm(Driver):
         """Wait, with the motors disabled, until the end effector is in the workspace."""
         latest = time.monotonic() + self.settings.homing_timeout
         while True:
-            stage.read_angles()
-            take_pose(self._record)
+            self._update_state(stage)
             if self.settings.workspace.contains(*self._state.position):
                 return
             if time.monotonic() > latest:
@@ -364,8 +368,7 @@ class Arm(Driver):
         before = np.full(4, math.nan)
         stamp = force_stamp = -math.inf
         while time.monotonic() < latest:
-            stage.read_angles()
-            take_pose(self._record)
+            self._update_state(stage)
             reading = sensor.latest(self._orientation)
             measured = time.perf_counter() - reading.age
             if stage.sampled > stamp and measured > force_stamp + _NEWER:

@@ -177,7 +177,7 @@ _WARNED = 0x01 | 0x04 | 0x08 | 0x20 | 0x40 | 0x80 | 0x100
 bus error, restarted.
 """
 
-_UNHEARD, _PROTOCOL, _BUS_OFF, _RESTARTED = 0x20, 0x08 | 0x80, 0x40, 0x100
+_NO_ACKNOWLEDGE, _PROTOCOL, _BUS_OFF, _RESTARTED = 0x20, 0x08 | 0x80, 0x40, 0x100
 """Classes of error frames that are distinguished here."""
 
 _DOWN = frozenset((errno.ENETDOWN, errno.ENODEV, errno.ENXIO, errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN))
@@ -280,7 +280,7 @@ _JOIN_TIMEOUT = 0.3
 _POLL = 1e-3
 
 
-class Heard(NamedTuple):
+class Received(NamedTuple):
     """Latest frame of a kind: time of reception [s, perf_counter], data, number of frames received."""
 
     time: float
@@ -288,7 +288,7 @@ class Heard(NamedTuple):
     total: int
 
 
-NEVER = Heard(float("-inf"), b"", 0)
+NEVER = Received(float("-inf"), b"", 0)
 
 
 class CanLine:
@@ -323,20 +323,20 @@ class CanLine:
         self.rivals: set[int] = set()
         self.wake: Callable[[], object] = lambda: None
         self._port = port
-        self._latest: dict[tuple[int, int], Heard] = {}
+        self._latest: dict[tuple[int, int], Received] = {}
         self._pairs = 0
         self._warning = 0
         self._fault: TransferError | None = None
-        self._news = threading.Condition()
+        self._condition = threading.Condition()
         self._closing = False
         self._reader = threading.Thread(target=self._read_on, name="can reader", daemon=True)
         self._reader.start()
 
-    def latest(self, node: int, command: int) -> Heard:
+    def latest(self, node: int, command: int) -> Received:
         """Return the latest frame of a node and command; `NEVER` if none was received."""
         return self._latest.get((node, command), NEVER)
 
-    def require_whole(self) -> None:
+    def raise_fault(self) -> None:
         """Raise the error of the interface, if one occurred."""
         if self._fault is not None:
             raise self._fault
@@ -356,13 +356,13 @@ class CanLine:
                 f"{name} sees frames that are none: as a rule its bit rate is not the drive's (ip -details link show "
                 f"{name}; odrv0.can.config.baud_rate), or cable or termination are faulty"
             )
-        if self._warning & _UNHEARD:
+        if self._warning & _NO_ACKNOWLEDGE:
             return f"nobody on the bus of {name} acknowledges a frame: is the drive switched on and connected?"
         return ""
 
     def send(self, *frames: Frame) -> None:
         """Send frames in order; raise `TransferError` on failure."""
-        self.require_whole()
+        self.raise_fault()
         try:
             for frame in frames:
                 self._port.send(pack(frame))
@@ -376,9 +376,9 @@ class CanLine:
             self.send(Frame(node, command, remote=True))
             if self.wait(lambda before=before: self.latest(node, command).total > before, PATIENCE):  # type: ignore[misc]
                 return self.latest(node, command).data
-        raise self.silent(node)
+        raise self.no_reply(node)
 
-    def silent(self, node: int) -> TransferError:
+    def no_reply(self, node: int) -> TransferError:
         """Return the error for a node that does not reply."""
         words = f"the drive does not answer as node {node} of {self.name}: was it switched off, or its cable pulled?"
         return self._explained(TransferError(words, Trouble.TIMEOUT))
@@ -393,12 +393,12 @@ class CanLine:
         Raises `TransferError` if the interface has failed.
         """
         latest = time.perf_counter() + timeout
-        with self._news:
+        with self._condition:
             while not done():
-                self.require_whole()
+                self.raise_fault()
                 if time.perf_counter() > latest:
                     return False
-                self._news.wait(_POLL)
+                self._condition.wait(_POLL)
         return True
 
     def close(self) -> None:
@@ -411,7 +411,7 @@ class CanLine:
     # --- reader thread -----------------------------------------------------------------------------------------------
 
     def _read_on(self) -> None:
-        """Store received frames until closed or until an error, which is kept for `require_whole`.
+        """Store received frames until closed or until an error, which is kept for `raise_fault`.
 
         All frames in the queue are stored before waiting threads are notified.
         """
@@ -430,8 +430,8 @@ class CanLine:
         self._notify()
 
     def _notify(self) -> None:
-        with self._news:
-            self._news.notify_all()
+        with self._condition:
+            self._condition.notify_all()
         pairs = min(self.latest(node, ESTIMATES).total for node in self.nodes)
         if pairs > self._pairs or self._fault is not None:
             self._pairs = pairs
@@ -450,5 +450,5 @@ class CanLine:
             self.rivals.add(frame.node)
         elif not frame.remote:
             key = frame.node, frame.command
-            self._latest[key] = Heard(now, frame.data, self._latest.get(key, NEVER).total + 1)
+            self._latest[key] = Received(now, frame.data, self._latest.get(key, NEVER).total + 1)
             self._warning = 0  # the bus works

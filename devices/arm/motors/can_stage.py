@@ -72,12 +72,12 @@ _FASTEST = 100.0
 _RESERVE = 2.0
 """Maximum plausible speed of a motor as a multiple of the speed that the arm requires."""
 
-_SETTLE = 1.0
-_OBEYS = 0.3
+_STATE_TIMEOUT = 1.0
+_IDLE_TIMEOUT = 0.3
 """Time after which a motor that is still armed gets an emergency stop [s]: some heartbeats."""
 
 _POLL = 2e-3
-_UNPUNCTUAL = 0.05
+_WATCHDOG_DELAY = 0.05
 """Maximum delay until a heartbeat shows an expired watchdog [s]."""
 
 
@@ -146,7 +146,7 @@ class CanStage(MotorStage):
         super().__init__(settings, period)
         self._port, self._demands = port, demands or Demands()
         self._generation = Generation()
-        self._proven = False
+        self._watchdogs_verified = False
 
     def _connect(self) -> CanLine:
         own = self.settings
@@ -154,11 +154,11 @@ class CanStage(MotorStage):
         return CanLine(port, own.interface, (own.node_1, own.node_2))
 
     def _examine(self, line: CanLine) -> None:
-        rates = listen(line)
+        rates = measure_rates(line)
         generation = self._generation = generation_of(line)
         require_rates(rates, generation)
         require_usable(line, generation, self.settings)
-        self.homed = self._proven = False
+        self.homed = self._watchdogs_verified = False
         self._offsets[:] = 0.0
         self.facts = {
             "interface": self.settings.interface,
@@ -186,7 +186,7 @@ class CanStage(MotorStage):
         for node in line.nodes:
             numbers = signals(bus.ESTIMATES, line.latest(node, bus.ESTIMATES).data)
             if numbers is None or not newer(node):
-                raise line.silent(node)
+                raise line.no_reply(node)
             found.append(numbers)
         positions, speeds = np.array(found).T
         return positions, speeds
@@ -196,14 +196,14 @@ class CanStage(MotorStage):
 
     def _energise(self) -> tuple[Rounds, float]:
         line, own = self._line, self.settings
-        if not self._proven:
-            prove_watchdogs(line, self._generation, own)
-            self._proven = True
-        energise(line, self._generation, own)
+        if not self._watchdogs_verified:
+            verify_watchdogs(line, self._generation, own)
+            self._watchdogs_verified = True
+        arm_motors(line, self._generation, own)
         return CanRounds(line, self._generation, own), _RESERVE * max(self._demands.speeds) or _FASTEST
 
     def _disarm(self) -> None:
-        rest(self._line)
+        disarm_motors(self._line)
 
 
 # --- rounds -----------------------------------------------------------------------------------------------------------
@@ -229,8 +229,8 @@ class CanRounds(Rounds):
         self._line, self._generation, self._timeout = line, generation, settings.reply_timeout
         self._sent: Command | None = None
         self._next = 0.0
-        self._still = False
-        self._stuck = math.inf
+        self._stop_sent = False
+        self._send_failed = math.inf
 
     def set_wake_callback(self, wake: Callable[[], object]) -> None:
         """See `Rounds.set_wake_callback`."""
@@ -244,10 +244,10 @@ class CanRounds(Rounds):
         now = time.perf_counter()
         if alive and (command is not self._sent or now >= self._next):
             self._send(command, now)
-            self._sent, self._next, self._still = command, now + REPEAT, False
-        elif not alive and not self._still:
+            self._sent, self._next, self._stop_sent = command, now + REPEAT, False
+        elif not alive and not self._stop_sent:
             self._send((*command[:2], 0.0, 0.0, 0.0, 0.0), now)
-            self._still = True
+            self._stop_sent = True
         return self._latest_reply(self._timeout)
 
     def _send(self, command: Command, now: float) -> None:
@@ -263,10 +263,10 @@ class CanRounds(Rounds):
                 frames.append(message(node, bus.INPUT_SPEED, speed, torque))
         try:
             self._line.send(*frames)
-            self._stuck = math.inf
+            self._send_failed = math.inf
         except TransferError as error:
-            self._stuck = min(self._stuck, now)
-            if error.trouble is not Trouble.TIMEOUT or now - self._stuck > self._timeout:
+            self._send_failed = min(self._send_failed, now)
+            if error.trouble is not Trouble.TIMEOUT or now - self._send_failed > self._timeout:
                 raise
 
     def poll(self, timeout: float) -> Answer:
@@ -277,7 +277,7 @@ class CanRounds(Rounds):
 
     def invalidate(self) -> None:
         """See `Rounds.invalidate`."""
-        self._sent, self._still = None, False
+        self._sent, self._stop_sent = None, False
 
     def trouble(self) -> str:
         """See `Rounds.trouble`."""
@@ -291,7 +291,7 @@ class CanRounds(Rounds):
 
     def _latest_reply(self, oldest: float) -> Answer:
         """Return the latest messages; raise `TransferError` if they are older than `oldest` [s]."""
-        self._line.require_whole()
+        self._line.raise_fault()
         now = time.perf_counter()
         found, when = [], now
         name, value = "axis0.current_state", CLOSED_LOOP
@@ -301,7 +301,7 @@ class CanRounds(Rounds):
             numbers, state = signals(bus.ESTIMATES, estimates.data), signals(bus.HEARTBEAT, beat.data)
             late = estimates.time < now - oldest or beat.time < now - _HEARTBEAT_AGE
             if numbers is None or state is None or late:
-                raise self._line.silent(node)
+                raise self._line.no_reply(node)
             if state[0]:
                 name, value = f"axis{axis}.error", state[0]
             elif state[1] != CLOSED_LOOP:
@@ -320,7 +320,7 @@ def beat(line: CanLine, axis: int) -> Heartbeat:
     node = line.nodes[axis]
     found = signals(bus.HEARTBEAT, line.latest(node, bus.HEARTBEAT).data)
     if found is None:
-        raise line.silent(node)
+        raise line.no_reply(node)
     return Heartbeat(*found)
 
 
@@ -348,7 +348,7 @@ def _axis_trouble(line: CanLine, generation: Generation, axis: int, error: int, 
     return explain(axis, {"": error & ~hidden, **found})
 
 
-def listen(line: CanLine) -> dict[str, float]:
+def measure_rates(line: CanLine) -> dict[str, float]:
     """Measure the rates of estimates and heartbeats of the slower axis [Hz], without sending anything.
 
     Raises
@@ -363,7 +363,7 @@ def listen(line: CanLine) -> dict[str, float]:
     duration = time.perf_counter() - begin
     for axis, node in enumerate(line.nodes):
         if not line.latest(node, bus.HEARTBEAT).total:
-            raise DeviceOpenError(_unheard(line, axis, node))
+            raise DeviceOpenError(_missing_axis(line, axis, node))
         if node in line.rivals:
             raise DeviceOpenError(
                 f"another program commands node {node} on {line.name}: end it (candump {line.name} shows its frames)."
@@ -375,7 +375,7 @@ def listen(line: CanLine) -> dict[str, float]:
     }
 
 
-def _unheard(line: CanLine, axis: int, node: int) -> str:
+def _missing_axis(line: CanLine, axis: int, node: int) -> str:
     """Return the message for an axis that does not send."""
     heard = f"; there is {', '.join(map(str, sorted(line.others)))}" if line.others else ""
     own = [other for other in line.nodes if line.latest(other, bus.HEARTBEAT).total]
@@ -393,7 +393,7 @@ def generation_of(line: CanLine) -> Generation:
     try:
         version = line.request(line.nodes[0], bus.VERSION, attempts=1)
     except TransferError:
-        line.require_whole()
+        line.raise_fault()
         return Generation()
     if len(version) < 8:
         return Generation()
@@ -433,9 +433,9 @@ def require_usable(line: CanLine, generation: Generation, settings: OdriveSettin
     """
     supply = signals(bus.VOLTAGE, line.request(line.nodes[0], bus.VOLTAGE))
     if supply is None:
-        raise line.silent(line.nodes[0])
+        raise line.no_reply(line.nodes[0])
     require_voltage(supply[0], settings)
-    rest(line)
+    disarm_motors(line)
     _clear(line, generation, settings.clear_errors)
 
 
@@ -462,7 +462,7 @@ def _clear(line: CanLine, generation: Generation, allowed: bool = False) -> None
 # --- arming and disarming ---------------------------------------------------------------------------------------------
 
 
-def energise(line: CanLine, generation: Generation, settings: OdriveSettings) -> None:
+def arm_motors(line: CanLine, generation: Generation, settings: OdriveSettings) -> None:
     """Arm both motors at their present positions.
 
     Raises
@@ -475,7 +475,7 @@ def energise(line: CanLine, generation: Generation, settings: OdriveSettings) ->
         for node in line.nodes:
             where = signals(bus.ESTIMATES, line.latest(node, bus.ESTIMATES).data)
             if where is None:
-                raise line.silent(node)
+                raise line.no_reply(node)
             line.send(message(node, bus.MODES, POSITION_CONTROL, PASS_THROUGH))
             if settings.position_gain > 0.0:
                 line.send(message(node, bus.POSITION_GAIN, settings.position_gain))
@@ -488,11 +488,11 @@ def energise(line: CanLine, generation: Generation, settings: OdriveSettings) ->
         if any(beat(line, axis) != (0, CLOSED_LOOP) for axis in AXES):
             raise DeviceFault(trouble(line, generation) or "an axis does not go into closed loop")
     except DeviceFault as error:
-        rest(line)
+        disarm_motors(line)
         raise DeviceOpenError(f"the motors could not be armed: {error}") from error
 
 
-def prove_watchdogs(line: CanLine, generation: Generation, settings: OdriveSettings) -> None:
+def verify_watchdogs(line: CanLine, generation: Generation, settings: OdriveSettings) -> None:
     """Arm both motors, stop sending, and require that the drive disarms them in time.
 
     A drive does not report over CAN whether its watchdogs are enabled, and they cannot be enabled over CAN. They are
@@ -503,12 +503,12 @@ def prove_watchdogs(line: CanLine, generation: Generation, settings: OdriveSetti
     DeviceOpenError
         If a motor is still armed, with the commands to type.
     """
-    energise(line, generation, settings)
+    arm_motors(line, generation, settings)
     begin = time.perf_counter()
-    expired = _await(line, lambda beat: bool(beat.error & generation.watchdog), settings.watchdog + _UNPUNCTUAL)
+    expired = _await(line, lambda beat: bool(beat.error & generation.watchdog), settings.watchdog + _WATCHDOG_DELAY)
     took = time.perf_counter() - begin
     if not expired:
-        rest(line)
+        disarm_motors(line)
         lines = "; ".join(
             f"{axis}.config.watchdog_timeout = {settings.watchdog:g}; {axis}.config.enable_watchdog = True"
             for axis in generation.axes
@@ -519,7 +519,7 @@ def prove_watchdogs(line: CanLine, generation: Generation, settings: OdriveSetti
         )
 
 
-def rest(line: CanLine) -> None:
+def disarm_motors(line: CanLine) -> None:
     """Disarm both motors and verify it; send an emergency stop to an axis that does not obey.
 
     Raises
@@ -529,7 +529,7 @@ def rest(line: CanLine) -> None:
     """
     for node in line.nodes:
         line.send(*bus.idle_frames(node))
-    if _await(line, lambda beat: beat.state == IDLE, _OBEYS):
+    if _await(line, lambda beat: beat.state == IDLE, _IDLE_TIMEOUT):
         return
     for node in line.nodes:
         line.send(message(node, bus.ESTOP))
@@ -538,8 +538,10 @@ def rest(line: CanLine) -> None:
         raise DeviceFault(f"its axes are in the states {now[0]} and {now[1]}, not in {IDLE}")
 
 
-def _await(line: CanLine, true: Callable[[Heartbeat], bool], timeout: float = _SETTLE, *, feed: bool = False) -> bool:
-    """Wait until new heartbeats of both axes satisfy `true`; return False on timeout.
+def _await(
+    line: CanLine, condition: Callable[[Heartbeat], bool], timeout: float = _STATE_TIMEOUT, *, feed: bool = False
+) -> bool:
+    """Wait until new heartbeats of both axes satisfy `condition`; return False on timeout.
 
     With `feed`, the watchdogs are fed in the meantime.
     """
@@ -547,7 +549,7 @@ def _await(line: CanLine, true: Callable[[Heartbeat], bool], timeout: float = _S
     latest = time.perf_counter() + timeout
     while True:
         fresh = [line.latest(node, bus.HEARTBEAT).total > was for node, was in zip(line.nodes, before, strict=True)]
-        if all(fresh) and all(true(beat(line, axis)) for axis in AXES):
+        if all(fresh) and all(condition(beat(line, axis)) for axis in AXES):
             return True
         if time.perf_counter() > latest:
             return False

@@ -146,13 +146,13 @@ class Line:
     ----------
     trailer : int
         Checksum of the drive's table of endpoints; the drive does not reply if it is wrong.
-    strays : int
+    unmatched : int
         Number of replies without a pending request.
     """
 
     def __init__(self, pipes: Pipes) -> None:
         self.trailer = 0
-        self.strays = 0
+        self.unmatched = 0
         self._pipes = pipes
         self._count = 0
         self._waiting: deque[Ticket] = deque()  # oldest first
@@ -196,7 +196,7 @@ class Line:
         return ticket
 
     @contextlib.contextmanager
-    def at_once(self) -> Iterator[None]:
+    def batch(self) -> Iterator[None]:
         """Buffer all requests of the block and write them together at its end; raise `TransferError`."""
         held: list[bytes] = []
         self._held = held
@@ -304,7 +304,7 @@ class Line:
                     self._waiting.popleft()
                 ticket.settle(answer[1])
                 return
-        self.strays += 1
+        self.unmatched += 1
 
 
 def wait_all(line: Line, tickets: list[Ticket], timeout: float) -> list[bytes]:

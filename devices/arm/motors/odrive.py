@@ -40,7 +40,7 @@ _MISLEADING = {
 _FIRST_ABSOLUTE = 256
 """First encoder mode whose positions are known after power-on."""
 
-_SETTLE = 1.0
+_STATE_TIMEOUT = 1.0
 _POLL = 2e-3
 
 _HOMED_WITHIN = 2.5
@@ -123,7 +123,7 @@ class OdriveStage(MotorStage):
     def _energise(self) -> tuple[Rounds, float]:
         rounds = self._begin_rounds()  # before the watchdogs are enabled
         try:
-            return rounds, energise(self.drive, self.settings)
+            return rounds, arm_motors(self.drive, self.settings)
         except BaseException:
             self._end_text()
             raise
@@ -156,7 +156,7 @@ class OdriveStage(MotorStage):
 
     def _disarm(self) -> None:
         self._end_text()
-        rest(self.drive)
+        disarm_motors(self.drive)
 
 
 # --- checks -----------------------------------------------------------------------------------------------------------
@@ -177,7 +177,7 @@ def require_usable(drive: Drive, settings: OdriveSettings) -> None:
     if not version.startswith("0.5."):
         raise DeviceOpenError(f"the drive's firmware is {version}: this driver is for 0.5, and knows no other.")
     require_voltage(drive.get("vbus_voltage"), settings)
-    rest(drive)
+    disarm_motors(drive)
     found = trouble(drive)
     if found:
         _clear(drive, found, settings.clear_errors)
@@ -230,7 +230,7 @@ def require_limits(drive: Drive, settings: OdriveSettings, demands: Demands) -> 
 # --- arming and disarming ---------------------------------------------------------------------------------------------
 
 
-def energise(drive: Drive, settings: OdriveSettings) -> float:
+def arm_motors(drive: Drive, settings: OdriveSettings) -> float:
     """Arm both motors at their present positions, with the drive's watchdogs enabled.
 
     Returns
@@ -254,13 +254,13 @@ def energise(drive: Drive, settings: OdriveSettings) -> float:
             drive.set(f"axis{axis}.config.enable_watchdog", True)
         for axis in AXES:
             drive.set(f"axis{axis}.requested_state", CLOSED_LOOP)
-        _settle(drive, CLOSED_LOOP)
+        _await_state(drive, CLOSED_LOOP)
         return float(max(limits))
     except DeviceFault as error:
-        rest(drive)
+        disarm_motors(drive)
         raise DeviceOpenError(f"the motors could not be armed: {error}") from error
     except BaseException:
-        rest(drive)
+        disarm_motors(drive)
         raise
 
 
@@ -282,7 +282,7 @@ def _set_up(drive: Drive, axis: int, settings: OdriveSettings) -> None:
     drive.set(f"{name}.input_pos", drive.get(f"axis{axis}.encoder.pos_estimate"))
 
 
-def rest(drive: Drive) -> None:
+def disarm_motors(drive: Drive) -> None:
     """Disarm both motors, verify it, and disable the watchdogs.
 
     Raises
@@ -294,14 +294,14 @@ def rest(drive: Drive) -> None:
         drive.set(f"axis{axis}.controller.input_vel", 0.0)
         drive.set(f"axis{axis}.controller.input_torque", 0.0)
         drive.set(f"axis{axis}.requested_state", IDLE)
-    _settle(drive, IDLE)
+    _await_state(drive, IDLE)
     for axis in AXES:
         drive.set(f"axis{axis}.config.enable_watchdog", False)
 
 
-def _settle(drive: Drive, state: int) -> None:
+def _await_state(drive: Drive, state: int) -> None:
     """Wait until both axes are in a state, feeding the watchdogs."""
-    latest = time.monotonic() + _SETTLE
+    latest = time.monotonic() + _STATE_TIMEOUT
     while True:
         now = [drive.get(f"axis{axis}.current_state") for axis in AXES]
         if all(found == state for found in now):

@@ -78,14 +78,14 @@ class NativeRounds(Rounds):
     def exchange(self, command: Command, *, alive: bool) -> Answer:
         """See `Rounds.exchange`."""
         self._count += 1
-        with self._line.at_once():
+        with self._line.batch():
             self.send(command, alive=alive)
             asked, tickets = self._send_request()
         return self._read_reply(asked, tickets, self._timeout)
 
     def poll(self, timeout: float) -> Answer:
         """See `Rounds.poll`."""
-        with self._line.at_once():
+        with self._line.batch():
             asked, tickets = self._send_request()
         return self._read_reply(asked, tickets, timeout)
 

@@ -64,13 +64,13 @@ LOST_ROUNDS = 3
 _JOIN_TIMEOUT = 2.0
 """Longer than any round [s]: each of its transfers has a timeout."""
 
-_HASTE = 1.5
+_SPEED_FACTOR = 1.5
 """Plausibility of encoder readings: factor by which a motor may be faster than last measured and commanded."""
 
-_SPURT = 0.04
+_ACCELERATION_TIME = 0.04
 """Plausibility of encoder readings: minimum time in which a motor reaches its maximum speed [s]."""
 
-_JUMP = 0.05
+_POSITION_TOLERANCE = 0.05
 """Plausibility of encoder readings: additional tolerance of the position [turn]."""
 
 
@@ -243,14 +243,14 @@ class Streaming:
         self._rounds = rounds
         self._fastest = fastest
         self.failure = ""
-        self._lost_in_a_row = 0
+        self._lost_rounds = 0
         self.samples, self.commands, self.wake = Latch(SAMPLE), Latch(COMMAND), Wake()
         self.lost = np.zeros(1)
         self.sample = Sample(-math.inf, math.nan, math.nan, math.nan, math.nan)
         self._published: tuple[float, ...] = ()
         self._command: Command = (math.nan,) * 6
-        self._swiftest = [0.0, 0.0]  # maximum speeds of the commands since the latest sample
-        self._latest_use = math.inf
+        self._max_speeds = [0.0, 0.0]  # maximum speeds of the commands since the latest sample
+        self._command_end = math.inf
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="odrive writer", daemon=True)
 
@@ -261,7 +261,7 @@ class Streaming:
         now = time.perf_counter()
         self.commands.publish(*first.estimates[:2], 0.0, 0.0, 0.0, 0.0, now)
         self._read_command()
-        self._latest_use = now + FIRST_COMMAND
+        self._command_end = now + FIRST_COMMAND
         self._rounds.set_wake_callback(self.wake.call)
         self._thread.start()
 
@@ -290,20 +290,20 @@ class Streaming:
         if command == self._published:
             return
         self._published, self._command = command, command[:6]
-        self._latest_use = command[6] + SILENCE
-        self._swiftest = [max(swift, abs(speed)) for swift, speed in zip(self._swiftest, command[2:4], strict=True)]
+        self._command_end = command[6] + SILENCE
+        self._max_speeds = [max(limit, abs(speed)) for limit, speed in zip(self._max_speeds, command[2:4], strict=True)]
 
     def _round(self) -> None:
         """Exchange command and sample; raise `DeviceFault` unless both axes are in closed loop without errors."""
         try:
-            answer = self._rounds.exchange(self._command, alive=time.perf_counter() < self._latest_use)
+            answer = self._rounds.exchange(self._command, alive=time.perf_counter() < self._command_end)
         except TransferError as error:
             self._rounds.invalidate()  # the drive's state is unknown
-            self._lost_in_a_row += 1
-            if error.trouble is not Trouble.TIMEOUT or self._lost_in_a_row >= LOST_ROUNDS:
+            self._lost_rounds += 1
+            if error.trouble is not Trouble.TIMEOUT or self._lost_rounds >= LOST_ROUNDS:
                 raise
             return
-        self._lost_in_a_row = 0
+        self._lost_rounds = 0
         if answer.value != (CLOSED_LOOP if answer.name.endswith("state") else 0):
             reason = self._rounds.trouble() or f"{answer.name} is {answer.value}"
             raise DeviceFault(f"the motors are not driven any more: {reason}.")
@@ -313,13 +313,15 @@ class Streaming:
         """Publish a sample; raise `DeviceFault` if a position is implausible."""
         last = self.sample
         before, speeds = (last.first, last.second), (last.first_speed, last.second_speed)
-        commanded, self._swiftest = self._swiftest, [0.0, 0.0]
+        commanded, self._max_speeds = self._max_speeds, [0.0, 0.0]
         duration = time.perf_counter() - last.time  # includes the transfer time of the reply
         for axis, now in enumerate(answer.estimates[:2]):
-            swift = _HASTE * max(abs(speeds[axis]), commanded[axis]) + duration / _SPURT * self._fastest
-            swift = min(swift, self._fastest)
+            limit = (
+                _SPEED_FACTOR * max(abs(speeds[axis]), commanded[axis]) + duration / _ACCELERATION_TIME * self._fastest
+            )
+            limit = min(limit, self._fastest)
             jump = now - before[axis]
-            if not abs(jump) <= swift * duration + _JUMP:
+            if not abs(jump) <= limit * duration + _POSITION_TOLERANCE:
                 raise DeviceFault(
                     f"the encoder of axis {axis} jumped by {jump:+.4g} turns: check its cable and coupling, home the "
                     "arm and start again."

@@ -72,6 +72,9 @@ class Pipes:
         The device.
     interface : usb.core.Interface
         An interface of it, claimed.
+    taken : list of int, optional
+        Interfaces detached from a kernel driver, to which they are returned on closing, while the device stays open; by
+        default the device is closed with the pipes.
 
     Attributes
     ----------
@@ -85,9 +88,9 @@ class Pipes:
 
     transfers = "one at a time"
 
-    def __init__(self, device: Any, interface: Any) -> None:
+    def __init__(self, device: Any, interface: Any, taken: list[int] | None = None) -> None:
         self.serial: str = usb_string(device, device.iSerialNumber)
-        self.device, self._number = device, interface.bInterfaceNumber
+        self.device, self._number, self._taken = device, interface.bInterfaceNumber, taken
         self._out, self._in = (
             next(e.bEndpointAddress for e in interface if e.bEndpointAddress & _IN == direction)
             for direction in (0, _IN)
@@ -134,6 +137,9 @@ class Pipes:
 
         with contextlib.suppress(OSError):
             usb.util.release_interface(self.device, self._number)
+        if self._taken is not None:
+            _attach(self.device, self._taken)
+            return
         with contextlib.suppress(OSError):
             usb.util.dispose_resources(self.device)
 
@@ -208,33 +214,7 @@ class QueuedPipes(Pipes):
             super().close()
 
 
-class SerialPort(Pipes):
-    """Open serial port of a drive, created by `open_serial_port`.
-
-    Parameters
-    ----------
-    device : usb.core.Device
-        The device.
-    interface : usb.core.Interface
-        Its data interface, claimed.
-    taken : list of int
-        Interfaces detached from a kernel driver, to which they are returned on closing.
-    """
-
-    def __init__(self, device: Any, interface: Any, taken: list[int]) -> None:
-        super().__init__(device, interface)
-        self._taken = taken
-
-    def close(self) -> None:
-        """Return the port to the operating system; the drive stays open."""
-        import usb.util
-
-        with contextlib.suppress(OSError):
-            usb.util.release_interface(self.device, self._number)
-        _attach(self.device, self._taken)
-
-
-def open_serial_port(pipes: Pipes) -> SerialPort | None:
+def open_serial_port(pipes: Pipes) -> Pipes | None:
     """Return the serial port of an open drive, None if it has none or it is not available."""
     import usb.util
 
@@ -252,7 +232,7 @@ def open_serial_port(pipes: Pipes) -> SerialPort | None:
                     device.detach_kernel_driver(number)
                     taken.append(number)
         usb.util.claim_interface(device, data.bInterfaceNumber)
-        port = SerialPort(device, data, taken)
+        port = Pipes(device, data, taken)
         port.drain()
         return port
     except (OSError, TransferError, StopIteration):  # held by another program, or malformed

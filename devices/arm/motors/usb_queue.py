@@ -47,7 +47,7 @@ class Done(NamedTuple):
 MOST = 64
 """Maximum number of packets waiting to be sent: several rounds."""
 
-FAREWELL = 0.5
+CANCEL_TIMEOUT = 0.5
 """Timeout for the completion of cancelled transfers [s]."""
 
 _BULK = 2
@@ -59,11 +59,11 @@ _INTERRUPTED = -10
 _CODES = {-2: errno.EINVAL, -3: errno.EACCES, -4: errno.ENODEV, -6: errno.EBUSY, -9: errno.EPIPE, -11: errno.ENOMEM}
 """System error number by return code of libusb; others become an input/output error."""
 
-_LOOK = 0.02
+_POLL = 0.02
 _PROTOTYPE = getattr(ctypes, "WINFUNCTYPE", ctypes.CFUNCTYPE)  # calling convention of libusb on this system
-_CALLED = _PROTOTYPE(None, ctypes.c_void_p)
+_CALLBACK = _PROTOTYPE(None, ctypes.c_void_p)
 
-_kept: list[Any] = []
+_abandoned: list[Any] = []
 """Transfers that were not complete when their queue was closed."""
 
 
@@ -139,7 +139,7 @@ class _Slot:
         ctypes.memmove(self.buffer, packet, len(packet))
         self.transfer.length = len(packet)
 
-    def outcome(self) -> Done | None:
+    def result(self) -> Done | None:
         """Return the result of the transfer, None if it needs no report."""
         transfer = self.transfer
         if transfer.status == _CANCELLED:
@@ -167,12 +167,12 @@ class LibusbQueue:
     """
 
     def __init__(self, functions: Functions, context: Any, handle: Any, interface: int, out: int, inward: int) -> None:
-        self._do, self._context = functions, context
-        self._back: deque[int] = deque()  # completed transfers that were not processed yet, in order
-        self._called = _CALLED(self._back.append)
-        self._came: deque[Done] = deque()
-        self._flying: set[_Slot] = set()
-        self._sorting = threading.Lock()
+        self._functions, self._context = functions, context
+        self._completed: deque[int] = deque()  # completed transfers that were not processed yet, in order
+        self._callback = _CALLBACK(self._completed.append)
+        self._results: deque[Done] = deque()
+        self._pending: set[_Slot] = set()
+        self._lock = threading.Lock()
         self._slots: dict[int, _Slot] = {}
         self._reading = True
         self._closed = False
@@ -181,27 +181,27 @@ class LibusbQueue:
             if not address:
                 self._free()
                 raise NoQueue("there is no memory for transfers")
-            self._slots[address] = _Slot(address, handle, endpoint, self._called, endpoint == out)
+            self._slots[address] = _Slot(address, handle, endpoint, self._callback, endpoint == out)
         self._idle = deque(slot for slot in self._slots.values() if slot.outward)
-        self._set_off()
+        self._submit_reads()
 
-    def _launch(self, slot: _Slot) -> int:
+    def _submit(self, slot: _Slot) -> int:
         """Submit a transfer; return the system error number, 0 on success."""
-        self._flying.add(slot)
-        code = self._do.submit(slot.address)
+        self._pending.add(slot)
+        code = self._functions.submit(slot.address)
         if code:
-            self._flying.discard(slot)
+            self._pending.discard(slot)
         return _CODES.get(code, errno.EIO) if code else 0
 
-    def _set_off(self) -> None:
+    def _submit_reads(self) -> None:
         """Submit all idle transfers in."""
         for slot in list(self._slots.values()):
-            if not slot.outward and slot not in self._flying:
+            if not slot.outward and slot not in self._pending:
                 self._read_next(slot)
 
     def _read_next(self, slot: _Slot) -> None:
-        if number := self._launch(slot):
-            self._came.append(Done(False, number, b""))
+        if number := self._submit(slot):
+            self._results.append(Done(False, number, b""))
 
     # --- for pipes ---------------------------------------------------------------------------------------------------
 
@@ -218,19 +218,19 @@ class LibusbQueue:
                 self._handle_events(WRITE_TIMEOUT / 4)
             slot = self._idle.popleft()
             slot.fill(packet)
-            if number := self._launch(slot):
+            if number := self._submit(slot):
                 self._idle.append(slot)
                 raise OSError(number, "a packet was not taken")
 
     def wait(self, timeout: float) -> Done | None:
         """Return received data, or a failure in either direction; None after `timeout` [s]."""
         latest = time.perf_counter() + timeout
-        while not self._came:
+        while not self._results:
             left = latest - time.perf_counter()
             if left <= 0.0 or self._closed:
                 return None
             self._handle_events(left)
-        return self._came.popleft()
+        return self._results.popleft()
 
     def restart(self, outward: bool, clear: Callable[[], None]) -> None:
         """Cancel the transfers in this direction, clear the endpoint and restart.
@@ -241,12 +241,12 @@ class LibusbQueue:
         try:
             self._recall(outward)
             clear()
-            kept = [done for done in self._came if done.outward != outward or done.error != errno.EPIPE]
-            self._came.clear()
-            self._came.extend(kept)
+            kept = [done for done in self._results if done.outward != outward or done.error != errno.EPIPE]
+            self._results.clear()
+            self._results.extend(kept)
         finally:
             self._reading = True
-        self._set_off()
+        self._submit_reads()
 
     def close(self) -> None:
         """Send the submitted packets within their timeout, then cancel and free all transfers."""
@@ -263,19 +263,19 @@ class LibusbQueue:
 
     def _handle_events(self, timeout: float) -> None:
         """Handle libusb's events for at most `timeout` [s], and process the completed transfers."""
-        duration = _Duration(0, round(1e6 * min(timeout, _LOOK)))
-        code = self._do.handle_events(self._context, duration, None)
+        duration = _Duration(0, round(1e6 * min(timeout, _POLL)))
+        code = self._functions.handle_events(self._context, duration, None)
         if code and code != _INTERRUPTED:
-            self._came.append(Done(False, _CODES.get(code, errno.EIO), b""))
-        with self._sorting:
-            while self._back:
-                slot = self._slots.get(self._back.popleft())
+            self._results.append(Done(False, _CODES.get(code, errno.EIO), b""))
+        with self._lock:
+            while self._completed:
+                slot = self._slots.get(self._completed.popleft())
                 if slot is None:
                     continue
-                self._flying.discard(slot)
-                done = slot.outcome()
+                self._pending.discard(slot)
+                done = slot.result()
                 if done is not None:
-                    self._came.append(done)
+                    self._results.append(done)
                 if slot.outward:
                     self._idle.append(slot)
                 elif done is not None and not done.error and self._reading and not self._closed:
@@ -283,28 +283,28 @@ class LibusbQueue:
 
     def _recall(self, *directions: bool) -> None:
         """Cancel the transfers in these directions (True for outward), and wait for their completion."""
-        for slot in list(self._flying):
+        for slot in list(self._pending):
             if slot.outward in directions:
-                self._do.cancel(slot.address)
-        self._settle(directions, FAREWELL)
+                self._functions.cancel(slot.address)
+        self._settle(directions, CANCEL_TIMEOUT)
 
     def _settle(self, directions: tuple[bool, ...], timeout: float) -> None:
         """Wait until no transfer in these directions is in flight, at most `timeout` [s]."""
         latest = time.perf_counter() + timeout
-        while any(slot.outward in directions for slot in list(self._flying)) and time.perf_counter() < latest:
-            self._handle_events(_LOOK)
+        while any(slot.outward in directions for slot in list(self._pending)) and time.perf_counter() < latest:
+            self._handle_events(_POLL)
 
     def _free(self) -> None:
-        with self._sorting:
+        with self._lock:
             self._closed = True
             for slot in self._slots.values():
-                if slot in self._flying:
-                    _kept.append((slot, self._called))
+                if slot in self._pending:
+                    _abandoned.append((slot, self._callback))
                 else:
-                    self._do.free(slot.address)
+                    self._functions.free(slot.address)
             self._slots.clear()
             self._idle.clear()
-            self._back.clear()
+            self._completed.clear()
 
 
 def queues_of_libusb(device: Any) -> Callable[[int, int, int], LibusbQueue]:

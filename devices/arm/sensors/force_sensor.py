@@ -150,10 +150,10 @@ def take_reading(q: Any, instant: float, orientation: Any) -> bool:
     return bool(q.age <= q.patience)
 
 
-LOOK = 0.01
+POLL_TIMEOUT = 0.01
 """Time for which the reader thread waits for data before it checks whether to stop [s]."""
 
-FIRST = 1.0
+START_TIMEOUT = 1.0
 """Timeout of the first valid measurement after starting the sensor [s]."""
 
 _PAUSE = 5e-4
@@ -236,7 +236,7 @@ class ForceSensor:
             self._ending.clear()
             self._thread = threading.Thread(target=self._read_on, name="force sensor", daemon=True)
             self._thread.start()
-            latest = time.monotonic() + FIRST
+            latest = time.monotonic() + START_TIMEOUT
             while True:
                 with contextlib.suppress(DeviceFault):
                     if self._state() is not None:
@@ -251,28 +251,34 @@ class ForceSensor:
 
     def close(self) -> None:
         """Stop the stream and disconnect."""
+        self._stop()
+        self._latest = None
+        self._wire.close()
+
+    def _stop(self) -> None:
+        """Stop the reader thread."""
         self._ending.set()
         if self._thread is not None:
             self._thread.join()
             self._thread = None
-        self._latest = None
-        self._wire.close()
 
     def _read_on(self) -> None:
         try:
             while not self._ending.is_set():
-                sample = self._wire.poll(LOOK)
-                if sample is None:
-                    continue
-                if sample.health is not Health.FAULT:
-                    usable = sample.measured
-                else:
-                    usable = self._latest[1] if self._latest is not None else -math.inf
-                self._latest = sample, usable
-                self._readings.publish(usable, float(sample.health is Health.FAULT), *sample.wrench)
+                sample = self._wire.poll(POLL_TIMEOUT)
+                if sample is not None:
+                    self._publish(sample)
         except Exception as error:  # of any type: the tick must be notified
             self._failure = error
             self._lost[0] = 1.0
+
+    def _publish(self, sample: Sample) -> None:
+        if sample.health is not Health.FAULT:
+            usable = sample.measured
+        else:
+            usable = self._latest[1] if self._latest is not None else -math.inf
+        self._latest = sample, usable
+        self._readings.publish(usable, float(sample.health is Health.FAULT), *sample.wrench)
 
     # --- force -------------------------------------------------------------------------------------------------------
 
@@ -310,17 +316,17 @@ class ForceSensor:
 
     def trouble(self, age: float) -> DeviceFault:
         """Return the error for a failed sensor, or for a last valid force with the excessive `age` [s]."""
-        why = self._failure_reason(time.perf_counter())
+        reason = self._failure_reason(time.perf_counter())
         if self._failure is not None:
-            return DeviceFault(f"{self._wire.name} failed: {why}")
-        return DeviceFault(f"{self._wire.name} has sent no usable force for {1e3 * age:.0f} ms: {why}")
+            return DeviceFault(f"{self._wire.name} failed: {reason}")
+        return DeviceFault(f"{self._wire.name} has sent no usable force for {1e3 * age:.0f} ms: {reason}")
 
     def _failure_reason(self, now: float) -> str:
         """Return the reason why no valid force arrives, with the remedy."""
         if self._failure is not None:
             return str(self._failure)
-        heard = self._latest is not None and now - self._latest[0].received < self._settings.patience
-        words = self._latest[0].words if heard and self._latest is not None else ""
+        recent = self._latest is not None and now - self._latest[0].received < self._settings.patience
+        words = self._latest[0].words if recent and self._latest is not None else ""
         return words or self._wire.silence
 
     # --- tare --------------------------------------------------------------------------------------------------------

@@ -195,21 +195,17 @@ class OptoForceSettings(SensorSettings):
         super().__post_init__()
         check_one_of(self, "rate", list(SPEEDS), "Hz")
         check_one_of(self, "filter", list(FILTERS), "Hz")
-        if not _is_sensitivity(self.sensitivity):
+        try:
+            numbers = [number for counts, load in self.sensitivity for number in (counts, load)]
+            valid = len(numbers) // 2 in _AXES and all(number > 0 and math.isfinite(number) for number in numbers)
+        except (TypeError, ValueError):
+            valid = False
+        if not valid:
             raise ConfigurationError(
                 f"device.sensor.sensitivity = {self.sensitivity!r}: must be one pair [counts, load in N or N m] for "
                 "each of 3 or 6 axes, from the sensitivity report of this very sensor, such as "
                 "[[7925, 300], [8641, 300], [6049, 2000]]."
             )
-
-
-def _is_sensitivity(value: Any) -> bool:
-    try:
-        return len(value) in _AXES and all(
-            len(pair) == 2 and all(number > 0 and math.isfinite(number) for number in pair) for pair in value
-        )
-    except TypeError:
-        return False
 
 
 class OptoForceWire(Wire):

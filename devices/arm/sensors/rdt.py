@@ -141,8 +141,8 @@ def status_words(status: int, meanings: Mapping[int, str]) -> str:
     if status == 0:
         return ""
     bits = [bit for bit in range(30, -1, -1) if status >> bit & 1]
-    said = [meanings.get(bit, f"unknown status bit {bit}") for bit in bits] or ["an error it does not name"]
-    return f"{'; '.join(said)} (status {status:#010x})"
+    texts = [meanings.get(bit, f"unknown status bit {bit}") for bit in bits] or ["an error it does not name"]
+    return f"{'; '.join(texts)} (status {status:#010x})"
 
 
 COMMAND = struct.Struct(">HHI")
@@ -156,7 +156,7 @@ RETRY = 0.1
 QUIET = 0.03
 """Time without data after which a stream has ended [s]."""
 
-BREATH = 2.5e-4
+READ_DELAY = 2.5e-4
 """Delay of the reader before it reads [s], so that it does not wake up for every record at high rates."""
 
 STALLED = 0.01
@@ -264,7 +264,7 @@ class RdtWire(Wire):
     def poll(self, patience: float) -> Sample | None:
         """Wait for at most `patience` [s] for records; read all of them and return the newest."""
         own = self._open_socket
-        time.sleep(BREATH)
+        time.sleep(READ_DELAY)
         try:
             if not select.select([own], [], [], patience)[0]:
                 return None

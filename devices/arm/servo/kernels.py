@@ -22,8 +22,7 @@ from devices.arm.flatness.laws import SMOOTH
 from devices.arm.mechanics.dynamics import LINKS
 from devices.arm.servo.fractional import weighted_past
 from devices.arm.servo.reference_kernels import CHAIN_FIELDS, STATE_FIELDS, ServoKind, refer_part
-from devices.arm.servo.settings import FRACTIONAL, MAX_TERMS, SLIDING
-from devices.arm.servo.settings import LINEARISING as LINEAR
+from devices.arm.servo.settings import FRACTIONAL, LINEARISING, MAX_TERMS, SLIDING
 from haptics.jit import inlined_kernel, kernel
 from haptics.parts import address_of_part, call_part, record_at
 
@@ -340,7 +339,7 @@ def _action(kind: int) -> Callable[..., Any]:
     The integrator uses the motor's error with a slow correction towards the link's error, because the link oscillates
     on its spring. The torque is limited, and calmed at rest.
     """
-    law: Callable[..., Any] = {FRACTIONAL: _fractional, LINEAR: _linearised}.get(kind, _tracked)
+    law: Callable[..., Any] = {FRACTIONAL: _fractional, LINEARISING: _linearised}.get(kind, _tracked)
 
     @inlined_kernel
     def slide_bounded(s: Any, a: Any, link: Any, motor: Any, turning: Any) -> Any:
@@ -356,7 +355,7 @@ def _action(kind: int) -> Callable[..., Any]:
         a.link_error, a.motor_error = link, turning
         a.trim += a.trim_share * (link - motor - a.trim)
         error = motor + a.trim
-        resting = rest(s, a, error, link if s.law == LINEAR else motor)
+        resting = rest(s, a, error, link if s.law == LINEARISING else motor)
         tau = law(s, a, link - a.offset, motor - a.offset)
         return calm(s, a, integrate(s, a, tau, error, resting), motor, resting)
 

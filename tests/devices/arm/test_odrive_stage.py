@@ -211,7 +211,7 @@ def test_stale_answer_of_an_earlier_run_is_ignored():
     board._answer = bytes.fromhex("8180 ffffffff")  # to the number with which the first request goes out
     with stage:
         assert stage.drive.get("vbus_voltage") == 24.0
-        assert stage.drive.line.strays == 0
+        assert stage.drive.line.unmatched == 0
 
 
 @pytest.mark.parametrize(

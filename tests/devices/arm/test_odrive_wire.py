@@ -261,7 +261,7 @@ def line(pipes):
 
 
 def test_batched_requests_are_written_at_once_in_order(line, pipes):
-    with line.at_once():
+    with line.batch():
         line.post(7, b"x")
         tickets = [line.request(number, b"", 1) for number in (1, 2)]
         assert not pipes.written
@@ -274,7 +274,7 @@ def test_batched_requests_are_written_at_once_in_order(line, pipes):
 
 
 def test_failed_batch_writes_nothing(line, pipes):
-    with pytest.raises(struct.error), line.at_once():
+    with pytest.raises(struct.error), line.batch():
         line.post(7, b"x")
         line.request(1, b"", 1 << 20)
     line.post(8, b"y")
@@ -291,7 +291,7 @@ def test_lost_answer_does_not_shift_the_others(line, pipes):
     with pytest.raises(TransferError, match="does not answer") as caught:
         line.collect(tickets[1], 0.0)
     assert caught.value.trouble is Trouble.TIMEOUT
-    assert line.strays == 0
+    assert line.unmatched == 0
 
 
 def test_late_answer_is_not_assigned_to_a_reused_number(line, pipes):
@@ -312,9 +312,9 @@ def test_unsolicited_answers_are_dropped(line, pipes):
     for packet in packets:
         pipes.coming.put(packet)
     latest = time.monotonic() + 5.0
-    while line.strays < len(packets) and time.monotonic() < latest:
+    while line.unmatched < len(packets) and time.monotonic() < latest:
         time.sleep(1e-3)
-    assert line.strays == len(packets)
+    assert line.unmatched == len(packets)
     ticket = line.request(1, b"", 1)
     pipes.answer(pipes.written[0], b"x")
     assert line.collect(ticket, 5.0) == b"x"

@@ -45,7 +45,7 @@ def publish_motors(arm, angles, speeds, sampled):
 
 
 def publish_sensor(arm, wrench, measured, health=Health.OK):
-    arm._sensor._take(Sample(tuple(wrench), measured, measured, health))
+    arm._sensor._publish(Sample(tuple(wrench), measured, measured, health))
 
 
 def take(arm, port, instant):

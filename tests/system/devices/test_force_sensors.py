@@ -127,7 +127,7 @@ def test_reopened_sensor_has_no_earlier_fault_or_force(line, sensor, monkeypatch
     ids=["silent", "overloaded"],
 )
 def test_sensor_without_a_valid_force_does_not_open(line, sensor, monkeypatch, changes, words):
-    monkeypatch.setattr(force_sensor, "FIRST", 0.02)
+    monkeypatch.setattr(force_sensor, "START_TIMEOUT", 0.02)
     vars(line).update(changes)
     with pytest.raises(DeviceOpenError, match=f"the sensor sends no usable force: {words}"):
         sensor.open()

@@ -255,7 +255,7 @@ def kept(stage):
         play_rounds(rounds, 2)
         stage.bus.deaf = True
     stage.bus.deaf = False
-    return {**stage.counts, "kept": len(usb_queue._kept)}
+    return {**stage.counts, "kept": len(usb_queue._abandoned)}
 
 
 def interrupted(stage):

@@ -4,7 +4,7 @@ import functools
 
 import pytest
 
-from devices.arm.motors.usb_queue import AHEAD, FAREWELL, MOST, WRITE_TIMEOUT
+from devices.arm.motors.usb_queue import AHEAD, CANCEL_TIMEOUT, MOST, WRITE_TIMEOUT
 from tests.system.usb import umockdev
 from tests.system.usb.test_stick import Played
 
@@ -68,7 +68,7 @@ def test_fault_has_its_message_and_all_transfers_are_freed(played, scene, words)
     assert any(words in said for said in found["said"]), found["said"]
     assert all(found["said"])
     assert all_free(found)
-    assert found["took"] < 2.0 * WRITE_TIMEOUT + FAREWELL + SLACK
+    assert found["took"] < 2.0 * WRITE_TIMEOUT + CANCEL_TIMEOUT + SLACK
 
 
 def test_too_long_answer_is_a_lost_answer(played):
@@ -80,7 +80,7 @@ def test_unplugged_drive_is_reported_and_can_be_opened_again(played):
     assert found["said"].startswith("unplugged: the drive was unplugged, or lost its power: plug it in")
     assert not found["again"]
     assert all_free(found)
-    assert found["took"] < FAREWELL + SLACK
+    assert found["took"] < CANCEL_TIMEOUT + SLACK
 
 
 def test_last_packets_are_sent_before_closing(played):
@@ -90,7 +90,7 @@ def test_last_packets_are_sent_before_closing(played):
 def test_transfers_that_cannot_be_cancelled_are_not_freed(played):
     found = played.facts("kept")
     assert found["kept"] == found["allocated"] - found["freed"] == AHEAD
-    assert found["took"] < FAREWELL + SLACK
+    assert found["took"] < CANCEL_TIMEOUT + SLACK
 
 
 def test_ctrl_c_is_handled_at_once_and_all_transfers_are_freed(played):
