@@ -86,25 +86,6 @@ class Coupling:
         effort = np.asarray(motor_effort, dtype=np.float64)
         return np.asarray(np.linalg.solve(self.matrix.T, effort[..., None])[..., 0])
 
-    def moving_alone(self, motor_velocity: ArrayLike, motor: int) -> NDArray[np.bool_]:
-        """Return a mask of the samples in which one motor moves alone.
-
-        Parameters
-        ----------
-        motor_velocity : (samples, n) float array
-            Velocities of the motor shafts [rad/s].
-        motor : int
-            Index of the motor.
-
-        Returns
-        -------
-        (samples,) bool array
-            True if all other motors are slower than `ALONE` times the largest speed of this motor.
-        """
-        speed = np.abs(np.asarray(motor_velocity, dtype=np.float64))
-        others = np.delete(speed, motor, axis=1).max(axis=1)
-        return np.asarray(others <= ALONE * speed[:, motor].max())
-
 
 def _icub(prefix: str, matrix: ArrayLike, names: tuple[str, ...]) -> Coupling:
     joints = tuple(f"{prefix}_{name}" for name in names)
@@ -164,7 +145,9 @@ def decouple(recordings: Sequence[JointRecording], coupling: Coupling) -> tuple[
         optional[name] = coupling.motor_velocity(np.column_stack(series)) if known else None
     found = []
     for motor, name in enumerate(coupling.motors):
-        alone = coupling.moving_alone(velocity, motor)
+        speed = np.abs(velocity)
+        others = np.delete(speed, motor, axis=1).max(axis=1)
+        alone = np.asarray(others <= ALONE * speed[:, motor].max())
         if np.count_nonzero(alone) < FEWEST or not velocity[alone, motor].any():
             continue
         drive = joints[motor].drive

@@ -195,10 +195,6 @@ class ParameterFile:
                 return joint
         raise unknown_name("joint", name, [joint.name for joint in self.joints])
 
-    def with_joint(self, joint: JointParameters) -> ParameterFile:
-        """Return the file with one of its joints replaced."""
-        return replace(self, joints=tuple(joint if one.name == joint.name else one for one in self.joints))
-
 
 # --- uncertainty ------------------------------------------------------------------------------------------------------
 

@@ -171,11 +171,6 @@ class SlidingFriction:
         """Whether a static level exceeds the Coulomb level."""
         return any(static > coulomb for static, coulomb in zip(self.static, self.coulomb, strict=True))
 
-    @property
-    def symmetric(self) -> bool:
-        """Whether both directions have the same levels and viscosities."""
-        return all(forward == backward for forward, backward in (self.coulomb, self.static, self.viscosity))
-
     def fall(self, speed: Array, stribeck_velocity: float) -> Array:
         """Return the remaining fraction of the fall at each speed, (n,)."""
         ratio = speed / stribeck_velocity
@@ -395,12 +390,9 @@ def _closest_law(
 
     symmetric, notes = _symmetric_law(identified, velocity, steepest)
     error = error_of(symmetric)
-    if identified.symmetric:
-        return (
-            symmetric,
-            error,
-            (*notes, *([f"the law differs from the identified one by {size(error)}"] * bool(notes))),
-        )
+    if all(one == other for one, other in (identified.coulomb, identified.static, identified.viscosity)):
+        lines = (f"the law differs from the identified one by {size(error)}",) if notes else ()
+        return symmetric, error, (*notes, *lines)
     asymmetric = _asymmetric_law(identified, velocity)
     other = error_of(asymmetric)
     if other < error:
@@ -412,15 +404,11 @@ def _closest_law(
                 f"for both directions by {size(error)}",
             )
         return asymmetric, other, lines
-    return (
-        symmetric,
-        error,
-        (
-            *notes,
-            "one law for both directions, with the mean of their levels, differs from the identified one by "
-            f"{size(error)}, a level for each direction without the fall from the static level by {size(other)}",
-        ),
+    line = (
+        "one law for both directions, with the mean of their levels, differs from the identified one by "
+        f"{size(error)}, a level for each direction without the fall from the static level by {size(other)}"
     )
+    return symmetric, error, (*notes, line)
 
 
 def _asymmetric_law(identified: SlidingFriction, velocity: Array) -> Table:

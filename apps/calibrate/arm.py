@@ -53,8 +53,7 @@ def run_arm(options: argparse.Namespace) -> Answer:
     from calibration.friction import MODELS, FitSettings
     from calibration.handle import identify_handle
     from calibration.identification import IdentificationOptions
-    from calibration.motions.joint_motion import body_of
-    from calibration.motions.poses import PoseMeasurement, Poses
+    from calibration.motions.arm import PoseMeasurement, Poses, body_of
 
     if not options.device:
         raise ConfigurationError("--device is missing: name the arm, virtual-arm or arm.")

@@ -71,7 +71,19 @@ def joystick_options(parser: argparse.ArgumentParser) -> None:
 
 def run_joystick(options: argparse.Namespace) -> Answer:
     """Calibrate a stick."""
-    table = _device_table(options.assignments)
+    from apps.settings.config import gather
+
+    tables = gather(None, options.assignments)
+    for other in tables:
+        if other != "device":
+            raise unknown_name("table of settings", other, ["device"])
+    table = dict(tables.get("device", {}))
+    if table.pop("name", NAME) != NAME:
+        raise ConfigurationError(f"device.name: this calibrates the device {NAME} only.")
+    if "parameters" in table:
+        raise ConfigurationError("device.parameters: this command writes that file; name it with --out.")
+    if "hand" in table:
+        raise ConfigurationError("device.hand: this command moves an emulated stick itself; leave it out.")
     require_place(options.out)
     from apps.session.record import made_by
     from calibration.joystick.person import Request
@@ -93,24 +105,6 @@ def run_joystick(options: argparse.Namespace) -> Answer:
     write_or_print(options.out, found.parameters)
     result = {"out": str(options.out), "parameters": asdict(found.parameters), **found.facts}
     return Answer(result, _describe(options.out, found, settings))
-
-
-def _device_table(assignments: list[str]) -> dict[str, Any]:
-    """Return the table ``device`` of the settings given with ``--set``."""
-    from apps.settings.config import gather
-
-    tables = gather(None, assignments)
-    for other in tables:
-        if other != "device":
-            raise unknown_name("table of settings", other, ["device"])
-    table = dict(tables.get("device", {}))
-    if table.pop("name", NAME) != NAME:
-        raise ConfigurationError(f"device.name: this calibrates the device {NAME} only.")
-    if "parameters" in table:
-        raise ConfigurationError("device.parameters: this command writes that file; name it with --out.")
-    if "hand" in table:
-        raise ConfigurationError("device.hand: this command moves an emulated stick itself; leave it out.")
-    return table
 
 
 def write_or_print(out: Path, parameters: StickParameters) -> None:

@@ -48,6 +48,7 @@ def motor_options(parser: argparse.ArgumentParser) -> None:
 def run_motor(options: argparse.Namespace) -> Answer:
     """Identify motors and write their parameters."""
     from apps.calibrate.results import as_object, describe, ending, provenance
+    from calibration.identification import identify
     from calibration.parameter_files import read_parameter_file, write_parameter_file
     from calibration.parameters import ParameterFile, Provenance
 
@@ -60,14 +61,23 @@ def run_motor(options: argparse.Namespace) -> Answer:
     known = None if options.friction is None else read_parameter_file(options.friction)
     recordings = _measured(options, options.data[0], known, identification)
     fits = [_fit(one, known, identification.inertia) for one in recordings]
-    opened = _identify_open_windings(options, known, identification)
+    opened: _Opened = {}
+    if options.open_windings is not None and known is not None:
+        for recording in _measured(options, options.open_windings, known, identification):
+            # the model is the same as for the friction with currents
+            model = known.joint(recording.joint).known_friction().model
+            identified = identify([recording], replace(identification, model=model, smooth=None)).parameters()
+            opened[recording.joint] = identified.known_friction(), recording.source
     joints = [_joint(fit, known, opened) for fit in fits]
     file = ParameterFile(Provenance(), tuple(joints)) if known is None else known
-    for joint in joints:
-        file = file.with_joint(joint)
+    updated = {joint.name: joint for joint in joints}
     method = "; ".join(dict.fromkeys(_METHODS["hysteresis" not in fit.values] for fit in fits))
     sources = [fit.recording.source for fit in fits] + [source for _, source in opened.values()]
-    file = replace(file, provenance=provenance(method, sources, options.identity, file.provenance))
+    file = replace(
+        file,
+        joints=tuple(updated.get(joint.name, joint) for joint in file.joints),
+        provenance=provenance(method, sources, options.identity, file.provenance),
+    )
     write_parameter_file(options.out, file)
     if options.report is not None:
         from apps.calibrate.report import motor_pages, write_report
@@ -115,25 +125,6 @@ def _fit(recording: JointRecording, known: ParameterFile | None, inertia: float)
         friction_spread=friction_spread(joint, recording.velocity),
         friction_change=friction_change(joint, recording.velocity),
     )
-
-
-def _identify_open_windings(
-    options: argparse.Namespace, known: ParameterFile | None, identification: IdentificationOptions
-) -> _Opened:
-    """Identify the friction of each joint with open windings.
-
-    The model is the same as for the friction with currents.
-    """
-    from calibration.identification import identify
-
-    if options.open_windings is None or known is None:
-        return {}
-    found = {}
-    for recording in _measured(options, options.open_windings, known, identification):
-        model = known.joint(recording.joint).known_friction().model
-        identified = identify([recording], replace(identification, model=model, smooth=None)).parameters()
-        found[recording.joint] = identified.known_friction(), recording.source
-    return found
 
 
 def _joint(fit: MotorFit, known: ParameterFile | None, opened: _Opened) -> JointParameters:

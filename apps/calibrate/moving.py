@@ -21,8 +21,8 @@ from haptics.settings import build
 if TYPE_CHECKING:
     from calibration.data.joint_recording import JointRecording
     from calibration.motions import Mover
+    from calibration.motions.arm import JointExcitation
     from calibration.motions.driving import Measurement
-    from calibration.motions.joint_motion import JointExcitation
 
     Measured = dict[str, list[JointRecording]]
 
@@ -99,8 +99,8 @@ def joint_excitation(table: dict[str, Any]) -> JointExcitation:
     ConfigurationError
         If a setting is invalid.
     """
+    from calibration.motions.arm import DEFAULT, JointExcitation
     from calibration.motions.excitation import Excitation
-    from calibration.motions.joint_motion import DEFAULT, JointExcitation
 
     return JointExcitation(build(Excitation, {**asdict(DEFAULT), **table}, EXCITATION))
 

@@ -162,8 +162,8 @@ def recordings(options: argparse.Namespace, path: str) -> dict[str, list[JointRe
         If the file cannot be used.
     """
     if Path(path).is_dir():
+        from calibration.motions.arm import is_of_joints, recorded_joints
         from calibration.motions.handle_motion import is_excitation, recorded_axes
-        from calibration.motions.joint_motion import is_of_joints, recorded_joints
         from haptics.recording.recording import Recording
 
         recording = Recording(Path(path))

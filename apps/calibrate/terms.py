@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _Judged = dict[str, "tuple[Compared, ...]"]
 
 KINDS = ("friction", "inertia", "load", "drive")
-"""Kinds of `calibration.terms.terms`, repeated here so that the help text needs no import."""
+"""Kinds of `calibration.terms.model`, repeated here so that the help text needs no import."""
 _PARTS = (2, 20)
 """Smallest and largest number of parts in cross-validation."""
 _ONE_WAY = "The joint hardly moves in one direction: friction cannot be told from an offset. Record both directions."

@@ -7,7 +7,7 @@ values are needed for c.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -114,7 +114,10 @@ def separable_least_squares(
                 break
     if len(minima) == 1:
         return fit
-    others = minima[1:] if not stages(loss) else search.again(minima[1:], fit)
+    others = minima[1:]
+    if stages(loss):  # the minima for the final weights of the best fit, without those that coincide with it
+        again = [search.descend(np.log(one.nonlinear), fit.linear.weights) for one in others]
+        others = sorted((one for one in again if _apart(one, fit)), key=lambda one: one.linear.cost)
     return replace(fit, others=tuple(others))
 
 
@@ -162,11 +165,6 @@ class _Search:
     def cost(self, start: Array, weights: Array) -> float:
         """Return the fraction of the target's sum of squares that remains for the best linear coefficients."""
         return solve_normal_equations(self.columns(np.exp(start)), self.target, weights, self.lower)[1]
-
-    def again(self, minima: Sequence[SeparableFit], best: SeparableFit) -> list[SeparableFit]:
-        """Return the minima for the final weights of the best fit, without those that coincide with it."""
-        fits = [self.descend(np.log(one.nonlinear), best.linear.weights) for one in minima]
-        return sorted((fit for fit in fits if _apart(fit, best)), key=lambda fit: fit.linear.cost)
 
     def solved(self, place: Array, weights: Array) -> LinearFit:
         return least_squares(self.columns(np.exp(place)), self.target, weights=weights, lower=self.lower)

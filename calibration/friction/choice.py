@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from calibration.fitting.intervals import covariance_of_sum
 from calibration.fitting.regression import blocks
 from calibration.friction.fit import fit_friction, fit_law
-from calibration.friction.model import MODELS, SCALE, STATIC_MODELS, FrictionModel, named_model, negative
+from calibration.friction.model import MODELS, SCALE, STATIC_MODELS, named_model, negative
 from calibration.friction.result import FitSettings, FrictionFit
 from calibration.friction.samples import Samples, joined
 from haptics.errors import ConfigurationError
@@ -89,11 +89,6 @@ class Choice:
     fit: FrictionFit
     candidates: tuple[Candidate, ...]
     score: float
-
-    @property
-    def model(self) -> FrictionModel:
-        """Friction model of the fit."""
-        return self.fit.model
 
     @property
     def scores(self) -> dict[str, float]:

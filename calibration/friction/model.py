@@ -175,10 +175,6 @@ class Motion:
         """Convert velocities to a motion; a motion is returned unchanged."""
         return motion if isinstance(motion, Motion) else cls(np.asarray(motion, float))
 
-    def at_velocity(self, velocity: Array) -> Motion:
-        """Return the same motion with other velocities."""
-        return replace(self, velocity=velocity)
-
     def part(self, chosen: NDArray[np.bool_] | Index) -> Motion:
         """Return the motion of selected samples."""
         return Motion(

@@ -100,7 +100,7 @@ class Problem:
     def columns(self, velocity: Array, nonlinear: Array) -> Array:
         """Return the columns (n, r) of the searched linear parameters, at given velocities of the motion."""
         scale, distance = self._scale_and_distance(nonlinear)
-        columns = self.model.columns(self.motion.at_velocity(velocity), scale, distance)
+        columns = self.model.columns(replace(self.motion, velocity=velocity), scale, distance)
         if self.model.plateau or self.bounded:
             columns = np.einsum("ij,jk->ik", columns, self.model.reduction(scale, self.bounded))
         more = []
@@ -116,10 +116,6 @@ class Problem:
         """Return the force (n,) that the model predicts at given velocities of the motion."""
         linear, nonlinear = self.split(place)
         return times(self.columns(velocity, nonlinear), linear)
-
-    def jacobian(self, velocity: Array, place: Array) -> Array:
-        """Return the derivatives of `evaluate` with respect to `place`."""
-        return self.expanded(velocity, place)[1]
 
     def expanded(self, velocity: Array, place: Array) -> tuple[Array, Array]:
         """Return `evaluate` (n,) and its derivatives (n, r) together."""
@@ -283,8 +279,10 @@ def _by_command(
     assert problem.commanded is not None
     # the derivatives at the commanded motion, made insensitive to an error of the delay
     acceleration = None if problem.acceleration is None else problem.commanded.acceleration
-    derivatives = replace(problem, acceleration=acceleration).jacobian(problem.commanded.velocity, place)
-    instruments = problem.commanded.without_delay(derivatives, weights)
+    derivatives = replace(problem, acceleration=acceleration).expanded(problem.commanded.velocity, place)[1]
+    weighted = problem.commanded.force_rate * weights
+    jerk, power = problem.commanded.jerk, float(weighted @ problem.commanded.jerk)
+    instruments = derivatives if power == 0.0 else derivatives - np.outer(jerk, weighted @ derivatives / power)
     weighted = instruments * weights[:, None]
     mean = np.zeros(len(velocity))
     for node, weight in zip(_NODES, _WEIGHTS, strict=True):
@@ -324,4 +322,4 @@ def _searched(
                 count = len(problem.lower)
                 found = np.concatenate((np.maximum(found[:count], problem.lower), found[count:]))
             return Corrected(found, matrix, True)
-    return Corrected(place, products(instruments, problem.jacobian(velocity, place)), False)
+    return Corrected(place, products(instruments, problem.expanded(velocity, place)[1]), False)

@@ -28,6 +28,20 @@ from haptics.errors import ConfigurationError
 
 Array = NDArray[np.float64]
 
+LEAST = 50
+"""Minimum number of samples of a fit."""
+_FEWEST = 8
+_ONE_SIDED, _STEADY = 0.02, 1e-6
+_RESTING, _FARTHER = 0.01, 1.5
+"""Criteria for a controlled handle.
+
+Maximum speed at rest as a fraction of the top speed, and factor on the excluded time around rest and reversals.
+"""
+_OPTIONAL = ("acceleration", "weights", "instrument", "turning", "angle")
+"""Names of the optional columns that are kept if all joined recordings have them."""
+_ERRATIC = 0.3
+"""Minimum sample-to-sample change that cannot be noise alone, in standard deviations of the velocity."""
+
 
 @dataclass(frozen=True)
 class Commanded:
@@ -55,25 +69,6 @@ class Commanded:
     def of(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> Commanded:
         """Return the motion at selected samples."""
         return Commanded(*(column[chosen] for column in vars(self).values()))
-
-    def without_delay(self, instruments: Array, weights: Array) -> Array:
-        """Return the instruments (n, r) made orthogonal to an error of the delay."""
-        weighted = self.force_rate * weights
-        power = float(weighted @ self.jerk)
-        return instruments if power == 0.0 else instruments - np.outer(self.jerk, weighted @ instruments / power)
-
-
-LEAST = 50
-"""Minimum number of samples of a fit."""
-_FEWEST = 8
-_ONE_SIDED, _STEADY = 0.02, 1e-6
-_RESTING, _FARTHER = 0.01, 1.5
-"""Criteria for a controlled handle.
-
-Maximum speed at rest as a fraction of the top speed, and factor on the excluded time around rest and reversals.
-"""
-_ERRATIC = 0.3
-"""Minimum sample-to-sample change that cannot be noise alone, in standard deviations of the velocity."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +141,7 @@ class Samples:
     """Standard deviation of the velocity error, stated or estimated."""
 
     def __post_init__(self) -> None:
-        for name in ("time", "velocity", "friction", "acceleration", "weights", "instrument", "turning", "angle"):
+        for name in ("time", "velocity", "friction", *_OPTIONAL):
             if getattr(self, name) is None:
                 continue
             values = np.asarray(getattr(self, name), float)
@@ -318,22 +313,13 @@ class Samples:
     def part(self, chosen: NDArray[np.intp]) -> Samples:
         """Return selected samples, with the noise of all."""
         chosen = chosen[self.inner[chosen]]
-
-        def of(values: NDArray[Any] | None) -> Any:
-            return None if values is None else values[chosen]
-
+        columns: dict[str, Any] = {
+            name: None if getattr(self, name) is None else getattr(self, name)[chosen]
+            for name in ("time", "velocity", "friction", *_OPTIONAL, "recording", "saturated")
+        }
         return replace(
             self,
-            time=self.time[chosen],
-            velocity=self.velocity[chosen],
-            friction=self.friction[chosen],
-            acceleration=of(self.acceleration),
-            weights=of(self.weights),
-            instrument=of(self.instrument),
-            turning=of(self.turning),
-            angle=of(self.angle),
-            recording=of(self.recording),
-            saturated=of(self.saturated),
+            **columns,
             velocity_noise=self.noise,
             edge=0,
             guessed=self.noise_is_guessed,
@@ -372,7 +358,7 @@ def joined(recordings: Sequence[Samples]) -> Samples:
     parts = [one.part(np.flatnonzero(one.inner)) for one in recordings]
     lengths = [len(part.time) for part in parts]
 
-    def whole(name: str) -> Array | None:
+    def whole(name: str) -> Any:
         known = [getattr(part, name) for part in parts if getattr(part, name) is not None]
         return np.concatenate(known) if len(known) == len(parts) else None
 
@@ -380,23 +366,16 @@ def joined(recordings: Sequence[Samples]) -> Samples:
     travels = tuple(part.travel for part in parts if part.travel is not None)
     repeated = len(commanded) == len(parts)
     saturated = [np.zeros(len(part.time), bool) if part.saturated is None else part.saturated for part in parts]
+    together = zip(*(vars(one).values() for one in commanded), strict=True)
+    columns: dict[str, Any] = {name: whole(name) for name in ("velocity", "friction", *_OPTIONAL)}
     return Samples(
         np.cumsum(np.concatenate(steps)),
-        np.concatenate([part.velocity for part in parts]),
-        np.concatenate([part.friction for part in parts]),
-        whole("acceleration"),
-        math.sqrt(float(np.mean([part.noise**2 for part in parts]))),
-        0,
-        whole("weights"),
-        whole("instrument"),
-        whole("turning"),
-        any(part.noise_is_guessed for part in parts),
-        Commanded(*map(np.concatenate, zip(*(vars(one).values() for one in commanded), strict=True)))
-        if repeated
-        else None,
-        tuple(lengths) if repeated else (),
-        Travel.joined(travels) if len(travels) == len(parts) else None,
-        whole("angle"),
-        np.repeat(np.arange(len(parts)), lengths),
-        np.concatenate(saturated) if any(part.saturated is not None for part in parts) else None,
+        **columns,
+        velocity_noise=math.sqrt(float(np.mean([part.noise**2 for part in parts]))),
+        guessed=any(part.noise_is_guessed for part in parts),
+        commanded=Commanded(*map(np.concatenate, together)) if repeated else None,
+        rounds=tuple(lengths) if repeated else (),
+        travel=Travel.joined(travels) if len(travels) == len(parts) else None,
+        recording=np.repeat(np.arange(len(parts)), lengths),
+        saturated=np.concatenate(saturated) if any(part.saturated is not None for part in parts) else None,
     )

@@ -159,20 +159,6 @@ class Request:
     def __post_init__(self) -> None:
         if self.gate not in GATES:
             raise unknown_name("--gate", self.gate, GATES)
-        self._require_one_shape()
-        if (self.weight is None) == (self.stated_max_force is None):
-            raise ConfigurationError(
-                "the scale of the forces needs exactly one of two options: --weight KG, a known weight that the stick "
-                "will carry, or --stated-max-force N, its largest force as its maker states it."
-            )
-        for name, (least, most, unit) in _ALLOWED.items():
-            value = getattr(self, name)
-            if value is not None and not least <= value <= most:
-                raise ConfigurationError(
-                    f"--{name.replace('_', '-')} = {value:g}: must be at least {least:g} and at most {most:g}{unit}."
-                )
-
-    def _require_one_shape(self) -> None:
         travels = [self.travel_x is not None, self.travel_y is not None]
         wheel = self.rim_radius is not None
         if wheel == any(travels) or any(travels) != all(travels):
@@ -185,6 +171,17 @@ class Request:
                 "--weight is for sticks: the scale of a wheel is its largest force along the rim, --stated-max-force N "
                 "(its torque divided by the radius)."
             )
+        if (self.weight is None) == (self.stated_max_force is None):
+            raise ConfigurationError(
+                "the scale of the forces needs exactly one of two options: --weight KG, a known weight that the stick "
+                "will carry, or --stated-max-force N, its largest force as its maker states it."
+            )
+        for name, (least, most, unit) in _ALLOWED.items():
+            value = getattr(self, name)
+            if value is not None and not least <= value <= most:
+                raise ConfigurationError(
+                    f"--{name.replace('_', '-')} = {value:g}: must be at least {least:g} and at most {most:g}{unit}."
+                )
 
     @property
     def travel(self) -> Pair:

@@ -25,7 +25,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from calibration.motions.procedure import Mover, Present, Procedure, ProcedureRunner
 from devices.common.log import DEVICE_LOG
 from haptics.clock import Clock
-from haptics.device import Causality, Device, DeviceSpec
+from haptics.device import Causality, DeviceSpec
 from haptics.errors import ConfigurationError, DeviceFault, HapticError
 from haptics.recording.recorder import Recorder, RunCloser
 from haptics.recording.recording import Recording
@@ -316,7 +316,7 @@ class _Live(Run):
         mover, folder = state.mover, state.recorder.folder
         more = {"log": str(folder / DEVICE_LOG)} if mover.logs else {}
         job = Job(
-            factory=functools.partial(_make_logged, mover.factory, more),
+            factory=functools.partial(mover.factory, more),
             element=state.runner.motion,
             limits=state.limits,
             duration=None,
@@ -399,8 +399,3 @@ class _Live(Run):
             if self._over or (len(rows) and rows["tick"][-1] >= tick):
                 return rows
             time.sleep(HEARTBEAT_INTERVAL)
-
-
-def _make_logged(factory: Callable[[Mapping[str, Any], Clock], Device], more: dict[str, Any], clock: Clock) -> Device:
-    """Create the device inside the servo process."""
-    return factory(more, clock)

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from calibration.data.joint_recording import JointRecording
 from calibration.fitting.intervals import BLOCKS, CONFIDENCE, PARTS, ErrorEstimate, block_means, elsewhere, quantile
 from calibration.fitting.regression import BlockFits, LinearFit, least_squares
-from calibration.terms.model import Fitted, TermModel
-from calibration.terms.terms import KINDS, Term, base_terms, candidate_terms
+from calibration.terms.model import KINDS, Fitted, Term, TermModel, base_terms, candidate_terms
 from haptics.errors import ConfigurationError
 
 _FEWEST_BLOCKS = 4

@@ -6,7 +6,7 @@ import numpy as np
 
 from calibration.data.joint_recording import JointRecording, Source
 from calibration.friction import MODELS, Motion, Samples, Travel
-from calibration.terms.terms import dahl
+from calibration.terms.model import dahl
 
 # --- the knee of Guedelha et al. 2018, moved to and fro by a hand -----------------------------------------------------
 

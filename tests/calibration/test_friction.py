@@ -502,7 +502,7 @@ def test_errors_with_a_long_memory_widen_the_intervals():
 
 
 # `two_minima.npz` is joint 1 of the virtual arm, which sticks and slips at slow strokes
-# (`calibration.motions.joint_motion`, 0.01 to 0.4 rad/s, without the first 1.7 mrad after a turn). The fifth digit of
+# (`calibration.motions.arm`, 0.01 to 0.4 rad/s, without the first 1.7 mrad after a turn). The fifth digit of
 # the cost decides which of its two minima is the lower one.
 def test_both_minima_are_reported_and_covered_by_the_intervals():
     with np.load(Path(__file__).with_name("two_minima.npz")) as stored:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import devices
 from calibration.handle import BIASES, CENTRES, MASS, NAMES, RestingWrenches, identify_handle
 from calibration.motions import Mover
-from calibration.motions.poses import PoseMeasurement, Poses, plan_poses
+from calibration.motions.arm import PoseMeasurement, Poses, plan_poses
 from devices.arm.sensors.mounting import STANDARD_GRAVITY, Mounting, SensorSettings, turn
 from haptics import Clock
 from haptics.device import Causality

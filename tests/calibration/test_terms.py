@@ -13,9 +13,17 @@ from calibration.data.reading import read_serial_robot
 from calibration.fitting.intervals import relative_error
 from calibration.fitting.regression import BlockFits, blocks
 from calibration.terms.comparison import ALL, ASYMMETRIC, FRICTION, LATE, PUBLISHED, RIGID, SYMMETRIC, fit_kinds
-from calibration.terms.model import Fitted, TermModel, read_term_file, write_term_file
+from calibration.terms.model import (
+    Fitted,
+    Term,
+    TermModel,
+    candidate_terms,
+    dahl,
+    make_term,
+    read_term_file,
+    write_term_file,
+)
 from calibration.terms.selection import SelectionSettings, select_terms
-from calibration.terms.terms import Term, candidate_terms, dahl, make_term
 from haptics.errors import ConfigurationError
 from tests.calibration.joints import joint, motion, recorded
 

@@ -15,9 +15,9 @@ from apps.verify.check import verify
 from apps.verify.facts import FOLLOWING_ERROR
 from apps.verify.findings import VIOLATED
 from calibration.motions import Mover
+from calibration.motions.arm import JointExcitation
 from calibration.motions.excitation import Excitation
 from calibration.motions.handle_motion import HandleExcitation
-from calibration.motions.joint_motion import JointExcitation
 from haptics.recording import replay
 from haptics.recording.recording import Recording
 from tests.apps.verify.forging import assert_honest, copy_of

@@ -12,9 +12,8 @@ from calibration.autotune import Autotune, Tuning
 from calibration.autotune.plant import NAMES, Plant, Push, fit_plant
 from haptics.recording.recording import Recording
 from haptics.recording.replay import verify
-from tests.calibration.autotune.device_figures import HALF_WIDTH, NEAR, outcome_of
-from tests.calibration.autotune.hidden import Truth, mover, tuned
-from tests.calibration.autotune.test_autotune import answered, ending_in_nothing, pushed, pusher
+from tests.calibration.test_autotune import answered, ending_in_nothing, pushed, pusher
+from tests.calibration.tuned_devices import HALF_WIDTH, NEAR, Truth, mover, outcome_of, tuned
 
 
 @pytest.mark.parametrize(

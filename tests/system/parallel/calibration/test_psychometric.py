@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import norm
 
 from calibration.psychometric import d_prime
-from tests.calibration.psychometric.coverage import CASES, Case, cover
+from tests.calibration.psychometric_coverage import CASES, Case, cover
 from tests.sampling import sample
 
 

@@ -45,7 +45,7 @@ DATA: dict[str, tuple[list[float], list[int], list[int]]] = {
     "uneven": (LEVELS, [9, 41, 38, 12, 45, 19], [18, 66, 52, 15, 49, 20]),
 }
 SIGNED = ([-3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0], [2, 5, 10, 22, 31, 36, 39], [40] * 7)
-GOLDEN = json.loads(Path(__file__).with_name("oracles.json").read_text(encoding="utf-8"))
+GOLDEN = json.loads(Path(__file__).with_name("psychometric_oracles.json").read_text(encoding="utf-8"))
 """Results of SweetSpot 1.15.1 and Psychofit 1.0.0; the entry ``sources`` names their calls."""
 PLAIN = WidthPrior(1.0, 3.0)
 """A prior so wide that the maximum of the posterior is nearly the maximum of the likelihood."""

@@ -1,6 +1,6 @@
 """Coverage of the intervals of psychometric fits in simulated sessions with fixed seeds.
 
-``python -m tests.calibration.psychometric.coverage`` prints the table of docs/experiments/analysis.md.
+``python -m tests.calibration.psychometric_coverage`` prints the table of docs/experiments/analysis.md.
 """
 
 from __future__ import annotations

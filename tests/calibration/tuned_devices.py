@@ -1,12 +1,14 @@
-"""Virtual devices and emulated sticks whose parameters are hidden from the tuning, and their true boundaries.
+"""Tuning of hidden devices: their truth, and the accuracy of what is found.
 
-The boundary of a virtual device is computed from the matrix of one period of its substeps, delay line, encoder and
-contact: its spectral radius must stay below 1. An emulated stick runs the real driver in step with its emulated bus;
-its boundary is found by kicking a contact by some millimetres, which holds if the swing of the handle decays.
+Run ``python -m tests.calibration.tuned_devices [KIND]``.
+KIND is ``virtual`` (100 devices, with the truth of their arithmetic) or ``emulated`` (20 sticks behind their driver).
+Prints the found over the true boundary of each device and its doubts, then how often the interval of each parameter
+holds the truth, the relative error of the boundary, and the largest distance of a handle from the middle.
 """
 
 import contextlib
 import math
+import sys
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +23,7 @@ from devices.emulated.joystick import EmulatedPidJoystick
 from devices.emulators.pid.profiles import PROFILES
 from devices.emulators.pid.stick import emulated_stick
 from devices.virtual.joystick import VirtualJoystick
+from haptics.errors import HapticError
 from haptics.recording.recording import Recording
 from tests.calibration.benches import StepClock
 from tests.devices.joystick.in_step import put_in_step
@@ -149,8 +152,6 @@ class Outcome:
         Result along x.
     farthest : float
         Largest distance of the handle from the middle [m].
-    duration : float
-        Duration of the motions [s].
     ratio : float
         Found boundary over the true one; nan without a found boundary.
     """
@@ -158,7 +159,6 @@ class Outcome:
     truth: Any
     tuned: Tuned
     farthest: float
-    duration: float
     ratio: float
 
     @property
@@ -183,7 +183,7 @@ def tuned(truth, device=None, **wish):
     ratio = math.nan
     if boundary is not None and boundary.stiffness is not None:
         ratio = boundary.stiffness / truth.boundary(boundary.damping, boundary.expected)
-    return Outcome(truth, found, float(np.abs(rows["position"]).max()), len(rows) / truth.rate, ratio)
+    return Outcome(truth, found, float(np.abs(rows["position"]).max()), ratio)
 
 
 # --- emulated sticks --------------------------------------------------------------------------------------------------
@@ -289,3 +289,54 @@ def tuned_stick(truth, **wish):
     with stepped(truth) as (device, clock, _):
         known = {"live": False, "rate": truth.rate, "device": {"name": "hidden"}, "clock_of": lambda moved: clock}
         return tuned(truth, Mover(lambda more, _: device, **known), **wish)
+
+
+# --- accuracy ---------------------------------------------------------------------------------------------------------
+
+NEAR = 0.15
+"""Permitted relative error of the boundary."""
+HALF_WIDTH = 0.1
+"""Half width of the workspace [m]."""
+
+COUNTS = {"virtual": 100, "emulated": 20}
+
+
+def outcome_of(kind, seed):
+    """Tune a device of that kind."""
+    return tuned(Truth.of(seed)) if kind == "virtual" else tuned_stick(StickTruth.of(seed))
+
+
+def summary(found):
+    """Return the table of all devices."""
+    doubtful = np.array([bool(one.tuned.axes[0].doubts) for one in found])
+    lines = [f"{len(found)} devices, {doubtful.sum()} doubtful"]
+    for name in found[0].held:
+        held = np.array([one.held[name] for one in found])
+        doubted = (doubtful & ~held).sum()
+        lines.append(f"  {name:<11} inside its interval: {held.sum()}; outside and doubtful: {doubted}")
+    ratios = np.array([one.ratio for one in found])
+    known = ratios[np.isfinite(ratios)]
+    near = np.sum(np.abs(known - 1.0) <= NEAR)
+    lines.append(f"  boundary    found: {len(known)} of {len(found)}; within {NEAR:.0%}: {near}")
+    if len(known):
+        lines.append(f"  found/true  {known.min():.3f} to {known.max():.3f}, median {np.median(known):.3f}")
+    lines.append(f"  farthest    {1e3 * max(one.farthest for one in found):.1f} mm from the middle")
+    return "\n".join(lines)
+
+
+def main(arguments):
+    """Print the table."""
+    (kind,) = arguments or ["virtual"]
+    found, failed = [], 0
+    for seed in range(COUNTS[kind]):
+        try:
+            found.append(outcome_of(kind, seed))
+            print(f"{seed}: boundary {found[-1].ratio:.3f} {found[-1].tuned.axes[0].doubts}", flush=True)  # noqa: T201
+        except HapticError as error:
+            failed += 1
+            print(f"{seed}: ENDED: {error}", flush=True)  # noqa: T201
+    print(f"{summary(found)}\n  ended       by a bound of a motion: {failed}")  # noqa: T201
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
