@@ -197,7 +197,7 @@ class Arm(Driver):
         self._references = MotorReferences(
             own.references, body.model_links, body.model_joints, self._clock.period, body.linkage
         )
-        record["servo"], record["refer"], record["follows"] = self._references.places
+        record["servo"], record["refer"], record["follows"] = self._references.kernel_arguments
         body.linkage.fill(record["linkage"])
         self._orientation = record["orientation"][0]
         self._orientation[:] = np.eye(3)

@@ -80,28 +80,28 @@ class NativeRounds(Rounds):
         self._count += 1
         with self._line.batch():
             self.send(command, alive=alive)
-            asked, tickets = self._send_request()
-        return self._read_reply(asked, tickets, self._timeout)
+            requested, tickets = self._send_request()
+        return self._read_reply(requested, tickets, self._timeout)
 
     def poll(self, timeout: float) -> Answer:
         """See `Rounds.poll`."""
         with self._line.batch():
-            asked, tickets = self._send_request()
-        return self._read_reply(asked, tickets, timeout)
+            requested, tickets = self._send_request()
+        return self._read_reply(requested, tickets, timeout)
 
     def _state(self) -> Endpoint:
         """Return the state property of this round."""
         return self._states[self._count % len(self._states)]
 
     def _send_request(self) -> tuple[float, list[Ticket]]:
-        asked = time.perf_counter()
-        asking = (*self._estimates, self._state())
-        return asked, [self._line.request(endpoint.number, b"", endpoint.form.size) for endpoint in asking]
+        requested = time.perf_counter()
+        endpoints = (*self._estimates, self._state())
+        return requested, [self._line.request(endpoint.number, b"", endpoint.form.size) for endpoint in endpoints]
 
-    def _read_reply(self, asked: float, tickets: list[Ticket], timeout: float) -> Answer:
+    def _read_reply(self, requested: float, tickets: list[Ticket], timeout: float) -> Answer:
         state, answers = self._state(), wait_all(self._line, tickets, timeout)
         found = [endpoint.unpack(data) for endpoint, data in zip(self._estimates, answers[:-1], strict=True)]
-        return Answer(asked, (found[0], found[1], found[2], found[3]), state.name, state.unpack(answers[-1]))
+        return Answer(requested, (found[0], found[1], found[2], found[3]), state.name, state.unpack(answers[-1]))
 
     def send(self, command: Command, *, alive: bool) -> None:
         """Send a command and feed the watchdogs at intervals; if not `alive`, command a stop instead."""
@@ -238,13 +238,13 @@ class TextRounds(NativeRounds):
         """
         self._count = (self._count + 1) % _ROUNDS
         state, number = self._state(), _ROUNDS + self._count
-        asked = time.perf_counter()
+        requested = time.perf_counter()
         lines += [*(f"f {axis}" for axis in AXES), f"r {state.name}", f"w {ECHO} {number}", f"r {ECHO}"]
         *estimates, value = self._text.exchange(lines, str(number), 3, timeout)
         (one, one_speed), (two, two_speed) = map(_pair, estimates)
         if not value.isdecimal():
             raise TransferError(f"the drive answered {value!r} in place of a state.", Trouble.TIMEOUT)
-        return Answer(asked, (one, two, one_speed, two_speed), state.name, int(value))
+        return Answer(requested, (one, two, one_speed, two_speed), state.name, int(value))
 
 
 def _pair(line: str) -> tuple[float, float]:

@@ -91,14 +91,14 @@ class OdriveSettings:
         if self.protocol == CAN:
             self._check_can()
 
-    def gains(self, has: DriveGains | None = None) -> DriveGains | None:
-        """Return the gains of both axes, from the settings or the drive (`has`); None if one is unknown."""
+    def gains(self, drive_gains: DriveGains | None = None) -> DriveGains | None:
+        """Return the gains of both axes, from the settings or the drive (`drive_gains`); None if one is unknown."""
         given = {
             "position": self.position_gain if self.position_gain > 0.0 else None,
             "speed": self.speed_gain if self.speed_gain > 0.0 else None,
             "integrator": self.integrator_gain if self.integrator_gain >= 0.0 else None,
         }
-        known = {} if has is None else asdict(has)
+        known = {} if drive_gains is None else asdict(drive_gains)
         known |= {name: value for name, value in given.items() if value is not None}
         return DriveGains(**known) if len(known) == len(given) else None
 

@@ -165,7 +165,7 @@ class Answer(NamedTuple):
     both motors; the name of a property that shows whether a motor is still armed, and its value.
     """
 
-    asked: float
+    requested: float
     estimates: tuple[float, float, float, float]
     name: str
     value: int
@@ -329,7 +329,7 @@ class Streaming:
         self._publish(answer)
 
     def _publish(self, answer: Answer) -> None:
-        self.sample = Sample(answer.asked, *answer.estimates)
+        self.sample = Sample(answer.requested, *answer.estimates)
         self.samples.publish(*self.sample)
 
 

@@ -200,7 +200,7 @@ class MotorReferences:
         self._follows = settings.kind == PID
 
     @property
-    def places(self) -> tuple[int, int, bool]:
+    def kernel_arguments(self) -> tuple[int, int, bool]:
         """First arguments of `devices.arm.servo.kernels.refer_motors`; valid while this object exists."""
         return self._servo.ctypes.data, kernels.refer_address(self._servo), self._follows
 
@@ -223,6 +223,6 @@ class MotorReferences:
         angles, speeds, torques : (2,) float array
             At the joint [rad], [rad/s], [N m].
         """
-        references, (servo, refer, follows) = np.zeros(6), self.places
+        references, (servo, refer, follows) = np.zeros(6), self.kernel_arguments
         kernels.refer_motors(servo, refer, follows, np.asarray(angles, float), np.asarray(hand, float), references)
         return references[:2], references[2:4], references[4:]
