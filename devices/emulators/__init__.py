@@ -9,4 +9,8 @@ occur on both sides.
 - `devices.emulators.inverse3`: the service of a Haply Inverse3 on a TCP port, with a handle in space.
 - `devices.emulators.odrive`: a motor drive with two motors, behind a backend for pyusb or in a separate process.
 - `devices.emulators.rdt`, `devices.emulators.optoforce`: force sensors, on a network and on a pseudo-terminal.
+- `devices.emulators.arm`: drive and force sensor of one arm, moved by the motors and held by a hand.
+
+They share `usb_bus` (devices, clocks and backend of an emulated USB bus), `loop` (event loop and server threads),
+`child` (emulators in separate processes), `handle` (the moving handle) and `wire_faults` (faults on demand).
 """

@@ -260,20 +260,14 @@ class BusServer(Source):
         _, number, endpoint, interface, timeout = packets.OUT_HEAD.unpack_from(request)
         handle, data = self._handle(process, number), request[packets.OUT_HEAD.size :]
         yield from self._travel(handle)
-        latest = _latest(timeout)
-        while not self.backend.try_out(handle, endpoint, interface, data):
-            yield _in_time(latest)
+        yield from _retry(lambda: self.backend.try_out(handle, endpoint, interface, data) or None, timeout)
         return b""
 
     def _in(self, process: int, request: bytes) -> Steps:
         """Read a packet as soon as the drive has one."""
         _, number, endpoint, interface, timeout, size = packets.IN_REQUEST.unpack(request)
-        handle, latest = self._handle(process, number), _latest(timeout)
-        while True:
-            data = self.backend.try_in(handle, endpoint, interface)
-            if data is not None:
-                break
-            yield _in_time(latest)
+        handle = self._handle(process, number)
+        data: bytes = yield from _retry(lambda: self.backend.try_in(handle, endpoint, interface), timeout)
         yield from self._travel(handle)
         return data if len(data) <= size else fail(errno.EOVERFLOW)
 
@@ -282,12 +276,11 @@ class BusServer(Source):
         _, number, kind, code, value, index, timeout, size = packets.CONTROL_HEAD.unpack_from(request)
         handle, data = self._handle(process, number), request[packets.CONTROL_HEAD.size :]
         yield from self._travel(handle)
-        latest = _latest(timeout)
-        while True:
-            answer = self.backend.try_control(handle, kind, code, value, index, size if kind & 0x80 else data)
-            if answer is not None:
-                return answer
-            yield _in_time(latest)
+        given: bytes | int = size if kind & 0x80 else data
+        answer: bytes = yield from _retry(
+            lambda: self.backend.try_control(handle, kind, code, value, index, given), timeout
+        )
+        return answer
 
     # --- requests without waiting ------------------------------------------------------------------------------------
 
@@ -313,14 +306,15 @@ class BusServer(Source):
             self.backend.close_device(handle)
 
 
-def _latest(timeout: int) -> float:
-    return time.monotonic() + timeout * 1e-3 if timeout else float("inf")
-
-
-def _in_time(latest: float) -> float:
-    """Return the time of the next retry, because faults change without notice; raise after `latest`."""
-    now = time.monotonic()
-    return min(latest, now + NAK_PAUSE) if now < latest else fail(errno.ETIMEDOUT)
+def _retry(attempt: Callable[[], Any], timeout: int) -> Generator[float, None, Any]:
+    """Repeat a transfer until it has a result, because faults change without notice; raise after `timeout` [ms]."""
+    latest = time.monotonic() + timeout * 1e-3 if timeout else float("inf")
+    while (result := attempt()) is None:
+        now = time.monotonic()
+        if now >= latest:
+            fail(errno.ETIMEDOUT)
+        yield min(latest, now + NAK_PAUSE)
+    return result
 
 
 # --- process ----------------------------------------------------------------------------------------------------------
