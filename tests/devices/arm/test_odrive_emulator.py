@@ -1,4 +1,4 @@
-"""The emulated drive by itself: its protocol, its control law, its watchdog, its errors."""
+"""Emulated drive: protocols, control law, watchdog, errors, and its behaviour on the bus."""
 
 import contextlib
 import errno
@@ -65,7 +65,7 @@ def drive_with_watchdog(axis, timeout):
     axis.request(CLOSED_LOOP)
 
 
-# --- the protocol ----------------------------------------------------------------------------------------------------
+# --- native protocol -------------------------------------------------------------------------------------------------
 
 
 def test_write_returns_the_previous_value(inside):
@@ -121,7 +121,7 @@ def test_nan_command_is_a_motor_error():
     assert math.isfinite(plant.angles[0])
 
 
-# --- the control law -------------------------------------------------------------------------------------------------
+# --- control law -----------------------------------------------------------------------------------------------------
 
 
 def test_integrator_compensates_a_load():
@@ -316,7 +316,7 @@ def test_values_too_large_for_the_wire_are_wrapped_or_infinite():
     assert ask(inside, "axis0.controller.input_vel") == struct.pack("<f", math.inf)
 
 
-# Time limit of a transfer that may not come [ms].
+# Timeout of a transfer that may not be answered [ms].
 SOON = 50
 
 
@@ -505,7 +505,7 @@ def test_text_interface_is_initially_bound_to_the_kernel_driver(board):
         usb.util.claim_interface(device, TEXT)
     assert caught.value.errno == errno.EBUSY
     device.detach_kernel_driver(TEXT)
-    assert not device.is_kernel_driver_active(0)  # it gives up both
+    assert not device.is_kernel_driver_active(0)  # both interfaces are released
     usb.util.claim_interface(device, TEXT)
     assert set(board.owners) == {TEXT}
     usb.util.dispose_resources(device)
@@ -518,7 +518,7 @@ def test_several_lines_in_a_transfer_get_two_packets(port):
     lines = b"p 0 0.0001 0.002 0.03\np 1 0.0001 0.002 0.03\nf 0\nf 1\nr fw_version_minor\n"
     assert len(lines) > 64
     assert port.write(TEXT_OUT, lines, SOON) == len(lines)
-    assert read(port) == b"0.000000 0.000000\r\n"  # sent as soon as it was ready
+    assert read(port) == b"0.000000 0.000000\r\n"  # the first reply is sent at once
     assert read(port) == b"0.000000 0.000000\r\n5\r\n"
     require_no_answer(port)
 
@@ -531,7 +531,7 @@ def test_full_output_buffer_blocks_until_a_power_cycle(board, port):
         port.write(TEXT_OUT, b"r fw_version_minor\n", SOON)
         with contextlib.suppress(usb.core.USBError):
             port.reset()
-    port.write(TEXT_OUT, b"r vbus_voltage\n" * 100, SOON)  # which is lost, and not stored
+    port.write(TEXT_OUT, b"r vbus_voltage\n" * 100, SOON)  # the lines are lost, not stored
     board.unplug()
     board.plug()
     device = text_port(board)

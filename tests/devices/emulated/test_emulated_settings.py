@@ -1,4 +1,4 @@
-"""The registry adds emulation: a driver neither has its settings nor imports an emulator."""
+"""Settings of emulated devices, which the registry adds to those of their drivers."""
 
 import pytest
 

@@ -1,1 +1,1 @@
-"""Tests of the emulators against their originals and against physics."""
+"""Tests of the emulators against their specifications and against physics."""

@@ -1,4 +1,4 @@
-"""A host for the emulated sticks: pyusb and nothing else, with bytes written by hand for each family."""
+"""Host of an emulated stick that uses pyusb only, with explicit bytes for each family."""
 
 import struct
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from devices.emulators.pid import profiles
 from devices.emulators.pid.stick import EmulatedStick, EmulatedUsbBackend
 from devices.emulators.usb_bus import FreeTime
 
-# Those of two axes.
+# Profiles with two axes.
 PROFILES = tuple(name for name, profile in profiles.PROFILES.items() if not profile.handle.rim_radius)
 NO_HAND = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
 ENABLE, DISABLE, STOP_ALL, RESET, PAUSE = range(1, 6)
@@ -44,7 +44,7 @@ def push(fx, fy):
 
 
 class Host:
-    """The stick's only user."""
+    """Program that uses one stick."""
 
     def __init__(self, profile, *, hand=NO_HAND, start=True, **options):
         self.name, self.family = profile, FAMILIES[profile]

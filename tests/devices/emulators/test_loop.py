@@ -111,8 +111,8 @@ def test_loop_closes_refused_connections():
         wire.close()
 
 
-@pytest.mark.parametrize(("lost", "worked", "told"), [(0.1, 0.0, 0.1), (0.0, 0.1, 0.0), (STALL / 2, 0.1, 0.0)])
-def test_loop_detects_stalls(now, lost, worked, told):
+@pytest.mark.parametrize(("lost", "worked", "expected"), [(0.1, 0.0, 0.1), (0.0, 0.1, 0.0), (STALL / 2, 0.1, 0.0)])
+def test_loop_detects_stalls(now, lost, worked, expected):
     loop = Loop()
 
     def go_by(_):
@@ -121,8 +121,8 @@ def test_loop_detects_stalls(now, lost, worked, told):
 
     loop.sources.append(Work(0.0, go_by))
     loop.run(passes(2))
-    assert loop.stalled() == pytest.approx(told)
+    assert loop.stalled() == pytest.approx(expected)
     now.wall += 0.9 * MEMORY - lost - worked
-    assert loop.stalled() == pytest.approx(told)
+    assert loop.stalled() == pytest.approx(expected)
     now.wall += 0.2 * MEMORY
     assert loop.stalled() == 0.0

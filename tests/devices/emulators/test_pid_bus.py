@@ -72,7 +72,7 @@ def test_unknown_request_stalls():
         host.device.ctrl_transfer(0xA1, 1, 0x0399, host.number, 8)
 
 
-# --- who may have the interface
+# --- ownership of the interface
 
 
 @every_profile
@@ -140,7 +140,7 @@ def test_long_report_is_sent_in_packets():
     assert host.stick.firmware.frame - begin >= 2 * 4
 
 
-# --- reports when there is something to say
+# --- input reports
 
 
 def test_resting_stick_sends_only_keep_alive_reports():
@@ -169,7 +169,7 @@ def test_state_reports_use_the_input_endpoint():
     host = Host("sidewinder-ff2")
     block = host.constant(270.0, 0.1, duration=20)
     states = {report[2] for report in (host.read() for _ in range(60)) if report[0] == 2}
-    assert states >= {block << 1 | 1, block << 1}  # it played, and then it did not
+    assert states >= {block << 1 | 1, block << 1}  # playing, then stopped
 
 
 # --- faults
@@ -199,7 +199,7 @@ def test_halted_endpoint_needs_a_clear():
     host.stick.faults.clear()
     with fails(errno.EPIPE):
         host.read()
-    host.out(13, 0x33)  # the other direction is not
+    host.out(13, 0x33)  # the other endpoint is not halted
     host.device.clear_halt(host.input.bEndpointAddress)
     assert host.read()[0] == 1
 
@@ -245,7 +245,7 @@ def test_port_reset_deletes_the_effects(profile):
     assert block not in host.stick.firmware.machine.blocks
 
 
-# --- words
+# --- names of faults and profiles
 
 
 def test_every_fault_is_parsed():
@@ -298,7 +298,7 @@ def test_axes_and_buttons_match_the_descriptor(profile, data):
     assert [values[0x90001 + k] for k in range(8)] == [buttons >> k & 1 for k in range(8)]
 
 
-# --- the pool
+# --- pool of effects
 
 
 @every_profile
@@ -309,7 +309,7 @@ def test_effects_get_blocks_until_the_pool_is_full(profile):
     assert len(set(blocks)) == capacity
     assert 0 not in blocks
     host.request_block(1)
-    # An OpenFFBoard names an old block when the pool is full: the status counts.
+    # An OpenFFBoard reports an old block when the pool is full; only the status is valid.
     assert host.block_load() == ((blocks[-1], FULL) if profile == "openffboard" else (0, FULL))
     host.out(11, blocks[2])
     assert host.create() == blocks[2]
@@ -363,13 +363,13 @@ def test_report_for_an_unused_block_is_ignored(profile):
     assert host.stick.received("constant") == [{"block": 9, "magnitude": host.family.full}]
 
 
-# --- each in its own way
+# --- differences between the families
 
 
 def test_openffboard_device_control_is_a_bit_field():
     host = Host("openffboard")
     host.constant(270.0, 0.5)
-    for bits, pushes in ((3, False), (1, True)):  # 3 enables and disables; in a list of usages it is: stop all
+    for bits, pushes in ((3, False), (1, True)):  # bits 0 and 1: enable, disable; as a number, 3 would stop all effects
         host.out(12, bits)
         host.settle()
         assert host.stick.force.any() == pushes

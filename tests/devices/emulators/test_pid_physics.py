@@ -1,4 +1,4 @@
-"""The emulated sticks as physics: forces move the handle, time ends them, and the counts say where it is."""
+"""Physics of the emulated sticks: motion by forces, durations of effects, counts of the handle position."""
 
 import math
 
@@ -58,7 +58,7 @@ def test_force_comes_from_its_direction(profile, degrees, level):
 
 
 def test_openffboard_direction_is_in_user_axes():
-    # 270 degrees: from the left, so to the right; 0: from away, so towards the person. The motors are turned by 2.
+    # 270 degrees: from the left, so to the right; 0: from away, so towards the user. Motors are rotated by 2 degrees.
     for degrees, towards in ((270.0, (1.0, 0.0)), (0.0, (0.0, -1.0)), (90.0, (-1.0, 0.0)), (180.0, (0.0, 1.0))):
         host = Host("openffboard")
         host.constant(degrees, 1.0)
@@ -76,7 +76,7 @@ def test_sum_of_effects_saturates_at_full_scale(profile):
     assert abs(level[0]) == pytest.approx(1.0, abs=1e-6)
 
 
-# --- time ends them
+# --- durations
 
 
 @every_profile
@@ -98,11 +98,11 @@ def test_force_ends_with_its_duration(profile, duration, loops):
 def test_force_ends_when_the_host_dies(profile):
     host = Host(profile)
     block = host.constant(270.0, 0.8, duration=200)
-    for _ in range(8):  # a host that lives restarts it
+    for _ in range(8):  # a running host restarts the effect
         host.stick.wait(0.05)
         host.play(block)
         assert np.hypot(*host.stick.force) > 1.0
-    host.stick.wait(0.25)  # and then is dead
+    host.stick.wait(0.25)  # the host has ended
     np.testing.assert_array_equal(host.stick.force, 0.0)
 
 
@@ -142,7 +142,7 @@ def test_every_command_that_ends_a_force(profile, way):
         "reset": lambda: (
             host.control(pid.RESET),
             host.control(pid.STOP_ALL),
-        ),  # a centring spring is back after a reset
+        ),  # a reset restores the centring spring
         "pause": lambda: host.control(pid.PAUSE),
         "gain": lambda: host.out(13, 0),
         "zero": lambda: host.magnitude(block, 0.0),
@@ -164,7 +164,7 @@ def test_disabled_actuators_have_no_force_except_on_arduino(profile, obeys):
     assert np.hypot(*host.stick.force) > 1.0
 
 
-# --- the counts say where it is
+# --- counts
 
 
 @every_profile
@@ -178,7 +178,7 @@ def test_counts_give_the_handle_position(profile, fx, fy):
     step = 0.5 * axes["count_quantum"] * np.abs(to_metres).sum(axis=1)
     for _ in range(10):
         host.stick.wait(0.02)
-        host.counts()  # a report that waited in the device
+        host.counts()  # a report that was pending in the device
         found = to_metres @ (host.counts() - axes["centre_counts"])
         moved = 2e-3 * np.abs(host.stick.handle_velocity)
         assert np.all(np.abs(found - host.stick.handle) <= step + moved + 1e-9)
@@ -192,7 +192,7 @@ def test_firm_grip_presses_the_first_button():
         assert host.read()[1] == pressed
 
 
-# --- effects that the device plays by itself
+# --- springs, dampers and friction
 
 
 def test_sidewinder_centring_spring_can_be_stopped():

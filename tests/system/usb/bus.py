@@ -77,7 +77,7 @@ def _endpoints(configuration):
 class Bus:
     """Carries transfers to a stick in a thread until it is disconnected, and logs them; `lock` protects the stick.
 
-    The faults are defined by `devices.emulators.pid.stick`.
+    The faults are defined by `devices.emulators.wire_faults`.
     """
 
     def __init__(self, stick):

@@ -218,7 +218,7 @@ def overflow(stage):
     """Let the drive answer more than there is room for."""
     with connected(stage) as (_, _, rounds):
         play_rounds(rounds, 2)
-        with patch.object(stage.stick, "poll_in", lambda _: bytes(65)):
+        with patch.object(stage.stick.pipe(ENDPOINT_IN), "poll_in", lambda: bytes(65)):
             return failure(lambda: play_rounds(rounds, 1))
 
 

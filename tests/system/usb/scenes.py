@@ -139,7 +139,7 @@ class Stage:
 
 def staged(profile, folder, plug):
     """Plug a stick in, with the parameters of a perfect calibration."""
-    with patch("devices.emulators.pid.stick.VirtualJoystick", LightJoystick):
+    with patch("devices.emulators.handle.VirtualJoystick", LightJoystick):
         stick = EmulatedStick(profile)
     parameters = folder / "stick.toml"
     write_parameters(parameters, build_parameters(stick.truths))
