@@ -323,10 +323,10 @@ class Arm(Driver):
             raise DeviceOpenError(f"{NAME} is not open: call open() first.")
         return self._stage, self._sensor
 
-    def _threads(self) -> Wake:
+    def _wake(self) -> Wake:
         return self._open_parts()[0].wake
 
-    def _words(self, fault: int) -> DeviceFault:
+    def _fault_error(self, fault: int) -> DeviceFault:
         """Return the error for ``fault`` of motors or sensor."""
         stage, sensor = self._open_parts()
         if fault == TOO_FAR:

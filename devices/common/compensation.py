@@ -89,50 +89,35 @@ class CompensationSettings:
     )
 
 
-@merged_kernel
-def _restrained(f: float, command: float, share: float) -> Any:
-    """Return the part of the friction f [N] to compensate under a command [N] along the same axis.
-
-    It is a share of the friction, plus as much of the residual friction as the command itself brakes.
-    """
-    against = max(-command if f > 0.0 else command, 0.0)
-    return math.copysign(min(abs(f), share * abs(f) + against), f)
-
-
 @functools.cache
 def _part(kinds: tuple[int, ...]) -> Callable[..., None]:
     """Return the part that adds the friction of laws of these kinds to ``command``."""
     friction = axis_friction(kinds)
 
-    @merged_kernel
-    def contact_force(s: Any, i: int, u: float) -> Any:
-        """Return the friction f [N] of the massless contact of axis i, whose far end moves at u [m/s]; (38).
-
-        The displacement relaxes at rest.
-        """
-        T, K, B, e = s.period, s.stiffness[i], s.damping[i], s.displacement[i]
-        x = u + K / (B + T * K) * e
-        f, v = friction(s.axis_laws[i, 0 if x >= 0.0 else 1], x, 1.0 / (B + T * K))
-        e = e + T * u if v == 0.0 else (B * e + T * f) / (B + T * K)
-        if abs(u) < REST_SPEED:
-            e *= math.exp(-(1.0 - abs(u) / REST_SPEED) * T / RELAXATION)
-        s.displacement[i], s.friction_force[i] = e, f
-        return f
-
     @kernel
     def add(s: Any, vx: float, vy: float) -> None:
         """Add the friction at the velocity (vx, vy) [m/s]; call once per period.
 
-        With a gain of zero no force is added, and the contact is reset.
+        A massless contact on each axis, whose far end moves at u, has the friction f (38). Its displacement e relaxes
+        at rest. A share of f is compensated, plus as much of the residual friction as the command itself brakes. With a
+        gain of zero no force is added, and the contact is reset.
         """
         for i in range(2):
             if s.gain == 0.0:
                 s.displacement[i] = s.friction_force[i] = s.force[i] = 0.0
                 s.total[i] = s.command[i]
-            else:
-                f = contact_force(s, i, vx if i == 0 else vy)
-                s.force[i] = s.gain * _restrained(f, s.command[i], s.share)
-                s.total[i] = s.command[i] + s.force[i]
+                continue
+            u = vx if i == 0 else vy
+            T, K, B, e = s.period, s.stiffness[i], s.damping[i], s.displacement[i]
+            x = u + K / (B + T * K) * e
+            f, v = friction(s.axis_laws[i, 0 if x >= 0.0 else 1], x, 1.0 / (B + T * K))
+            e = e + T * u if v == 0.0 else (B * e + T * f) / (B + T * K)
+            if abs(u) < REST_SPEED:
+                e *= math.exp(-(1.0 - abs(u) / REST_SPEED) * T / RELAXATION)
+            s.displacement[i], s.friction_force[i] = e, f
+            against = max(-s.command[i] if f > 0.0 else s.command[i], 0.0)
+            s.force[i] = s.gain * math.copysign(min(abs(f), s.share * abs(f) + against), f)
+            s.total[i] = s.command[i] + s.force[i]
 
     return add
 

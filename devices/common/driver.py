@@ -95,11 +95,11 @@ class Driver(Managed):
         self._state = State(0.0, record["position"][0], record["velocity"][0], record["force"][0])
 
     @abstractmethod
-    def _threads(self) -> Wake:
+    def _wake(self) -> Wake:
         """Return the wake-up of the sending thread; raise `DeviceOpenError` if the device is not open."""
 
     @abstractmethod
-    def _words(self, fault: int) -> DeviceFault:
+    def _fault_error(self, fault: int) -> DeviceFault:
         """Return the error for a ``fault``."""
 
     # --- device interface -------------------------------------------------------------------------------------------
@@ -112,10 +112,10 @@ class Driver(Managed):
         DeviceFault
             If no further samples will arrive, or the sample is invalid.
         """
-        self._threads()
+        self._wake()
         self._take(*self._record_time())
         if self._record["fault"][0]:
-            raise self._words(int(self._record["fault"][0]))
+            raise self._fault_error(int(self._record["fault"][0]))
         self._state.time, self._state.buttons = float(self._record["time"][0]), int(self._record["buttons"][0])
         return self._state
 
@@ -129,7 +129,7 @@ class Driver(Managed):
         DeviceFault
             If the command is invalid, for instance not finite, or the device is lost.
         """
-        wake, fault = self._threads(), self._record["fault"]
+        wake, fault = self._wake(), self._record["fault"]
         self._record_time()
         x, y = float(command[0]), float(command[1])
         self._give(x, y)
@@ -138,7 +138,7 @@ class Driver(Managed):
             fault[0] = 0
             raise DeviceFault(f"{self.name} was given the command ({x:g}, {y:g}): it must be {self.commands}.")
         if fault[0] and fault[0] not in self.of_samples:
-            raise self._words(int(fault[0]))
+            raise self._fault_error(int(fault[0]))
 
     def port(self) -> Port | None:
         """Return the port of the driver, which follows the wall clock.
@@ -150,7 +150,7 @@ class Driver(Managed):
         DeviceOpenError
             If the device is not open.
         """
-        wake, clock = self._threads().descriptor, self._clock
+        wake, clock = self._wake().descriptor, self._clock
         if self._own_clock or type(clock) is not WallClock or wake < 0:
             return None
         self._record["origin"] = 1e-9 * clock.origin_ns[0]

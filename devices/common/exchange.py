@@ -444,8 +444,8 @@ class ExchangeDriver(ForceDriver):
             raise DeviceOpenError(f"{self.name} is not open: call open() first.")
         return self._exchange
 
-    def _threads(self) -> Wake:
+    def _wake(self) -> Wake:
         return self._opened().wake
 
-    def _words(self, fault: int) -> DeviceFault:
+    def _fault_error(self, fault: int) -> DeviceFault:
         return DeviceFault(f"{self.name}: {self._opened().failure}")

@@ -246,17 +246,12 @@ def begin_tracker(s: Any, x: float, y: float) -> None:
 
 
 @merged_kernel
-def _memory(s: Any) -> Any:
-    """Return the present memory of the tracker [s]."""
-    speed = min(math.hypot(s.tracked_velocity[0], s.tracked_velocity[1]), s.rest_speed)
-    reach, a = LONGEST_REACH * s.resolution, s.acceleration
-    return s.memory + (reach / speed if speed * speed > a * reach else speed / a)
-
-
-@merged_kernel
 def _track(s: Any, elapsed: float, x: float, y: float) -> None:
     """Correct the tracked state with the sample (x, y) [m], `elapsed` [s] after the last one."""
-    fading = math.exp(-elapsed / _memory(s))
+    speed = min(math.hypot(s.tracked_velocity[0], s.tracked_velocity[1]), s.rest_speed)
+    reach, a = LONGEST_REACH * s.resolution, s.acceleration
+    memory = s.memory + (reach / speed if speed * speed > a * reach else speed / a)
+    fading = math.exp(-elapsed / memory)
     for i in range(2):
         s.tracked_position[i] += elapsed * s.tracked_velocity[i]
     miss_x, miss_y = x - s.tracked_position[0], y - s.tracked_position[1]

@@ -107,10 +107,10 @@ class EmulatedArm(Arm):
                 raise
             raise type(error)(words) from error
 
-    def _words(self, fault: int) -> DeviceFault:
+    def _fault_error(self, fault: int) -> DeviceFault:
         """Return the error for `fault`, or a starved emulator as its cause."""
         words = _too_busy(self._starved())
-        return DeviceFault(words) if words else super()._words(fault)
+        return DeviceFault(words) if words else super()._fault_error(fault)
 
     def explain(self) -> str:
         """Return an explanation if the emulator was starved before it closed; see `haptics.device.ExplainsFaults`."""

@@ -51,15 +51,6 @@ motors; and the commanded force of the answered message minus the reported force
 
 
 @merged_kernel
-def fill_channels(s: Any) -> None:
-    """Set the channels from the latest sample."""
-    s.channels[0], s.channels[1] = s.height, s.hold_force
-    for i in range(2):
-        reported, told = s.sample[4 + s.axes[i]], s.sample[7 + s.axes[i]]
-        s.channels[2 + i], s.channels[4 + i] = reported, told - reported
-
-
-@merged_kernel
 def update_hold(s: Any, share: float) -> None:
     """Compute ``hold_force`` [N]: a bounded spring and damper along the third axis, times `share`.
 
@@ -88,7 +79,10 @@ def take_inverse3(s: Any, now: float, elapsed: float) -> None:
         s.lift.samples = 0
     estimate_velocity(s)
     update_velocity(s.lift, s.now, s.height, 0.0)
-    fill_channels(s)
+    s.channels[0], s.channels[1] = s.height, s.hold_force
+    for i in range(2):
+        reported, commanded = s.sample[4 + s.axes[i]], s.sample[7 + s.axes[i]]
+        s.channels[2 + i], s.channels[4 + i] = reported, commanded - reported
 
 
 @kernel

@@ -346,10 +346,10 @@ class PidJoystick(ForceDriver):
             raise DeviceOpenError(f"{NAME} is not open: call open() first.")
         return self._streaming
 
-    def _threads(self) -> Wake:
+    def _wake(self) -> Wake:
         return self._opened().wake
 
-    def _words(self, fault: int) -> DeviceFault:
+    def _fault_error(self, fault: int) -> DeviceFault:
         loss = self._opened().loss()
         error = DeviceFault(str(loss))
         error.__cause__ = loss

@@ -220,7 +220,9 @@ class StickParameters:
         matrix = getattr(getattr(self, where), name)
         is_matrix = isinstance(matrix, tuple) and len(matrix) == 2 and all(map(_is_pair, matrix))
         if len(self.axes.usages) == 2:
-            self._require(is_matrix and _is_regular(matrix), where, name)
+            (a, b), (c, d) = matrix if is_matrix else ((0.0, 0.0), (0.0, 0.0))
+            invertible = abs(a * d - b * c) > 1e-9 * math.hypot(a, c) * math.hypot(b, d)
+            self._require(invertible, where, name)
         elif not (is_matrix and matrix[0][0] and not any((matrix[0][1], *matrix[1]))):
             raise ConfigurationError(
                 f"{where}.{name} = {matrix!r}: must be [[NUMBER, 0.0], [0.0, 0.0]] with a number that is not 0, for a "
@@ -248,12 +250,6 @@ def _is_number(value: Any) -> bool:
 
 def _is_pair(value: Any) -> bool:
     return isinstance(value, tuple) and len(value) == 2 and all(map(_is_number, value))
-
-
-def _is_regular(matrix: Matrix) -> bool:
-    """Return True for an invertible matrix."""
-    (a, b), (c, d) = matrix
-    return bool(abs(a * d - b * c) > 1e-9 * math.hypot(a, c) * math.hypot(b, d))
 
 
 _RULES: tuple[tuple[str, str, Callable[[Any], bool]], ...] = (

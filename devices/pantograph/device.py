@@ -123,9 +123,9 @@ class Pantograph(ExchangeDriver):
         """Number of resynchronisations since the board was opened."""
         return self._exchange.resyncs if isinstance(self._exchange, Board) else 0
 
-    def _words(self, fault: int) -> DeviceFault:
+    def _fault_error(self, fault: int) -> DeviceFault:
         if fault != NO_LINKAGE:
-            return super()._words(fault)
+            return super()._fault_error(fault)
         _, left, right = self._record["sample"][0]
         return DeviceFault(
             f"{self.name}: angles of {left:.1f} and {right:.1f} degrees are impossible for a {self.settings.mechanism} "

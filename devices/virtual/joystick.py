@@ -181,11 +181,6 @@ class JoystickSettings(CompensationSettings, PlantSettings):
         return round(self.delay / self.substep)
 
     @property
-    def watchdog_steps(self) -> int:
-        """Timeout of the watchdog in substeps."""
-        return max(round(self.watchdog / self.substep), 1)
-
-    @property
     def stop_damping(self) -> float:
         """Damping of the end-stops [N s/m]."""
         return 2.0 * STOP_DAMPING_RATIO * math.sqrt(STOP_STIFFNESS * self.mass)
@@ -281,8 +276,9 @@ class VirtualJoystick(VirtualDevice):
     def _new_record(self) -> NDArray[Any]:
         record, own = np.zeros(1, JOYSTICK), self.settings
         self._common_fields(record, own.resolution)
-        for name in ("mass", "damping", "max_force", "delay_steps", "watchdog_steps", "stop_damping"):
+        for name in ("mass", "damping", "max_force", "delay_steps", "stop_damping"):
             record[name] = getattr(own, name)
+        record["watchdog_steps"] = max(round(own.watchdog / own.substep), 1)
         record["workspace_min"], record["workspace_max"] = own.workspace
         if own.axis_laws is not None:
             record["axis_laws"] = law_records(own.axis_laws)

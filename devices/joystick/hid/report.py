@@ -159,11 +159,6 @@ class Value:
                 return number
         raise ReportError(f"usage {self.usage:#010x}: the device offers no {usage:#010x} there.")
 
-    def usage_of(self, number: int) -> int:
-        """Return the usage that `number` selects from the list of the field; 0 if it selects none."""
-        place = number - self.field.logical_min
-        return self.field.usages[place] if 0 <= place < len(self.field.usages) else 0
-
 
 def encode(report: Report, values: Mapping[Key, int | Iterable[int]]) -> bytes:
     """Encode a report, with its id in front if the device numbers its reports.
@@ -230,7 +225,10 @@ def decode(report: Report, data: bytes | bytearray | memoryview) -> dict[int, in
     found: dict[int, list[int]] = {}
     for place in _all_values(report):
         number = place.get(data)
-        found.setdefault(place.usage, []).append(place.usage_of(number) if place.chooses else number)
+        if place.chooses:
+            index = number - place.field.logical_min
+            number = place.field.usages[index] if 0 <= index < len(place.field.usages) else 0
+        found.setdefault(place.usage, []).append(number)
     return {usage: tuple(numbers) if len(numbers) > 1 else numbers[0] for usage, numbers in found.items()}
 
 

@@ -20,14 +20,14 @@ AGAIN = "unplug it, plug it in and start again"
 """Remedy for a stick that does not respond as expected."""
 
 
-def failure(error: OSError, what: str, gone: Collection[int] = GONE, after_stall: str = "") -> TransferError:
-    """Return the error for a failed transfer `what`, with the remedy `after_stall` if it was rejected."""
+def failure(error: OSError, transfer: str, gone: Collection[int] = GONE, after_stall: str = "") -> TransferError:
+    """Return the error for a failed `transfer`, with the remedy `after_stall` if it was rejected."""
     trouble = trouble_of(error, gone)
     how = {
         Trouble.UNPLUGGED: "the stick was unplugged, or lost its power: plug it in and start again",
-        Trouble.TIMEOUT: f"the stick did not answer {what} in time: {AGAIN}",
-        Trouble.STALL: f"the stick refused {what} (stall)" + (f": {after_stall}" if after_stall else ""),
-        Trouble.BROKEN: f"{what} failed ({error.strerror or error}): check cable and hub",
+        Trouble.TIMEOUT: f"the stick did not answer {transfer} in time: {AGAIN}",
+        Trouble.STALL: f"the stick refused {transfer} (stall)" + (f": {after_stall}" if after_stall else ""),
+        Trouble.BROKEN: f"{transfer} failed ({error.strerror or error}): check cable and hub",
     }[trouble]
     return TransferError(f"{how}.", trouble)
 

@@ -129,13 +129,12 @@ def fill_tremor(record: NDArray[Any], amplitude: float, seed: int) -> None:
     generator = random.Random(seed)
     size = amplitude * math.sqrt(2.0 / WAVES)
     record["trembles"] = amplitude > 0.0
-    record["waves"] = [_wave(generator, size) for _ in range(WAVES)]
-
-
-def _wave(generator: random.Random, size: float) -> tuple[float, float, float, float]:
-    frequency = LOWEST + (HIGHEST - LOWEST) * generator.random()
-    phase, direction = (2.0 * math.pi * generator.random() for _ in range(2))
-    return 2.0 * math.pi * frequency, phase, size * math.cos(direction), size * math.sin(direction)
+    waves = []
+    for _ in range(WAVES):
+        frequency = LOWEST + (HIGHEST - LOWEST) * generator.random()
+        phase, direction = (2.0 * math.pi * generator.random() for _ in range(2))
+        waves.append((2.0 * math.pi * frequency, phase, size * math.cos(direction), size * math.sin(direction)))
+    record["waves"] = waves
 
 
 # --- hands ------------------------------------------------------------------------------------------------------------

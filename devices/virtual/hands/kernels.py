@@ -59,13 +59,6 @@ def _tremble(s: Any, time: float) -> None:
 # --- minimum jerk -----------------------------------------------------------------------------------------------------
 
 
-@merged_kernel
-def _relaxation(phase: Any, elapsed: float) -> Any:
-    """Return the relaxation of a resting hand, 0 to 1, `elapsed` [s] after the start of the `phase`."""
-    u = min(max(min(elapsed, phase.duration - elapsed) / phase.relaxing, 0.0), 1.0)
-    return u * u * (3.0 - 2.0 * u)
-
-
 @kernel
 def minimum_jerk(s: Any, time: float, _: float) -> None:
     """Move along the tour, independently of the position of the handle."""
@@ -75,11 +68,13 @@ def minimum_jerk(s: Any, time: float, _: float) -> None:
     elapsed = within - phase.start
     s.target[0], s.target[1] = _place_in(phase, elapsed)
     _tremble(s, time)
-    relaxed = _relaxation(phase, elapsed) if phase.rest else 0.0
+    relaxed = 0.0  # relaxation of a resting hand, 0 to 1
+    if phase.rest:
+        u = min(max(min(elapsed, phase.duration - elapsed) / phase.relaxing, 0.0), 1.0)
+        relaxed = u * u * (3.0 - 2.0 * u)
     s.grip = 1.0 - (1.0 - s.rest_grip) * relaxed
     if relaxed > 0.0:
-        # Add the fluctuating force of a rest, whose norm is below `size` [N].
-        size = relaxed * s.rest_force
+        size = relaxed * s.rest_force  # bound of the norm of the fluctuating force [N]
         x, y = 0.0, 0.0
         for k in range(len(s.wander)):
             wave = size * s.wander[k, 1] * math.sin(s.wander[k, 0] * time + s.wander[k, 2])
@@ -98,13 +93,13 @@ def scripted_force(s: Any, time: float, _: float) -> None:
     _press(s, time)
     now = time % s.period if s.period > 0.0 else time
     after = _rows_begun(s.rows, s.row_count, _ROW_SIZE, now)
-    one = record_at(s.rows + max(after - 1, 0) * _ROW_SIZE, ROW)
-    s.force[0], s.force[1] = one.force[0], one.force[1]
+    row = record_at(s.rows + max(after - 1, 0) * _ROW_SIZE, ROW)
+    s.force[0], s.force[1] = row.force[0], row.force[1]
     if 0 < after < s.row_count:
-        other = record_at(s.rows + after * _ROW_SIZE, ROW)
-        part = (now - one.time) / (other.time - one.time)
+        following = record_at(s.rows + after * _ROW_SIZE, ROW)
+        part = (now - row.time) / (following.time - row.time)
         for i in range(2):
-            s.force[i] += part * (other.force[i] - one.force[i])
+            s.force[i] += part * (following.force[i] - row.force[i])
 
 
 # --- recorded ---------------------------------------------------------------------------------------------------------

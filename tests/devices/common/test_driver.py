@@ -336,10 +336,10 @@ class Bench(ForceDriver):
     def lose(self, fault):
         self._record["fault"] = fault
 
-    def _threads(self):
+    def _wake(self):
         return self.wake
 
-    def _words(self, fault):
+    def _fault_error(self, fault):
         return DeviceFault(f"the bench was lost ({fault})")
 
 

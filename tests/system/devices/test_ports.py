@@ -144,7 +144,7 @@ def test_lost_guardian_ends_the_run(rig):
     device = rig.driver()
     device.open()
     push(rig, device)
-    device._opened()._guard._process.kill()
+    device._opened().guard._process.kill()
     with pytest.raises(DeviceFault, match="the guardian process is gone: this process was silent for too long"):
         wait_until(lambda: push(rig, device))
     if rig.name == "pantograph":
@@ -226,7 +226,7 @@ def test_emulator_runs_in_its_own_process_and_ends_with_the_device(name, identit
     ("name", "fault", "unsafe"),
     [
         ("inverse3", "the device 049D is no longer there", "inverse3: the force could not be set to 0 ("),
-        ("pantograph", "the board is gone", "pantograph: the torques could not be set to 0 ("),
+        ("pantograph", "the board is gone", "pantograph: the force could not be set to 0 ("),
     ],
 )
 def test_unplugged_run_reports_the_unconfirmed_safe_output(name, fault, unsafe, trace):
