@@ -76,19 +76,16 @@ def map_new(path: Path, size: int) -> mmap.mmap:
     with open(path, "ab+") as file:
         if file.tell():
             raise FileExistsError(f"{path} is not empty.")
-        _reserve(file.fileno(), size)
+        # Allocate all pages of a new file: writing to a page that cannot be allocated kills the process.
+        descriptor = file.fileno()
+        try:
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(descriptor, 0, size)
+            else:  # macOS cannot allocate pages, only set the size
+                os.ftruncate(descriptor, size)
+        except OSError as error:
+            raise ConfigurationError(f"no room in memory for {size} bytes ({error.strerror}): free some.") from error
         return mmap.mmap(file.fileno(), size)
-
-
-def _reserve(descriptor: int, size: int) -> None:
-    """Allocate all pages of a new file: writing to a page that cannot be allocated kills the process."""
-    try:
-        if hasattr(os, "posix_fallocate"):
-            os.posix_fallocate(descriptor, 0, size)
-        else:  # macOS cannot allocate pages, only set the size
-            os.ftruncate(descriptor, size)
-    except OSError as error:
-        raise ConfigurationError(f"no room in memory for {size} bytes ({error.strerror}): free some.") from error
 
 
 def _nameless_files() -> bool:

@@ -260,18 +260,6 @@ CONTACT_ROW = np.dtype(
 
 
 @kernel
-def _apply_springs(springs: Rows, nodes: Rows) -> None:
-    for i in range(len(springs)):
-        s = springs[i]
-        a, b = nodes[s.first], nodes[s.second]
-        for j in range(2):
-            stretch = a.position[j] - b.position[j] - s.relaxed[j]
-            force = s.stiffness * stretch + s.damping * (a.velocity[j] - b.velocity[j])
-            a.load[j] -= force
-            b.load[j] += force
-
-
-@kernel
 def _move_bodies(nodes: Rows, T: float, motion: Any, push: Any) -> None:
     """Advance bodies by (60), with the load of the last tick, and bases as prescribed; reset all loads."""
     body, base = 0, 0
@@ -308,7 +296,14 @@ def step_network(nodes: Rows, springs: Rows, contacts: Rows, T: float, motion: A
 
     The springs act first, at the old positions, and the contacts last, at the new velocities.
     """
-    _apply_springs(springs, nodes)
+    for i in range(len(springs)):
+        s = springs[i]
+        a, b = nodes[s.first], nodes[s.second]
+        for j in range(2):
+            stretch = a.position[j] - b.position[j] - s.relaxed[j]
+            force = s.stiffness * stretch + s.damping * (a.velocity[j] - b.velocity[j])
+            a.load[j] -= force
+            b.load[j] += force
     _move_bodies(nodes, T, motion, push)
     _apply_contacts(contacts, nodes)
 

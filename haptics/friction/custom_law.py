@@ -108,7 +108,15 @@ def parse(source: str) -> ast.FunctionDef:
         if len(functions) != 1:
             raise ConfigurationError(f"law: {len(functions)} functions where there must be one, level(speed, ...).")
         function = functions[0]
-        _require_short(function)
+        # Raise `ConfigurationError` if a function is too large to compile within seconds.
+        parts = list(ast.walk(function))
+        names = (getattr(part, field, None) for part in parts for field in ("name", "arg", "id", "attr"))
+        if any(isinstance(name, str) and len(name) > MAX_NAME_LENGTH for name in names):
+            raise ConfigurationError(f"law: a name in it has more than {MAX_NAME_LENGTH} characters.")
+        if len(parts) > MAX_SYNTAX_NODES:
+            raise ConfigurationError(
+                f"law {function.name}: has {len(parts)} parts (numbers, names, operations); {MAX_SYNTAX_NODES} at most."
+            )
         function.decorator_list, function.returns = [], None
         for argument in function.args.args:
             argument.annotation = None
@@ -122,18 +130,6 @@ def parse(source: str) -> ast.FunctionDef:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ConfigurationError(f"law: its function is not valid Python ({reason}).") from error
     return function
-
-
-def _require_short(function: ast.FunctionDef) -> None:
-    """Raise `ConfigurationError` if a function is too large to compile within seconds."""
-    parts = list(ast.walk(function))
-    names = (getattr(part, field, None) for part in parts for field in ("name", "arg", "id", "attr"))
-    if any(isinstance(name, str) and len(name) > MAX_NAME_LENGTH for name in names):
-        raise ConfigurationError(f"law: a name in it has more than {MAX_NAME_LENGTH} characters.")
-    if len(parts) > MAX_SYNTAX_NODES:
-        raise ConfigurationError(
-            f"law {function.name}: has {len(parts)} parts (numbers, names, operations); {MAX_SYNTAX_NODES} at most."
-        )
 
 
 def defaults(function: ast.FunctionDef) -> dict[str, float]:

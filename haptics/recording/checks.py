@@ -247,7 +247,15 @@ class Scan:
         self._settings(ticks, rows["settings_version"])
         with np.errstate(all="ignore"):
             self._times(rows, ticks, status, ticks != before + 1)
-        self._permissions(rows, ticks)
+        permission = np.array(rows["permission"])
+        released, ending = (permission & _RELEASED) != 0, (permission & _ENDING) != 0
+        self._count(ticks, UNDEFINED_BIT, (permission & ~np.uint32(_RELEASED | _ENDING)) != 0)
+        self._count(ticks, WENT_ON, np.diff(ending, prepend=self._ending) & ~ending)
+        self._ending = bool(ending[-1])
+        if self._dead_man == "none":
+            self._count(ticks, NO_DEAD_MAN, released)
+        elif self._dead_man == "button":
+            self._count(ticks, BUTTON, released == ((rows["buttons"] & DEAD_MAN_BUTTON) != 0))
         self._tick, self._started = int(ticks[-1]), True
 
     def findings(self) -> Iterator[Finding]:
@@ -292,17 +300,6 @@ class Scan:
         self._count(ticks, AFTER_SKIP, _flagged(status, _AFTER_SKIP, skipped) & (status & _AFTER_SKIP != 0))
         self._count(ticks, UNDEFINED_FLAG, (status & ~np.uint32(_ALL_FLAGS)) != 0)
         self._count(ticks, GATE, ~((gate >= 0.0) & (gate <= 1.0)))
-
-    def _permissions(self, rows: Rows, ticks: NDArray[np.int64]) -> None:
-        permission = np.array(rows["permission"])
-        released, ending = (permission & _RELEASED) != 0, (permission & _ENDING) != 0
-        self._count(ticks, UNDEFINED_BIT, (permission & ~np.uint32(_RELEASED | _ENDING)) != 0)
-        self._count(ticks, WENT_ON, np.diff(ending, prepend=self._ending) & ~ending)
-        self._ending = bool(ending[-1])
-        if self._dead_man == "none":
-            self._count(ticks, NO_DEAD_MAN, released)
-        elif self._dead_man == "button":
-            self._count(ticks, BUTTON, released == ((rows["buttons"] & DEAD_MAN_BUTTON) != 0))
 
     def _count(self, ticks: NDArray[np.int64], rule: tuple[str, str], where: NDArray[np.bool_]) -> None:
         count = int(np.count_nonzero(where))

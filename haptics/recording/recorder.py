@@ -130,7 +130,11 @@ def _begin(folder: Path, metadata: dict[str, Any], columns: np.dtype[Any]) -> Ti
     if os.path.lexists(folder):  # os.rename would replace an empty folder
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(folder))
     folder.parent.mkdir(parents=True, exist_ok=True)
-    _remove_abandoned(folder.parent)
+    # Remove the remains of recordings whose processes were killed during the creation.
+    for left in folder.parent.glob(f"{_UNSTARTED}*"):
+        with contextlib.suppress(OSError):
+            if time.time() - left.stat().st_mtime > _ABANDONED:
+                shutil.rmtree(left)
     with tempfile.TemporaryDirectory(prefix=_UNSTARTED, dir=folder.parent) as hidden:
         unborn = Path(hidden) / folder.name
         unborn.mkdir()
@@ -144,17 +148,6 @@ def _begin(folder: Path, metadata: dict[str, Any], columns: np.dtype[Any]) -> Ti
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(folder)) from error
             raise
     return ticks
-
-
-def _remove_abandoned(parent: Path) -> None:
-    """Remove the remains of recordings whose processes were killed during the creation.
-
-    The creation takes milliseconds, so older remains are considered abandoned.
-    """
-    for left in parent.glob(f"{_UNSTARTED}*"):
-        with contextlib.suppress(OSError):
-            if time.time() - left.stat().st_mtime > _ABANDONED:
-                shutil.rmtree(left)
 
 
 def complete_recording(folder: Path, reader: Reader | None) -> None:
@@ -254,7 +247,11 @@ class RunCloser:
         except RecordingError as error:
             self.fail(DeviceFault(f"the recording was lost in mid-run: {error}"))
         if self.servo_lost:
-            self._journal_loss()
+            # Log the end of a servo process that died without logging it.
+            with contextlib.suppress(OSError):
+                self._recorder.journal_event(
+                    "servo lost", ticks=self._trace.count, noticed_monotonic_ns=time.monotonic_ns()
+                )
         result = {"reason": self.end_reason(reason), "error": str(self.fault) if self.fault else None}
         try:
             self._recorder.close(result, complete=complete and not self.servo_lost)
@@ -302,10 +299,3 @@ class RunCloser:
             self._recorder.update_metadata(**facts)
         except OSError as error:
             self.fail(not_written(error, "its certificate is missing, its ticks are kept"))
-
-    def _journal_loss(self) -> None:
-        """Log the end of a servo process that died without logging it."""
-        with contextlib.suppress(OSError):
-            self._recorder.journal_event(
-                "servo lost", ticks=self._trace.count, noticed_monotonic_ns=time.monotonic_ns()
-            )

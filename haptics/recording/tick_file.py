@@ -64,7 +64,11 @@ class TickFile:
             self._data_offset = self._file.tell() if append else self._write_header(0)
             self._hash = hashlib.sha256()
             if append:
-                self._hash_rows_already_there()
+                left = self.count * self._columns.itemsize
+                self._file.seek(self._data_offset)
+                while left and (piece := self._file.read(min(left, _ROWS_PER_READ))):
+                    self._hash.update(piece)
+                    left -= len(piece)
         except BaseException:
             self._file.close()
             raise
@@ -100,14 +104,6 @@ class TickFile:
         facts = {"descr": npy.dtype_to_descr(self._columns), "fortran_order": False, "shape": (count,)}
         npy.write_array_header_1_0(header, facts)
         return os.pwrite(self._file.fileno(), header.getbuffer(), 0)
-
-    def _hash_rows_already_there(self) -> None:
-        left = self.count * self._columns.itemsize
-        self._file.seek(self._data_offset)
-        while left and (piece := self._file.read(min(left, _ROWS_PER_READ))):
-            self._hash.update(piece)
-            left -= len(piece)
-
 
 class Table(ABC):
     """Table of ticks with sequential and random access.
@@ -360,16 +356,12 @@ def digest_of(path: Path) -> str:
     """
     try:
         with open(path, "rb") as file:
-            return _digest(file)
+            found = hashlib.sha256()
+            while piece := file.read(_ROWS_PER_READ):
+                found.update(piece)
+            return found.hexdigest()
     except OSError as error:
         raise RecordingError(f"{path} cannot be read: {error.strerror or error}.") from error
-
-
-def _digest(file: IO[bytes]) -> str:
-    found = hashlib.sha256()
-    while piece := file.read(_ROWS_PER_READ):
-        found.update(piece)
-    return found.hexdigest()
 
 
 def read_ticks(path: Path) -> Rows:

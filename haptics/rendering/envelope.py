@@ -297,33 +297,25 @@ def failure_message(begun: Any, now: Any, max_following_error: float, duration: 
     """
     first, status = int(begun["tick"]), int(now["status"])
     if status & ASTRAY:
-        return _motion_failure(first, begun)
+        # Describe an end effector that did not follow a motion, from the `row` of the tick `first`.
+        far, fast = math.hypot(*begun["displacement"]), math.hypot(*begun["velocity"])
+        return (
+            f"it did not follow its motion at tick {first}: the end effector was {1e3 * far:.0f} mm from where it should "
+            f"be, at {fast:.2f} m/s. Let go of it, see that nothing is in its way, or choose slower motions."
+        )
     if status & FOLLOWING_ERROR:
-        return _following_failure(first, now, max_following_error)
+        # Describe an arm that has not followed its reference since the tick `first`, from the last `row`.
+        (x, y), (ahead, beside) = now["position"], now["proxy"] - now["position"]
+        return (
+            f"it does not follow: since tick {first} its end effector, at ({x:.3f} m, {y:.3f} m), has been more than "
+            f"{1e3 * max_following_error:.3g} mm from its reference, now {1e3 * ahead:.1f} mm in x and {1e3 * beside:.1f} mm in y. "
+            "Something holds or blocks it, or its motors are off or too weak. Keep clear of it, as it may move when it "
+            "is freed; free it, see that its motors are on, and start again. A slow arm may need a larger "
+            "max_following_error in the settings of its device."
+        )
     return (
         f"no usable sample since tick {first}, for {duration * 1e3:.0f} ms (the last sample, or the element's "
         f"output for it, {_sample_fault(status)}): check its connection and start again."
-    )
-
-
-def _motion_failure(first: int, row: Any) -> str:
-    """Describe an end effector that did not follow a motion, from the `row` of the tick `first`."""
-    far, fast = math.hypot(*row["displacement"]), math.hypot(*row["velocity"])
-    return (
-        f"it did not follow its motion at tick {first}: the end effector was {1e3 * far:.0f} mm from where it should "
-        f"be, at {fast:.2f} m/s. Let go of it, see that nothing is in its way, or choose slower motions."
-    )
-
-
-def _following_failure(first: int, row: Any, limit: float) -> str:
-    """Describe an arm that has not followed its reference since the tick `first`, from the last `row`."""
-    (x, y), (ahead, beside) = row["position"], row["proxy"] - row["position"]
-    return (
-        f"it does not follow: since tick {first} its end effector, at ({x:.3f} m, {y:.3f} m), has been more than "
-        f"{1e3 * limit:.3g} mm from its reference, now {1e3 * ahead:.1f} mm in x and {1e3 * beside:.1f} mm in y. "
-        "Something holds or blocks it, or its motors are off or too weak. Keep clear of it, as it may move when it "
-        "is freed; free it, see that its motors are on, and start again. A slow arm may need a larger "
-        "max_following_error in the settings of its device."
     )
 
 

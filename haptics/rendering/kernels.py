@@ -178,13 +178,6 @@ def _write_control_force(s: Any, first: bool, force_x: float, force_y: float) ->
 
 
 @kernel
-def _write_reference_velocity(s: Any, x: float, y: float) -> None:
-    """Write the velocity that takes the reference to (x, y) to ``s.output`` (admittance)."""
-    vx, vy = (x - s.reference[0]) / s.period, (y - s.reference[1]) / s.period
-    s.output[0], s.output[1], _ = limit_norm(vx, vy, s.motion.bound)
-
-
-@kernel
 def step_motion(s: Any, _x: float, _y: float) -> None:
     """Advance a motion by one period; its inputs are in the record.
 
@@ -207,7 +200,9 @@ def step_motion(s: Any, _x: float, _y: float) -> None:
     s.sticking = 1 if f.row + 1 >= m.rows else 0
     _check_motion(s)
     if s.admittance != 0:
-        _write_reference_velocity(s, x, y)
+        # Write the velocity that takes the reference to (x, y) to ``s.output`` (admittance).
+        vx, vy = (x - s.reference[0]) / s.period, (y - s.reference[1]) / s.period
+        s.output[0], s.output[1], _ = limit_norm(vx, vy, s.motion.bound)
     else:
         _write_control_force(s, first, _table_value(m.table, at + 4), _table_value(m.table, at + 5))
 
@@ -289,20 +284,6 @@ def _check_sample(s: Any, tick: int) -> int:
     elif flag == IMPLAUSIBLE:  # restart the time: waiting must not make a jump plausible
         s.trusted_tick, s.trusted_age = tick, 0.0
     return flag
-
-
-@kernel
-def _reset_program(s: Any) -> None:
-    """Reset the state of the program; a virtual mass starts with the present velocity."""
-    s.fresh = s.sticking = 0
-    s.follower.begun = s.follower.row = s.follower.racing = s.follower.astray = s.follower.tripped = 0
-    for i in range(2):
-        velocity = s.last[i] if s.admittance != 0 else s.velocity[i]
-        s.mass_velocity[i] = s.sliding_velocity[i] = velocity
-        s.displacement[i] = s.friction_force[i] = s.output[i] = 0.0
-    for i in range(len(s.memory)):
-        s.memory[i] = 0.0
-    restart_observation(s)
 
 
 @kernel
@@ -444,7 +425,11 @@ def _admittance(s: Any, row: Any, periods: int) -> int:
         vx, vy = 0.0, 0.0  # after clipping by rule 11, the rest may oppose the hand
         flags |= ENERGY
     if vx != s.output[0] or vy != s.output[1]:
-        _follow_limited_velocity(s, vx, vy)
+        # Anti-windup: set the velocity of the virtual mass to the limited velocity (vx, vy).
+        if s.sticking != 0 and s.model == MODEL_D:
+            s.displacement[0] -= s.period * (s.output[0] - vx)
+            s.displacement[1] -= s.period * (s.output[1] - vy)
+        s.mass_velocity[0], s.mass_velocity[1] = vx, vy
     if share == 0.0:
         _release_coupling(s)
     s.last[0], s.last[1] = vx, vy
@@ -455,35 +440,9 @@ def _admittance(s: Any, row: Any, periods: int) -> int:
 
 
 @kernel
-def _follow_limited_velocity(s: Any, vx: float, vy: float) -> None:
-    """Anti-windup: set the velocity of the virtual mass to the limited velocity (vx, vy).
-
-    The motion that the envelope removed must not remain as momentum or, in a sticking contact of model D, as tension of
-    the coupling.
-    """
-    if s.sticking != 0 and s.model == MODEL_D:
-        s.displacement[0] -= s.period * (s.output[0] - vx)
-        s.displacement[1] -= s.period * (s.output[1] - vy)
-    s.mass_velocity[0], s.mass_velocity[1] = vx, vy
-
-
-@kernel
 def _release_coupling(s: Any) -> None:
     """Release the virtual coupling, whose tension would move the device when the output fades in again."""
     s.displacement[0] = s.displacement[1] = 0.0
-
-
-@kernel
-def _count_bad_tick(s: Any, tick: int) -> None:
-    """Count a bad tick and reduce the gain; after a short gap the output rises as fast as it fell."""
-    s.bad_ticks += 1
-    if (tick - s.good_tick) * s.period > FADE_OUT:
-        s.rise = s.fade_in
-    elif s.bad_ticks == 1 and s.gain == 1.0:
-        s.rise = min(FADE_OUT, s.fade_in)
-    s.gain = 0.5 * s.gain if s.bad_ticks == 1 else 0.0
-    s.ease = 0.0
-    restart_observation(s)
 
 
 @kernel
@@ -541,14 +500,31 @@ def render(s: Any, row: Any) -> None:
             s.started = 1
             s.reference[0], s.reference[1] = s.position[0], s.position[1]
         if s.fresh != 0:
-            _reset_program(s)
+            # Reset the state of the program; a virtual mass starts with the present velocity.
+            s.fresh = s.sticking = 0
+            s.follower.begun = s.follower.row = s.follower.racing = s.follower.astray = s.follower.tripped = 0
+            for i in range(2):
+                velocity = s.last[i] if s.admittance != 0 else s.velocity[i]
+                s.mass_velocity[i] = s.sliding_velocity[i] = velocity
+                s.displacement[i] = s.friction_force[i] = s.output[i] = 0.0
+            for i in range(len(s.memory)):
+                s.memory[i] = 0.0
+            restart_observation(s)
         periods = s.periods = max(tick - s.last_tick, 1)
         if periods * s.period > s.watchdog:  # the device's watchdog has released the motors: treat as start
             s.gain = s.last[0] = s.last[1] = 0.0
             s.rise = s.fade_in
         flags = _admittance(s, row, periods) if s.admittance != 0 else _impedance(s, row, periods)
     if flags & UNUSABLE != 0:
-        _count_bad_tick(s, tick)
+        # Count a bad tick and reduce the gain; after a short gap the output rises as fast as it fell.
+        s.bad_ticks += 1
+        if (tick - s.good_tick) * s.period > FADE_OUT:
+            s.rise = s.fade_in
+        elif s.bad_ticks == 1 and s.gain == 1.0:
+            s.rise = min(FADE_OUT, s.fade_in)
+        s.gain = 0.5 * s.gain if s.bad_ticks == 1 else 0.0
+        s.ease = 0.0
+        restart_observation(s)
         _safe_output(s, row)
     else:
         s.bad_ticks = 0

@@ -246,20 +246,6 @@ def wall_at(address: int, index: int) -> Any:
 
 
 @kernel
-def _in_circle(w: Any, x: float, y: float) -> tuple[float, float, float]:
-    """Return depth and gradient in a disc.
-
-    Near the centre, where the direction to the surface is ambiguous, the cone is rounded.
-    """
-    dx, dy = w.place[0] - x, w.place[1] - y
-    r = math.hypot(dx, dy)
-    round_off = min(ROUNDING, 0.5 * w.radius)
-    if r < round_off:
-        return w.radius - 0.5 * (r * r / round_off + round_off), dx / round_off, dy / round_off
-    return w.radius - r, dx / r, dy / r
-
-
-@kernel
 def _from_edge(e: Any, x: float, y: float) -> tuple[float, float, float, bool]:
     """Return the distance to an edge, its gradient, and True if a ray to the right crosses it."""
     ex, ey = e.along[0], e.along[1]
@@ -327,7 +313,12 @@ def depth_in(w: Any, x: float, y: float) -> tuple[float, float, float]:
         nx, ny = w.normal[0], w.normal[1]
         return (w.place[0] - x) * nx + (w.place[1] - y) * ny, -nx, -ny
     if w.kind == WALL_CIRCLE:
-        return _in_circle(w, x, y)
+        dx, dy = w.place[0] - x, w.place[1] - y
+        r = math.hypot(dx, dy)
+        round_off = min(ROUNDING, 0.5 * w.radius)
+        if r < round_off:
+            return w.radius - 0.5 * (r * r / round_off + round_off), dx / round_off, dy / round_off
+        return w.radius - r, dx / r, dy / r
     return _in_polygon(w, x, y)
 
 

@@ -24,7 +24,17 @@ def scene_record(scene: Scene) -> NDArray[np.float64]:
     head["numbers"] = numbers_of(scene.law)
     tables = _Tables(head.nbytes + regions.nbytes)
     for region, record in zip(scene.regions, regions, strict=True):
-        _write_shape(region, record, tables, 0.5 * BAND * scene.border)
+        margin = 0.5 * BAND * scene.border
+        low, high = region.shape.bounds
+        record["low"], record["high"] = np.array(low) - margin, np.array(high) + margin
+        match region.shape:
+            case Circle(center, radius):
+                record["shape"], record["point"], record["radius"] = CIRCLE, center, radius
+            case HalfPlane(point, normal):
+                record["shape"], record["point"], record["normal"] = HALF_PLANE, point, normal
+            case Polygon(points):
+                record["shape"], record["corners"] = POLYGON, len(points)
+                record["corners_at"] = tables.add(np.array(points))
         _write_numbers(region, record, tables, scene.border)
     return np.concatenate((head.view(np.float64), regions.view(np.float64), *tables.parts))
 
@@ -42,19 +52,6 @@ class _Tables:
         self.parts.append(np.ascontiguousarray(values, dtype=np.float64).ravel())
         self._end += self.parts[-1].nbytes
         return place
-
-
-def _write_shape(region: Region, record: Any, tables: _Tables, margin: float) -> None:
-    low, high = region.shape.bounds
-    record["low"], record["high"] = np.array(low) - margin, np.array(high) + margin
-    match region.shape:
-        case Circle(center, radius):
-            record["shape"], record["point"], record["radius"] = CIRCLE, center, radius
-        case HalfPlane(point, normal):
-            record["shape"], record["point"], record["normal"] = HALF_PLANE, point, normal
-        case Polygon(points):
-            record["shape"], record["corners"] = POLYGON, len(points)
-            record["corners_at"] = tables.add(np.array(points))
 
 
 def _write_numbers(region: Region, record: Any, tables: _Tables, border: float) -> None:

@@ -411,7 +411,15 @@ class ImageMap:
         """
         shares: Floats = self.levels / WHITE
         for axis, pitch in ((1, self.pitch[0]), (0, self.pitch[1])):
-            shares = _running_mean(shares, max(math.ceil(_SLANTED * border / pitch - 1e-9), 1), axis)
+            count = max(math.ceil(_SLANTED * border / pitch - 1e-9), 1)
+            before = (count - 1) // 2
+            width = [(0, 0), (0, 0)]
+            width[axis] = (before + 1, count - 1 - before)
+            padded = np.pad(shares, width, mode="edge")
+            sums = np.cumsum(padded, axis=axis)
+            length = shares.shape[axis]
+            upper, lower = (np.take(sums, range(start, start + length), axis=axis) for start in (count, 0))
+            shares = np.asarray(np.clip((upper - lower) / count, 0.0, 1.0))
         return shares
 
     def share_at(self, points: ArrayLike, border: float) -> Floats:
@@ -427,18 +435,6 @@ class ImageMap:
         above = shares[i, j] + u * (shares[i, right] - shares[i, j])
         under = shares[below, j] + u * (shares[below, right] - shares[below, j])
         return np.asarray(above + v * (under - above))
-
-
-def _running_mean(shares: Floats, count: int, axis: int) -> Floats:
-    """Return the running mean over `count` neighbours along an axis, extended by the edge values."""
-    before = (count - 1) // 2
-    width = [(0, 0), (0, 0)]
-    width[axis] = (before + 1, count - 1 - before)
-    padded = np.pad(shares, width, mode="edge")
-    sums = np.cumsum(padded, axis=axis)
-    length = shares.shape[axis]
-    upper, lower = (np.take(sums, range(start, start + length), axis=axis) for start in (count, 0))
-    return np.asarray(np.clip((upper - lower) / count, 0.0, 1.0))
 
 
 def _checked_levels(levels: Any) -> NDArray[np.uint8]:
@@ -467,20 +463,16 @@ def read_levels(path: str | Path) -> NDArray[np.uint8]:
     data = read_small(path)
     try:
         if str(path).lower().endswith(".npy"):
-            return _npy(data)
+            file = io.BytesIO(data)
+            header = read_header(file)
+            if header.descr not in ("|u1", "<u1", "u1") or header.fortran_order or len(header.shape) != 2:
+                raise ValueError("must hold unsigned bytes, rows by columns")
+            return _shaped(data[file.tell() :], header.shape[0], header.shape[1])
         if data[:1] == b"P":
             return _pgm(data)
         raise ValueError("it is neither a .npy nor a .pgm file; convert it, for instance with: convert map.png map.pgm")
     except ValueError as error:
         raise ConfigurationError(f"{path}: cannot be read as an image ({error}).") from error
-
-
-def _npy(data: bytes) -> NDArray[np.uint8]:
-    file = io.BytesIO(data)
-    header = read_header(file)
-    if header.descr not in ("|u1", "<u1", "u1") or header.fortran_order or len(header.shape) != 2:
-        raise ValueError("must hold unsigned bytes, rows by columns")
-    return _shaped(data[file.tell() :], header.shape[0], header.shape[1])
 
 
 def _pgm(data: bytes) -> NDArray[np.uint8]:

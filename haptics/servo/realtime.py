@@ -209,11 +209,7 @@ def raise_precedence() -> None:
     with contextlib.suppress(AttributeError, OSError):
         os.setpriority(os.PRIO_PROCESS, 0, min(NICENESS, niceness()))
         if os.sched_getscheduler(0) == os.SCHED_OTHER:
-            _request_short_slices()
-
-
-def _request_short_slices() -> None:
-    _system_call(0, _ATTRIBUTES.pack(_ATTRIBUTES.size, 0, 0, niceness(), 0, round(TIME_SLICE * 1e9), 0, 0), 0)
+            _system_call(0, _ATTRIBUTES.pack(_ATTRIBUTES.size, 0, 0, niceness(), 0, round(TIME_SLICE * 1e9), 0, 0), 0)
 
 
 def niceness() -> int:

@@ -317,7 +317,14 @@ class Run:
         message = self.servo.next_message()
         match message:
             case ("compiling" | "compiled" | "opening" | "ready") as stage, facts:
-                self._handle_stage(stage, facts)
+                self.prepared(stage, facts)
+                if stage == "compiled":
+                    self.preparing.clear()
+                self.opening |= stage == "opening"
+                if stage == "ready":
+                    self.opened, self.granted = True, facts
+                    with self.writing():
+                        self.recorder.update_metadata(real_time=facts)
             case "device", facts:
                 with self.writing():
                     self.recorder.update_metadata(device_facts=facts)
@@ -329,16 +336,6 @@ class Run:
         watch.check(self.servo, started=self.opened)
         self.run_periodic_tasks()
         return None
-
-    def _handle_stage(self, stage: str, facts: Any) -> None:
-        self.prepared(stage, facts)
-        if stage == "compiled":
-            self.preparing.clear()
-        self.opening |= stage == "opening"
-        if stage == "ready":
-            self.opened, self.granted = True, facts
-            with self.writing():
-                self.recorder.update_metadata(real_time=facts)
 
     def _checked_end(self, end: EndReason) -> EndReason:
         """Return the reason for the end; raise `DeviceFault` if this process did not request it."""
