@@ -250,7 +250,7 @@ def _other_files(table: dict[str, Any], metadata: dict[str, Any]) -> Iterator[Fi
 
 
 def _is_the_same(file: str, digest: Any) -> bool:
-    from haptics.reading import sha256_of
+    from haptics.files import sha256_of
 
     try:
         return bool(sha256_of(file) == digest)

@@ -70,8 +70,7 @@ from calibration.handle import NAMES, Handle
 from calibration.parameters import Found, Interval, JointParameters, ParameterFile, Provenance
 from devices.common.parameter_keys import UNIT_WORDS, key, unit_key
 from haptics.errors import ConfigurationError
-from haptics.files import write_atomically
-from haptics.reading import parse_toml, read_toml
+from haptics.files import parse_toml, read_toml, write_atomically
 from haptics.settings import unknown_name
 
 _INTERVAL = "interval_95"

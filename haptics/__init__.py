@@ -23,9 +23,10 @@ if TYPE_CHECKING:
         InertialImpedance,
         MasslessImpedance,
         RigidAdmittance,
+        Simulation,
+        simulate,
     )
     from haptics.elements.network import Network, NetworkResult
-    from haptics.elements.simulation import Simulation, simulate
     from haptics.errors import (
         AmbiguousLawWarning,
         CausalityError,
@@ -56,7 +57,15 @@ if TYPE_CHECKING:
 _HOMES = {
     "clock": ("Clock", "WallClock"),
     "device": ("Causality", "Device", "DeviceSpec", "State"),
-    "elements.models": ("CompliantAdmittance", "Element", "InertialImpedance", "MasslessImpedance", "RigidAdmittance"),
+    "elements.models": (
+        "CompliantAdmittance",
+        "Element",
+        "InertialImpedance",
+        "MasslessImpedance",
+        "RigidAdmittance",
+        "Simulation",
+        "simulate",
+    ),
     "errors": (
         "AmbiguousLawWarning",
         "CausalityError",
@@ -82,7 +91,6 @@ _HOMES = {
     "elements.network": ("Network", "NetworkResult"),
     "recording.recording": ("Recording",),
     "servo.servo": ("Servo",),
-    "elements.simulation": ("Simulation", "simulate"),
     "records": ("Permission", "Status"),
     "trace": ("Trace",),
 }

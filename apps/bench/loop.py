@@ -7,8 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from apps.bench.workload import STEPS, inputs
-from haptics.elements.models import Element
-from haptics.elements.simulation import RESULT, run_element
+from haptics.elements.models import RESULT, Element, run_element
 from haptics.records import Rows
 
 

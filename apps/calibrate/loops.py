@@ -11,7 +11,7 @@ import numpy as np
 from apps.calibrate.options import add_source_options, by_joint, require_place
 from apps.shared.command import Answer
 from haptics.errors import ConfigurationError
-from haptics.reading import read_toml
+from haptics.files import read_toml
 
 if TYPE_CHECKING:
     from calibration.data.joint_recording import JointRecording

@@ -13,7 +13,7 @@ import numpy as np
 from calibration.data.joint_recording import JointRecording
 from calibration.data.reading import read_serial_robot
 from calibration.fitting.regression import least_squares
-from haptics.reading import read_npz
+from haptics.files import read_npz
 
 
 def excess(seen: JointRecording) -> float:

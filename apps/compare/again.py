@@ -18,9 +18,8 @@ from apps.settings.models import Table
 from devices import has_simulated_hand
 from haptics.device import Causality
 from haptics.errors import ConfigurationError
-from haptics.recording.columns import with_missing_columns
 from haptics.recording.recording import Recording
-from haptics.records import Rows
+from haptics.records import Rows, with_missing_columns
 
 _VIRTUAL = {Causality.IMPEDANCE: "virtual-joystick", Causality.ADMITTANCE: "virtual-arm"}
 
@@ -70,7 +69,7 @@ def open_loop(recording: Recording, assignments: Sequence[str]) -> tuple[Iterato
 
 
 def _answered(recording: Recording, config: SessionConfig) -> Iterator[Rows]:
-    from haptics.elements.simulation import ElementRunner
+    from haptics.elements.models import ElementRunner
 
     impedance, rate = config.causality is Causality.IMPEDANCE, config.session.rate
     runner, before = ElementRunner(config.built_element), np.zeros((1, 2))

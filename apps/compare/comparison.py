@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from haptics.device import Causality
 from haptics.errors import ConfigurationError
 from haptics.recording.certificate import Distribution
-from haptics.recording.columns import column
 from haptics.recording.recording import Recording
 from haptics.recording.tick_file import Table, TableInMemory
-from haptics.records import ROW_UNITS, Rows
+from haptics.records import ROW_UNITS, Rows, column
 
 COMPARED = ("position", "velocity", "force", "command", "friction_force", "proxy", "hand_force")
 """Columns that are compared tick by tick. The first describe the device and the hand, the others the rendering."""

@@ -11,8 +11,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from haptics.recording.columns import flatten
 from haptics.recording.recording import ORIGIN_UTC, Recording
+from haptics.records import flatten
 
 Piece = dict[str, NDArray[Any]]
 """Chunk of rows: column name to (n,) array."""
@@ -27,7 +27,7 @@ class Table:
     Attributes
     ----------
     columns : dict
-        Column name with unit (`haptics.recording.columns.flat_columns`) to dtype.
+        Column name with unit (`haptics.recording.recording.flat_columns`) to dtype.
     length : int
         Number of rows.
     description : str

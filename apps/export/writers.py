@@ -26,7 +26,7 @@ import numpy as np
 
 from apps.export.table import Piece, Table
 from haptics.errors import ConfigurationError
-from haptics.recording.columns import cells_of
+from haptics.records import cells_of
 
 TOPIC = "/haptics/tick"
 """The topic of the messages of an MCAP file."""

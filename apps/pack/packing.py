@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from haptics.errors import RecordingError
-from haptics.recording.json_files import parse_json, read_small_text
+from haptics.files import parse_json, read_small_text
 from haptics.recording.recording import METADATA, PACKED, ROWS_SHA256, TICKS, stated_hash
 from haptics.recording.tick_file import PackedTable, Table, TickTable, write_packed
 

@@ -32,7 +32,7 @@ from apps.settings.models import (
 )
 from devices.faults import parse_fault
 from haptics.errors import AmbiguousLawWarning, ConfigurationError
-from haptics.reading import parse_toml, read_toml, sha256_of
+from haptics.files import parse_toml, read_toml, sha256_of
 from haptics.recording.certificate import Fitness
 from haptics.servo.realtime import RealTimeSettings
 from haptics.settings import bounded, build, check, choice, documented, flag, string, unknown_name, unrestricted

@@ -19,7 +19,7 @@ from apps.settings.models import Table, with_scene_in_session
 from apps.sweep.outcomes import OUTCOMES, load_function
 from apps.sweep.settings import MOST_JOBS, AxisSettings, SweepSettings, read_axis
 from haptics.errors import ConfigurationError
-from haptics.reading import read_toml
+from haptics.files import read_toml
 from haptics.settings import build, unknown_name
 
 _OWN = ("sweep", "axes")

@@ -12,6 +12,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from haptics import records
 from haptics.device import Causality
 from haptics.recording import columns
 from haptics.records import Rows, Status
@@ -197,8 +198,8 @@ class History:
         data[Column.STICKING, place] = rows["sticking"] != 0
         data[Column.LATENESS, place] = 1e6 * rows["period_error"]
         data[Column.ENERGY, place] = 1e3 * rows["injected_energy"]
-        data[Column.REGION, place] = columns.column(rows, "region")
-        data[Column.NORMAL, place] = columns.column(rows, "normal_force")
+        data[Column.REGION, place] = records.column(rows, "region")
+        data[Column.NORMAL, place] = records.column(rows, "normal_force")
         # The envelope flags non-finite rows; here they must only not break the drawing.
         np.nan_to_num(data[:, place], copy=False, nan=0.0, posinf=0.0, neginf=0.0)
         self._add_up(rows, place)

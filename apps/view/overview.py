@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from apps.view.history import FLAGS, Counts, Durations
 from haptics.device import Causality
 from haptics.errors import HapticError, RecordingError
-from haptics.reading import read_npz
+from haptics.files import read_npz
 from haptics.recording.recording import Recording, stated_hash
 from haptics.recording.tick_file import Table
 from haptics.records import UNUSABLE, Rows, Status

@@ -1,6 +1,6 @@
 """Measurement of the stability limit: the device deflects its handle and releases it.
 
-A trial renders a contact that sticks (`haptics.rendering.motion.Motion.contact`). A force deflects the handle slowly
+A trial renders a contact that sticks (`haptics.rendering.programs.Motion.contact`). A force deflects the handle slowly
 and is then removed at once, and the handle rings. The stiffness is raised from far below the predicted limit until a
 contact is unstable, and then bisected. If the handle moves farther than the ringing of a stable contact can reach, the
 contact is released within the same tick, and soft gains stop the handle.
@@ -25,7 +25,7 @@ from calibration.autotune.pushing import AXES, EASED, Gains, Pusher
 from calibration.motions.procedure import usable_rows
 from haptics.design import Coupling, Handle, stiffness_limit, stuck_matrix
 from haptics.records import Rows
-from haptics.rendering.motion import Motion, reference
+from haptics.rendering.programs import Motion, reference
 
 Array = NDArray[np.float64]
 

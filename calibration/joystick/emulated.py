@@ -20,8 +20,7 @@ from calibration.joystick.person import Look, Pair, Place
 from devices.common.settings import Point, Workspace
 from devices.virtual.hands.hand import Hand, HandSample, HandSettings
 from haptics.device import Vector
-from haptics.servo.mailbox import Mailbox
-from haptics.shared import SharedFile
+from haptics.shared import Mailbox, SharedFile
 
 _SPEED = 1.0
 _STILL = 0.2
@@ -42,7 +41,7 @@ class OperatedHandSettings(HandSettings):
     Attributes
     ----------
     operation : str
-        File of a `haptics.servo.mailbox.Mailbox` of dtype `OPERATION`.
+        File of a `haptics.shared.Mailbox` of dtype `OPERATION`.
     """
 
     operation: str

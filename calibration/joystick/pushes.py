@@ -32,7 +32,7 @@ from devices.joystick.parameters import Axes
 from haptics.device import Causality
 from haptics.errors import ConfigurationError
 from haptics.records import Rows
-from haptics.rendering.motion import Motion, constant_reference, reference
+from haptics.rendering.programs import Motion, constant_reference, reference
 
 START = 0.02
 """Level of the first push."""

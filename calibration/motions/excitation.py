@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from haptics.device import DeviceSpec
 from haptics.errors import ConfigurationError
 from haptics.records import Rows
-from haptics.rendering.motion import Motion, constant_reference, reference
+from haptics.rendering.programs import Motion, constant_reference, reference
 from haptics.settings import bounded, check, documented
 
 Array = NDArray[np.float64]

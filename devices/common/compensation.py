@@ -28,8 +28,7 @@ from numpy.typing import NDArray
 
 from devices.common.friction import AXIS_LAWS, HandleFriction, axis_friction, law_kinds, law_records, read_own_friction
 from haptics.friction.laws import GaussianStribeck, Law, Stribeck
-from haptics.jit import kernel, merged_kernel
-from haptics.parts import address_of_part, call_part
+from haptics.jit import address_of_part, call_part, kernel, merged_kernel
 from haptics.settings import bounded, documented, string
 
 TRAVEL = 2e-4

@@ -1,7 +1,7 @@
 """Base class of drivers with a port, which exchanges samples and commands.
 
 Threads of the driver communicate with the device. A driver consists of a record and two parts: one provides the newest
-sample, the other processes a command. They form its port (`haptics.ports`). The compiled loop calls them without the
+sample, the other processes a command. They form its port (`haptics.device`). The compiled loop calls them without the
 interpreter, which remains available to the threads. ``read`` and ``write`` call the same parts.
 """
 
@@ -23,7 +23,7 @@ from devices.common.log import CommandLog
 from devices.common.settings import RunSettings, VelocitySettings, check_velocity
 from devices.common.velocity import fill_velocity, prepare_velocity
 from haptics.clock import Clock, WallClock
-from haptics.device import State, Vector
+from haptics.device import Port, State, Vector
 from haptics.errors import DeviceFault
 from haptics.parts import address_of_part, run_part
 from haptics.ports import Port

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from devices.common.parameter_keys import key
 from haptics.errors import ConfigurationError
+from haptics.files import read_toml
 from haptics.friction.kernels import LAW, SLIDING
 from haptics.friction.laws import CoulombViscous, GaussianStribeck, Law, Stribeck
 from haptics.jit import inlined_kernel, kernel
-from haptics.reading import read_toml
 from haptics.settings import bounded, build, check, documented, unknown_name
 
 # --- friction along two axes ------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from devices.common.compensation import COMPENSATION, add_friction
 from devices.common.latch import copy_latest, publish_to
 from devices.common.log import log_command
 from devices.common.velocity import VELOCITY, update_velocity
+from haptics.device import PORT_FIELDS
 from haptics.jit import inlined_kernel, merged_kernel
 from haptics.parts import float_at
 from haptics.ports import PORT_FIELDS

@@ -17,8 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from haptics.jit import merged_kernel
-from haptics.parts import fence, float_at, integer_at, record_at
+from haptics.jit import fence, float_at, integer_at, merged_kernel, record_at
 
 _WORD = 8
 
@@ -107,7 +106,7 @@ class Wake:
     Attributes
     ----------
     descriptor : int
-        Event (``eventfd(2)``) that a kernel can signal (`haptics.ports.Port`), valid as long as this object exists; -1
+        Event (``eventfd(2)``) that a kernel can signal (`haptics.device.Port`), valid as long as this object exists; -1
         if the system does not support it.
     """
 

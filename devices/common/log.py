@@ -18,8 +18,7 @@ from numpy.lib import format as npy
 
 from haptics.errors import DeviceOpenError
 from haptics.files import replacing_owned
-from haptics.jit import kernel
-from haptics.parts import fence, record_at
+from haptics.jit import fence, kernel, record_at
 from haptics.servo.kernels import SCRATCH, monotonic_ns
 
 DEVICE_LOG = "device_log.npy"

@@ -29,8 +29,7 @@ from numpy.typing import NDArray
 from devices.common.settings import ESTIMATORS, LONGEST_FIT, LONGEST_WINDOW, VelocitySettings
 from haptics.device import Vector
 from haptics.errors import ConfigurationError
-from haptics.jit import kernel, merged_kernel
-from haptics.parts import address_of_part, call_part
+from haptics.jit import address_of_part, call_part, kernel, merged_kernel
 
 # --- difference quotient over a window --------------------------------------------------------------------------------
 #

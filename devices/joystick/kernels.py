@@ -17,8 +17,7 @@ from devices.common.latch import copy_latest, publish_to
 from devices.joystick.parameters import StickParameters
 from devices.joystick.streaming import BEGUN, ENDED, HEARD, REPORT, STUCK, Streaming
 from haptics.device import DEAD_MAN_BUTTON
-from haptics.jit import kernel, merged_kernel
-from haptics.parts import float_at
+from haptics.jit import float_at, kernel, merged_kernel
 from haptics.rendering.envelope import limit_norm
 
 STICK = np.dtype(

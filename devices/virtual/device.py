@@ -208,7 +208,7 @@ def require_stable(mass: float, stiffness: float, damping: float, substep: float
 # --- devices ----------------------------------------------------------------------------------------------------------
 
 Part = Callable[..., None]
-"""Kernel that is a part (`haptics.parts`)."""
+"""Kernel that is a part (`haptics.jit`)."""
 
 MAX_SAMPLE_AGE = 7.5e-3
 """Age above which samples are stale [s].

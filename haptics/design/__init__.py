@@ -20,7 +20,7 @@ The limits are exact for the device that `Handle`, `PositionServo` or `SampledAr
 eigenvalue of the matrix of one period leaves the unit circle. This package does not use compiled kernels.
 """
 
-from haptics.design.advice import Advice, Severity, Suggestion, advise, suggest
+from haptics.design.advice import Advice, Severity, Suggestion, advise, advise_walls, suggest, wall_limit
 from haptics.design.bounds import (
     CRITICAL_NONOSCILLATORY,
     CRITICAL_STABLE,
@@ -54,7 +54,6 @@ from haptics.design.loops import (
     sliding_matrix,
     stuck_matrix,
 )
-from haptics.design.walls import advise_walls, wall_limit
 
 __all__ = [
     "CRITICAL_NONOSCILLATORY",

@@ -33,7 +33,7 @@ from haptics.design.bounds import stiffness_limit
 from haptics.design.loops import Handle
 from haptics.device import DeviceSpec
 from haptics.errors import ConfigurationError
-from haptics.reading import read_toml
+from haptics.files import read_toml
 
 
 @dataclass(frozen=True)

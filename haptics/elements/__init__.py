@@ -1,6 +1,5 @@
 """Friction elements: models that convert motion to force, or force to motion, once per period.
 
 `haptics.elements.models` contains the four models A to D of Kikuuwe et al. 2006, `classic` the models from the
-literature for comparison, `network` systems of masses, springs and contacts, `simulation` simulation without a device,
-and `tables` the construction of elements from settings.
+literature for comparison, `network` systems of masses, springs and contacts, and `tables` the construction of elements from settings.
 """

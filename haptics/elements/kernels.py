@@ -18,8 +18,7 @@ import numpy as np
 
 from haptics.elements.classic_kernels import CLASSIC_NUMBERS, CLASSIC_STEPS, MEMORY
 from haptics.friction.kernels import LAW, implicit_law
-from haptics.jit import inlined_kernel, kernel, quotients
-from haptics.parts import address_of_part, call_part
+from haptics.jit import address_of_part, call_part, inlined_kernel, kernel, quotients
 from haptics.records import Rows
 
 MODEL_A = 0
@@ -47,7 +46,7 @@ MOTION = np.dtype(
 
 ``table`` is the address of the reference in this process, with ``rows`` rows of 6 float64. ``bound`` limits the force
 [N] or the speed of the reference [m/s]. ``resting`` is the number of rows at the end in which the reference rests. For
-the other fields see `haptics.rendering.motion.Motion`.
+the other fields see `haptics.rendering.programs.Motion`.
 """
 
 PLACES = np.dtype(
@@ -83,7 +82,7 @@ PARAMETER_FIELDS: list[tuple[Any, ...]] = [
 """Parameter fields of a kernel record, which depend on settings only.
 
 ``step`` is the address of the step kernel. ``program`` is the number of the program in a run. ``motion`` is for a
-program that is not an element (`haptics.rendering.motion`). ``scene`` is for an element on a scene
+program that is not an element (`haptics.rendering.programs`). ``scene`` is for an element on a scene
 (`haptics.rendering.programs`).
 """
 

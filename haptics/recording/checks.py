@@ -16,9 +16,17 @@ from numpy.typing import NDArray
 
 from haptics.device import DEAD_MAN_BUTTON, checked_channels
 from haptics.errors import ConfigurationError, RecordingError
-from haptics.recording.columns import columns_with, missing_columns, units_with
 from haptics.recording.recording import FILE_SHA256, ORIGIN, ORIGIN_UTC, ROWS_SHA256, Recording
-from haptics.records import LATE_FRACTION, ROW_UNITS, Permission, Rows, Status
+from haptics.records import (
+    LATE_FRACTION,
+    ROW_UNITS,
+    Permission,
+    Rows,
+    Status,
+    columns_with,
+    missing_columns,
+    units_with,
+)
 
 OK, VIOLATED, INCOMPLETE = "ok", "violated", "incomplete"
 

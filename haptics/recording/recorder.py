@@ -19,12 +19,11 @@ import numpy as np
 
 from haptics.device import Causality
 from haptics.errors import DeviceFault, HapticError, RecordingError, ServoLost
+from haptics.files import append_line, parse_json, write_json
 from haptics.recording.certificate import Fitness, RunSummary
-from haptics.recording.columns import columns_with, units_with
-from haptics.recording.json_files import append_line, parse_json, write_json
 from haptics.recording.recording import EVENTS, FORMAT, METADATA, ORIGIN, ORIGIN_UTC, PART, ROWS_SHA256, SETTINGS, TICKS
 from haptics.recording.tick_file import TickFile, TickTable, read_ticks
-from haptics.records import Rows
+from haptics.records import Rows, columns_with, units_with
 from haptics.trace import Reader, Trace
 
 _USUAL_RATE = 1000.0

@@ -24,10 +24,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from numpy.typing import NDArray
+
 from haptics.errors import ConfigurationError, RecordingError
-from haptics.recording.json_files import complete_lines, parse_json, read_small_text
+from haptics.files import complete_lines, parse_json, read_small_text
 from haptics.recording.tick_file import CHUNK_ROWS, PackedTable, Table, TableInMemory, TickTable
-from haptics.records import Rows
+from haptics.records import Rows, flatten
 
 if TYPE_CHECKING:
     import pandas
@@ -69,7 +71,7 @@ class Recording:
         Content of ``recording.json``.
     table : Table
         Recorded ticks on disk, with the columns of the file: `haptics.records.COLUMNS` as far as its format defines
-        them, the channels of its device and possibly foreign columns (`haptics.recording.columns`).
+        them, the channels of its device and possibly foreign columns (`haptics.records`).
     settings : list of dict
         Parameters of every version, in order.
     """
@@ -152,8 +154,6 @@ class Recording:
         ConfigurationError
             If pandas is not installed.
         """
-        from haptics.recording.columns import flat_columns
-
         try:
             import pandas
         except ImportError as error:
@@ -182,3 +182,16 @@ class Recording:
                 raise RecordingError(f"{where}: {name} must be a JSON object.")
         if not all(isinstance(entry, dict) for entry in self.settings):
             raise RecordingError(f"{self.folder / SETTINGS}: every line must be a JSON object.")
+
+
+def flat_columns(recording: Recording) -> dict[str, NDArray[Any]]:
+    """Return the columns of a recording as scalar columns, by name with unit, each of shape (n,).
+
+    A vector of two gets ``_x`` and ``_y``, any other ``_1``, ``_2`` ... before the unit: ``position_x_m``,
+    ``velocity_y_m_per_s``, ``channel_joint_angles_2_rad``. Columns without a unit, such as ``tick``, get no suffix. The
+    unit of a command is N for an impedance device and m for an admittance device.
+    """
+    metadata = recording.metadata
+    causality = str(metadata.get("device", {}).get("causality", ""))
+    known = metadata.get("columns", {})
+    return flatten(recording.rows, {name: known.get(name, "") for name in recording.rows.dtype.names or ()}, causality)

@@ -19,9 +19,8 @@ from haptics.device import Causality, DeviceSpec
 from haptics.elements.tables import plugin_of
 from haptics.errors import RecordingError
 from haptics.recording.checks import VIOLATED, Finding, Scan, check_recording, verdict_of
-from haptics.recording.columns import with_missing_columns
 from haptics.recording.recording import Recording
-from haptics.records import Rows
+from haptics.records import Rows, with_missing_columns
 from haptics.rendering.envelope import ENVELOPE_FLAGS, Limits
 from haptics.rendering.programs import Program, read_program
 from haptics.rendering.rendering import Rendering

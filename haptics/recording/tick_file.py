@@ -1,7 +1,7 @@
 """Tables of ticks: ``.npy`` files that grow during a run and are always valid.
 
 Recordings may come from untrusted sources. The header is therefore validated column by column
-(`haptics.recording.columns`): known columns must have their exact type, other columns must be plain numbers of bounded
+(`haptics.records`): known columns must have their exact type, other columns must be plain numbers of bounded
 size. A table may be larger than the memory: `Table.chunks` and `Table.read` use buffers of bounded size, and only
 `Table.map` loads or maps all rows.
 """
@@ -24,9 +24,8 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from haptics.errors import RecordingError
-from haptics.reading import Header, read_header
-from haptics.recording.columns import MAX_COLUMNS, column, missing_columns, safe_column
-from haptics.records import COLUMNS, NEUTRAL, ROW, Rows
+from haptics.files import Header, read_header
+from haptics.records import COLUMNS, MAX_COLUMNS, NEUTRAL, ROW, Rows, column, missing_columns, safe_column
 
 MAX_ROWS = 100_000_000
 """Maximum number of rows of a recording: 27 hours at 1 kHz."""
@@ -52,7 +51,7 @@ class TickFile:
     path : Path
         Path of the new file.
     columns : dtype
-        Row type of the file: `haptics.recording.columns.columns_with`.
+        Row type of the file: `haptics.records.columns_with`.
     append : bool
         Whether to append to an existing file of this version, with its columns.
     """
@@ -104,6 +103,7 @@ class TickFile:
         facts = {"descr": npy.dtype_to_descr(self._columns), "fortran_order": False, "shape": (count,)}
         npy.write_array_header_1_0(header, facts)
         return os.pwrite(self._file.fileno(), header.getbuffer(), 0)
+
 
 class Table(ABC):
     """Table of ticks with sequential and random access.

@@ -30,7 +30,7 @@ components removed by rules 9 to 11. No rule reverses or increases a force, with
 controller adds damping, and after a change of parameters the force eases from its previous value (rule 6).
 
 Rules 4 and 10 apply to elements, which are passive, so that any net energy given to the hand is an error of the loop. A
-motion (`haptics.rendering.motion`) drives the device deliberately. It has separate bounds. While it runs, the energy
+motion (`haptics.rendering.programs`) drives the device deliberately. It has separate bounds. While it runs, the energy
 observer pauses and the injected energy keeps its value.
 
 The limits come from the specification of the device. The configuration may tighten them but never widen them.
@@ -297,18 +297,17 @@ def failure_message(begun: Any, now: Any, max_following_error: float, duration: 
     """
     first, status = int(begun["tick"]), int(now["status"])
     if status & ASTRAY:
-        # Describe an end effector that did not follow a motion, from the `row` of the tick `first`.
         far, fast = math.hypot(*begun["displacement"]), math.hypot(*begun["velocity"])
         return (
-            f"it did not follow its motion at tick {first}: the end effector was {1e3 * far:.0f} mm from where it should "
-            f"be, at {fast:.2f} m/s. Let go of it, see that nothing is in its way, or choose slower motions."
+            f"it did not follow its motion at tick {first}: the end effector was {1e3 * far:.0f} mm from where it "
+            f"should be, at {fast:.2f} m/s. Let go of it, see that nothing is in its way, or choose slower motions."
         )
     if status & FOLLOWING_ERROR:
-        # Describe an arm that has not followed its reference since the tick `first`, from the last `row`.
         (x, y), (ahead, beside) = now["position"], now["proxy"] - now["position"]
         return (
             f"it does not follow: since tick {first} its end effector, at ({x:.3f} m, {y:.3f} m), has been more than "
-            f"{1e3 * max_following_error:.3g} mm from its reference, now {1e3 * ahead:.1f} mm in x and {1e3 * beside:.1f} mm in y. "
+            f"{1e3 * max_following_error:.3g} mm from its reference, now {1e3 * ahead:.1f} mm in x and "
+            f"{1e3 * beside:.1f} mm in y. "
             "Something holds or blocks it, or its motors are off or too weak. Keep clear of it, as it may move when it "
             "is freed; free it, see that its motors are on, and start again. A slow arm may need a larger "
             "max_following_error in the settings of its device."

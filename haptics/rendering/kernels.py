@@ -16,8 +16,7 @@ import numpy as np
 
 from haptics.elements.kernels import MODEL_D, PARAMETER_FIELDS, STATE_FIELDS
 from haptics.friction.kernels import LAW
-from haptics.jit import kernel, merged_kernel
-from haptics.parts import float_at
+from haptics.jit import float_at, kernel, merged_kernel
 from haptics.records import Permission, Rows
 from haptics.rendering.envelope import (
     ASTRAY,
@@ -63,7 +62,7 @@ from haptics.rendering.walls import (
 #
 # Kernel of one tick of a motion: reference, position controller and following error limit.
 #
-# A motion is a part like the step of an element (`haptics.parts`), but it takes the complete record of a tick, because
+# A motion is a part like the step of an element (`haptics.jit`), but it takes the complete record of a tick, because
 # it needs the position of the device. See `motion` for the class. The record contains the parameters of the motion
 # (`MOTION`, changed by settings only) and its progress (`FOLLOWER`).
 

@@ -26,9 +26,8 @@ from haptics.rendering.kernels import (
     render_again,
     render_slot,
 )
-from haptics.rendering.motion import Motion
 from haptics.rendering.passivity import prepare_passivity
-from haptics.rendering.programs import Program, SceneElement, parameters_of, write_walls
+from haptics.rendering.programs import Motion, Program, SceneElement, parameters_of, write_walls
 from haptics.rendering.walls import NO_REGION
 from haptics.scenes.walls import PackedWalls
 

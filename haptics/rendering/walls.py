@@ -2,7 +2,7 @@ r"""Step of an element on a scene, and one tick of contact with walls.
 
 Before the step, the scene is looked up at the position of the proxy at the end of the last tick: the reference for
 models A and D, the end effector minus the displacement for B and C. The lookup and the contacts are parts
-(`haptics.parts`); their addresses are 0 without a scene or walls.
+(`haptics.jit`); their addresses are 0 without a scene or walls.
 
 A contact has the depth d with the gradient g of the depth (`haptics.scenes.kernels`), which points inwards, and
 the unit vector :math:`t \perp g` along the surface. Its normal force is :math:`N = \lambda |g|`,
@@ -51,8 +51,7 @@ import math
 from typing import Any
 
 from haptics.elements.kernels import MODEL_A, step_element
-from haptics.jit import inlined_kernel, kernel
-from haptics.parts import call_part
+from haptics.jit import call_part, inlined_kernel, kernel
 from haptics.scenes.kernels import depth_in, out_of_walls, wall_at
 
 # --- scene ------------------------------------------------------------------------------------------------------------

@@ -8,9 +8,9 @@ slides changes from place to place.
 module        content
 ============  =========================================================================================
 `shapes`      circle, polygon, half-plane: signed distances and outlines; image maps and textures
-`scene`       regions, the scene, its numbers at points; which laws can be mixed; condition (15) for all mixtures
+`scene`       regions, the scene, its numbers at points; which laws can be mixed; condition (15) for all
+              mixtures; the memory block of a scene for the kernels
 `walls`       solid parts, with friction proportional to the normal force
-`record`      the memory block of a scene for the kernels
 `kernels`     lookup of the numbers at a point, and geometry of walls
 `tables`      scenes as tables in files and recordings, and the scenes shipped with the program
 ============  =========================================================================================

@@ -2,7 +2,7 @@
 
 `haptics.scenes.scene` contains the array version.
 
-A scene is one block of memory, created by `haptics.scenes.record`: a head (`HEAD`), its regions (`REGION`), followed by
+A scene is one block of memory, created by `haptics.scenes.scene`: a head (`HEAD`), its regions (`REGION`), followed by
 corners, images and tiles of noise as float64. The kernel receives the address of the block, like the tables of motions
 and hands, and is called by address itself, so that it is not compiled without a scene.
 """
@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from haptics.friction.kernels import LAW_NUMBERS
-from haptics.jit import inlined_kernel, kernel
-from haptics.parts import float_at, record_at
+from haptics.jit import float_at, inlined_kernel, kernel, record_at
 from haptics.scenes.shapes import CELLS
 
 # --- lookup of the numbers of a law -----------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,7 +35,19 @@ from haptics.friction.kernels import (
     plane_forces,
 )
 from haptics.friction.laws import ClosedForm, GaussianStribeck, Law, Stribeck
-from haptics.scenes.shapes import MAX_COORDINATE, Box, Floats, ImageMap, Polygon, Shape, Texture, as_points
+from haptics.scenes.kernels import CIRCLE, GRATING, HALF_PLANE, HEAD, NOISE, POLYGON, REGION
+from haptics.scenes.shapes import (
+    MAX_COORDINATE,
+    Box,
+    Circle,
+    Floats,
+    HalfPlane,
+    ImageMap,
+    Polygon,
+    Shape,
+    Texture,
+    as_points,
+)
 from haptics.scenes.walls import MAX_WALLS, Wall
 from haptics.settings import bounded, check, choice, documented, string
 
@@ -342,9 +354,6 @@ EVERYWHERE = ((-MAX_COORDINATE, -MAX_COORDINATE), (MAX_COORDINATE, MAX_COORDINAT
 # along it the fall is linear. Its maximum is therefore not in the interior, but where one law fewer contributes. By
 # induction the maximum is between two laws, where it has a closed form. All pairs that can meet are tested.
 
-if TYPE_CHECKING:
-    from haptics.scenes.scene import Scene
-
 _STEEPNESS = {STRIBECK: Stribeck.steepness, GAUSSIAN: GaussianStribeck.steepness}
 """Steepest fall of each kind of falling law, in units of (F_s - F_c)/v_s."""
 
@@ -440,3 +449,62 @@ def fitted(scene: Scene, element: Element) -> Scene:
         return scene
     wider = scene.border + spread(scene) / stiffness
     return replace(scene, border=min(RINGING * wider if element.model == "B" else wider, MAX_BORDER_WIDTH))
+
+
+# --- memory block for the kernels -------------------------------------------------------------------------------------
+
+
+def scene_record(scene: Scene) -> NDArray[np.float64]:
+    """Return the memory block of a scene for the kernel, (n,) 8-byte words.
+
+    The caller must keep the array alive while its address is in use.
+    """
+    head: NDArray[Any] = np.zeros(1, HEAD)
+    regions: NDArray[Any] = np.zeros(len(scene.regions), REGION)
+    head["regions"], head["forces"] = len(regions), len(forces_of(scene.law))
+    head["band"], head["limit"] = BAND * scene.border, mobility_limit(scene)
+    head["numbers"] = numbers_of(scene.law)
+    tables = _Tables(head.nbytes + regions.nbytes)
+    for region, record in zip(scene.regions, regions, strict=True):
+        margin = 0.5 * BAND * scene.border
+        low, high = region.shape.bounds
+        record["low"], record["high"] = np.array(low) - margin, np.array(high) + margin
+        match region.shape:
+            case Circle(center, radius):
+                record["shape"], record["point"], record["radius"] = CIRCLE, center, radius
+            case HalfPlane(point, normal):
+                record["shape"], record["point"], record["normal"] = HALF_PLANE, point, normal
+            case Polygon(points):
+                record["shape"], record["corners"] = POLYGON, len(points)
+                record["corners_at"] = tables.add(np.array(points))
+        _write_numbers(region, record, tables, scene.border)
+    return np.concatenate((head.view(np.float64), regions.view(np.float64), *tables.parts))
+
+
+class _Tables:
+    """Collector of the tables that follow the regions in the block."""
+
+    def __init__(self, begin: int) -> None:
+        self.parts: list[Floats] = []
+        self._end = begin
+
+    def add(self, values: Floats) -> int:
+        """Add an array and return its offset from the beginning of the scene in bytes."""
+        place = self._end
+        self.parts.append(np.ascontiguousarray(values, dtype=np.float64).ravel())
+        self._end += self.parts[-1].nbytes
+        return place
+
+
+def _write_numbers(region: Region, record: Any, tables: _Tables, border: float) -> None:
+    record["lower"] = record["upper"] = numbers_of(region.laws[0])
+    if isinstance(region.law, ImageMap):
+        record["upper"] = numbers_of(region.law.upper)
+        record["rows"], record["columns"] = region.law.levels.shape
+        record["corner"], record["pitch"] = region.law.corner, region.law.pitch
+        record["image_at"] = tables.add(region.law.smoothed(border))
+    if region.texture is not None:
+        noise = region.texture.pattern == "noise"
+        record["pattern"] = NOISE if noise else GRATING
+        record["amplitude"], record["wave"] = region.texture.amplitude, region.texture.wave
+        record["tile_at"] = tables.add(region.texture.tile) if noise else 0

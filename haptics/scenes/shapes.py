@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from haptics.errors import ConfigurationError
+from haptics.files import read_header, read_small
 from haptics.friction.laws import Law
-from haptics.reading import read_header, read_small
 from haptics.settings import bounded, check, choice, documented
 
 Floats = NDArray[np.float64]

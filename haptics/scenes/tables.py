@@ -37,9 +37,8 @@ import numpy as np
 
 from haptics.elements.tables import CLOSED_FORM_SUFFIX, LAWS
 from haptics.errors import ConfigurationError
-from haptics.files import write_atomically
+from haptics.files import parse_toml, read_small, write_atomically
 from haptics.friction.laws import ClosedForm, Law
-from haptics.reading import parse_toml, read_small
 from haptics.scenes.scene import Region, Scene, exact, title_of
 from haptics.scenes.shapes import MAX_PIXELS, Circle, HalfPlane, ImageMap, Polygon, Shape, Texture, read_levels
 from haptics.scenes.walls import Wall

@@ -32,9 +32,8 @@ from haptics.servo.kernels import (
     end_reason_of,
     key_is_held_of,
 )
-from haptics.servo.mailbox import Mailbox
 from haptics.servo.realtime import RealTimeSettings
-from haptics.shared import SharedFile
+from haptics.shared import Mailbox, SharedFile
 
 # --- job --------------------------------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 A tick waits for its deadline, gets a sample, renders it, passes on the command and adds a row to the trace.
 `begin_tick`, `render_tick` and `end_tick` are the steps. The loop for Python devices calls them individually;
-`run_ticks` executes all of them for a device with a port (`haptics.ports`). Both loops therefore behave identically.
+`run_ticks` executes all of them for a device with a port (`haptics.device`). Both loops therefore behave identically.
 
 The system calls use the C library of Linux. On other systems, and without compilation, the loop in Python is used
 instead.
@@ -20,11 +20,9 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from haptics.device import DEAD_MAN_BUTTON, MAX_CHANNELS, Causality, DeviceSpec
+from haptics.device import DEAD_MAN_BUTTON, MAX_CHANNELS, PORT_FIELDS, Causality, DeviceSpec
 from haptics.elements.kernels import PARAMETER_FIELDS
-from haptics.jit import COMPILED, kernel, merged_kernel
-from haptics.parts import call_part, fence
-from haptics.ports import PORT_FIELDS
+from haptics.jit import COMPILED, call_part, fence, kernel, merged_kernel
 from haptics.records import LATE_FRACTION, Permission, Rows, Status
 from haptics.rendering.envelope import FADE_OUT, UNUSABLE, Limits
 from haptics.rendering.kernels import assistance, configure, render_row

@@ -9,7 +9,7 @@
     run.metrics.stick_fraction
 
 Devices with a port, such as the virtual ones, run without the interpreter, so that threads can use all processors. A
-`Reduction` is a part (`haptics.parts`) ``(record, first, following)`` that processes every row in the compiled loop: it
+`Reduction` is a part (`haptics.jit`) ``(record, first, following)`` that processes every row in the compiled loop: it
 adds the rows from index `first` to `following` (exclusive) to its record, which begins with `REDUCTION_FIELDS`, and
 accesses each row with `row_of`. `run_all` executes many runs in a single call of compiled code. The overhead of a run
 is then only the creation of its records: no trace is mapped, no warm-up is needed, and no tick involves Python.
@@ -28,8 +28,7 @@ from numpy.typing import NDArray
 from haptics.clock import Clock
 from haptics.device import Device
 from haptics.errors import ConfigurationError
-from haptics.jit import inlined_kernel, kernel
-from haptics.parts import address_of_part, call_part, record_at, run_part
+from haptics.jit import address_of_part, call_part, inlined_kernel, kernel, record_at, run_part
 from haptics.records import NEUTRAL, ROW, Rows
 from haptics.rendering.envelope import UNUSABLE, Limits
 from haptics.rendering.kernels import CORE

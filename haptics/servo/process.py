@@ -25,17 +25,17 @@ import numpy as np
 from haptics.clock import Clock, WallClock
 from haptics.elements.models import Element, functions_of, write_parameters
 from haptics.errors import ConfigurationError, DeviceFault, HapticError, RecordingError, ServoLost
+from haptics.files import append_line
 from haptics.kernel_cache import COMPILATION
-from haptics.recording.json_files import append_line
 from haptics.recording.recorder import complete_recording
 from haptics.recording.recording import EVENTS
 from haptics.rendering.programs import SceneElement, read_program
 from haptics.servo.control import DISMISSED, Job, Supervision
 from haptics.servo.kernels import CONTROL, HEARTBEAT_TIMEOUT, SETTINGS
-from haptics.servo.mailbox import Mailbox
 from haptics.servo.realtime import ProcessState, Usage, request_real_time, without_requests
 from haptics.servo.servo import MAX_TICKS_PER_CALL, EndReason, Servo
 from haptics.servo.standby import TERMINAL_SIGNALS, Standby
+from haptics.shared import Mailbox
 from haptics.trace import Reader, Trace
 
 # --- side of the application ------------------------------------------------------------------------------------------

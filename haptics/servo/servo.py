@@ -19,9 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from haptics.clock import Clock, WallClock, cancelled_by
-from haptics.device import DEAD_MAN_BUTTON, Device, State
+from haptics.device import DEAD_MAN_BUTTON, Device, Port, State, port_of
 from haptics.errors import ConfigurationError, DeviceFault, HapticError, OpeningCancelled
-from haptics.ports import Port, port_of
 from haptics.rendering.envelope import Limits, failure_message
 from haptics.rendering.programs import Program
 from haptics.rendering.rendering import Rendering
@@ -321,7 +320,7 @@ def _no_compensation(share: float) -> None:
 class Servo:
     """Run programs (elements or motions) on a device.
 
-    A device with a port (`haptics.ports`) is served by a compiled loop, any other device by a loop in Python with the
+    A device with a port (`haptics.device`) is served by a compiled loop, any other device by a loop in Python with the
     same kernels. Callbacks in every tick also require the loop in Python.
 
     Parameters

@@ -23,8 +23,7 @@ from apps.export import writers
 from apps.export.table import Table
 from apps.pack.packing import pack, unpack
 from haptics.errors import ConfigurationError, RecordingError
-from haptics.recording.columns import flat_columns
-from haptics.recording.recording import PACKED, TICKS, Recording
+from haptics.recording.recording import PACKED, TICKS, Recording, flat_columns
 from haptics.settings import unit_suffix
 from tests.recordings import KEPT, record_offline
 

@@ -15,9 +15,9 @@ from numpy.lib.recfunctions import append_fields, repack_fields
 from apps import cli
 from apps.verification import examine
 from haptics.errors import HapticError, RecordingError
-from haptics.recording.columns import FORMATS
 from haptics.recording.recording import METADATA, PART, SETTINGS, TICKS, Recording
 from haptics.recording.tick_file import TickTable
+from haptics.records import FORMATS
 from tests.apps.verify import runs
 
 TICKS_RUN = 600

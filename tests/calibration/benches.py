@@ -21,8 +21,7 @@ from devices.emulators.usb_bus import FreeTime
 from devices.faults import FaultyDevice, parse_fault
 from devices.joystick.parameters import build_parameters
 from haptics.clock import Clock, WallClock
-from haptics.servo.mailbox import Mailbox
-from haptics.shared import SharedFile
+from haptics.shared import Mailbox, SharedFile
 from tests.devices.joystick.in_step import BusClock, put_in_step
 
 WALL = 1e-3

@@ -25,7 +25,7 @@ from devices.virtual.hands.recorded import RecordedSettings
 from haptics.design.bounds import contact_is_stable
 from haptics.design.loops import Coupling
 from haptics.device import Causality
-from haptics.elements.simulation import simulate
+from haptics.elements.models import simulate
 from haptics.elements.tables import make_element, make_law
 from haptics.errors import ConfigurationError
 

@@ -24,7 +24,7 @@ from haptics.design import FIRM_GRIP, advise
 from haptics.design.advice import plain
 from haptics.device import Causality
 from haptics.recording.recording import Recording
-from haptics.rendering.motion import Motion, constant_reference, reference
+from haptics.rendering.programs import Motion, constant_reference, reference
 from tests.processes import NO_PICTURE, ROOT
 
 # Of a session [s].

@@ -12,12 +12,10 @@ from devices.virtual.hands.hand import CompiledHand, Hand, HandSettings
 from devices.virtual.hands.registry import HAND_TARGET, HANDS, make_hand
 from haptics import Coulomb, MasslessImpedance, RigidAdmittance, Servo, Trace
 from haptics.clock import Clock
-from haptics.device import MAX_CHANNELS, Causality
+from haptics.device import MAX_CHANNELS, PORT_FIELDS, Causality, port_of
 from haptics.errors import DeviceFault, DeviceOpenError
-from haptics.jit import kernel
-from haptics.parts import call_part, record_at
-from haptics.ports import PORT_FIELDS, port_of
-from haptics.servo.mailbox import Mailbox
+from haptics.jit import call_part, kernel, record_at
+from haptics.shared import Mailbox
 from tests.devices.felt import FRICTION, write_own_friction
 from tests.system.devices.virtual.test_compiled_hands import hand_table
 

@@ -12,8 +12,7 @@ from haptics.elements.tables import element_class, make_element
 from haptics.recording.recorder import Recorder
 from haptics.records import NEUTRAL
 from haptics.rendering.envelope import Limits
-from haptics.rendering.motion import Motion
-from haptics.rendering.programs import save_motion
+from haptics.rendering.programs import Motion, save_motion
 from haptics.rendering.rendering import Rendering
 from haptics.trace import Reader
 from tests.haptics.doubles import BenchDevice, make_spec

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from haptics import Causality, Clock, DeviceFault, DeviceSpec, State
-from haptics.jit import kernel
-from haptics.parts import address_of_part
-from haptics.ports import PORT_FIELDS, Port
+from haptics.device import PORT_FIELDS, Port
+from haptics.jit import address_of_part, kernel
 
 Vector = NDArray[np.float64]
 

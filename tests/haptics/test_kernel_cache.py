@@ -171,7 +171,7 @@ FACTORY = """
 import sys
 import numpy as np
 from haptics.jit import kernel
-from haptics.parts import address_of_part, run_part
+from haptics.jit import address_of_part, run_part
 
 ROW = np.dtype([("value", "<f8")])
 

@@ -8,8 +8,8 @@ import zipfile
 import numpy as np
 import pytest
 
-from haptics import ConfigurationError, reading
-from haptics.reading import parse_toml, read_npz, read_small, read_toml
+from haptics import ConfigurationError, files
+from haptics.files import parse_toml, read_npz, read_small, read_toml
 
 
 def refused(action, complaint):
@@ -151,7 +151,7 @@ def test_arrays_are_read_unchanged(tmp_path):
 def test_too_large_archive_is_refused(tmp_path, monkeypatch):
     np.savez_compressed(tmp_path / "bomb.npz", a=np.zeros(1_000_000))
     assert (tmp_path / "bomb.npz").stat().st_size < 20_000
-    monkeypatch.setattr(reading, "MAX_ARRAY_BYTES", 7_000_000)
+    monkeypatch.setattr(files, "MAX_ARRAY_BYTES", 7_000_000)
     refused(lambda: read_npz(tmp_path / "bomb.npz"), "more than 1000 arrays or 7 MB")
     many = archive(tmp_path / "many.npz", *[npy("<f8", (0,))] * 1001)
     refused(lambda: read_npz(many), "more than 1000 arrays")

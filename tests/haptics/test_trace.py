@@ -16,8 +16,7 @@ import pytest
 from haptics.errors import ConfigurationError
 from haptics.records import ROW
 from haptics.servo.control import SharedFiles
-from haptics.servo.mailbox import Mailbox
-from haptics.shared import SharedFile, map_new
+from haptics.shared import Mailbox, SharedFile, map_new
 from haptics.trace import Reader, Ring, Trace
 
 SMALL = np.dtype([("number", "<i8"), ("twice", "<i8"), ("vector", "<f8", (2,))])

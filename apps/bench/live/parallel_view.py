@@ -23,11 +23,9 @@ from apps.bench.outcome import CannotMeasure
 from apps.bench.stop import Stop
 from apps.front_ends.messages import Quit, SessionStarted
 from apps.view.launch import window_obstacle
-from haptics.recording.columns import with_missing_columns
-from haptics.records import Rows
-from haptics.servo.mailbox import Mailbox
+from haptics.records import Rows, with_missing_columns
 from haptics.servo.standby import without_signals
-from haptics.shared import SharedFile
+from haptics.shared import Mailbox, SharedFile
 from haptics.trace import Trace
 
 ENOUGH = 5.0

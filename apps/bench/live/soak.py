@@ -26,9 +26,9 @@ from apps.session.run import Session
 from apps.settings.config import SessionConfig, complete
 from haptics.errors import ConfigurationError, DeviceFault, RecordingError
 from haptics.recording.checks import INCOMPLETE
-from haptics.recording.columns import columns_with
 from haptics.recording.recording import ORIGIN, Recording
 from haptics.recording.replay import verify
+from haptics.records import columns_with
 from haptics.servo.realtime import stolen_time
 from haptics.settings import bounded, build, check, documented, string
 from haptics.trace import Ring

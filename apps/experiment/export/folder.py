@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from haptics.errors import ConfigurationError, HapticError
-from haptics.reading import read_small
+from haptics.files import read_small
 from haptics.recording.tick_file import digest_of
 
 MANIFEST = ".haptics-export.json"

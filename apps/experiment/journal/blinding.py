@@ -18,7 +18,7 @@ from typing import Any
 from apps.experiment.journal.folder import SessionFolder, put
 from apps.experiment.journal.journal import parsed, read_journal, replay
 from haptics.errors import ConfigurationError, RecordingError
-from haptics.reading import read_small
+from haptics.files import read_small
 
 _LETTERS = "ACDEFHJKLMNPRTUVWXY34679"
 """Characters of the codes. No two of them look or sound alike."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from haptics.reading import MAX_NESTING
+from haptics.files import MAX_NESTING
 
 FORMAT = 1
 """Format version that is written. Journals of later versions are rejected."""

@@ -216,7 +216,7 @@ ROW = np.dtype([("time", "<f8"), ("force", "<f8", (2,))])
 class CompiledHand(Hand):
     """Hand that runs without Python, by a part that fills the sample.
 
-    The part has the signature ``(record, time, 0.0)`` (`haptics.parts`).
+    The part has the signature ``(record, time, 0.0)`` (`haptics.jit`).
 
     Parameters
     ----------
@@ -248,20 +248,20 @@ class CompiledHand(Hand):
     @functools.cached_property
     def address(self) -> int:
         """Address of the part, compiled on first use."""
-        from haptics.parts import address_of_part
+        from haptics.jit import address_of_part
 
         return address_of_part(self._part, self._record.dtype)
 
     def prepare(self) -> None:
         """Compile the part and its caller; see `Hand.prepare`."""
-        from haptics.parts import run_part
+        from haptics.jit import run_part
 
         copy = self._record.copy()
         run_part(self.address, copy.ctypes.data, 0.0, 0.0)
 
     @functools.cached_property
     def _evaluate(self) -> Callable[[float, float], None]:
-        from haptics.parts import run_part
+        from haptics.jit import run_part
 
         return functools.partial(run_part, self.address, self.place)
 

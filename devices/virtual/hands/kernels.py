@@ -1,6 +1,6 @@
 """Kernels of the hands: each fills its record with the state of the hand at a time.
 
-Every kernel is a part ``(record, time, 0.0)`` (`haptics.parts`) whose record begins with `HAND_FIELDS`. Tables are
+Every kernel is a part ``(record, time, 0.0)`` (`haptics.jit`) whose record begins with `HAND_FIELDS`. Tables are
 separate arrays; the record contains their address and number of rows.
 """
 

@@ -11,8 +11,8 @@ import numpy as np
 from devices.common.settings import Workspace
 from devices.virtual.hands.hand import HAND_FIELDS, TREMOR_FIELDS, CompiledHand, GripSettings, fill_tremor
 from haptics.errors import ConfigurationError
-from haptics.servo.mailbox import Mailbox
 from haptics.settings import bounded, documented, string
+from haptics.shared import Mailbox
 
 HAND_TARGET = np.dtype([("position", "<f8", (2,)), ("engaged", "<i8"), ("buttons", "<i8"), ("ease", "<f8")])
 """Record published by the view.

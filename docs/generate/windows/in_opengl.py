@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from apps.experiment.screens import ScreenSettings
 from apps.front_ends.run import from_metadata
 from docs.generate.windows.recorded import load
-from haptics.recording.columns import with_missing_columns
+from haptics.records import with_missing_columns
 from haptics.scenes import find_scene, read_scene
 from haptics.trace import Trace
 from tests.apps.experiment.screens import driving as person

@@ -25,7 +25,7 @@ from apps.view.window import LiveWindow
 from apps.view.xy_plots import SpeedPanel
 from docs.generate.windows.experiment import fill
 from docs.generate.windows.recorded import config_of, load
-from haptics.recording.columns import with_missing_columns
+from haptics.records import with_missing_columns
 from haptics.trace import Trace
 
 FRAME = (16, 48)

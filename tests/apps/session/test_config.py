@@ -14,7 +14,7 @@ from apps.settings.reference import pages
 from haptics import Coulomb, Stribeck
 from haptics.elements.catalogue import LAWS
 from haptics.errors import CausalityError, ConfigurationError
-from haptics.reading import sha256_of
+from haptics.files import sha256_of
 from haptics.recording.recording import Recording
 from haptics.rendering.programs import SceneElement
 from haptics.scenes import Circle, HalfPlane, Region, Scene, Wall, read_scene, scene_table, write_scene

@@ -16,7 +16,7 @@ from devices.virtual.hands.registry import HAND_TARGET
 from haptics.errors import ConfigurationError, DeviceFault
 from haptics.recording.recording import Recording
 from haptics.scenes import read_scene
-from haptics.servo.mailbox import Mailbox
+from haptics.shared import Mailbox
 from tests.apps.session.persons import Person
 
 STARTED = {

@@ -15,8 +15,8 @@ from haptics.errors import HapticError
 from haptics.recording.recorder import RunCloser
 from haptics.servo.control import Supervision
 from haptics.servo.kernels import CONTROL
-from haptics.servo.mailbox import Mailbox
 from haptics.servo.servo import Servo
+from haptics.shared import Mailbox
 from haptics.trace import Reader, Trace
 
 RUBBER = """

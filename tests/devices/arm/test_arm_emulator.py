@@ -120,8 +120,8 @@ def test_equal_seeds_give_equal_runs():
 
 def test_hand_is_compiled_at_construction(monkeypatch):
     asked = []
-    run_part = parts.run_part
-    monkeypatch.setattr(parts, "run_part", lambda *words: (asked.append(words), run_part(*words)))
+    run_part = jit.run_part
+    monkeypatch.setattr(jit, "run_part", lambda *words: (asked.append(words), run_part(*words)))
     hand = board(hand=PUSH).plant._hand
     assert [words[0] for words in asked] == [hand.address], "compiled, by being asked once"
     assert asked[0][1] != hand.place, "a copy was, so that the hand is as it was"

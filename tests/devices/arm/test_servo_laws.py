@@ -18,7 +18,7 @@ from devices.arm.servo.servo import MotorReferences, new_servo
 from devices.arm.servo.settings import ServoSettings
 from haptics import Stribeck
 from haptics.errors import ConfigurationError
-from haptics.parts import run_part
+from haptics.jit import run_part
 from tests.devices.arm.servo_rig import JOINT, LINKS, RATIO, ROTOR, START, TICK, ServoRig, step_servo, strokes
 
 # Set-valued friction like a harmonic drive; the model of the servo is smooth.

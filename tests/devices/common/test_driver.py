@@ -21,8 +21,7 @@ from devices.common.kernels import FORCE_DRIVER_FIELDS, LOST, NOT_FINITE
 from devices.common.latch import Latch, Wake, copy_latest, publish_to
 from devices.common.log import CAPACITY, CommandLog
 from haptics.errors import DeviceFault, DeviceNotFoundError, DeviceOpenError
-from haptics.jit import kernel
-from haptics.parts import fence
+from haptics.jit import fence, kernel
 from haptics.servo.kernels import SCRATCH, raise_event
 
 # --- latch ------------------------------------------------------------------------------------------------------------

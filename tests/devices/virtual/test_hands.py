@@ -30,7 +30,7 @@ from devices.virtual.hands.registry import HAND_TARGET, HANDS, hand_settings, ma
 from haptics.clock import Clock
 from haptics.device import DEAD_MAN_BUTTON
 from haptics.errors import ConfigurationError, HapticError
-from haptics.servo.mailbox import Mailbox
+from haptics.shared import Mailbox
 from tests.system.devices.virtual.test_compiled_hands import hand_table
 
 WORKSPACE = Workspace((-0.1, -0.08), (0.1, 0.08))

@@ -15,7 +15,7 @@ from haptics.clock import Clock
 from haptics.elements.models import MasslessImpedance
 from haptics.friction.laws import Coulomb
 from haptics.jit import kernel
-from haptics.servo.mailbox import Mailbox
+from haptics.shared import Mailbox
 from tests.contract import VirtualDeviceContract
 from tests.devices.inverse3.services import holding
 

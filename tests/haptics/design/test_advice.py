@@ -14,10 +14,9 @@ import pytest
 from devices.virtual.arm import VirtualArm
 from devices.virtual.joystick import VirtualJoystick
 from haptics import Causality, ClosedForm, ConfigurationError, Coulomb, MasslessImpedance, RigidAdmittance
-from haptics.design.advice import Severity, advise, suggest
+from haptics.design.advice import Severity, advise, advise_walls, suggest, wall_limit
 from haptics.design.bounds import corner_factor, corners, mass_limit, settling_time, stiffness_limit
 from haptics.design.loops import Coupling, Handle, PositionServo
-from haptics.design.walls import advise_walls, wall_limit
 from haptics.elements.models import InertialImpedance
 from haptics.friction.laws import CoulombViscous, Stribeck
 from haptics.records import NEUTRAL

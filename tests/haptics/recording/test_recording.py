@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from haptics.errors import RecordingError
+from haptics.files import MAX_JSON_BYTES
 from haptics.recording.checks import check_recording
-from haptics.recording.json_files import MAX_JSON_BYTES
 from haptics.recording.recorder import Recorder, complete_recording
 from haptics.recording.recording import EVENTS, METADATA, PART, SETTINGS, TICKS, Recording
 from haptics.recording.tick_file import TickFile, TickTable

@@ -12,8 +12,7 @@ import pytest
 from haptics import Causality, Recording, RecordingError, Status
 from haptics.recording import replay
 from haptics.recording.replay import COMPUTED, verify
-from haptics.rendering.motion import Motion, constant_reference, reference
-from haptics.rendering.programs import table_name
+from haptics.rendering.programs import Motion, constant_reference, reference, table_name
 from tests.haptics.changing import ELEMENTS, element_program, record_change, record_programs
 from tests.recordings import of_every_kept_recording
 

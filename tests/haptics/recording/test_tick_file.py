@@ -17,9 +17,14 @@ from numpy.lib import format as npy
 from haptics.device import MAX_CHANNELS
 from haptics.errors import RecordingError
 from haptics.recording import tick_file
-from haptics.recording.columns import (
+from haptics.recording.tick_file import PackedTable, TableInMemory, TickFile, TickTable, read_ticks, write_packed
+from haptics.records import COLUMNS as COLUMN_TYPES
+from haptics.records import (
     FORMATS,
     MAX_COLUMN_WIDTH,
+    NEUTRAL,
+    ROW,
+    ROW_UNITS,
     column,
     columns_with,
     missing_columns,
@@ -27,9 +32,6 @@ from haptics.recording.columns import (
     units_with,
     with_missing_columns,
 )
-from haptics.recording.tick_file import PackedTable, TableInMemory, TickFile, TickTable, read_ticks, write_packed
-from haptics.records import COLUMNS as COLUMN_TYPES
-from haptics.records import NEUTRAL, ROW, ROW_UNITS
 from tests.haptics.test_reading import damaged
 from tests.haptics.test_reading import npy as npy_file
 

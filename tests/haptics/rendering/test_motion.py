@@ -12,7 +12,7 @@ from haptics import Causality, Clock, Coulomb, MasslessImpedance, RigidAdmittanc
 from haptics.errors import CausalityError, ConfigurationError, DeviceFault
 from haptics.records import Permission, Status
 from haptics.rendering.envelope import FADE_OUT, UNUSABLE, Limits
-from haptics.rendering.motion import Motion, constant_reference, reference
+from haptics.rendering.programs import Motion, constant_reference, reference
 from haptics.rendering.rendering import Rendering
 from tests.haptics.doubles import BenchDevice, make_spec
 

@@ -17,9 +17,8 @@ from haptics.rendering.envelope import Limits
 from haptics.rendering.rendering import Rendering
 from haptics.servo.control import Supervision
 from haptics.servo.kernels import AVAILABLE, CONTROL, GATE_TIME, SETTINGS
-from haptics.servo.mailbox import Mailbox
 from haptics.servo.servo import MAX_TICKS_PER_CALL, EndReason
-from haptics.shared import SharedFile
+from haptics.shared import Mailbox, SharedFile
 from tests.haptics.changing import element_of
 from tests.haptics.doubles import BenchDevice, PlainBench, PortedBench, ThreadedBench
 from tests.haptics.strategies import Grip

@@ -8,8 +8,7 @@ import pytest
 
 import devices
 from haptics import Clock, ConfigurationError, Coulomb, DeviceFault, MasslessImpedance, RigidAdmittance, Servo
-from haptics.jit import kernel
-from haptics.parts import record_at, run_part
+from haptics.jit import kernel, record_at, run_part
 from haptics.records import ROW
 from haptics.servo.offline import (
     METRICS,

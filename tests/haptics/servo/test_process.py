@@ -18,11 +18,11 @@ import pytest
 
 from haptics.errors import ConfigurationError
 from haptics.servo.kernels import HEARTBEAT_TIMEOUT
-from haptics.servo.mailbox import Mailbox
 from haptics.servo.process import _RecorderWait
 from haptics.servo.realtime import NICENESS, TIME_SLICE
 from haptics.servo.servo import MAX_TICKS_PER_CALL
 from haptics.servo.standby import Standby
+from haptics.shared import Mailbox
 
 PAIR = np.dtype([("first", "<i8"), ("second", "<i8"), ("filler", "<f8", (64,))])
 

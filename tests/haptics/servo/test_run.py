@@ -23,10 +23,10 @@ from haptics.recording.recording import Recording
 from haptics.records import NEUTRAL
 from haptics.servo.control import DISMISSED, Job, SharedFiles
 from haptics.servo.kernels import SETTINGS
-from haptics.servo.mailbox import Mailbox
 from haptics.servo.process import ServoProcess, serve_job
 from haptics.servo.run import FREEZE_TIMEOUT, Run, ServoWatchdog
 from haptics.servo.standby import TERMINAL_SIGNALS, Standby
+from haptics.shared import Mailbox
 from tests.haptics.doubles import BenchDevice
 
 ELEMENT = MasslessImpedance(Coulomb(4.0), 6000.0, 10.0)

@@ -18,8 +18,8 @@ from haptics.errors import OpeningCancelled
 from haptics.records import Status
 from haptics.servo.control import Supervision
 from haptics.servo.kernels import CONTROL
-from haptics.servo.mailbox import Mailbox
 from haptics.servo.servo import EndReason
+from haptics.shared import Mailbox
 from haptics.trace import Trace
 from tests.haptics.doubles import BenchDevice
 

@@ -17,8 +17,7 @@ import pytest
 from apps.cli import main
 from apps.stream import MOST_WAITING, Batch, StreamAddress, WebSocketSink, _Client, parse_stream, require_usable
 from haptics.errors import ConfigurationError
-from haptics.recording.columns import flat_columns
-from haptics.recording.recording import Recording
+from haptics.recording.recording import Recording, flat_columns
 from tests.processes import RUN, finish, program, until
 
 DURATION = 2.0

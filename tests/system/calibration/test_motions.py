@@ -12,7 +12,7 @@ from haptics.device import Causality
 from haptics.errors import DeviceFault
 from haptics.recording.recording import Recording
 from haptics.recording.replay import verify
-from haptics.rendering.motion import Motion, constant_reference
+from haptics.rendering.programs import Motion, constant_reference
 
 NOBODY = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
 

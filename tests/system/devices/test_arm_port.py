@@ -12,9 +12,9 @@ from devices.common.kernels import NOT_FINITE
 from devices.faults import FaultyDevice, parse_fault
 from haptics import Coulomb, RigidAdmittance, Servo
 from haptics.clock import WallClock
+from haptics.device import port_of
 from haptics.errors import DeviceFault
-from haptics.parts import run_part
-from haptics.ports import port_of
+from haptics.jit import run_part
 from haptics.servo.kernels import AVAILABLE
 from haptics.trace import Trace
 from tests.devices.arm.arm_rig import PERIOD, opened

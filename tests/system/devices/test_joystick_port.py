@@ -18,10 +18,9 @@ from devices.faults import FaultyDevice, parse_fault
 from devices.joystick.streaming import STUCK
 from haptics import Coulomb, MasslessImpedance, Servo
 from haptics.clock import Clock, WallClock
-from haptics.device import DEAD_MAN_BUTTON
+from haptics.device import DEAD_MAN_BUTTON, port_of
 from haptics.errors import DeviceFault, DeviceOpenError
-from haptics.parts import run_part
-from haptics.ports import port_of
+from haptics.jit import run_part
 from haptics.records import Status
 from haptics.servo.kernels import AVAILABLE
 from tests.devices.felt import FRICTION, write_own_friction

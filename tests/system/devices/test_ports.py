@@ -21,9 +21,9 @@ from devices.inverse3.kernels import APPROACH
 from devices.pantograph.mechanisms import MECHANISMS
 from haptics import Coulomb, MasslessImpedance, Servo
 from haptics.clock import Clock, WallClock, cancelled_by
+from haptics.device import port_of
 from haptics.errors import DeviceFault, OpeningCancelled
-from haptics.parts import run_part
-from haptics.ports import port_of
+from haptics.jit import run_part
 from haptics.recording.replay import verify
 from haptics.servo.kernels import AVAILABLE
 from tests.devices.inverse3 import services

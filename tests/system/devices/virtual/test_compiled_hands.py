@@ -8,7 +8,7 @@ import numpy as np
 
 from devices.common.settings import Workspace
 from devices.virtual.hands.registry import HAND_TARGET, HANDS, make_hand
-from haptics.servo.mailbox import Mailbox
+from haptics.shared import Mailbox
 from tests.processes import program
 
 WORKSPACE = Workspace((-0.1, -0.08), (0.1, 0.08))

@@ -39,8 +39,7 @@ from haptics.recording.recording import ORIGIN, Recording
 from haptics.records import ROW, Status
 from haptics.servo.control import Supervision
 from haptics.servo.kernels import CONTROL, KEY_TIMEOUT
-from haptics.servo.mailbox import Mailbox
-from haptics.shared import SharedFile
+from haptics.shared import Mailbox, SharedFile
 from haptics.trace import Trace
 from tests.apps.session.persons import Person, listen, repeat
 from tests.conftest import MISSING_QT

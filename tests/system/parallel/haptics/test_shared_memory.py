@@ -8,9 +8,8 @@ import multiprocessing
 import numpy as np
 
 from haptics.servo.control import Job
-from haptics.servo.mailbox import Mailbox
 from haptics.servo.process import ServoProcess
-from haptics.shared import SharedFile
+from haptics.shared import Mailbox, SharedFile
 from haptics.trace import Reader, Ring
 from tests.haptics.servo.test_process import PAIR, publish_many
 from tests.haptics.test_trace import PAIR as ROWS

@@ -26,8 +26,7 @@ import numpy as np
 from haptics.elements.kernels import ELEMENT, step_element
 from haptics.elements.models import RigidAdmittance
 from haptics.errors import ConfigurationError
-from haptics.jit import COMPILED
-from haptics.parts import record_at
+from haptics.jit import COMPILED, record_at
 
 PAIR = np.dtype([("value", "<f8", (2,))])
 """Two neighbouring elements of a MuJoCo vector."""
