@@ -73,17 +73,17 @@ class WallClock(Clock):
         Nominal period of a tick [s].
     spin : float
         Duration of the busy wait before a deadline [s].
+
+    Attributes
+    ----------
+    spin_ns : int
+        Duration of the busy wait before a deadline [ns].
     """
 
     def __init__(self, period: float, spin: float = SPIN) -> None:
         super().__init__(period)
-        self._spin = spin
+        self.spin_ns = round(spin * 1e9)
         self._origin = time.monotonic()
-
-    @property
-    def spin_ns(self) -> int:
-        """Duration of the busy wait before a deadline [ns]."""
-        return round(self._spin * 1e9)
 
     def start(self) -> None:
         """Set tick 0 to the present instant."""
@@ -97,7 +97,7 @@ class WallClock(Clock):
     def wait(self, tick: int) -> float:
         """Sleep until shortly before the deadline of `tick`, busy-wait for it and return the lateness [s]."""
         deadline = self._origin + tick * self.period
-        remaining = deadline - time.monotonic() - self._spin
+        remaining = deadline - time.monotonic() - 1e-9 * self.spin_ns
         if remaining > 0.0:
             time.sleep(remaining)
         while (now := time.monotonic()) < deadline:

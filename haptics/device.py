@@ -7,7 +7,6 @@ driver converts from the units of its protocol.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
@@ -34,10 +33,6 @@ class Causality(StrEnum):
     """Motion in, force out: a backdrivable device; elements B and C."""
     ADMITTANCE = "admittance"
     """Force in, motion out: a device with a force sensor and a stiff position servo; elements A and D."""
-
-
-def _zeros() -> Vector:
-    return np.zeros(2)
 
 
 _UNKNOWN = np.full(2, np.nan)
@@ -70,9 +65,9 @@ class State:
     """
 
     time: float = 0.0
-    position: Vector = field(default_factory=_zeros)
-    velocity: Vector = field(default_factory=_zeros)
-    force: Vector = field(default_factory=_zeros)
+    position: Vector = field(default_factory=lambda: np.zeros(2))
+    velocity: Vector = field(default_factory=lambda: np.zeros(2))
+    force: Vector = field(default_factory=lambda: np.zeros(2))
     buttons: int = 0
     hand_force: Vector = field(default_factory=lambda: _UNKNOWN)
     channels: NDArray[np.float64] | None = None
@@ -216,72 +211,41 @@ def checked_channels(channels: Any, device: str) -> tuple[Channel, ...]:
     """
     if not isinstance(channels, list | tuple):
         raise ConfigurationError(f"{device}: the channels must be rows of name, unit and size.")
-    checked = tuple(_checked_channel(channel, device) for channel in channels)
+    checked: list[Channel] = []
+    for channel in channels:
+        match channel:
+            case [str(name), str(unit), int(size)] if size > 0 and size is not True and unit:
+                if _CHANNEL_NAME.fullmatch(name):
+                    checked.append((name, unit, size))
+                    continue
+        raise ConfigurationError(
+            f"{device}: the channel {str(channel)[:60]} must be a name of small letters, digits and underscores, a "
+            "unit, and a whole number of at least 1."
+        )
     if len({name for name, _, _ in checked}) < len(checked):
         raise ConfigurationError(f"{device}: has two channels of one name.")
     if sum(size for _, _, size in checked) > MAX_CHANNELS:
         raise ConfigurationError(f"{device}: has channels of more than {MAX_CHANNELS} numbers together.")
-    return checked
-
-
-def _checked_channel(channel: Any, device: str) -> Channel:
-    match channel:
-        case [str(name), str(unit), int(size)] if size > 0 and size is not True:
-            if _CHANNEL_NAME.fullmatch(name) and unit:
-                return name, unit, size
-    raise ConfigurationError(
-        f"{device}: the channel {str(channel)[:60]} must be a name of small letters, digits and underscores, a unit, "
-        "and a whole number of at least 1."
-    )
-
-
-class FrictionCompensator(Protocol):
-    """A device with friction compensation.
-
-    The servo detects it by the name of the method. The compensation is added to the command inside the device. The sum
-    is limited to `DeviceSpec.max_force`. The recording contains the command without the compensation.
-    """
-
-    def compensate(self, share: float) -> None:
-        """Set the share of the friction compensation, 0 to 1, from the next ``write`` on; 0 after ``open``.
-
-        The servo calls it before every ``write``, with 0 while the output is the safe output.
-        """
-        ...
-
-
-class ReportsFacts(Protocol):
-    """A device that reports additional facts once it is open.
-
-    The servo detects it by the name of the attribute.
-    """
-
-    @property
-    def facts(self) -> Mapping[str, Any]:
-        """JSON-serialisable values that are recorded as ``device_facts``, such as the limits of a drive."""
-        ...
-
-
-class ExplainsFaults(Protocol):
-    """A device that can diagnose its own failure.
-
-    The servo detects it by the name of the method.
-    """
-
-    def explain(self) -> str:
-        """Return a sentence with the cause of the failed run; empty if only the driver's message is known.
-
-        The servo calls it after the device is closed.
-        """
-        ...
+    return tuple(checked)
 
 
 @runtime_checkable
 class Device(Protocol):
-    """Interface of a device; `FrictionCompensator`, `ReportsFacts` and `ExplainsFaults` are optional extensions.
+    """Interface of a device.
 
     Creating a device accesses no hardware, so that `spec` can be checked first. ``open`` and ``close`` may be called
     twice. ``read`` and ``write`` block for at most a small part of a period.
+
+    The servo detects three optional attributes by their names:
+
+    - ``compensate(share)`` sets the share of the friction compensation, 0 to 1, from the next ``write`` on; it is 0
+      after ``open``. The servo calls it before every ``write``, with 0 while the output is the safe output. The
+      compensation is added to the command inside the device. The sum is limited to `DeviceSpec.max_force`. The
+      recording contains the command without the compensation.
+    - ``facts`` is a mapping of JSON-serialisable values of the open device, such as the limits of a drive. They are
+      recorded as ``device_facts``.
+    - ``explain()`` returns a sentence with the cause of the failed run, empty if only the driver's message is known.
+      The servo calls it after the device is closed.
     """
 
     @property
@@ -342,7 +306,7 @@ PORT_FIELDS: list[tuple[Any, ...]] = [
 ``sequence`` is odd while a thread writes the sample and even otherwise (always 0 if a part provides the sample).
 ``fault`` is nonzero if ``read`` would raise. ``time`` to ``buttons`` are the sample (`haptics.device.State`);
 ``hand_force`` is the true force of the hand [N] if known, else nan. ``command`` and ``assistance`` come from the servo
-(`haptics.device.FrictionCompensator.compensate`); ``commands`` is odd while the servo writes them for a thread.
+(``compensate``); ``commands`` is odd while the servo writes them for a thread.
 ``channels`` begins with the values of the device's channels (`haptics.device.DeviceSpec.channels`), which belong to the
 sample.
 """

@@ -89,7 +89,16 @@ def replacing_owned(path: Path, is_ours: Callable[[bytes], bool], length: int) -
     OSError
         If the file cannot be created, or `path` is something else.
     """
-    _require_own(path, is_ours, length)
+    with contextlib.suppress(FileNotFoundError):
+        mode = os.lstat(path).st_mode
+        if stat.S_ISLNK(mode):
+            raise FileExistsError(f"{path} is a link: remove it, or choose another name")
+        if not stat.S_ISREG(mode):
+            raise FileExistsError(f"{path} is no file: choose another name")
+        with open(path, "rb") as file:
+            start = file.read(length)
+        if start and not is_ours(start):
+            raise FileExistsError(f"{path} is a file of somebody's: move it away, or choose another name")
     new = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     descriptor = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
     try:
@@ -101,21 +110,6 @@ def replacing_owned(path: Path, is_ours: Callable[[bytes], bool], length: int) -
         raise
     finally:
         os.close(descriptor)
-
-
-def _require_own(path: Path, is_ours: Callable[[bytes], bool], length: int) -> None:
-    try:
-        found = os.lstat(path)
-    except FileNotFoundError:
-        return
-    if stat.S_ISLNK(found.st_mode):
-        raise FileExistsError(f"{path} is a link: remove it, or choose another name")
-    if not stat.S_ISREG(found.st_mode):
-        raise FileExistsError(f"{path} is no file: choose another name")
-    with open(path, "rb") as file:
-        start = file.read(length)
-    if start and not is_ours(start):
-        raise FileExistsError(f"{path} is a file of somebody's: move it away, or choose another name")
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------
@@ -216,22 +210,16 @@ def parse_toml(text: str, what: str) -> dict[str, Any]:
     except ValueError as error:
         reason = error if isinstance(error, tomllib.TOMLDecodeError) else "a whole number has too many digits"
         raise ConfigurationError(f"{what}: is no TOML ({reason}).") from error
-    for value, depth in _values(content):
+    left: list[tuple[Any, int]] = [(content, 0)]
+    while left:
+        value, depth = left.pop()
         if depth > MAX_NESTING:
             raise ConfigurationError(f"{what}: is nested too deeply; {MAX_NESTING} levels at most.")
         if isinstance(value, int) and not -(2**63) <= value < 2**63:
             raise ConfigurationError(f"{what}: is no TOML (a whole number is beyond 64 bits).")
-    return content
-
-
-def _values(content: Any) -> Iterator[tuple[Any, int]]:
-    """Yield every value in nested tables and lists with its depth."""
-    left = [(content, 0)]
-    while left:
-        value, depth = left.pop()
-        yield value, depth
         members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
         left.extend((member, depth + 1) for member in members)
+    return content
 
 
 # --- NumPy arrays -----------------------------------------------------------------------------------------------------
@@ -301,7 +289,8 @@ def read_npz(path: str | Path) -> dict[str, NDArray[Any]]:
                 raise ValueError(f"more than {MAX_ARRAYS} arrays or {MAX_ARRAY_BYTES // 1_000_000} MB")
             found = {one.filename.removesuffix(".npy"): _array(archive.read(one), one.filename) for one in members}
     except _NO_ARCHIVE as error:
-        raise ConfigurationError(f"{path}: is not an NPZ file of numbers ({_one_line(error)}).") from error
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise ConfigurationError(f"{path}: is not an NPZ file of numbers ({reason}).") from error
     return {name: array for name, array in found.items() if array is not None}
 
 
@@ -325,10 +314,6 @@ def _array(data: bytes, name: str) -> NDArray[Any] | None:
         raise ValueError(f"{name}: is cut short or has the wrong shape")
     values = np.frombuffer(data, kind, count, file.tell()).copy()
     return values.reshape(header.shape, order="F" if header.fortran_order else "C")
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
 
 
 # --- JSON -------------------------------------------------------------------------------------------------------------

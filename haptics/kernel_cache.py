@@ -85,27 +85,21 @@ def fingerprint(function: Callable[..., Any]) -> str:
         If the function uses a global of a type without a comparable value; such a kernel must not be cached.
     """
     digest = hashlib.sha256()
-    for words in _descriptions(function):
-        digest.update(words.encode())
-        digest.update(b"\0")
-    return digest.hexdigest()
-
-
-def _descriptions(function: Callable[..., Any]) -> Iterator[str]:
-    """Yield descriptions of `function` and of every function reachable from it, each once."""
-    yield f"format {_FORMAT} numba {numba.__version__} numpy {np.__version__} python {sys.version_info[:2]}"
+    words = [f"format {_FORMAT} numba {numba.__version__} numpy {np.__version__} python {sys.version_info[:2]}"]
     waiting: list[Any] = [function]
     seen: set[int] = set()
-    while waiting:
+    while waiting:  # every function that is reachable from `function`, each once
         current = waiting.pop()
         if id(current) in seen:
             continue
         seen.add(id(current))
-        yield f"{current.__module__}.{current.__qualname__}"
-        yield repr((current.__defaults__, current.__kwdefaults__))
-        yield from _code(current.__code__, current.__doc__)
-        for name, value in _used(current):
-            yield f"{name}={_value(value, waiting)}"
+        words += [f"{current.__module__}.{current.__qualname__}", repr((current.__defaults__, current.__kwdefaults__))]
+        words += _code(current.__code__, current.__doc__)
+        words += [f"{name}={_value(value, waiting)}" for name, value in _used(current)]
+    for word in words:
+        digest.update(word.encode())
+        digest.update(b"\0")
+    return digest.hexdigest()
 
 
 def _code(code: types.CodeType, doc: str | None) -> Iterator[str]:
@@ -172,15 +166,11 @@ def _value(value: Any, waiting: list[Any]) -> str:
     if isinstance(value, bool | int | float | complex | str | None | np.generic | np.dtype | numba.types.Type):
         return repr(value)
     if isinstance(value, type):
-        return _class(value)
+        members = [(member.name, member.value) for member in value] if issubclass(value, enum.Enum) else []
+        return f"class {value.__module__}.{value.__qualname__} {members} {getattr(value, '_fields', ())}"
     if isinstance(value, types.BuiltinFunctionType | np.ufunc):
         return f"built in {value.__name__}"
     raise TypeError(f"a kernel uses a global of the kind {type(value).__name__}, which its cache cannot follow")
-
-
-def _class(kind: type) -> str:
-    members = [(member.name, member.value) for member in kind] if issubclass(kind, enum.Enum) else []
-    return f"class {kind.__module__}.{kind.__qualname__} {members} {getattr(kind, '_fields', ())}"
 
 
 # --- progress ---------------------------------------------------------------------------------------------------------
@@ -206,28 +196,23 @@ class Compilation:
         if self.watcher is None:
             return
         self._begun += 1
-        self._expected |= _kernels_in(function)
+        self._expected.add(id(function))
+        seen, waiting = set[int](), [function]
+        while waiting:  # the separately compiled kernels that are reachable from `function`
+            current = waiting.pop()
+            if id(current) in seen:
+                continue
+            seen.add(id(current))
+            for _, value in _used(current):
+                if isinstance(value, Dispatcher):
+                    waiting.append(value.py_func)
+                    if value.targetoptions.get("inline") != "always":
+                        self._expected.add(id(value.py_func))
         self.watcher(self._begun, max(self._begun, len(self._expected)))
 
 
 COMPILATION = Compilation()
 """Counter of this process."""
-
-
-def _kernels_in(function: Callable[..., Any]) -> set[int]:
-    """Return the identities of `function` and of all separately compiled kernels reachable from it."""
-    found, seen, waiting = {id(function)}, set(), [function]
-    while waiting:
-        current = waiting.pop()
-        if id(current) in seen:
-            continue
-        seen.add(id(current))
-        for _, value in _used(current):
-            if isinstance(value, Dispatcher):
-                waiting.append(value.py_func)
-                if value.targetoptions.get("inline") != "always":
-                    found.add(id(value.py_func))
-    return found
 
 
 # --- adapter to numba's cache -----------------------------------------------------------------------------------------

@@ -81,7 +81,22 @@ class PassiveFriction:
         for name, vector in (("speed", data.qvel), ("applied", data.qfrc_applied), ("passive", data.qfrc_passive)):
             record[name] = vector[dofs[0] :].ctypes.data
         self._record = record
-        self._callback = _compiled(record.ctypes.data)
+        address = record.ctypes.data
+
+        def rub(_: int, data: int) -> None:
+            s = record_at(address, SLIDING_CONTACT)
+            if s.data != data:
+                return
+            speed, applied = record_at(s.speed, PAIR), record_at(s.applied, PAIR)
+            passive = record_at(s.passive, PAIR)
+            for i in range(2):
+                s.mass_velocity[i] = speed.value[i]
+            step_element(s, applied.value[0] + passive.value[0], applied.value[1] + passive.value[1])
+            for i in range(2):
+                passive.value[i] -= s.friction_force[i]
+
+        signature = numba.types.void(numba.types.intp, numba.types.intp)
+        self._callback = numba.cfunc(signature, nopython=True, error_model="numpy")(rub)
 
     @property
     def friction_force(self) -> tuple[float, float]:
@@ -140,22 +155,3 @@ def _require_fitting(model: Any, element: RigidAdmittance, dofs: tuple[int, int]
     masses = model.dof_M0[first : second + 1]
     if not np.allclose(masses, element.mass, rtol=_ROUNDING):
         raise ConfigurationError(f"mass = {element.mass:g} kg: must be that of both joints, {masses} kg.")
-
-
-def _compiled(address: int) -> Any:
-    """Return the compiled callback for the record at `address`."""
-
-    def rub(_: int, data: int) -> None:
-        s = record_at(address, SLIDING_CONTACT)
-        if s.data != data:
-            return
-        speed, applied = record_at(s.speed, PAIR), record_at(s.applied, PAIR)
-        passive = record_at(s.passive, PAIR)
-        for i in range(2):
-            s.mass_velocity[i] = speed.value[i]
-        step_element(s, applied.value[0] + passive.value[0], applied.value[1] + passive.value[1])
-        for i in range(2):
-            passive.value[i] -= s.friction_force[i]
-
-    signature = numba.types.void(numba.types.intp, numba.types.intp)
-    return numba.cfunc(signature, nopython=True, error_model="numpy")(rub)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from enum import IntFlag
 from typing import Any
 
@@ -217,12 +217,15 @@ def safe_column(entry: Any) -> tuple[Any, ...] | None:
     name, kind, *shape = entry
     if name in _OURS:
         return _OURS[name] if entry == _OURS[name] else None
-    harmless = _NAME.fullmatch(name) is not None and kind in _NUMBERS and all(map(_is_width, shape))
+    harmless = (
+        _NAME.fullmatch(name) is not None
+        and kind in _NUMBERS
+        and all(
+            type(size) is tuple and len(size) == 1 and type(size[0]) is int and 1 <= size[0] <= MAX_COLUMN_WIDTH
+            for size in shape
+        )
+    )
     return entry if harmless else None
-
-
-def _is_width(shape: Any) -> bool:
-    return type(shape) is tuple and len(shape) == 1 and type(shape[0]) is int and 1 <= shape[0] <= MAX_COLUMN_WIDTH
 
 
 def column(rows: Rows, name: str) -> NDArray[Any]:
@@ -256,9 +259,15 @@ def flatten(rows: Rows, units: Mapping[str, Any], causality: str) -> dict[str, N
     flat: dict[str, NDArray[Any]] = {}
     for name in (name for name in rows.dtype.names or () if name in units):
         column = np.asarray(rows[name])
-        suffix = unit_suffix(_unit(str(units[name]), causality))
-        for part, values in _parts(name, column):
-            flat[f"{part}{suffix}"] = np.ascontiguousarray(values)
+        unit = str(units[name])
+        if choice := _BY_CAUSALITY.fullmatch(unit):
+            unit = choice.groupdict().get(causality) or ""
+        if column.ndim == 1:
+            flat[f"{name}{unit_suffix(unit)}"] = np.ascontiguousarray(column)
+            continue
+        plane = column.shape[1] == len(_AXES) and not name.startswith(CHANNEL)
+        for k, label in enumerate(_AXES if plane else range(1, column.shape[1] + 1)):
+            flat[f"{name}_{label}{unit_suffix(unit)}"] = np.ascontiguousarray(column[:, k])
     return flat
 
 
@@ -268,18 +277,3 @@ def cells_of(column: NDArray[Any]) -> list[Any]:
     if column.dtype.kind == "f" and not np.isfinite(column).all():
         return [cell if math.isfinite(cell) else None for cell in cells]
     return cells
-
-
-def _unit(text: str, causality: str) -> str:
-    choice = _BY_CAUSALITY.fullmatch(text)
-    return choice.groupdict().get(causality) or "" if choice else text
-
-
-def _parts(name: str, column: NDArray[Any]) -> Iterator[tuple[str, NDArray[Any]]]:
-    if column.ndim == 1:
-        yield name, column
-        return
-    ours = column.shape[1] == len(_AXES) and not name.startswith(CHANNEL)
-    labels = _AXES if ours else range(1, column.shape[1] + 1)
-    for k, label in enumerate(labels):
-        yield f"{name}_{label}", column[:, k]

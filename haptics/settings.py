@@ -100,7 +100,13 @@ def documented(cls: _C) -> _C:
     All fields with a description are listed, including inherited ones, each with unit, allowed values and default.
     Entries that the docstring already contains (fields without a declaration) remain before them.
     """
-    entries = "".join(_entry(field) for field in dataclasses.fields(cls) if field.metadata.get("doc"))
+    entries = ""
+    for field in dataclasses.fields(cls):
+        if doc := field.metadata.get("doc"):
+            unit = f" [{field.metadata['unit']}]" if field.metadata.get("unit") else ""
+            default = "" if field.default is dataclasses.MISSING else f"; default {field.default!r}"
+            text = f"{doc[0].upper()}{doc[1:]}{unit}. Allowed: {allowed_text(field)}{default}."
+            entries += f"{field.name} : {_type(field)}\n{textwrap.indent(textwrap.fill(text, 110), '    ')}\n"
     lines = inspect.cleandoc(cls.__doc__ or "")
     start = lines.find(_LIST)
     if start < 0:
@@ -111,15 +117,6 @@ def documented(cls: _C) -> _C:
     end = following.start() if following else len(lines)
     cls.__doc__ = f"{lines[:end].rstrip()}\n{entries}\n{lines[end:]}".rstrip() + "\n"
     return cls
-
-
-def _entry(field: dataclasses.Field[Any]) -> str:
-    """Return the docstring entry of a declared field."""
-    meta = field.metadata
-    unit = f" [{meta['unit']}]" if meta.get("unit") else ""
-    default = "" if field.default is dataclasses.MISSING else f"; default {field.default!r}"
-    said = f"{meta['doc'][0].upper()}{meta['doc'][1:]}{unit}. Allowed: {allowed_text(field)}{default}."
-    return f"{field.name} : {_type(field)}\n{textwrap.indent(textwrap.fill(said, 110), '    ')}\n"
 
 
 def allowed_text(field: dataclasses.Field[Any]) -> str:
@@ -194,28 +191,22 @@ def _acceptable(field: dataclasses.Field[Any]) -> Callable[[Any], bool]:
         allowed = meta["allowed"]
         return lambda value: value in allowed
     if "minimum" in meta:
-        return _within(meta["minimum"], meta["maximum"], meta["above"], int if is_whole(field) else numbers.Real)
+        minimum, maximum, above = meta["minimum"], meta["maximum"], meta["above"]
+        kind: Any = int if is_whole(field) else numbers.Real
+
+        def within(value: Any) -> bool:
+            if type(value) is not float or kind is int:
+                if isinstance(value, bool) or not isinstance(value, kind):
+                    return False
+            try:
+                finite = math.isfinite(value)
+            except OverflowError:  # an integer beyond the range of a float
+                return False
+            return finite and bool(minimum <= value <= maximum and value > above)
+
+        return within
     plain = {"bool": bool, "str": str}.get(_type(field))
     return (lambda value: True) if plain is None else lambda value: isinstance(value, plain)
-
-
-def _within(minimum: float, maximum: float, above: float, kind: Any) -> Callable[[Any], bool]:
-    """Return a validator for finite numbers of type `kind` within bounds."""
-
-    def test(value: Any) -> bool:
-        if type(value) is not float or kind is int:
-            if isinstance(value, bool) or not isinstance(value, kind):
-                return False
-        return _finite(value) and bool(minimum <= value <= maximum and value > above)
-
-    return test
-
-
-def _finite(value: numbers.Real) -> bool:
-    try:
-        return math.isfinite(value)
-    except OverflowError:  # an integer beyond the range of a float
-        return False
 
 
 def _type(field: dataclasses.Field[Any]) -> str:
@@ -257,17 +248,11 @@ def build(cls: type[_S], table: Mapping[str, Any], where: str) -> _S:
         required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
         if required and name not in table:
             raise ConfigurationError(f"{where}.{name} is missing: must be {allowed_text(field)}.")
-    values = {name: _as_integer(fields[name], value) for name, value in table.items()}
+    values = {}
+    for name, value in table.items():  # sliders produce floats for integer fields
+        whole = is_whole(fields[name]) and isinstance(value, float) and value.is_integer()
+        values[name] = int(value) if whole else value
     for name, value in values.items():
         if not _acceptable(fields[name])(value):
             raise _refused(where, fields[name], value)
-    return cls(**{name: _converted(fields[name], value) for name, value in values.items()})
-
-
-def _as_integer(field: dataclasses.Field[Any], value: Any) -> Any:
-    """Convert 2.0 to 2 for integer fields, because sliders produce floats."""
-    return int(value) if is_whole(field) and isinstance(value, float) and value.is_integer() else value
-
-
-def _converted(field: dataclasses.Field[Any], value: Any) -> Any:
-    return float(value) if _type(field) == "float" else value
+    return cls(**{name: float(value) if _type(fields[name]) == "float" else value for name, value in values.items()})

@@ -42,7 +42,11 @@ class SharedFile:
     """
 
     def __init__(self, kind: str) -> None:
-        if _nameless_files():
+        try:  # descriptors of a process with privileges from its executable are not accessible to others
+            anonymous = hasattr(os, "memfd_create") and os.stat("/proc/self/fd").st_uid == os.geteuid()
+        except OSError:
+            anonymous = False
+        if anonymous:
             descriptor = os.memfd_create(f"haptics-{kind}")
             self.path = Path(f"/proc/{os.getpid()}/fd/{descriptor}")
             self._release: Callable[[], object] = weakref.finalize(self, os.close, descriptor)
@@ -79,27 +83,14 @@ def map_new(path: Path, size: int) -> mmap.mmap:
     with open(path, "ab+") as file:
         if file.tell():
             raise FileExistsError(f"{path} is not empty.")
-        # Allocate all pages of a new file: writing to a page that cannot be allocated kills the process.
-        descriptor = file.fileno()
-        try:
+        try:  # allocate all pages: writing to a page that cannot be allocated kills the process
             if hasattr(os, "posix_fallocate"):
-                os.posix_fallocate(descriptor, 0, size)
+                os.posix_fallocate(file.fileno(), 0, size)
             else:  # macOS cannot allocate pages, only set the size
-                os.ftruncate(descriptor, size)
+                os.ftruncate(file.fileno(), size)
         except OSError as error:
             raise ConfigurationError(f"no room in memory for {size} bytes ({error.strerror}): free some.") from error
         return mmap.mmap(file.fileno(), size)
-
-
-def _nameless_files() -> bool:
-    """Return True if this system has anonymous files that other processes of the same user can open.
-
-    The descriptors of a process with privileges from its executable belong to root and are not accessible to others.
-    """
-    try:
-        return hasattr(os, "memfd_create") and os.stat("/proc/self/fd").st_uid == os.geteuid()
-    except OSError:
-        return False
 
 
 def _folder() -> Path:
@@ -135,7 +126,11 @@ class Mailbox:
         size = _RECORD_OFFSET + dtype.itemsize
         self.path = path
         try:
-            mapping = map_new(path, size) if create else _map(path, size)
+            if create:
+                mapping = map_new(path, size)
+            else:
+                with open(path, "rb+") as file:
+                    mapping = mmap.mmap(file.fileno(), size)
         except (OSError, ValueError) as error:
             raise ConfigurationError(f"{path} cannot be used to pass settings: {error}") from error
         self.sequence: NDArray[np.int64] = np.frombuffer(mapping, "<i8", 1)
@@ -169,8 +164,3 @@ class Mailbox:
             if before % 2 == 0 and before == int(self.sequence[0]):
                 return before >> 1, value
         return None
-
-
-def _map(path: Path, size: int) -> mmap.mmap:
-    with open(path, "rb+") as file:
-        return mmap.mmap(file.fileno(), size)

@@ -113,7 +113,7 @@ class EmulatedArm(Arm):
         return DeviceFault(words) if words else super()._fault_error(fault)
 
     def explain(self) -> str:
-        """Return an explanation if the emulator was starved before it closed; see `haptics.device.ExplainsFaults`."""
+        """Return an explanation if the emulator was starved before it closed; see `haptics.device.Device`."""
         return _too_busy(self._lost)
 
     def _starved(self) -> float:

@@ -29,37 +29,30 @@ LAWS: dict[str, tuple[str, str]] = {
 Places = dict[Causality, tuple[str, str]]
 
 
-def _impedance(module: str, name: str) -> Places:
-    return {Causality.IMPEDANCE: (module, name)}
-
-
-def _admittance(module: str, name: str) -> Places:
-    return {Causality.ADMITTANCE: (module, name)}
-
-
-def _both(name: str) -> Places:
-    return _admittance(_CLASSIC, f"{name}Admittance") | _impedance(_CLASSIC, f"{name}Impedance")
-
+_ADMITTANCE, _IMPEDANCE = Causality.ADMITTANCE, Causality.IMPEDANCE
 
 FOUR_MODELS: dict[str, Places] = {
-    "A": _admittance(_FOUR, "RigidAdmittance"),
-    "B": _impedance(_FOUR, "InertialImpedance"),
-    "C": _impedance(_FOUR, "MasslessImpedance"),
-    "D": _admittance(_FOUR, "CompliantAdmittance"),
+    "A": {_ADMITTANCE: (_FOUR, "RigidAdmittance")},
+    "B": {_IMPEDANCE: (_FOUR, "InertialImpedance")},
+    "C": {_IMPEDANCE: (_FOUR, "MasslessImpedance")},
+    "D": {_ADMITTANCE: (_FOUR, "CompliantAdmittance")},
 }
 """Module and class of the models of Kikuuwe et al. 2006, by letter and causality."""
 
 CLASSIC_MODELS: dict[str, Places] = {
-    "explicit-coulomb": _both("ExplicitCoulomb"),
-    "viscous-ramp": _both("ViscousRamp"),
-    "karnopp": _both("Karnopp"),
-    "quinn": _both("Quinn"),
-    "dahl": _impedance(_CLASSIC, "Dahl"),
-    "lugre": _impedance(_CLASSIC, "LuGre"),
-    "elastoplastic": _impedance(_CLASSIC, "Elastoplastic"),
-    "hayward-armstrong": _impedance(_CLASSIC, "HaywardArmstrong"),
-    "reset-integrator": _impedance(_CLASSIC, "ResetIntegrator"),
-    "iwan": _impedance(_CLASSIC, "Iwan"),
+    "explicit-coulomb": {
+        _ADMITTANCE: (_CLASSIC, "ExplicitCoulombAdmittance"),
+        _IMPEDANCE: (_CLASSIC, "ExplicitCoulombImpedance"),
+    },
+    "viscous-ramp": {_ADMITTANCE: (_CLASSIC, "ViscousRampAdmittance"), _IMPEDANCE: (_CLASSIC, "ViscousRampImpedance")},
+    "karnopp": {_ADMITTANCE: (_CLASSIC, "KarnoppAdmittance"), _IMPEDANCE: (_CLASSIC, "KarnoppImpedance")},
+    "quinn": {_ADMITTANCE: (_CLASSIC, "QuinnAdmittance"), _IMPEDANCE: (_CLASSIC, "QuinnImpedance")},
+    "dahl": {_IMPEDANCE: (_CLASSIC, "Dahl")},
+    "lugre": {_IMPEDANCE: (_CLASSIC, "LuGre")},
+    "elastoplastic": {_IMPEDANCE: (_CLASSIC, "Elastoplastic")},
+    "hayward-armstrong": {_IMPEDANCE: (_CLASSIC, "HaywardArmstrong")},
+    "reset-integrator": {_IMPEDANCE: (_CLASSIC, "ResetIntegrator")},
+    "iwan": {_IMPEDANCE: (_CLASSIC, "Iwan")},
 }
 """Module and class of the models from the literature, by name and causality."""
 

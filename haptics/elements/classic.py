@@ -1,4 +1,24 @@
-"""Base class and shared parameters of the classic models; see `haptics.elements.classic`."""
+"""Classic friction models with the interface of the elements, for comparison with models A to D.
+
+=====================  ======================  ==================================================================
+model                  causality               description
+=====================  ======================  ==================================================================
+``explicit-coulomb``   admittance, impedance   the law of the last velocity
+``viscous-ramp``       admittance, impedance   a high viscosity below a threshold (Martins and Oden 1983)
+``karnopp``            admittance, impedance   a velocity that counts as zero below a threshold (Karnopp 1985)
+``quinn``              admittance, impedance   a continuous version of Karnopp's model (Quinn 2004)
+``dahl``               impedance               a bristle that yields gradually (Dahl 1968)
+``lugre``              impedance               Dahl's with damping and any law (Canudas de Wit et al. 1995)
+``elastoplastic``      impedance               a bristle that is elastic first (Dupont et al. 2002)
+``hayward-armstrong``  impedance               a spring that creeps and slides (Hayward and Armstrong 2000)
+``reset-integrator``   impedance               a spring and damper that is switched (Haessig and Friedland 1991)
+``iwan``               impedance               elements of model C in parallel (Iwan 1966)
+=====================  ======================  ==================================================================
+
+All models slide steadily with exactly the force of their `haptics.friction.laws.Law` and differ only before, at and
+after a stop. Forces are vectors and rotate with the coordinate system. The friction force has the direction of the
+sliding velocity, as in all elements.
+"""
 
 from __future__ import annotations
 
@@ -23,31 +43,9 @@ from haptics.elements.classic_kernels import (
     RAMP_IMPEDANCE,
     RESET_INTEGRATOR,
 )
-from haptics.elements.models import DAMPINGS, MASSES, STEADIER, STIFFNESSES, Element
-from haptics.errors import ConfigurationError
-from haptics.friction.laws import Law, warn_if_ambiguous
+from haptics.elements.models import DAMPINGS, MASSES, STIFFNESSES, Element, period_field
+from haptics.friction.laws import Law
 from haptics.settings import bounded, documented
-
-
-class ClassicElement(Element):
-    """Base class of models that evaluate the level of an isotropic law at a known speed."""
-
-    @property
-    def mobility(self) -> float:
-        """Zero, because the law is evaluated, not solved."""
-        return 0.0
-
-    def _check_law(self) -> None:
-        """Raise `ConfigurationError` for an anisotropic law, which these models cannot evaluate."""
-        if not self.law.isotropic:
-            raise ConfigurationError(
-                f"law.name = {self.law.name!r}: model {self.model} needs a law that is the same in all directions."
-            )
-
-
-def period() -> Any:
-    """Return the field of the time between two steps."""
-    return bounded(1e-3, above=0.0, maximum=1.0, unit="s", doc="time T between two steps")
 
 
 def stiffness(doc: str) -> Any:
@@ -63,8 +61,6 @@ def damping(doc: str) -> Any:
 # --- models of rigid contacts -----------------------------------------------------------------------------------------
 #
 # Classic friction models without a bristle: explicit Coulomb, viscous ramp, Karnopp, Quinn.
-#
-# See `haptics.elements.classic`.
 
 _RAMP = "speed at which the ramp reaches the law"
 _ZERO = "speed below which the velocity counts as zero"
@@ -84,16 +80,9 @@ def _residual() -> Any:
     return bounded(0.0, minimum=0.0, maximum=1.0, doc=doc)
 
 
-class _Explicit(ClassicElement):
-    model: ClassVar[str] = "explicit-coulomb"
-
-    def _check_law(self) -> None:
-        """Accept any law, because the step evaluates its force directly."""
-
-
 @documented
 @dataclass(frozen=True, eq=False)
-class ExplicitCoulombAdmittance(_Explicit):
+class ExplicitCoulombAdmittance(Element):
     """A mass under the friction of its last velocity, f = Phi(v); it chatters at rest.
 
     See Kikuuwe et al. 2006, (6). The contact sticks only if the velocity was exactly zero.
@@ -104,16 +93,18 @@ class ExplicitCoulombAdmittance(_Explicit):
         Any friction law.
     """
 
+    model: ClassVar[str] = "explicit-coulomb"
     kind: ClassVar[int] = EXPLICIT_ADMITTANCE
     causality: ClassVar[Causality] = Causality.ADMITTANCE
+    law_evaluation = "force"
     law: Law
     mass: float = _mass(2.0)
-    period: float = period()
+    period: float = period_field()
 
 
 @documented
 @dataclass(frozen=True, eq=False)
-class ExplicitCoulombImpedance(_Explicit):
+class ExplicitCoulombImpedance(Element):
     """The friction law without modification, f = Phi(u) (Kikuuwe et al. 2006, (6)).
 
     The force jumps with the sign of the velocity. The contact sticks, without any force, only if the velocity is
@@ -125,23 +116,17 @@ class ExplicitCoulombImpedance(_Explicit):
         Any friction law.
     """
 
+    model: ClassVar[str] = "explicit-coulomb"
     kind: ClassVar[int] = EXPLICIT_IMPEDANCE
     causality: ClassVar[Causality] = Causality.IMPEDANCE
+    law_evaluation = "force"
     law: Law
-    period: float = period()
-
-
-class _Threshold(ClassicElement):
-    threshold: float
-
-    @property
-    def numbers(self) -> tuple[float, ...]:
-        return (self.threshold,)
+    period: float = period_field()
 
 
 @documented
 @dataclass(frozen=True, eq=False)
-class ViscousRampAdmittance(_Threshold):
+class ViscousRampAdmittance(Element):
     """A mass with very high viscosity in place of static friction.
 
     See Kikuuwe et al. 2006, (5); Martins and Oden 1983. Under a constant force h below the friction F the mass creeps
@@ -157,15 +142,17 @@ class ViscousRampAdmittance(_Threshold):
     model: ClassVar[str] = "viscous-ramp"
     kind: ClassVar[int] = RAMP_ADMITTANCE
     causality: ClassVar[Causality] = Causality.ADMITTANCE
+    kernel_parameters = ("threshold",)
+    law_evaluation = "level"
     law: Law
     mass: float = _mass(2.0)
     threshold: float = _threshold(0.005, _RAMP)
-    period: float = period()
+    period: float = period_field()
 
 
 @documented
 @dataclass(frozen=True, eq=False)
-class ViscousRampImpedance(_Threshold):
+class ViscousRampImpedance(Element):
     """A very high viscosity in place of static friction.
 
     See Kikuuwe et al. 2006, (5); Martins and Oden 1983. The model has no state. The contact counts as sticking up to
@@ -180,23 +167,16 @@ class ViscousRampImpedance(_Threshold):
     model: ClassVar[str] = "viscous-ramp"
     kind: ClassVar[int] = RAMP_IMPEDANCE
     causality: ClassVar[Causality] = Causality.IMPEDANCE
+    kernel_parameters = ("threshold",)
+    law_evaluation = "level"
     law: Law
     threshold: float = _threshold(0.02, _RAMP)
-    period: float = period()
-
-
-class _Karnopp(_Threshold):
-    model: ClassVar[str] = "karnopp"
-    residual: float
-
-    @property
-    def numbers(self) -> tuple[float, ...]:
-        return self.threshold, self.residual
+    period: float = period_field()
 
 
 @documented
 @dataclass(frozen=True, eq=False)
-class KarnoppAdmittance(_Karnopp):
+class KarnoppAdmittance(Element):
     """A mass whose velocity counts as zero below a threshold, where friction balances the force.
 
     See Karnopp 1985. The friction force is (3) of Kikuuwe et al. 2006. Below the threshold the mass keeps its momentum
@@ -211,18 +191,21 @@ class KarnoppAdmittance(_Karnopp):
         Isotropic friction law.
     """
 
+    model: ClassVar[str] = "karnopp"
     kind: ClassVar[int] = KARNOPP_ADMITTANCE
     causality: ClassVar[Causality] = Causality.ADMITTANCE
+    kernel_parameters = ("threshold", "residual")
+    law_evaluation = "level"
     law: Law
     mass: float = _mass(2.0)
     threshold: float = _threshold(0.005, _ZERO)
     residual: float = _residual()
-    period: float = period()
+    period: float = period_field()
 
 
 @documented
 @dataclass(frozen=True, eq=False)
-class KarnoppImpedance(_Karnopp):
+class KarnoppImpedance(Element):
     """`KarnoppAdmittance` pulled through a spring and damper.
 
     The coupling is that shown in Kikuuwe et al. 2006, Fig. 12(a). The force of the spring on the mass uses the velocity
@@ -235,20 +218,23 @@ class KarnoppImpedance(_Karnopp):
         Isotropic friction law.
     """
 
+    model: ClassVar[str] = "karnopp"
     kind: ClassVar[int] = KARNOPP_IMPEDANCE
     causality: ClassVar[Causality] = Causality.IMPEDANCE
+    kernel_parameters = ("threshold", "residual")
+    law_evaluation = "level"
     law: Law
     mass: float = _mass(0.3)
     stiffness: float = stiffness("stiffness K of the virtual coupling")
     damping: float = damping("damping B of the virtual coupling")
     threshold: float = _threshold(0.02, _ZERO)
     residual: float = _residual()
-    period: float = period()
+    period: float = period_field()
 
 
 @documented
 @dataclass(frozen=True, eq=False)
-class QuinnAdmittance(_Threshold):
+class QuinnAdmittance(Element):
     """A mass under a force that is continuous in velocity and applied force.
 
     See Quinn 2004; Kikuuwe et al. 2006, (4). The level of the law at the present speed replaces the constant F of the
@@ -264,15 +250,17 @@ class QuinnAdmittance(_Threshold):
     model: ClassVar[str] = "quinn"
     kind: ClassVar[int] = QUINN_ADMITTANCE
     causality: ClassVar[Causality] = Causality.ADMITTANCE
+    kernel_parameters = ("threshold",)
+    law_evaluation = "level"
     law: Law
     mass: float = _mass(2.0)
     threshold: float = _threshold(0.005, _CHANGE)
-    period: float = period()
+    period: float = period_field()
 
 
 @documented
 @dataclass(frozen=True, eq=False)
-class QuinnImpedance(_Threshold):
+class QuinnImpedance(Element):
     """`QuinnAdmittance` pulled through a spring and damper.
 
     The coupling is that shown in Kikuuwe et al. 2006, Fig. 12(a). Stiffness and damping are limited as in
@@ -287,19 +275,21 @@ class QuinnImpedance(_Threshold):
     model: ClassVar[str] = "quinn"
     kind: ClassVar[int] = QUINN_IMPEDANCE
     causality: ClassVar[Causality] = Causality.IMPEDANCE
+    kernel_parameters = ("threshold",)
+    law_evaluation = "level"
     law: Law
     mass: float = _mass(0.3)
     stiffness: float = stiffness("stiffness K of the virtual coupling")
     damping: float = damping("damping B of the virtual coupling")
     threshold: float = _threshold(0.02, _CHANGE)
-    period: float = period()
+    period: float = period_field()
 
 
 # --- bristle models ---------------------------------------------------------------------------------------------------
 #
 # Classic friction models with a bristle.
 #
-# Models: Dahl, LuGre, elastoplastic, Hayward-Armstrong, reset integrator, Iwan; see `haptics.elements.classic`. In all
+# Models: Dahl, LuGre, elastoplastic, Hayward-Armstrong, reset integrator, Iwan. In all
 # of them `displacement` is the deflection z of the bristle, and `velocity` is the remaining motion, the slip. The
 # bristle carries the level g of the law at the present speed up to the break-away force. The excess, for instance
 # viscosity, opposes the motion directly. Iwan's elements solve the law instead.
@@ -309,7 +299,7 @@ _SPRING, _DAMPER = "stiffness K of the bristle", "damping B of the bristle"
 
 @documented
 @dataclass(frozen=True, eq=False)
-class Dahl(ClassicElement):
+class Dahl(Element):
     """A bristle that yields more the closer it is to its limit, dz/dt = u - K |u| z/g (Dahl 1968).
 
     The force is K z; along a straight path it is exponential. This is the member of Dahl's family with exponent 1, in
@@ -325,14 +315,15 @@ class Dahl(ClassicElement):
     model: ClassVar[str] = "dahl"
     kind: ClassVar[int] = BRISTLE
     causality: ClassVar[Causality] = Causality.IMPEDANCE
+    law_evaluation = "level"
     law: Law
     stiffness: float = stiffness(_SPRING)
-    period: float = period()
+    period: float = period_field()
 
 
 @documented
 @dataclass(frozen=True, eq=False)
-class LuGre(ClassicElement):
+class LuGre(Element):
     """Dahl's bristle with a damper and a level that depends on the speed (Canudas de Wit et al. 1995).
 
     In two dimensions dz/dt = u - K |u| z/g as in Velenis et al. 2002, and f = K z + B dz/dt, with the mean of dz/dt
@@ -349,15 +340,16 @@ class LuGre(ClassicElement):
     model: ClassVar[str] = "lugre"
     kind: ClassVar[int] = BRISTLE
     causality: ClassVar[Causality] = Causality.IMPEDANCE
+    law_evaluation = "level"
     law: Law
     stiffness: float = stiffness(_SPRING)
     damping: float = damping(_DAMPER)
-    period: float = period()
+    period: float = period_field()
 
 
 @documented
 @dataclass(frozen=True, eq=False)
-class Elastoplastic(ClassicElement):
+class Elastoplastic(Element):
     """A bristle that is elastic up to a fraction of its limit and yields beyond (Dupont et al. 2002).
 
     The original model is one-dimensional. Here the bristle slips along its own deflection n = z/|z| at the rate of
@@ -374,22 +366,20 @@ class Elastoplastic(ClassicElement):
     model: ClassVar[str] = "elastoplastic"
     kind: ClassVar[int] = ELASTOPLASTIC
     causality: ClassVar[Causality] = Causality.IMPEDANCE
+    kernel_parameters = ("elastic_share",)
+    law_evaluation = "level"
     law: Law
     stiffness: float = stiffness(_SPRING)
     damping: float = damping(_DAMPER)
     elastic_share: float = bounded(
         0.7, minimum=0.0, maximum=0.99, doc="share of its limit up to which the bristle is elastic, z_ba/z_max"
     )
-    period: float = period()
-
-    @property
-    def numbers(self) -> tuple[float, ...]:  # noqa: D102 (inherited)
-        return (self.elastic_share,)
+    period: float = period_field()
 
 
 @documented
 @dataclass(frozen=True, eq=False)
-class HaywardArmstrong(ClassicElement):
+class HaywardArmstrong(Element):
     """A spring whose end sticks, creeps or slides (Hayward and Armstrong 2000).
 
     The spring is never longer than g/K. Below this limit its end creeps by ``|du| alpha(z) z`` with
@@ -406,6 +396,8 @@ class HaywardArmstrong(ClassicElement):
     model: ClassVar[str] = "hayward-armstrong"
     kind: ClassVar[int] = HAYWARD_ARMSTRONG
     causality: ClassVar[Causality] = Causality.IMPEDANCE
+    kernel_parameters = ("stick_share", "creep")
+    law_evaluation = "level"
     law: Law
     stiffness: float = stiffness("stiffness K of the spring")
     creep: float = bounded(
@@ -414,16 +406,12 @@ class HaywardArmstrong(ClassicElement):
     stick_share: float = bounded(
         0.7, minimum=0.1, maximum=1.0, doc="share of the spring's limit around which creep sets in"
     )
-    period: float = period()
-
-    @property
-    def numbers(self) -> tuple[float, ...]:  # noqa: D102 (inherited)
-        return self.stick_share, self.creep
+    period: float = period_field()
 
 
 @documented
 @dataclass(frozen=True, eq=False)
-class ResetIntegrator(ClassicElement):
+class ResetIntegrator(Element):
     """A spring and damper while it sticks, the law while it slips (Haessig and Friedland 1991).
 
     The velocity is integrated into the deflection z up to the limit g/K. The force is f = K (1 + stiction) z + B u
@@ -439,17 +427,15 @@ class ResetIntegrator(ClassicElement):
     model: ClassVar[str] = "reset-integrator"
     kind: ClassVar[int] = RESET_INTEGRATOR
     causality: ClassVar[Causality] = Causality.IMPEDANCE
+    kernel_parameters = ("stiction",)
+    law_evaluation = "level"
     law: Law
     stiffness: float = stiffness(_SPRING)
     damping: float = damping("damping while the bristle sticks")
     stiction: float = bounded(
         0.0, minimum=0.0, maximum=5.0, doc="share by which the force before break-away exceeds the law"
     )
-    period: float = period()
-
-    @property
-    def numbers(self) -> tuple[float, ...]:  # noqa: D102 (inherited)
-        return (self.stiction,)
+    period: float = period_field()
 
 
 @documented
@@ -487,7 +473,7 @@ class Iwan(Element):
     stiff_stiffness: float = bounded(
         6000.0, above=0.0, unit="N/m", slider=STIFFNESSES, doc="stiffness of that element; without a stiff_share unused"
     )
-    period: float = period()
+    period: float = period_field()
 
     @property
     def coupling_stiffness(self) -> float:
@@ -506,33 +492,6 @@ class Iwan(Element):
         stiff = share / (share * self.damping + self.period * self.stiff_stiffness)
         return max(mobility, stiff)
 
-    def _check_law(self) -> None:
-        """Warn if the law allows several forces at the mobility of the most mobile element."""
-        warn_if_ambiguous(self.law, self.mobility, STEADIER)
-
-
-# --- all classic models -----------------------------------------------------------------------------------------------
-#
-# Classic friction models with the interface of the elements, for comparison with models A to D.
-#
-# =====================  ======================  ==================================================================
-# model                  causality               description
-# =====================  ======================  ==================================================================
-# ``explicit-coulomb``   admittance, impedance   the law of the last velocity
-# ``viscous-ramp``       admittance, impedance   a high viscosity below a threshold (Martins and Oden 1983)
-# ``karnopp``            admittance, impedance   a velocity that counts as zero below a threshold (Karnopp 1985)
-# ``quinn``              admittance, impedance   a continuous version of Karnopp's model (Quinn 2004)
-# ``dahl``               impedance               a bristle that yields gradually (Dahl 1968)
-# ``lugre``              impedance               Dahl's with damping and any law (Canudas de Wit et al. 1995)
-# ``elastoplastic``      impedance               a bristle that is elastic first (Dupont et al. 2002)
-# ``hayward-armstrong``  impedance               a spring that creeps and slides (Hayward and Armstrong 2000)
-# ``reset-integrator``   impedance               a spring and damper that is switched (Haessig and Friedland 1991)
-# ``iwan``               impedance               elements of model C in parallel (Iwan 1966)
-# =====================  ======================  ==================================================================
-#
-# All models slide steadily with exactly the force of their `haptics.friction.laws.Law` and differ only before, at and
-# after a stop. Forces are vectors and rotate with the coordinate system. The friction force has the direction of the
-# sliding velocity, as in all elements.
 
 __all__ = [
     "CLASSICS",

@@ -1,7 +1,6 @@
 """Kinds and step kernels of the classic friction models.
 
-`haptics.elements.classic` defines the classes. The steps are implemented in
-`haptics.elements.classic_kernels` and `haptics.elements.classic_kernels`.
+`haptics.elements.classic` defines the classes.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from haptics.friction.kernels import implicit_force, law_force, sliding_level
-from haptics.jit import kernel
+from haptics.jit import inlined_kernel, kernel
 
 # --- models without a state of the contact, and with regularised friction ---------------------------------------------
 #
@@ -31,7 +30,7 @@ KARNOPP = 2
 QUINN = 3
 
 
-@kernel
+@inlined_kernel
 def store(s: Any, f: Any, v: Any, sticking: bool) -> None:
     """Store friction force, sliding velocity and sticking state in the record."""
     s.friction_force[0], s.friction_force[1] = f
@@ -49,23 +48,6 @@ def clipped(x: float, y: float, length: float) -> tuple[float, float, bool]:
     if r <= length * (1.0 + 1e-15):
         return x, y, True
     return length * (x / r), length * (y / r), False
-
-
-@kernel
-def _ramp(s: Any, vx: float, vy: float, speed: float) -> tuple[float, float, bool]:
-    """Return the force of the viscous ramp: linear up to the threshold, and the law beyond; (5)."""
-    reach = max(speed, s.numbers[0])
-    slope = sliding_level(s.law, reach) / reach
-    return slope * vx, slope * vy, speed <= s.numbers[0]
-
-
-@kernel
-def _karnopp(s: Any, vx: float, vy: float, speed: float, hx: float, hy: float) -> tuple[float, float, bool]:
-    """Return the force of Karnopp's model: h clipped at the break-away force below the threshold; (3)."""
-    if speed > s.numbers[0]:
-        fx, fy = law_force(s.law, vx, vy)
-        return fx, fy, False
-    return clipped(hx, hy, s.law.numbers[0])
 
 
 @kernel
@@ -92,16 +74,22 @@ def _quinn(s: Any, vx: float, vy: float, speed: float, hx: float, hy: float) -> 
 
 @kernel
 def _rule(s: Any, rule: int, v: Any, h: Any) -> tuple[float, float, bool]:
-    """Return the friction force at velocity v under the force h, and True if it is static friction."""
+    """Return the friction force at velocity v under the force h, and True if it is static friction.
+
+    The viscous ramp is linear up to the threshold, and the law beyond; (5). Karnopp's force below the threshold is h
+    clipped at the break-away force; (3). The force of the explicit model is that of the law; (6).
+    """
     speed = math.hypot(v[0], v[1])
     if rule == RAMP:
-        return _ramp(s, v[0], v[1], speed)
-    if rule == KARNOPP:
-        return _karnopp(s, v[0], v[1], speed, h[0], h[1])
+        reach = max(speed, s.numbers[0])
+        slope = sliding_level(s.law, reach) / reach
+        return slope * v[0], slope * v[1], speed <= s.numbers[0]
+    if rule == KARNOPP and speed <= s.numbers[0]:
+        return clipped(h[0], h[1], s.law.numbers[0])
     if rule == QUINN:
         return _quinn(s, v[0], v[1], speed, h[0], h[1])
     fx, fy = law_force(s.law, v[0], v[1])
-    return fx, fy, speed == 0.0
+    return fx, fy, rule == EXPLICIT and speed == 0.0
 
 
 @kernel
@@ -214,29 +202,21 @@ def step_bristle(s: Any, ux: float, uy: float) -> None:
     _deflect(s, zx, zy, (ux, uy), D, slip <= 0.5 * speed, True)
 
 
-# --- adhesion maps: fraction of the motion that is slip, as a function of the deflection ----------------------------
-
-
 @kernel
-def _sine_map(x: float, k: float) -> tuple[float, float]:
-    """Return alpha and its slope at the deflection x < 1: half a sine from k to 1 (Dupont et al. 2002)."""
+def _adhesion(sine: bool, x: float, k: float) -> tuple[float, float]:
+    """Return the fraction alpha of the motion that is slip, and its slope, at the deflection x > 0.
+
+    `sine`: half a sine from k to 1, for x < 1 (Dupont et al. 2002); otherwise x^8/(k^8 + x^8) (Hayward and Armstrong
+    2000).
+    """
+    if not sine:
+        power = (x / k) ** 8
+        return power / (1.0 + power), 8.0 * power / (x * (1.0 + power) * (1.0 + power))
     if x <= k:
         return 0.0, 0.0
     turn = math.pi / (1.0 - k)
     angle = turn * (x - 0.5 * (1.0 + k))
     return 0.5 + 0.5 * math.sin(angle), 0.5 * turn * math.cos(angle)
-
-
-@kernel
-def _power_map(x: float, k: float) -> tuple[float, float]:
-    """Return x^8/(k^8 + x^8) and its slope at the deflection x > 0 (Hayward and Armstrong 2000)."""
-    power = (x / k) ** 8
-    return power / (1.0 + power), 8.0 * power / (x * (1.0 + power) * (1.0 + power))
-
-
-@kernel
-def _map(sine: bool, x: float, k: float) -> tuple[float, float]:
-    return _sine_map(x, k) if sine else _power_map(x, k)
 
 
 @kernel
@@ -246,13 +226,13 @@ def _relaxed(sine: bool, trial: float, way: float, k: float) -> float:
     Lengths are fractions of g/K, and the path is the parameter `way`. The left side increases with x, so that Newton's
     method with bisection as a safeguard converges.
     """
-    at_limit = 1.0 + way * (1.0 if sine else _power_map(1.0, k)[0])
+    at_limit = 1.0 + way * (1.0 if sine else _adhesion(False, 1.0, k)[0])
     if trial >= at_limit:
         return trial / at_limit
     low, high = 0.0, min(trial, 1.0)
     x = high
     for _ in range(60):
-        alpha, slope = _map(sine, x, k)
+        alpha, slope = _adhesion(sine, x, k)
         excess = x + way * alpha * x - trial
         if excess > 0.0:
             high = x

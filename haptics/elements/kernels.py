@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from haptics.elements.classic_kernels import CLASSIC_NUMBERS, CLASSIC_STEPS, MEMORY
+from haptics.elements.classic_kernels import CLASSIC_NUMBERS, CLASSIC_STEPS, MEMORY, store
 from haptics.friction.kernels import LAW, implicit_law
 from haptics.jit import address_of_part, call_part, inlined_kernel, kernel, quotients
 from haptics.records import Rows
@@ -105,13 +105,6 @@ ELEMENT = np.dtype(PARAMETER_FIELDS + STATE_FIELDS)
 
 
 @inlined_kernel
-def _store(s: Any, f: Any, v: Any, sticking: bool) -> None:
-    s.friction_force[0], s.friction_force[1] = f
-    s.sliding_velocity[0], s.sliding_velocity[1] = v
-    s.sticking = 1 if sticking else 0
-
-
-@inlined_kernel
 def _displace(s: Any, u: Any, f: Any, sticking: bool) -> None:
     """Update the displacement e of a massless contact; (38c), (45c).
 
@@ -134,7 +127,7 @@ def _model_a(implicit: Callable[..., Any]) -> Callable[..., None]:
         fx, fy, vx, vy, sticking = implicit(s.law, v[0] + dx, v[1] + dy, s.mobility)
         v[0], v[1] = vx, vy
         s.output[0], s.output[1] = vx, vy
-        _store(s, (fx, fy), (vx, vy), sticking)
+        store(s, (fx, fy), (vx, vy), sticking)
 
     return step
 
@@ -157,7 +150,7 @@ def _model_b(implicit: Callable[..., Any]) -> Callable[..., None]:
         e[1] += T * (uy - vy)
         s.output[0] = K * e[0] + B * (ux - vx)
         s.output[1] = K * e[1] + B * (uy - vy)
-        _store(s, (fx, fy), (vx, vy), sticking)
+        store(s, (fx, fy), (vx, vy), sticking)
 
     return step
 
@@ -173,7 +166,7 @@ def _model_c(implicit: Callable[..., Any]) -> Callable[..., None]:
         _displace(s, (ux, uy), (fx, fy), sticking)
         s.output[0], s.output[1] = fx, fy
         s.mass_velocity[0], s.mass_velocity[1] = vx, vy
-        _store(s, (fx, fy), (vx, vy), sticking)
+        store(s, (fx, fy), (vx, vy), sticking)
 
     return step
 
@@ -193,7 +186,7 @@ def _model_d(implicit: Callable[..., Any]) -> Callable[..., None]:
         u[1] += dy
         _displace(s, u, (fx, fy), sticking)
         s.output[0], s.output[1] = u[0], u[1]
-        _store(s, (fx, fy), (vx, vy), sticking)
+        store(s, (fx, fy), (vx, vy), sticking)
 
     return step
 

@@ -16,9 +16,8 @@ has the direction of the sliding velocity: it *opposes* the motion when subtract
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -48,7 +47,7 @@ MASSES, STIFFNESSES, DAMPINGS = (0.01, 20.0), (100.0, 50000.0), (0.1, 1000.0)
 """Slider ranges of mass [kg], stiffness [N/m] and damping [N s/m]."""
 
 
-class Element(ABC):
+class Element:
     """Friction element: frozen parameters and a small state that `step` advances.
 
     Attributes
@@ -57,19 +56,26 @@ class Element(ABC):
         Friction law of the contact.
     period : float
         Nominal time between two steps [s].
+    kernel_parameters : tuple of str
+        Names of the additional parameters of this model, in the order in which its kernel reads them.
+    law_evaluation : {"implicit", "level", "force"}
+        Use of the law in a step: its implicit counterpart is solved, its level is evaluated at a known speed (which
+        requires an isotropic law), or its force at a known velocity.
     """
 
     model: ClassVar[str]
     kind: ClassVar[int]
     causality: ClassVar[Causality]
+    kernel_parameters: ClassVar[tuple[str, ...]] = ()
+    law_evaluation: ClassVar[Literal["implicit", "level", "force"]] = "implicit"
     law: Law
     period: float
     _record: NDArray[Any]
 
     @property
-    @abstractmethod
     def mobility(self) -> float:
-        """Mobility Z [m/(N s)] with which the element's step evaluates its friction law."""
+        """Mobility Z [m/(N s)] with which the element's step solves its friction law; 0 if it evaluates the law."""
+        return 0.0
 
     @property
     def coupling_stiffness(self) -> float:
@@ -78,20 +84,21 @@ class Element(ABC):
 
     @property
     def numbers(self) -> tuple[float, ...]:
-        """Additional parameters of this model, in the order in which its kernel reads them."""
-        return ()
+        """Values of the `kernel_parameters`."""
+        return tuple(getattr(self, name) for name in self.kernel_parameters)
 
     def __post_init__(self) -> None:
         if not isinstance(self.law, Law):
             raise ConfigurationError(f"law = {self.law!r}: must be a friction law such as Coulomb(4.0).")
         check(self, "element")
-        self._check_law()
+        if self.law_evaluation == "implicit":
+            warn_if_ambiguous(self.law, self.mobility, STEADIER, depth=4)
+        elif self.law_evaluation == "level" and not self.law.isotropic:
+            raise ConfigurationError(
+                f"law.name = {self.law.name!r}: model {self.model} needs a law that is the same in all directions."
+            )
         object.__setattr__(self, "_record", np.zeros(1, ELEMENT))  # the dataclass is frozen
         write_parameters(self, self._record)
-
-    def _check_law(self) -> None:
-        """Warn if the law allows several forces at the mobility of the element."""
-        warn_if_ambiguous(self.law, self.mobility, STEADIER, depth=5)
 
     def reset(self, velocity: ArrayLike = (0.0, 0.0)) -> None:
         """Reset displacement and force to zero and set the velocity of the mass (A, B, D), (2,) [m/s]."""
@@ -121,7 +128,7 @@ class Element(ABC):
         """
         x, y = _finite_pair(input, "input")
         step_record(self._ready_record, x, y)
-        return self._copy("output")
+        return np.array(self._record["output"][0])
 
     def __copy__(self) -> Self:
         """Return an independent element in the same state."""
@@ -148,23 +155,20 @@ class Element(ABC):
             write_step(self, self._record)
         return self._record
 
-    def _copy(self, name: str) -> Vector:
-        return np.array(self._record[name][0])
-
     @property
     def friction_force(self) -> Vector:
         """Friction force f on the contact after the last step, (2,) [N]."""
-        return self._copy("friction_force")
+        return np.array(self._record["friction_force"][0])
 
     @property
     def displacement(self) -> Vector:
         """Elastic displacement e of the virtual coupling, (2,) [m]; zeros for a rigid element."""
-        return self._copy("displacement")
+        return np.array(self._record["displacement"][0])
 
     @property
     def velocity(self) -> Vector:
         """Sliding velocity v of the contact, (2,) [m/s], the argument of the law."""
-        return self._copy("sliding_velocity")
+        return np.array(self._record["sliding_velocity"][0])
 
     @property
     def sticking(self) -> bool:
@@ -208,7 +212,8 @@ def _finite_pair(value: ArrayLike, name: str) -> tuple[float, float]:
     raise ConfigurationError(f"{name} = {value!r}: must be two finite numbers.")
 
 
-def _period() -> Any:
+def period_field() -> Any:
+    """Return the field of the time between two steps."""
     return bounded(1e-3, above=0.0, maximum=1.0, unit="s", doc="time T between two steps")
 
 
@@ -247,7 +252,7 @@ class RigidAdmittance(Element):
     causality: ClassVar[Causality] = Causality.ADMITTANCE
     law: Law
     mass: float = _mass(2.0, above=0.0)
-    period: float = _period()
+    period: float = period_field()
 
     @property
     def mobility(self) -> float:
@@ -275,7 +280,7 @@ class InertialImpedance(Element):
     mass: float = _mass(0.1, minimum=0.0)
     stiffness: float = _stiffness(6000.0)
     damping: float = _damping(10.0)
-    period: float = _period()
+    period: float = period_field()
 
     @property
     def mobility(self) -> float:
@@ -305,7 +310,7 @@ class MasslessImpedance(Element):
     law: Law
     stiffness: float = _stiffness(6000.0)
     damping: float = _damping(10.0)
-    period: float = _period()
+    period: float = period_field()
 
     @property
     def mobility(self) -> float:
@@ -335,7 +340,7 @@ class CompliantAdmittance(Element):
     mass: float = _mass(2.0, above=0.0)
     stiffness: float = _stiffness(20000.0)
     damping: float = _damping(400.0)
-    period: float = _period()
+    period: float = period_field()
 
     @property
     def mobility(self) -> float:

@@ -22,7 +22,7 @@ single contact needs no such limit with `haptics.elements.models.CompliantAdmitt
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
@@ -145,7 +145,7 @@ class Table:
         return self._room[: self._count]
 
 
-def finite(value: ArrayLike, shape: tuple[int, ...], name: str) -> NDArray[np.float64]:
+def _finite(value: ArrayLike, shape: tuple[int, ...], name: str) -> NDArray[np.float64]:
     """Return `value` as a float array of this shape; raise `ConfigurationError` with its name otherwise."""
     try:
         array = np.array(value, dtype=np.float64)
@@ -158,69 +158,7 @@ def finite(value: ArrayLike, shape: tuple[int, ...], name: str) -> NDArray[np.fl
     return array
 
 
-def finite_over_time(value: ArrayLike, shape: tuple[int, ...], steps: int, name: str) -> NDArray[np.float64]:
-    """Return `value` with time as the first axis, with a single row if it is constant."""
-    try:
-        changing = np.ndim(value) > len(shape)
-    except ValueError:  # rows of different lengths are not an array
-        changing = False
-    return finite(value, (steps, *shape), name) if changing else finite(value, shape, name)[None]
-
-
-# --- stability --------------------------------------------------------------------------------------------------------
-
-_STEPS = 200
-"""Maximum number of Lanczos steps: exact for as many bodies, accurate to about 1e-3 for more."""
-
-
-def stability_number(nodes: Rows, springs: Rows, contacts: Rows, period: float) -> float:
-    """Return a quarter of the largest eigenvalue of :math:`M^{-1} (T^2 K + 2 T B)`, all contacts sticking.
-
-    With the delayed forces of (60) a mode of the network obeys :math:`(z - 1)^2 + a z + b (z - 1) = 0`, where
-    :math:`a = T^2 K / M` and :math:`b = T B / M`. It leaves the unit circle through z = -1, where a + 2 b = 4. Since
-    the matrices are symmetric, this needs no eigenvectors, only the point where 4 M - T^2 K - 2 T B becomes indefinite.
-    """
-    mobility = np.sqrt(nodes["inverse_mass"])
-    first = np.concatenate((springs["first"], contacts["first"]))
-    second = np.concatenate((springs["second"], contacts["second"]))
-    stiffness = np.concatenate((springs["stiffness"], contacts["stiffness"]))
-    damping = np.concatenate((springs["damping"], contacts["damping"]))
-    weight = period * (period * stiffness + 2.0 * damping)
-
-    def apply(vector: Vector) -> Vector:
-        motion = mobility * vector
-        force = weight * (motion[first] - motion[second])
-        load = np.bincount(first, force, len(nodes)) - np.bincount(second, force, len(nodes))
-        return np.asarray(mobility * load)
-
-    diagonal, side = _lanczos(apply, len(nodes))
-    return float(np.linalg.eigvalsh(np.diag(diagonal) + np.diag(side, -1))[-1]) / 4.0
-
-
-def _lanczos(apply: Callable[[Vector], Vector], size: int) -> tuple[Vector, Vector]:
-    """Return diagonal and side diagonal of the tridiagonal form of a symmetric operator.
-
-    Re-orthogonalisation is omitted: without it eigenvalues at the ends of the spectrum repeat but do not move.
-    """
-    diagonal, side = [], [0.0]
-    before, vector = np.zeros(size), np.random.default_rng(0).standard_normal(size)
-    vector /= np.linalg.norm(vector)
-    for _ in range(min(_STEPS, size)):
-        image = apply(vector)
-        diagonal.append(float(vector @ image))
-        image -= diagonal[-1] * vector + side[-1] * before
-        side.append(float(np.linalg.norm(image)))
-        if side[-1] <= 1e-13 * max(diagonal):
-            break
-        before, vector = vector, image / side[-1]
-    return np.array(diagonal), np.array(side[1 : len(diagonal)])
-
-
-# --- kernel -----------------------------------------------------------------------------------------------------------
-#
-# Kernels and records for one tick of a network of masses, springs and model-C contacts.
-#
-# `haptics.elements.network` defines the class and documents the computation.
+# --- kernels ----------------------------------------------------------------------------------------------------------
 
 WALL = 0
 BASE = 1
@@ -260,8 +198,20 @@ CONTACT_ROW = np.dtype(
 
 
 @kernel
-def _move_bodies(nodes: Rows, T: float, motion: Any, push: Any) -> None:
-    """Advance bodies by (60), with the load of the last tick, and bases as prescribed; reset all loads."""
+def step_network(nodes: Rows, springs: Rows, contacts: Rows, T: float, motion: Any, push: Any) -> None:
+    """Advance a network by one period under `motion` (bases, 2) [m/s] and `push` (bodies, 2) [N].
+
+    The springs act first, at the old positions. Bodies then move by (60), and bases as prescribed. The contacts are
+    stepped last, at the new velocities; (38).
+    """
+    for i in range(len(springs)):
+        s = springs[i]
+        a, b = nodes[s.first], nodes[s.second]
+        for j in range(2):
+            stretch = a.position[j] - b.position[j] - s.relaxed[j]
+            force = s.stiffness * stretch + s.damping * (a.velocity[j] - b.velocity[j])
+            a.load[j] -= force
+            b.load[j] += force
     body, base = 0, 0
     for i in range(len(nodes)):
         n = nodes[i]
@@ -276,11 +226,6 @@ def _move_bodies(nodes: Rows, T: float, motion: Any, push: Any) -> None:
             body += 1
         elif n.kind == BASE:
             base += 1
-
-
-@kernel
-def _apply_contacts(contacts: Rows, nodes: Rows) -> None:
-    """Step every contact under the relative velocity u of its two ends; (38)."""
     for i in range(len(contacts)):
         c = contacts[i]
         a, b = nodes[c.first], nodes[c.second]
@@ -288,44 +233,6 @@ def _apply_contacts(contacts: Rows, nodes: Rows) -> None:
         for j in range(2):
             a.load[j] -= c.friction_force[j]
             b.load[j] += c.friction_force[j]
-
-
-@kernel
-def step_network(nodes: Rows, springs: Rows, contacts: Rows, T: float, motion: Any, push: Any) -> None:
-    """Advance a network by one period under `motion` (bases, 2) [m/s] and `push` (bodies, 2) [N].
-
-    The springs act first, at the old positions, and the contacts last, at the new velocities.
-    """
-    for i in range(len(springs)):
-        s = springs[i]
-        a, b = nodes[s.first], nodes[s.second]
-        for j in range(2):
-            stretch = a.position[j] - b.position[j] - s.relaxed[j]
-            force = s.stiffness * stretch + s.damping * (a.velocity[j] - b.velocity[j])
-            a.load[j] -= force
-            b.load[j] += force
-    _move_bodies(nodes, T, motion, push)
-    _apply_contacts(contacts, nodes)
-
-
-@kernel
-def _record(nodes: Rows, contacts: Rows, bodies: Any, frictions: Any) -> None:
-    """Copy the present state to one row of the results."""
-    body = 0
-    for i in range(len(nodes)):
-        if nodes[i].kind == BODY:
-            r = bodies[body]
-            for j in range(2):
-                r.body_velocity[j] = nodes[i].velocity[j]
-                r.body_position[j] = nodes[i].position[j]
-            body += 1
-    for i in range(len(contacts)):
-        r, c = frictions[i], contacts[i]
-        r.sticking = c.sticking != 0
-        for j in range(2):
-            r.friction_force[j] = c.friction_force[j]
-            r.displacement[j] = c.displacement[j]
-            r.sliding_velocity[j] = c.sliding_velocity[j]
 
 
 @kernel
@@ -339,10 +246,27 @@ def run_network(
     for k in range(len(bodies)):
         motion, push = motions[min(k, len(motions) - 1)], pushes[min(k, len(pushes) - 1)]
         step_network(nodes, springs, contacts, T, motion, push)
-        _record(nodes, contacts, bodies[k], frictions[k])
+        body = 0
+        for i in range(len(nodes)):
+            if nodes[i].kind == BODY:
+                r = bodies[k, body]
+                for j in range(2):
+                    r.body_velocity[j] = nodes[i].velocity[j]
+                    r.body_position[j] = nodes[i].position[j]
+                body += 1
+        for i in range(len(contacts)):
+            f, c = frictions[k, i], contacts[i]
+            f.sticking = c.sticking != 0
+            for j in range(2):
+                f.friction_force[j] = c.friction_force[j]
+                f.displacement[j] = c.displacement[j]
+                f.sliding_velocity[j] = c.sliding_velocity[j]
 
 
 # --- network ----------------------------------------------------------------------------------------------------------
+
+_LANCZOS_STEPS = 200
+"""Maximum number of Lanczos steps: exact for as many bodies, accurate to about 1e-3 for more."""
 
 _KINDS = {"wall": WALL, "base": BASE, "body": BODY}
 
@@ -397,7 +321,7 @@ class Network:
 
     def body(self, mass: float, velocity: ArrayLike = (0.0, 0.0), position: ArrayLike = (0.0, 0.0)) -> Node:
         """Add a body of `mass` [kg] that starts with `velocity`, (2,) [m/s], at `position`, (2,) [m]."""
-        start, place = finite(velocity, (2,), "body.velocity"), finite(position, (2,), "body.position")
+        start, place = _finite(velocity, (2,), "body.velocity"), _finite(position, (2,), "body.position")
         return self._node("body", inverse_mass=1.0 / Body(mass).mass, velocity=start, position=place)
 
     def base(self) -> Node:
@@ -426,7 +350,7 @@ class Network:
         rows = self._rows("spring", first, second)
         spring = Spring(stiffness, damping)
         places = self._nodes.records["position"][rows]
-        relaxed = places[0] - places[1] - finite(stretch, (2,), "spring.stretch")
+        relaxed = places[0] - places[1] - _finite(stretch, (2,), "spring.stretch")
         self._springs.add(
             first=rows[0], second=rows[1], stiffness=spring.stiffness, damping=spring.damping, relaxed=relaxed
         )
@@ -492,11 +416,7 @@ class Network:
         ConfigurationError
             If an input has another shape or contains a value that is not finite.
         """
-        inputs = []
-        for name, value, kind in self._inputs(base_velocity, forces):
-            shape = (self._counts[kind], 2)
-            inputs.append(np.zeros(shape) if value is None else finite(value, shape, name))
-        motion, push = inputs
+        motion, push = self._inputs(base_velocity, forces)
         step_network(*self._records(), self.period, motion, push)
 
     def simulate(
@@ -526,22 +446,31 @@ class Network:
         """
         if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 0:
             raise ConfigurationError(f"steps = {steps!r}: must be a whole number, at least 0.")
-        inputs = []
-        for name, value, kind in self._inputs(base_velocity, forces):
-            shape = (self._counts[kind], 2)
-            inputs.append(np.zeros((1, *shape)) if value is None else finite_over_time(value, shape, steps, name))
+        motions, pushes = self._inputs(base_velocity, forces, steps)
         bodies = np.zeros((steps, self._counts["body"]), BODY_ROW)
         frictions = np.zeros((steps, len(self._contacts)), CONTACT_ROW)
         nodes, springs, contacts = self._records()
-        motions, pushes = inputs
         run_network(nodes.copy(), springs, contacts.copy(), self.period, motions, pushes, bodies, frictions)
         columns = {name: bodies[name] for name in BODY_ROW.names or ()}
         columns |= {name: frictions[name] for name in CONTACT_ROW.names or ()}
         return NetworkResult(**{name: np.ascontiguousarray(column) for name, column in columns.items()})
 
-    @staticmethod
-    def _inputs(base_velocity: Any, forces: Any) -> tuple[tuple[str, Any, str], ...]:
-        return ("base_velocity", base_velocity, "base"), ("forces", forces, "body")
+    def _inputs(
+        self, base_velocity: ArrayLike | None, forces: ArrayLike | None, steps: int | None = None
+    ) -> list[NDArray[np.float64]]:
+        """Validate the inputs of one step, or of `steps` with time as the first axis (one row if constant)."""
+        arrays = []
+        for name, value, kind in (("base_velocity", base_velocity, "base"), ("forces", forces, "body")):
+            shape: tuple[int, ...] = (self._counts[kind], 2)
+            if value is None:
+                array = np.zeros(shape)
+            else:
+                if steps is not None:
+                    with contextlib.suppress(ValueError):  # rows of different lengths are not an array
+                        shape = (steps, *shape) if np.ndim(value) > 2 else shape
+                array = _finite(value, shape, name)
+            arrays.append(array if steps is None or array.ndim == 3 else array[None])
+        return arrays
 
     def _records(self) -> tuple[Rows, Rows, Rows]:
         return self._nodes.records, self._springs.records, self._contacts.records
@@ -555,8 +484,35 @@ class Network:
         Below 1 the held bodies settle. From 1 on they vibrate with growing amplitude until the contacts slip, as in
         Fig. 14 on the right. One mass on one contact uses ``(T^2 K + 2 T B) / (4 M)``. Sliding contacts are softer than
         sticking ones. The value is exact for up to 200 nodes, and at most about 0.1 % too low for more.
+
+        It is a quarter of the largest eigenvalue of :math:`M^{-1} (T^2 K + 2 T B)`. With the delayed forces of (60) a
+        mode of the network obeys :math:`(z - 1)^2 + a z + b (z - 1) = 0`, where :math:`a = T^2 K / M` and
+        :math:`b = T B / M`. It leaves the unit circle through z = -1, where a + 2 b = 4.
         """
-        return stability_number(*self._records(), self.period)
+        nodes, springs, contacts = self._records()
+        mobility = np.sqrt(nodes["inverse_mass"])
+        first, second, stiffness, damping = (
+            np.concatenate((springs[name], contacts[name])) for name in ("first", "second", "stiffness", "damping")
+        )
+        weight = self.period * (self.period * stiffness + 2.0 * damping)
+        # Lanczos' method without re-orthogonalisation: without it eigenvalues at the ends of the spectrum repeat but do
+        # not move.
+        diagonal, side = list[float](), [0.0]
+        before, vector = np.zeros(len(nodes)), np.random.default_rng(0).standard_normal(len(nodes))
+        vector /= np.linalg.norm(vector)
+        for _ in range(min(_LANCZOS_STEPS, len(nodes))):
+            motion = mobility * vector
+            force = weight * (motion[first] - motion[second])
+            load = np.bincount(first, force, len(nodes)) - np.bincount(second, force, len(nodes))
+            image = mobility * load
+            diagonal.append(float(vector @ image))
+            image -= diagonal[-1] * vector + side[-1] * before
+            side.append(float(np.linalg.norm(image)))
+            if side[-1] <= 1e-13 * max(diagonal):
+                break
+            before, vector = vector, image / side[-1]
+        matrix = np.diag(diagonal) + np.diag(side[1 : len(diagonal)], -1)
+        return float(np.linalg.eigvalsh(matrix)[-1]) / 4.0
 
     @property
     def body_velocity(self) -> Vector:

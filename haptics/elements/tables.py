@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -63,7 +62,9 @@ def make_plugin_law(plugin: Plugin, values: Mapping[str, Any]) -> Law:
     """
     found = plugin.load()
     if isinstance(found, type) and issubclass(found, Law):
-        if not dataclasses.is_dataclass(found) or getattr(found, "kind", None) not in _kinds():
+        if not dataclasses.is_dataclass(found) or getattr(found, "kind", None) not in {
+            law.kind for law in LAWS.values()
+        }:
             raise plugin.refused("must be a frozen dataclass with a kind of haptics.friction.laws")
         if getattr(found, "name", None) != plugin.name:
             raise plugin.refused(f"calls itself {getattr(found, 'name', None)!r}")
@@ -72,12 +73,6 @@ def make_plugin_law(plugin: Plugin, values: Mapping[str, Any]) -> Law:
     if not isinstance(source, str):
         raise plugin.refused("must be a function under @friction_law, or a class derived from Law")
     return CustomLaw.from_table(source, values)
-
-
-@functools.cache
-def _kinds() -> frozenset[int]:
-    """Return the kinds of law for which kernels exist."""
-    return frozenset(law.kind for law in LAWS.values())
 
 
 def plugin_table(plugin: Plugin, values: Mapping[str, Any]) -> dict[str, Any]:

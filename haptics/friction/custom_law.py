@@ -108,7 +108,6 @@ def parse(source: str) -> ast.FunctionDef:
         if len(functions) != 1:
             raise ConfigurationError(f"law: {len(functions)} functions where there must be one, level(speed, ...).")
         function = functions[0]
-        # Raise `ConfigurationError` if a function is too large to compile within seconds.
         parts = list(ast.walk(function))
         names = (getattr(part, field, None) for part in parts for field in ("name", "arg", "id", "attr"))
         if any(isinstance(name, str) and len(name) > MAX_NAME_LENGTH for name in names):
@@ -233,11 +232,13 @@ def build(source: str, module: Any) -> Callable[..., float]:
     return level
 
 
-def _plain_math() -> SimpleNamespace:
-    """Return the functions of ``math`` with the behaviour of compiled code: inf or nan instead of errors."""
-    other = {"acos": "arccos", "asin": "arcsin", "atan": "arctan", "atan2": "arctan2", "pow": "power"}
-    names = {name: getattr(np, other.get(name, name)) for name in ALLOWED if name not in {"erf", "erfc"}}
-    return SimpleNamespace(**names, erf=math.erf, erfc=math.erfc)
+_NUMPY_NAMES = {"acos": "arccos", "asin": "arcsin", "atan": "arctan", "atan2": "arctan2", "pow": "power"}
+_PLAIN_MATH = SimpleNamespace(
+    **{name: getattr(np, _NUMPY_NAMES.get(name, name)) for name in ALLOWED if name not in {"erf", "erfc"}},
+    erf=math.erf,
+    erfc=math.erfc,
+)
+"""The functions of ``math`` with the behaviour of compiled code: inf or nan instead of errors."""
 
 
 def build_interpreted(source: str) -> Callable[..., float]:
@@ -245,7 +246,7 @@ def build_interpreted(source: str) -> Callable[..., float]:
 
     Outside the range of a function or of floats it returns inf or nan, as compiled code does.
     """
-    inner = build(source, _plain_math())
+    inner = build(source, _PLAIN_MATH)
 
     def level(*numbers: float) -> float:
         with np.errstate(all="ignore"):
@@ -258,22 +259,6 @@ def build_interpreted(source: str) -> Callable[..., float]:
                 return math.nan
 
     return level
-
-
-def evaluate_samples(source: str, speeds: Any, values: list[float]) -> None:
-    """Call the function of `source` in plain Python at `speeds` [m/s] to find errors.
-
-    Raises
-    ------
-    ConfigurationError
-        If it uses a name before assignment, calls a function incorrectly, or does not return a number.
-    """
-    level, title = build_interpreted(source), parse(source).name
-    for speed in speeds:
-        try:
-            level(speed, *values)
-        except (NameError, TypeError, ValueError) as error:
-            raise ConfigurationError(f"law {title}: at {speed:.4g} m/s it gives no number ({error}).") from error
 
 
 # --- custom laws ------------------------------------------------------------------------------------------------------
@@ -349,12 +334,7 @@ class CustomLaw(Law):
 
     @property
     def numbers(self) -> tuple[float, ...]:  # noqa: D102 (inherited)
-        return self.breakaway_force, *self.parameters.values()
-
-    @property
-    def breakaway_force(self) -> float:
-        """Limit of the level at rest [N]."""
-        return float(self._breakaway)  # type: ignore[attr-defined]
+        return self._breakaway, *self.parameters.values()  # type: ignore[attr-defined]
 
     @property
     def slopes(self) -> tuple[float, float]:
@@ -387,7 +367,12 @@ def _validated(source: str, numbers: bytes) -> tuple[float, tuple[float, float]]
     """
     values = np.frombuffer(numbers)
     title = parse(source).name
-    evaluate_samples(source, _SAMPLE_SPEEDS, values.tolist())
+    interpreted = build_interpreted(source)
+    for speed in _SAMPLE_SPEEDS:  # plain Python reports the use of unassigned names and wrong calls
+        try:
+            interpreted(speed, *values.tolist())
+        except (NameError, TypeError, ValueError) as error:
+            raise ConfigurationError(f"law {title}: at {speed:.4g} m/s it gives no number ({error}).") from error
     record = np.zeros(1, LAW)
     record["kind"], record["address"] = CUSTOM, _address(source, len(values))
     record["numbers"][0][1 : 1 + len(values)] = values

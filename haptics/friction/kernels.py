@@ -1,8 +1,8 @@
 r"""Kernels of friction laws: the force and its exact implicit counterpart, in 2 and n dimensions.
 
 A law :math:`\Phi` gives the friction force of a sliding contact. Its *implicit counterpart* :math:`\Phi_Z` solves
-:math:`f = \Phi(x - Z f)` (Kikuuwe et al. 2006, (16), (52)). `haptics.friction.kernels` solves the scalar
-problem of isotropic laws, :math:`\Phi(v) = g(|v|)\,v/|v|`. `haptics.friction.laws` defines the classes.
+:math:`f = \Phi(x - Z f)` (Kikuuwe et al. 2006, (16), (52)). For isotropic laws,
+:math:`\Phi(v) = g(|v|)\,v/|v|`, this is a scalar problem. `haptics.friction.laws` defines the classes.
 """
 
 from __future__ import annotations
@@ -19,11 +19,8 @@ from haptics.records import Rows
 
 # --- sliding levels ---------------------------------------------------------------------------------------------------
 #
-# Kernels of isotropic friction laws: record, level, and exact solution while sliding.
-#
 # With a level :math:`g(s)` at sliding speed ``s`` the implicit counterpart of an isotropic law (Kikuuwe et al. 2006,
-# (16), (52)) reduces to the scalar problem :math:`s + Z g(s) = |x|` in any number of dimensions. The vector forms are
-# in `haptics.friction.kernels`, and the classes in `haptics.friction.laws`.
+# (16), (52)) reduces to the scalar problem :math:`s + Z g(s) = |x|` in any number of dimensions.
 
 LAW_NUMBERS = 10
 """Size of a law's numbers; the first is the largest force at rest, the last the mobility limit."""
@@ -69,28 +66,6 @@ def sliding_level(law: Any, s: float) -> Any:
         return math.nan
     g = _custom_level(law, s)
     return 0.0 if g < 0.0 else g
-
-
-@kernel
-def _stribeck_ratio(d: float, q: float) -> float:
-    """Solve t + q (exp(-t) - 1) = d for t = s/v_s > 0, with d > 0 and q >= 0; the solution is unique.
-
-    The solution is t = x + W0(-q exp(-x)) with x = d + q and Lambert's W. Halley's iteration on the equation itself is
-    faster, and avoids the cancellation in that form for small t.
-    """
-    p = 1.0 - q
-    # Start left of the solution, from the parabola above the exponential, or right of it if the left side falls.
-    t = max(2.0 * d / (p + math.sqrt(p * p + 2.0 * q * d)), d) if p > 0.0 else d + q
-    for _ in range(50):
-        decay = math.expm1(-t)
-        h = t + q * decay - d
-        curvature = q * (1.0 + decay)
-        slope = 1.0 - curvature
-        step = h / (slope - 0.5 * curvature * h / slope)
-        t -= step
-        if abs(step) <= 1e-6 * t:
-            break
-    return t
 
 
 @kernel
@@ -187,11 +162,28 @@ def _viscous_sliding(law: Any, r: float, Z: float) -> tuple[float, float]:
 
 @kernel
 def _stribeck_sliding(law: Any, r: float, Z: float) -> tuple[float, float]:
-    """Return (g, s) for the exponential Stribeck law."""
+    """Return (g, s) for the exponential Stribeck law.
+
+    The equation is t + q (exp(-t) - 1) = d for t = s/v_s > 0, with d > 0 and q >= 0; the solution is unique. It is
+    t = x + W0(-q exp(-x)) with x = d + q and Lambert's W. Halley's iteration on the equation itself is faster, and
+    avoids the cancellation in that form for small t.
+    """
     p = law.numbers
     a = 1.0 + Z * p[3]
-    q = Z * (p[0] - p[1]) / (a * p[2])
-    s = p[2] * _stribeck_ratio((r - Z * p[0]) / (a * p[2]), q)
+    d, q = (r - Z * p[0]) / (a * p[2]), Z * (p[0] - p[1]) / (a * p[2])
+    b = 1.0 - q
+    # Start left of the solution, from the parabola above the exponential, or right of it if the left side falls.
+    t = max(2.0 * d / (b + math.sqrt(b * b + 2.0 * q * d)), d) if b > 0.0 else d + q
+    for _ in range(50):
+        decay = math.expm1(-t)
+        h = t + q * decay - d
+        curvature = q * (1.0 + decay)
+        slope = 1.0 - curvature
+        step = h / (slope - 0.5 * curvature * h / slope)
+        t -= step
+        if abs(step) <= 1e-6 * t:
+            break
+    s = p[2] * t
     return p[1] + (p[0] - p[1]) * math.exp(-s / p[2]) + p[3] * s, s
 
 
@@ -257,19 +249,6 @@ def _semi_axes(p: Any, x: float, y: float) -> tuple[float, float]:
 
 
 @kernel
-def _elliptic_force(p: Any, x: float, y: float) -> tuple[float, float]:
-    """Return Phi(v) [N] of the elliptic law for v = (x, y) != 0: F^2 v/|F v| + D v in the axes of the law."""
-    c, s, D = p[5], p[6], p[7]
-    speed = math.hypot(x, y)
-    x, y = x / speed, y / speed
-    u, w = c * x + s * y, c * y - s * x
-    a, b = _semi_axes(p, u, w)
-    n = math.hypot(a * u, b * w)
-    fu, fw = a * a * u / n + D * speed * u, b * b * w / n + D * speed * w
-    return c * fu - s * fw, s * fu + c * fw
-
-
-@kernel
 def _implicit_elliptic(law: Any, x: float, y: float, Z: float) -> tuple[float, float, float, float, bool]:
     """Return the implicit counterpart of the elliptic law; for the values see `implicit_force`.
 
@@ -304,13 +283,21 @@ def _implicit_elliptic(law: Any, x: float, y: float, Z: float) -> tuple[float, f
 def law_force(law: Any, x: float, y: float) -> tuple[float, float]:
     """Return the friction force Phi(v) [N] for v = (x, y) [m/s].
 
-    The result is zero at rest, where the law only bounds the force.
+    The result is zero at rest, where the law only bounds the force. The elliptic law is F^2 v/|F v| + D v in its axes.
     """
     s = _norm(x, y)
     if s == 0.0:
         return 0.0, 0.0
     if law.kind & (CLOSED_FORM - 1) == ELLIPTIC:
-        return _elliptic_force(law.numbers, x, y)
+        p = law.numbers
+        cosine, sine, D = p[5], p[6], p[7]
+        speed = math.hypot(x, y)
+        x, y = x / speed, y / speed
+        u, w = cosine * x + sine * y, cosine * y - sine * x
+        a, b = _semi_axes(p, u, w)
+        n = math.hypot(a * u, b * w)
+        fu, fw = a * a * u / n + D * speed * u, b * b * w / n + D * speed * w
+        return cosine * fu - sine * fw, sine * fu + cosine * fw
     g = sliding_level(law, s)
     return g * (x / s), g * (y / s)
 
@@ -379,16 +366,6 @@ def implicit_force(law: Any, x: float, y: float, Z: float) -> tuple[float, float
 
 
 @kernel
-def _length(x: Any) -> float:
-    """Return the length of a vector of any dimension, as `_norm` does in the plane."""
-    n, r = 0.0, 0.0
-    for i in range(len(x)):
-        n += x[i] * x[i]
-        r = math.hypot(r, x[i])
-    return math.sqrt(n) if 1e-280 < n < 1e280 else r
-
-
-@kernel
 def isotropic_forces(law: Rows, x: Any, Z: float, result: Any) -> None:
     """Fill `result` with Phi_Z(x) of an isotropic law, or with Phi(x) if Z is 0.
 
@@ -396,7 +373,11 @@ def isotropic_forces(law: Rows, x: Any, Z: float, result: Any) -> None:
     """
     the = law[0]
     for k in range(len(x)):
-        r = _length(x[k])
+        square, r = 0.0, 0.0  # the length of x, as `_norm` computes it in the plane
+        for i in range(x.shape[1]):
+            square += x[k, i] * x[k, i]
+            r = math.hypot(r, x[k, i])
+        r = math.sqrt(square) if 1e-280 < square < 1e280 else r
         if Z > 0.0 and the.kind < CLOSED_FORM:
             sticks = r <= Z * the.numbers[0]
             g = 0.0 if sticks else implicit_sliding(the, r, Z)[0]

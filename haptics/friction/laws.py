@@ -51,12 +51,6 @@ from haptics.friction.kernels import (
 from haptics.settings import bounded, check, documented
 
 # --- base class -------------------------------------------------------------------------------------------------------
-#
-# Base class of friction laws, and the conditions under which an element can solve them.
-#
-# A law :math:`\Phi` gives the friction force of a sliding contact. Its *implicit counterpart* :math:`\Phi_Z` solves
-# :math:`f = \Phi(x - Z f)` for ``f`` (Kikuuwe et al. 2006, Theorem 1 and (16), (52)). An element of mobility ``Z``
-# [m/(N s)] evaluates it at every tick. `haptics.friction.laws` defines the laws.
 
 
 @dataclass(frozen=True)
@@ -81,17 +75,18 @@ class Law(ABC):
     @property
     @abstractmethod
     def numbers(self) -> tuple[float, ...]:
-        """Parameters for the kernels, beginning with `breakaway_force`."""
+        """Parameters for the kernels, beginning with the break-away force."""
 
     @property
-    @abstractmethod
     def breakaway_force(self) -> float:
         """Largest friction force at rest over all directions, |Phi(+0)| [N]."""
+        return self.numbers[0]
 
     @property
     def slopes(self) -> tuple[float, float]:
-        """Smallest and largest slope of the level with speed [N s/m]."""
-        return 0.0, 0.0
+        """Smallest and largest slope of the level with speed [N s/m]; the viscosity for both if the law has one."""
+        viscosity = float(getattr(self, "viscosity", 0.0))
+        return viscosity, viscosity
 
     @property
     def mobility_limit(self) -> float:
@@ -220,10 +215,6 @@ class Coulomb(Law):
     def numbers(self) -> tuple[float, ...]:  # noqa: D102 (inherited)
         return self.force, 0.0
 
-    @property
-    def breakaway_force(self) -> float:  # noqa: D102 (inherited)
-        return self.force
-
 
 @documented
 @dataclass(frozen=True)
@@ -240,14 +231,6 @@ class CoulombViscous(Law):
     @property
     def numbers(self) -> tuple[float, ...]:  # noqa: D102 (inherited)
         return self.force, self.viscosity
-
-    @property
-    def slopes(self) -> tuple[float, float]:  # noqa: D102 (inherited)
-        return self.viscosity, self.viscosity
-
-    @property
-    def breakaway_force(self) -> float:  # noqa: D102 (inherited)
-        return self.force
 
 
 @dataclass(frozen=True)
@@ -278,10 +261,6 @@ class _StribeckShape(Law):
     @property
     def numbers(self) -> tuple[float, ...]:
         return self.static_force, self.kinetic_force, self.stribeck_velocity, self.viscosity
-
-    @property
-    def breakaway_force(self) -> float:
-        return self.static_force
 
     @property
     def slopes(self) -> tuple[float, float]:
@@ -343,10 +322,6 @@ class DeadZoneViscous(Law):
     def slopes(self) -> tuple[float, float]:  # noqa: D102 (inherited)
         return 0.0, self.viscosity
 
-    @property
-    def breakaway_force(self) -> float:  # noqa: D102 (inherited)
-        return self.force
-
 
 # --- anisotropic laws -------------------------------------------------------------------------------------------------
 #
@@ -386,15 +361,7 @@ class Elliptic(Law):
     @property
     def numbers(self) -> tuple[float, ...]:  # noqa: D102 (inherited)
         axes = (self.force_x, self.force_x, self.force_y, self.force_y)
-        return self.breakaway_force, *axes, math.cos(self.angle), math.sin(self.angle), self.viscosity
-
-    @property
-    def slopes(self) -> tuple[float, float]:  # noqa: D102 (inherited)
-        return self.viscosity, self.viscosity
-
-    @property
-    def breakaway_force(self) -> float:  # noqa: D102 (inherited)
-        return max(self.force_x, self.force_y)
+        return max(axes), *axes, math.cos(self.angle), math.sin(self.angle), self.viscosity
 
 
 @documented
@@ -418,15 +385,7 @@ class Asymmetric(Law):
     @property
     def numbers(self) -> tuple[float, ...]:  # noqa: D102 (inherited)
         axes = (self.forward_force, self.backward_force, self.sideways_force, self.sideways_force)
-        return self.breakaway_force, *axes, math.cos(self.angle), math.sin(self.angle), self.viscosity
-
-    @property
-    def slopes(self) -> tuple[float, float]:  # noqa: D102 (inherited)
-        return self.viscosity, self.viscosity
-
-    @property
-    def breakaway_force(self) -> float:  # noqa: D102 (inherited)
-        return max(self.forward_force, self.backward_force, self.sideways_force)
+        return max(axes), *axes, math.cos(self.angle), math.sin(self.angle), self.viscosity
 
 
 # --- laws with a formula ----------------------------------------------------------------------------------------------
@@ -439,9 +398,9 @@ CLOSED_FORM_SLOPE = 0.1
 class ClosedForm(Law):
     """Any law, solved by the closed-form approximation: (46), (57), and (59) if anisotropic.
 
-    The numbers refer to Kikuuwe et al. 2006. For comparison only: the approximation loses part of a break-away peak,
-    and a law whose viscosity exceeds 1/Z never slips. It is accurate where |slope of the law| << 1/Z, condition (48),
-    and dissipative everywhere.
+    The numbers refer to Kikuuwe et al. 2006. For comparison only: the approximation loses part of a break-away peak, a
+    law that falls breaks away below its `breakaway_force`, and a law whose viscosity exceeds 1/Z never slips. It is
+    accurate where |slope of the law| << 1/Z, condition (48), and dissipative everywhere.
 
     Attributes
     ----------
@@ -463,11 +422,6 @@ class ClosedForm(Law):
     @property
     def numbers(self) -> tuple[float, ...]:  # noqa: D102 (inherited)
         return self.law.numbers
-
-    @property
-    def breakaway_force(self) -> float:
-        """Break-away force of the exact law [N]; the approximation breaks away below it if the law falls."""
-        return self.law.breakaway_force
 
     def ambiguity(self, mobility: float) -> str:  # noqa: D102 (inherited)
         steepest = self.law.steepest_slope

@@ -311,7 +311,7 @@ class Loop:
 
 
 def _no_compensation(share: float) -> None:
-    """Replace `haptics.device.FrictionCompensator.compensate` for devices without compensation."""
+    """Replace ``compensate`` for devices without compensation."""
 
 
 # --- servo ------------------------------------------------------------------------------------------------------------

@@ -43,11 +43,6 @@ class TwoLevels(Law):
         return self._stribeck.numbers
 
     @property
-    def breakaway_force(self) -> float:
-        """Largest friction force at rest [N]."""
-        return self._stribeck.breakaway_force
-
-    @property
     def slopes(self) -> tuple[float, float]:
         """Least and greatest slope of the level with speed [N s/m]."""
         return self._stribeck.slopes
