@@ -68,7 +68,7 @@ ENVELOPE_FLAGS = UNUSABLE | PASSIVITY | RELEASED | FADE | LIMITED | SLEW | SPEED
 FADE_OUT = 8e-3
 """Fade-out time of the output at the end of a run or after release of the dead-man's switch [s]."""
 
-_ROUNDING = 1.0 + 1e-9
+ROUNDING = 1.0 + 1e-9
 """Relative tolerance for differences of times on a clock that has run for days."""
 
 SPEED_MARGIN = 0.1
@@ -130,34 +130,24 @@ class Limits:
         """Raise `ConfigurationError` if a limit is wider than the device's limit or cannot be enforced."""
         for entry in fields(self):
             if hasattr(spec, entry.name):
-                self._require_tighter(entry.name, getattr(spec, entry.name), spec.name)
+                name, value, own = entry.name, getattr(self, entry.name), getattr(spec, entry.name)
+                if name == "dead_man":
+                    wider, bound = own not in ("none", value), f"{own!r}"
+                elif name == "fade_in":
+                    wider, bound = value < own, f"at least {own:g}"
+                else:
+                    wider, bound = value > own, f"at most {own:g}"
+                if wider:
+                    shown = repr(value) if isinstance(value, str) else f"{value:g}"
+                    raise ConfigurationError(
+                        f"envelope.{name} = {shown}: must be {bound}, the limit of {spec.name}; the envelope can only "
+                        "be tightened."
+                    )
         if self.passivity_control and (spec.causality is not Causality.IMPEDANCE or spec.mass is None):
             raise ConfigurationError(
                 f"envelope.passivity_control = true: needs an impedance device whose moving mass is known, which "
                 f"limits the damping; {spec.name} is none."
             )
-
-    def _require_tighter(self, name: str, own: float | str, device: str) -> None:
-        """Raise unless the setting `name` is at least as tight as the device's value `own`."""
-        value = getattr(self, name)
-        if name == "dead_man":
-            wider, bound = own not in ("none", value), f"{own!r}"
-        elif name == "fade_in":
-            wider, bound = value < own, f"at least {own:g}"
-        else:
-            wider, bound = value > own, f"at most {own:g}"
-        if wider:
-            shown = repr(value) if isinstance(value, str) else f"{value:g}"
-            raise ConfigurationError(
-                f"envelope.{name} = {shown}: must be {bound}, the limit of {device}; the envelope can only be "
-                "tightened."
-            )
-
-    def norm_and_rate(self, causality: Causality) -> tuple[float, float]:
-        """Return the largest norm and rate of the limited quantity for a device of this `causality`."""
-        if causality is Causality.IMPEDANCE:
-            return self.max_force, self.max_force_rate
-        return self.max_speed, self.max_acceleration
 
 
 # --- rules: each returns the limited vector and its flag, or 0 --------------------------------------------------------
@@ -168,37 +158,13 @@ def sample_flag(px: float, py: float, vx: float, vy: float, fx: float, fy: float
     """Apply rules 1 and 2 to a sample; return its flag, or 0 if it is finite and recent."""
     if not (math.isfinite(px + py) and math.isfinite(vx + vy) and math.isfinite(fx + fy)):
         return NOT_FINITE
-    return STALE if not age <= max_age * _ROUNDING else 0
+    return STALE if not age <= max_age * ROUNDING else 0
 
 
 @kernel
 def plausibility_flag(dx: float, dy: float, vx: float, vy: float, duration: float, speed: float) -> int:
     """Apply rule 3 to a displacement (dx, dy) within `duration` and a velocity (vx, vy) of the handle."""
     return IMPLAUSIBLE if math.hypot(dx, dy) > speed * duration or math.hypot(vx, vy) > speed else 0
-
-
-@kernel
-def force_flag(fx: float, fy: float, limit: float) -> int:
-    """Apply rule 3 to the hand's force on an admittance device: it must be within the range of the sensor."""
-    return IMPLAUSIBLE if math.hypot(fx, fy) > limit * _ROUNDING else 0
-
-
-@kernel
-def following_flag(ex: float, ey: float, limit: float) -> int:
-    """Apply rule 3 to the following error (ex, ey) of an admittance device.
-
-    An arm that is blocked, or whose motors are off, does not follow its reference. Its servo would push with increasing
-    force, and once freed the arm would jump to the reference. The error is nan before the first reference.
-    """
-    return FOLLOWING_ERROR if math.hypot(ex, ey) > limit else 0
-
-
-@kernel
-def next_gain(gain: float, down: bool, fade_in: float, period: float) -> float:
-    """Apply rules 5 and 6 (fades): return the share of the output in the next period."""
-    if down:
-        return max(gain - period / FADE_OUT, 0.0)
-    return min(gain + period / fade_in, 1.0) if fade_in > 0.0 else 1.0
 
 
 @kernel
@@ -312,16 +278,12 @@ def failure_message(begun: Any, now: Any, max_following_error: float, duration: 
             "is freed; free it, see that its motors are on, and start again. A slow arm may need a larger "
             "max_following_error in the settings of its device."
         )
+    fault = "was too old"
+    if status & NOT_FINITE:
+        fault = "was not a finite number"
+    elif status & IMPLAUSIBLE:
+        fault = "showed an implausible jump in position, or a force beyond the range of its sensor"
     return (
         f"no usable sample since tick {first}, for {duration * 1e3:.0f} ms (the last sample, or the element's "
-        f"output for it, {_sample_fault(status)}): check its connection and start again."
+        f"output for it, {fault}): check its connection and start again."
     )
-
-
-def _sample_fault(status: int) -> str:
-    """Describe the fault of the sample of a tick."""
-    if status & NOT_FINITE:
-        return "was not a finite number"
-    if status & IMPLAUSIBLE:
-        return "showed an implausible jump in position, or a force beyond the range of its sensor"
-    return "was too old"

@@ -23,20 +23,19 @@ from haptics.rendering.envelope import (
     ENERGY,
     FADE,
     FADE_OUT,
+    FOLLOWING_ERROR,
     IMPLAUSIBLE,
     NOT_FINITE,
     RELEASED,
+    ROUNDING,
     SPEED,
     UNUSABLE,
-    following_flag,
-    force_flag,
     limit_approach,
     limit_driving,
     limit_energy,
     limit_norm,
     limit_outward,
     limit_slew,
-    next_gain,
     plausibility_flag,
     sample_flag,
 )
@@ -122,40 +121,6 @@ def _advance_row(s: Any) -> bool:
 
 
 @kernel
-def _check_motion(s: Any) -> None:
-    """Set ``astray`` if the end effector is too far from the reference, or too fast for too long."""
-    f, m, e, v = s.follower, s.motion, s.displacement, s.velocity
-    f.racing = f.racing + 1 if math.hypot(v[0], v[1]) > m.max_speed else 0
-    if math.hypot(e[0], e[1]) > m.max_error or f.racing * s.period > OVERSPEED_TIME:
-        f.astray = 1
-
-
-@kernel
-def _update_following_error(s: Any, first: bool, x: float, y: float) -> None:
-    """Write the following error with respect to the reference at (x, y) to ``s.displacement``.
-
-    For a motion that acts as a sticking contact, it is the integral of the velocity error, as in an element.
-    """
-    if s.motion.contact == 0:
-        s.displacement[0], s.displacement[1] = s.position[0] - x, s.position[1] - y
-        return
-    for i in range(2):
-        before = 0.0 if first else s.displacement[i]
-        s.displacement[i] = before + s.period * (s.velocity[i] - s.sliding_velocity[i])
-
-
-@kernel
-def _begin_rest(s: Any) -> None:
-    """Switch to the gains for the rest phase at its start, or when the following error exceeds `trip`."""
-    f, m, e = s.follower, s.motion, s.displacement
-    if m.trip > 0.0 and math.hypot(e[0], e[1]) > m.trip:
-        f.row = max(f.row, m.rows - 1 - m.resting)
-        f.tripped = 1
-    elif m.resting > 0 and f.row + m.resting >= m.rows:
-        f.tripped = 1
-
-
-@kernel
 def _write_control_force(s: Any, first: bool, force_x: float, force_y: float) -> None:
     """Write the controller force to ``s.output`` (impedance), with the sign of an element's force."""
     K, B, f, e, v = s.stiffness, s.damping, s.follower, s.displacement, s.sliding_velocity
@@ -193,15 +158,27 @@ def step_motion(s: Any, _x: float, _y: float) -> None:
     for i in range(2):
         s.sliding_velocity[i] = _table_value(m.table, at + 2 + i) if moved else 0.0
         s.friction_force[i] = 0.0
-    _update_following_error(s, first, x, y)
-    if f.tripped == 0:
-        _begin_rest(s)
+    e, v = s.displacement, s.velocity
+    if m.contact == 0:
+        e[0], e[1] = s.position[0] - x, s.position[1] - y
+    else:  # a motion that acts as a sticking contact: the integral of the velocity error, as in an element
+        for i in range(2):
+            before = 0.0 if first else e[i]
+            e[i] = before + s.period * (v[i] - s.sliding_velocity[i])
+    error = math.hypot(e[0], e[1])
+    if f.tripped == 0:  # the gains for the rest phase apply from its start, or when the following error exceeds `trip`
+        if m.trip > 0.0 and error > m.trip:
+            f.row = max(f.row, m.rows - 1 - m.resting)
+            f.tripped = 1
+        elif m.resting > 0 and f.row + m.resting >= m.rows:
+            f.tripped = 1
     s.sticking = 1 if f.row + 1 >= m.rows else 0
-    _check_motion(s)
+    f.racing = f.racing + 1 if math.hypot(v[0], v[1]) > m.max_speed else 0
+    if error > m.max_error or f.racing * s.period > OVERSPEED_TIME:
+        f.astray = 1
     if s.admittance != 0:
-        # Write the velocity that takes the reference to (x, y) to ``s.output`` (admittance).
         vx, vy = (x - s.reference[0]) / s.period, (y - s.reference[1]) / s.period
-        s.output[0], s.output[1], _ = limit_norm(vx, vy, s.motion.bound)
+        s.output[0], s.output[1], _ = limit_norm(vx, vy, m.bound)
     else:
         _write_control_force(s, first, _table_value(m.table, at + 4), _table_value(m.table, at + 5))
 
@@ -277,9 +254,13 @@ def _check_sample(s: Any, tick: int) -> int:
         flag = plausibility_flag(dx, dy, vx, vy, duration, s.plausible_speed)
     if flag == 0:
         s.trusted_tick, s.trusted_age, s.trusted[0], s.trusted[1] = tick, s.sample_age, px, py
-        flag = force_flag(s.force[0], s.force[1], s.sensor_range)
-        if flag == 0:
-            flag = following_flag(px - s.reference[0], py - s.reference[1], s.max_following_error)
+        if math.hypot(s.force[0], s.force[1]) > s.sensor_range * ROUNDING:
+            flag = IMPLAUSIBLE
+        # An arm that is blocked, or whose motors are off, does not follow its reference. Its servo would push with
+        # increasing force, and once freed the arm would jump to the reference. The error is nan before the first
+        # reference.
+        elif math.hypot(px - s.reference[0], py - s.reference[1]) > s.max_following_error:
+            flag = FOLLOWING_ERROR
     elif flag == IMPLAUSIBLE:  # restart the time: waiting must not make a jump plausible
         s.trusted_tick, s.trusted_age = tick, 0.0
     return flag
@@ -300,7 +281,10 @@ def _update_energy(s: Any, periods: int) -> bool:
 def _update_gain(s: Any) -> int:
     """Apply rules 5 and 6 to the gain, the share of the output in this tick, and return the flags."""
     released = (s.permission & _TOLD_RELEASED) != 0
-    s.gain = next_gain(s.gain, released or (s.permission & _TOLD_ENDING) != 0, s.rise, s.period)
+    if released or (s.permission & _TOLD_ENDING) != 0:
+        s.gain = max(s.gain - s.period / FADE_OUT, 0.0)
+    else:
+        s.gain = min(s.gain + s.period / s.rise, 1.0) if s.rise > 0.0 else 1.0
     if s.gain == 1.0 or released:
         s.rise = s.fade_in
     return (RELEASED if released else 0) | (FADE if s.gain < 1.0 or s.gate < 1.0 else 0)
@@ -323,20 +307,6 @@ def _begin_transition(s: Any, x: float, y: float) -> None:
     elif s.fade_in > 0.0 and share > 0.0:
         s.ease, s.held_share = 1.0, share
         s.held[0], s.held[1] = s.last[0], s.last[1]
-
-
-@kernel
-def _transition(s: Any, x: float, y: float, share: float) -> tuple[float, float, int]:
-    """Return the transition from the stored force to (x, y) at this tick, with its flag.
-
-    The vector (x, y) is already scaled by `share`, and the stored force is reduced in proportion.
-    """
-    if s.ease <= 0.0:
-        return x, y, 0
-    part = 0.5 - 0.5 * math.cos(math.pi * s.ease)
-    s.ease = max(s.ease - s.period / s.fade_in, 0.0)
-    left = min(share / s.held_share, 1.0)
-    return x + part * (left * s.held[0] - x), y + part * (left * s.held[1] - y), FADE
 
 
 @kernel
@@ -369,8 +339,13 @@ def _impedance(s: Any, row: Any, periods: int) -> int:
         x, y, flag = dissipate(s, x, y)
         flags |= flag
     share = s.gain * s.gate
-    x, y, flag = _transition(s, share * x, share * y, share)
-    flags |= flag
+    x, y = share * x, share * y
+    if s.ease > 0.0:  # the transition from the stored force, which is reduced in proportion to the share
+        part = 0.5 - 0.5 * math.cos(math.pi * s.ease)
+        s.ease = max(s.ease - s.period / s.fade_in, 0.0)
+        left = min(share / s.held_share, 1.0)
+        x, y = x + part * (left * s.held[0] - x), y + part * (left * s.held[1] - y)
+        flags |= FADE
     x, y, flag = _limit_norm_and_slew(s, x, y)
     flags |= flag
     x, y, flag = limit_driving(x, y, vx, vy, s.max_speed)
@@ -424,7 +399,8 @@ def _admittance(s: Any, row: Any, periods: int) -> int:
         vx, vy = 0.0, 0.0  # after clipping by rule 11, the rest may oppose the hand
         flags |= ENERGY
     if vx != s.output[0] or vy != s.output[1]:
-        # Anti-windup: set the velocity of the virtual mass to the limited velocity (vx, vy).
+        # Anti-windup: the motion that the envelope removed must not remain as momentum or, in a sticking contact of
+        # model D, as tension of the coupling.
         if s.sticking != 0 and s.model == MODEL_D:
             s.displacement[0] -= s.period * (s.output[0] - vx)
             s.displacement[1] -= s.period * (s.output[1] - vy)
@@ -445,12 +421,20 @@ def _release_coupling(s: Any) -> None:
 
 
 @kernel
-def _safe_output(s: Any, row: Any) -> None:
-    """Command the safe output: half of the last force and then zero, or hold the reference.
+def _safe_output(s: Any, row: Any, tick: int) -> None:
+    """Count a bad tick and command the safe output: half of the last force and then zero, or hold the reference.
 
-    The element is at rest. Before the first good sample an admittance device has no reference to hold: the command is
-    nan and must not be written.
+    After a short gap the output rises as fast as it fell. The element is at rest. Before the first good sample an
+    admittance device has no reference to hold: the command is nan and must not be written.
     """
+    s.bad_ticks += 1
+    if (tick - s.good_tick) * s.period > FADE_OUT:
+        s.rise = s.fade_in
+    elif s.bad_ticks == 1 and s.gain == 1.0:
+        s.rise = min(FADE_OUT, s.fade_in)
+    s.gain = 0.5 * s.gain if s.bad_ticks == 1 else 0.0
+    s.ease = 0.0
+    restart_observation(s)
     share = 0.5 if s.bad_ticks == 1 and s.admittance == 0 else 0.0
     s.sticking = 0
     if s.admittance != 0 and s.gain == 0.0:
@@ -464,9 +448,42 @@ def _safe_output(s: Any, row: Any) -> None:
         row.command_unlimited[i] = s.command[i]
 
 
-@kernel
-def _write_columns(s: Any, row: Any, flags: int) -> None:
-    """Write the physical columns of the trace `row`."""
+@merged_kernel
+def render(s: Any, row: Any) -> None:
+    """Compute the command from the sample in `s` and fill the physical columns of `row`.
+
+    The tick number of `row` must be set.
+    """
+    tick = row.tick
+    flags = _check_sample(s, tick)
+    if flags == 0:
+        if s.started == 0:  # start at the present position, without a jump
+            s.started = 1
+            s.reference[0], s.reference[1] = s.position[0], s.position[1]
+        if s.fresh != 0:
+            s.fresh = s.sticking = 0  # reset the state of the program; a virtual mass has the present velocity
+            s.follower.begun = s.follower.row = s.follower.racing = s.follower.astray = s.follower.tripped = 0
+            for i in range(2):
+                velocity = s.last[i] if s.admittance != 0 else s.velocity[i]
+                s.mass_velocity[i] = s.sliding_velocity[i] = velocity
+                s.displacement[i] = s.friction_force[i] = s.output[i] = 0.0
+            for i in range(len(s.memory)):
+                s.memory[i] = 0.0
+            restart_observation(s)
+        periods = s.periods = max(tick - s.last_tick, 1)
+        if periods * s.period > s.watchdog:  # the device's watchdog has released the motors: treat as start
+            s.gain = s.last[0] = s.last[1] = 0.0
+            s.rise = s.fade_in
+        flags = _admittance(s, row, periods) if s.admittance != 0 else _impedance(s, row, periods)
+    if flags & UNUSABLE != 0:
+        _safe_output(s, row, tick)
+    else:
+        s.bad_ticks = 0
+        s.good_tick = tick
+    if s.admittance == 0:
+        store_command(s, s.command[0], s.command[1])
+    s.last_tick = tick
+    s.last_gate = s.gate
     for i in range(2):
         row.position[i] = s.position[i]
         row.velocity[i] = s.velocity[i]
@@ -484,55 +501,6 @@ def _write_columns(s: Any, row: Any, flags: int) -> None:
     row.gate = s.gate
     row.region = s.region
     row.status = flags
-
-
-@merged_kernel
-def render(s: Any, row: Any) -> None:
-    """Compute the command from the sample in `s` and fill the physical columns of `row`.
-
-    The tick number of `row` must be set.
-    """
-    tick = row.tick
-    flags = _check_sample(s, tick)
-    if flags == 0:
-        if s.started == 0:  # start at the present position, without a jump
-            s.started = 1
-            s.reference[0], s.reference[1] = s.position[0], s.position[1]
-        if s.fresh != 0:
-            # Reset the state of the program; a virtual mass starts with the present velocity.
-            s.fresh = s.sticking = 0
-            s.follower.begun = s.follower.row = s.follower.racing = s.follower.astray = s.follower.tripped = 0
-            for i in range(2):
-                velocity = s.last[i] if s.admittance != 0 else s.velocity[i]
-                s.mass_velocity[i] = s.sliding_velocity[i] = velocity
-                s.displacement[i] = s.friction_force[i] = s.output[i] = 0.0
-            for i in range(len(s.memory)):
-                s.memory[i] = 0.0
-            restart_observation(s)
-        periods = s.periods = max(tick - s.last_tick, 1)
-        if periods * s.period > s.watchdog:  # the device's watchdog has released the motors: treat as start
-            s.gain = s.last[0] = s.last[1] = 0.0
-            s.rise = s.fade_in
-        flags = _admittance(s, row, periods) if s.admittance != 0 else _impedance(s, row, periods)
-    if flags & UNUSABLE != 0:
-        # Count a bad tick and reduce the gain; after a short gap the output rises as fast as it fell.
-        s.bad_ticks += 1
-        if (tick - s.good_tick) * s.period > FADE_OUT:
-            s.rise = s.fade_in
-        elif s.bad_ticks == 1 and s.gain == 1.0:
-            s.rise = min(FADE_OUT, s.fade_in)
-        s.gain = 0.5 * s.gain if s.bad_ticks == 1 else 0.0
-        s.ease = 0.0
-        restart_observation(s)
-        _safe_output(s, row)
-    else:
-        s.bad_ticks = 0
-        s.good_tick = tick
-    if s.admittance == 0:
-        store_command(s, s.command[0], s.command[1])
-    s.last_tick = tick
-    s.last_gate = s.gate
-    _write_columns(s, row, flags)
 
 
 @kernel

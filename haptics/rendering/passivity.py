@@ -156,36 +156,6 @@ def _quantisation_energy(s: Any, displacement: float, before: float) -> float:
 
 
 @kernel
-def _detect_motion(s: Any) -> None:
-    """Set ``s.moving`` to 1 if the handle has moved by more than the jitter of one encoder count."""
-    q = s.encoder_step
-    s.moving = 1 if q == 0.0 else 0
-    for i in range(2):
-        displacement = s.position[i] - s.anchor[i]
-        if abs(displacement) > 1.01 * q:  # more than one count, with tolerance for rounding
-            s.anchor[i] = s.position[i] - math.copysign(q, displacement)
-            s.moving = 1
-
-
-@kernel
-def _add_injected(s: Any, periods: int, growth: float) -> None:
-    """Add the energy since the last observation to ``s.injected``.
-
-    `growth` [J] is the increase of the energy stored by the element.
-    """
-    injected = growth
-    for i in range(2):
-        displacement = s.position[i] - s.observed_position[i]
-        if s.admittance != 0:
-            injected -= 0.5 * (s.force[i] + s.observed_force[i]) * displacement
-        else:
-            injected += _force_in_effect(s, i, s.applied_delay, periods) * displacement
-        injected -= _quantisation_energy(s, displacement, s.last_displacement[i])
-        s.last_displacement[i] = displacement
-    s.injected = max(0.0, s.injected + injected)
-
-
-@kernel
 def _springs_hold(s: Any) -> bool:
     """Return True if springs hold the handle: the element sticks, or walls stick and none slides."""
     return bool(s.sticking != 0 or s.wall_held == 1)
@@ -226,10 +196,25 @@ def observe(s: Any, periods: int) -> None:
     The balance of the controller uses the displacement that the element received as input instead of the measured one;
     they may differ by a count while the handle rests.
     """
-    _detect_motion(s)
+    q = s.encoder_step
+    s.moving = 1 if q == 0.0 else 0
+    for i in range(2):
+        way = s.position[i] - s.anchor[i]
+        if abs(way) > 1.01 * q:  # more than the jitter of one count, with tolerance for rounding
+            s.anchor[i] = s.position[i] - math.copysign(q, way)
+            s.moving = 1
     stored, lent = _stored_energy(s), _lent_energy(s)
     if s.observed != 0:
-        _add_injected(s, periods, stored - s.stored)
+        injected = stored - s.stored
+        for i in range(2):
+            displacement = s.position[i] - s.observed_position[i]
+            if s.admittance != 0:
+                injected -= 0.5 * (s.force[i] + s.observed_force[i]) * displacement
+            else:
+                injected += _force_in_effect(s, i, s.applied_delay, periods) * displacement
+            injected -= _quantisation_energy(s, displacement, s.last_displacement[i])
+            s.last_displacement[i] = displacement
+        s.injected = max(0.0, s.injected + injected)
         if s.admittance == 0:
             _add_excess(s, stored - s.stored - (lent - s.lent))
     s.stored, s.lent = stored, lent
@@ -250,15 +235,17 @@ def restart_observation(s: Any) -> None:
 
 
 @kernel
-def _required_damping(s: Any, power: float) -> float:
-    """Return the damping [N s/m] that dissipates the excess within a period.
+def dissipate(s: Any, fx: float, fy: float) -> tuple[float, float, int]:
+    """Add the damping that dissipates the excess within a period to the force (fx, fy) [N].
 
-    `power` [m^2/s^2] is the squared speed of the handle.
+    Return the force with the flag, or unchanged with 0.
 
-    It acts from an excess of ``(K + B/T) q^2``, the work of the force step of one count, until the excess is zero. It
-    has two bounds: the largest damping of the device minus the damping of the element, and ``2 K (t + T/2)``, twice the
-    negative damping of a spring K with a force delay t.
+    The damping acts from an excess of ``(K + B/T) q^2``, the work of the force step of one count, until the excess is
+    zero. It has two bounds: the largest damping of the device minus the damping of the element, and
+    ``2 K (t + T/2)``, twice the negative damping of a spring K with a force delay t.
     """
+    vx, vy = s.velocity[0], s.velocity[1]
+    power = vx * vx + vy * vy
     T, q = s.period, s.encoder_step
     K, B = s.stiffness + s.wall_stiffness, s.damping + s.wall_damping
     if s.excess > (K + B / T) * q * q:
@@ -267,21 +254,12 @@ def _required_damping(s: Any, power: float) -> float:
         s.alarmed = 0
     opposite = 2.0 * K * T * (s.applied_delay + s.estimator_lag + 0.5)
     bound = max(min(opposite, s.max_added_damping - B), 0.0)
-    wanted = 0.0
+    alpha = 0.0
     if s.alarmed != 0 and power > 0.0:
-        wanted = s.excess / (T * power) if s.excess < bound * T * power else bound
+        alpha = s.excess / (T * power) if s.excess < bound * T * power else bound
     if _springs_hold(s):  # while sliding, friction dissipates more than the delay can inject
-        wanted = max(wanted, s.added_damping * math.exp(-T / DECAY_TIME))
-    damping: float = min(wanted, bound)
-    return damping
-
-
-@kernel
-def dissipate(s: Any, fx: float, fy: float) -> tuple[float, float, int]:
-    """Add the required damping to the force (fx, fy) [N]; return it with the flag, or unchanged with 0."""
-    vx, vy = s.velocity[0], s.velocity[1]
-    power = vx * vx + vy * vy
-    alpha = _required_damping(s, power)
+        alpha = max(alpha, s.added_damping * math.exp(-T / DECAY_TIME))
+    alpha = min(alpha, bound)
     s.added_damping = alpha if alpha > 1e-3 * s.max_added_damping else 0.0
     if s.moving == 0 or s.added_damping * power == 0.0:
         return fx, fy, 0

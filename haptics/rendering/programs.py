@@ -57,10 +57,6 @@ MAX_ROWS = 2_000_000
 """Maximum number of rows of a reference: half an hour at 1 kHz."""
 
 
-def _limit(default: float, unit: str, doc: str, **bounds: Any) -> Any:
-    return bounded(default, unit=unit, doc=doc, **bounds)
-
-
 @documented
 @dataclass(frozen=True, eq=False)
 class Motion:
@@ -94,27 +90,31 @@ class Motion:
     bound: float = bounded(
         above=0.0, unit="N or m/s", doc="norm of its own force (impedance), speed of its reference (admittance)"
     )
-    max_error: float = _limit(
-        1.0, "m", "farther from the reference than this the end effector does not follow", above=0.0
+    max_error: float = bounded(
+        1.0, above=0.0, unit="m", doc="farther from the reference than this the end effector does not follow"
     )
-    max_speed: float = _limit(10.0, "m/s", "faster than this the end effector runs away", above=0.0)
+    max_speed: float = bounded(10.0, above=0.0, unit="m/s", doc="faster than this the end effector runs away")
     relative: bool = False
-    stiffness: float = _limit(0.0, "N/m", "force per error of the position, of an impedance device only", minimum=0.0)
-    damping: float = _limit(0.0, "N s/m", "force per error of the velocity, likewise", minimum=0.0)
-    integration: float = _limit(
+    stiffness: float = bounded(
+        0.0, minimum=0.0, unit="N/m", doc="force per error of the position, of an impedance device only"
+    )
+    damping: float = bounded(0.0, minimum=0.0, unit="N s/m", doc="force per error of the velocity, likewise")
+    integration: float = bounded(
         0.0,
-        "N/(m s)",
-        "rate at which an error adds up, likewise; above 0 the force goes on from what it was before",
         minimum=0.0,
+        unit="N/(m s)",
+        doc="rate at which an error adds up, likewise; above 0 the force goes on from what it was before",
     )
     contact: bool = False
-    trip: float = _limit(
-        0.0, "m", "off its reference by more than this it rests from that tick on; 0: never", minimum=0.0
+    trip: float = bounded(
+        0.0, minimum=0.0, unit="m", doc="off its reference by more than this it rests from that tick on; 0: never"
     )
-    rest: float = _limit(0.0, "s", "for so long it rests at its end, and after that: with the gains below", minimum=0.0)
-    rest_stiffness: float = _limit(0.0, "N/m", "stiffness with which it rests after that", minimum=0.0)
-    rest_damping: float = _limit(0.0, "N s/m", "damping with which it rests after that", minimum=0.0)
-    period: float = _limit(1e-3, "s", "time between two rows", above=0.0, maximum=1.0)
+    rest: float = bounded(
+        0.0, minimum=0.0, unit="s", doc="for so long it rests at its end, and after that: with the gains below"
+    )
+    rest_stiffness: float = bounded(0.0, minimum=0.0, unit="N/m", doc="stiffness with which it rests after that")
+    rest_damping: float = bounded(0.0, minimum=0.0, unit="N s/m", doc="damping with which it rests after that")
+    period: float = bounded(1e-3, above=0.0, maximum=1.0, unit="s", doc="time between two rows")
     label: str = ""
 
     def __post_init__(self) -> None:
@@ -355,11 +355,7 @@ def read_program(folder: Path, entry: Mapping[str, Any], causality: Causality, p
     if entry["model"] != Motion.model:
         element = make_element(entry["model"], entry["law"], entry["element"], period, causality)
         return SceneElement(element, scene_from_table(entry["scene"])) if "scene" in entry else element
-    table = _read_table(folder / table_name(int(entry["program"])), str(entry["table_sha256"]))
-    return build(Motion, {**entry["motion"], "table": table, "causality": causality, "period": period}, "motion")
-
-
-def _read_table(path: Path, digest: str) -> NDArray[Any]:
+    path = folder / table_name(int(entry["program"]))
     try:
         if path.stat().st_size > _LARGEST:
             raise ValueError("too large")
@@ -367,6 +363,6 @@ def _read_table(path: Path, digest: str) -> NDArray[Any]:
         table: NDArray[Any] = np.load(io.BytesIO(data), allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
         raise RecordingError(f"{path}: the reference of a motion cannot be read ({error}).") from error
-    if hashlib.sha256(data).hexdigest() != digest:
+    if hashlib.sha256(data).hexdigest() != str(entry["table_sha256"]):
         raise RecordingError(f"{path}: is not the reference that was followed: its SHA-256 is another.")
-    return table
+    return build(Motion, {**entry["motion"], "table": table, "causality": causality, "period": period}, "motion")

@@ -102,7 +102,8 @@ class Rendering:
         core["sensor_range"] = spec.max_force if admittance else math.inf
         core["max_following_error"] = limits.max_following_error if admittance else math.inf
         core["watchdog"] = math.inf if spec.watchdog is None else spec.watchdog
-        core["max_norm"], core["max_rate"] = limits.norm_and_rate(spec.causality)
+        core["max_norm"] = limits.max_speed if admittance else limits.max_force
+        core["max_rate"] = limits.max_acceleration if admittance else limits.max_force_rate
         core["workspace_min"], core["workspace_max"] = spec.workspace_min, spec.workspace_max
         self._spec, self._limits = spec, limits
         self._walls: tuple[PackedWalls, ...] = (PackedWalls(()),)

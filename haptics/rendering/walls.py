@@ -69,27 +69,23 @@ REGION_FIELDS: list[tuple[Any, ...]] = [("region", "<i8")]
 """Fields for the position of the proxy in the scene."""
 
 
-@kernel
-def _look_up(s: Any) -> None:
-    """Set the parameters of the law to the values of the scene at the proxy position after the last tick.
-
-    If that position is unknown, after the start or an unusable sample, use the present end effector position minus the
-    displacement.
-    """
-    if s.admittance != 0:
-        x, y = s.reference[0], s.reference[1]
-    elif s.observed != 0:
-        x, y = s.observed_position[0] - s.displacement[0], s.observed_position[1] - s.displacement[1]
-    else:
-        x, y = s.position[0] - s.displacement[0], s.position[1] - s.displacement[1]
-    call_part(s.scene.look_up, s, x, y)
-
-
 @inlined_kernel
 def step_on_scene(s: Any, x: float, y: float) -> None:
-    """Advance the program in record `s` by one period under the input (x, y), on its scene if it has one."""
+    """Advance the program in record `s` by one period under the input (x, y), on its scene if it has one.
+
+    The parameters of the law are set to the values of the scene at the proxy position after the last tick. If that
+    position is unknown, after the start or an unusable sample, the present end effector position minus the displacement
+    is used.
+    """
     if s.scene.look_up != 0:
-        _look_up(s)
+        if s.admittance != 0:
+            proxy_x, proxy_y = s.reference[0], s.reference[1]
+        elif s.observed != 0:
+            proxy_x = s.observed_position[0] - s.displacement[0]
+            proxy_y = s.observed_position[1] - s.displacement[1]
+        else:
+            proxy_x, proxy_y = s.position[0] - s.displacement[0], s.position[1] - s.displacement[1]
+        call_part(s.scene.look_up, s, proxy_x, proxy_y)
     step_element(s, x, y)
 
 
@@ -164,20 +160,6 @@ def project_proxy(s: Any, x: float, y: float) -> None:
 
 
 @kernel
-def _update_tangential_spring(s: Any, w: Any, way: float, speed: float, level: float) -> bool:
-    """Update the spring along the surface with the friction `level`; return True if it slides."""
-    K, B, T = w.stiffness, w.damping, s.period
-    stretch = w.stretch + way
-    f = K * stretch + B * speed
-    if abs(f) <= level:
-        w.stretch, w.drag = stretch, f
-        return False
-    w.drag = math.copysign(level, f)
-    w.stretch = stretch - T * (f - w.drag) / (B + T * K)
-    return True
-
-
-@kernel
 def push_handle(s: Any, x: float, y: float) -> None:
     """Part: compute the wall forces on the handle at the position of the sample."""
     anew = s.wall_seen == 0  # after the start and after rejected samples
@@ -201,7 +183,17 @@ def push_handle(s: Any, x: float, y: float) -> None:
         way, speed = tx * dx + ty * dy, tx * ux + ty * uy
         if first:  # a new contact starts with a relaxed spring and no tangential motion
             w.stretch = way = speed = 0.0
-        slides = _update_tangential_spring(s, w, way, speed, w.friction * w.push * length)
+        level = w.friction * w.push * length
+        K, B, T = w.stiffness, w.damping, s.period
+        stretch = w.stretch + way
+        f = K * stretch + B * speed
+        slides = not abs(f) <= level
+        if slides:
+            w.drag = math.copysign(level, f)
+            stretch -= T * (f - w.drag) / (B + T * K)
+        else:
+            w.drag = f
+        w.stretch = stretch
         add_wall(s, w, (rate, speed), slides)
     s.wall_seen = 1
     s.wall_position[0], s.wall_position[1] = s.position[0], s.position[1]
@@ -218,51 +210,6 @@ _BRAKING_FRACTION = 8.0 / 9.0
 
 _SWEEPS = 50
 """Maximum number of Gauss-Seidel sweeps over the walls of a corner; usually a few are sufficient."""
-
-
-@kernel
-def _solve(s: Any, w: Any, vx: float, vy: float) -> tuple[float, float]:
-    """Solve one wall for the velocity without it; return the velocity with it."""
-    Z, T = s.period / s.mass, s.period
-    K, B = s.wall_share * w.stiffness, s.wall_share * w.damping
-    gx, gy = w.inwards[0], w.inwards[1]
-    square = gx * gx + gy * gy
-    rate, c = gx * vx + gy * vy, B + T * K
-    soft = (K * w.depth + c * rate) / (1.0 + Z * c * square)
-    capped = 2.0 * K * (w.depth + T * rate) / (1.0 + 2.0 * Z * T * K * square)
-    w.push, w.drag = max(0.0, min(soft, capped)) if square > 0.0 else 0.0, 0.0
-    if w.push == 0.0:
-        return vx, vy
-    length = math.sqrt(square)
-    nx, ny = gx / length, gy / length
-    inwards = nx * vx + ny * vy - Z * w.push * length
-    along, level = nx * vy - ny * vx, w.friction * w.push * length
-    if abs(along) <= Z * level:
-        w.drag = along / Z
-        return nx * inwards, ny * inwards
-    w.drag = math.copysign(level, along)
-    along -= Z * w.drag
-    return nx * inwards - ny * along, ny * inwards + nx * along
-
-
-@kernel
-def _velocity_without(s: Any, w: Any, vx: float, vy: float) -> tuple[float, float]:
-    """Return the velocity without the contribution of wall `w`."""
-    Z, gx, gy = s.period / s.mass, w.inwards[0], w.inwards[1]
-    length = math.hypot(gx, gy)
-    if length == 0.0:
-        return vx, vy
-    tx, ty = -gy / length, gx / length
-    return vx + Z * (w.push * gx + w.drag * tx), vy + Z * (w.push * gy + w.drag * ty)
-
-
-@kernel
-def _update_depths(s: Any) -> None:
-    """Compute the depth of the reference in each wall and reset the wall forces."""
-    for k in range(s.scene.wall_count):
-        w = wall_at(s.scene.walls, k)
-        w.depth, w.inwards[0], w.inwards[1] = depth_in(w, s.reference[0], s.reference[1])
-        w.push = w.drag = w.stretch = 0.0
 
 
 @kernel
@@ -290,13 +237,35 @@ def _brake(s: Any, vx: float, vy: float) -> tuple[float, float]:
 @kernel
 def _solve_all(s: Any, vx: float, vy: float) -> tuple[float, float]:
     """Solve all walls for the velocity without them; return the velocity with them."""
+    Z, T = s.period / s.mass, s.period
     for _ in range(_SWEEPS):
         changed = False
         for k in range(s.scene.wall_count):
             w = wall_at(s.scene.walls, k)
             before, drag = w.push, w.drag
-            free_x, free_y = _velocity_without(s, w, vx, vy)
-            vx, vy = _solve(s, w, free_x, free_y)
+            K, B = s.wall_share * w.stiffness, s.wall_share * w.damping
+            gx, gy = w.inwards[0], w.inwards[1]
+            length = math.hypot(gx, gy)
+            if length != 0.0:  # the velocity without the contribution of this wall
+                tx, ty = -gy / length, gx / length
+                vx, vy = vx + Z * (w.push * gx + w.drag * tx), vy + Z * (w.push * gy + w.drag * ty)
+            square = gx * gx + gy * gy
+            rate, c = gx * vx + gy * vy, B + T * K
+            soft = (K * w.depth + c * rate) / (1.0 + Z * c * square)
+            capped = 2.0 * K * (w.depth + T * rate) / (1.0 + 2.0 * Z * T * K * square)
+            w.push, w.drag = max(0.0, min(soft, capped)) if square > 0.0 else 0.0, 0.0
+            if w.push != 0.0:
+                length = math.sqrt(square)
+                nx, ny = gx / length, gy / length
+                inwards = nx * vx + ny * vy - Z * w.push * length
+                along, level = nx * vy - ny * vx, w.friction * w.push * length
+                if abs(along) <= Z * level:
+                    w.drag = along / Z
+                    vx, vy = nx * inwards, ny * inwards
+                else:
+                    w.drag = math.copysign(level, along)
+                    along -= Z * w.drag
+                    vx, vy = nx * inwards - ny * along, ny * inwards + nx * along
             apart = abs(w.push - before) + abs(w.drag - drag)
             changed = changed or apart > 1e-12 * (w.push + abs(w.drag))
         if not changed or s.scene.wall_count == 1:
@@ -312,7 +281,10 @@ def push_mass(s: Any, hx: float, hy: float) -> None:
     if s.stiffness > 0.0:  # friction that acts through a spring
         fx, fy = hx - s.friction_force[0], hy - s.friction_force[1]
     free_x, free_y = s.mass_velocity[0] + Z * fx, s.mass_velocity[1] + Z * fy
-    _update_depths(s)
+    for k in range(s.scene.wall_count):
+        w = wall_at(s.scene.walls, k)
+        w.depth, w.inwards[0], w.inwards[1] = depth_in(w, s.reference[0], s.reference[1])
+        w.push = w.drag = w.stretch = 0.0
     vx, vy = _solve_all(s, free_x, free_y)
     vx, vy = _brake(s, vx, vy)
     begin_contact(s)

@@ -219,7 +219,8 @@ class CommandChecker:
     def __init__(self, device, limits, period):
         self.spec, self.limits, self.period = device.spec, limits, period
         self.admittance = self.spec.causality is Causality.ADMITTANCE
-        self.step = limits.norm_and_rate(self.spec.causality)[1] * period
+        impedance = self.spec.causality is Causality.IMPEDANCE
+        self.step = (limits.max_force_rate if impedance else limits.max_acceleration) * period
         self.last = np.zeros(2)
         self.reference: Vector | None = None
         self.bad = self.released = 0
