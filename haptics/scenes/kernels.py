@@ -79,8 +79,14 @@ def _number(place: int, index: int) -> float:
 
 
 @kernel
-def _polygon_distance(corners: int, count: int, x: float, y: float) -> float:
-    """Return the signed distance [m] of (x, y) from a polygon with `count` corners."""
+def _distance(region: Any, table: int, x: float, y: float) -> float:
+    """Return the signed distance [m] of (x, y) from the outline of a region, negative inside."""
+    dx, dy = x - region.point[0], y - region.point[1]
+    if region.shape == CIRCLE:
+        return math.sqrt(dx * dx + dy * dy) - float(region.radius)
+    if region.shape == HALF_PLANE:
+        return float(dx * region.normal[0] + dy * region.normal[1])
+    corners, count = table + region.corners_at, region.corners
     nearest, inside = math.inf, False
     ax, ay = _number(corners, 2 * count - 2), _number(corners, 2 * count - 1)
     for k in range(count):
@@ -94,32 +100,6 @@ def _polygon_distance(corners: int, count: int, x: float, y: float) -> float:
         ax, ay = bx, by
     distance = math.sqrt(nearest)
     return -distance if inside else distance
-
-
-@kernel
-def _distance(region: Any, table: int, x: float, y: float) -> float:
-    """Return the signed distance [m] of (x, y) from the outline of a region, negative inside."""
-    dx, dy = x - region.point[0], y - region.point[1]
-    if region.shape == CIRCLE:
-        return math.sqrt(dx * dx + dy * dy) - float(region.radius)
-    if region.shape == HALF_PLANE:
-        return float(dx * region.normal[0] + dy * region.normal[1])
-    return float(_polygon_distance(table + region.corners_at, region.corners, x, y))
-
-
-@kernel
-def _image_share(region: Any, table: int, x: float, y: float) -> float:
-    """Return the mixing fraction of the numbers of white at (x, y), 0 to 1; bilinear between pixels."""
-    rows, columns, image = region.rows, region.columns, table + region.image_at
-    u = min(max((x - region.corner[0]) / region.pitch[0] - 0.5, 0.0), columns - 1.0)
-    v = min(max(rows - 0.5 - (y - region.corner[1]) / region.pitch[1], 0.0), rows - 1.0)
-    j, i = min(int(u), max(columns - 2, 0)), min(int(v), max(rows - 2, 0))
-    right, below = min(j + 1, columns - 1), min(i + 1, rows - 1)
-    u, v = u - j, v - i
-    a, b = _number(image, i * columns + j), _number(image, i * columns + right)
-    c, d = _number(image, below * columns + j), _number(image, below * columns + right)
-    above, under = a + u * (b - a), c + u * (d - c)
-    return float(above + v * (under - above))
 
 
 @kernel
@@ -142,14 +122,31 @@ def _pattern(region: Any, table: int, x: float, y: float) -> float:
 
 @kernel
 def _mix(p: Any, region: Any, table: int, forces: int, weight: float, x: float, y: float) -> None:
-    """Blend the numbers of a region into the numbers `p` with a `weight`."""
-    share = _image_share(region, table, x, y) if region.rows != 0 else 0.0
-    factor = 1.0 + region.amplitude * _pattern(region, table, x, y) if region.pattern != NO_PATTERN else 1.0
-    for i in range(_LIMIT):
-        number = region.lower[i] + share * (region.upper[i] - region.lower[i])
-        if i < forces:
+    """Blend the numbers of a region into the numbers `p` with a `weight`.
+
+    An image gives the mixing fraction of the numbers of white, bilinear between its pixels; a texture gives the factor
+    on the forces, from a pattern between -1 and 1.
+    """
+    share = 0.0
+    if region.rows != 0:
+        rows, columns, image = region.rows, region.columns, table + region.image_at
+        u = min(max((x - region.corner[0]) / region.pitch[0] - 0.5, 0.0), columns - 1.0)
+        v = min(max(rows - 0.5 - (y - region.corner[1]) / region.pitch[1], 0.0), rows - 1.0)
+        j, i = min(int(u), max(columns - 2, 0)), min(int(v), max(rows - 2, 0))
+        right, below = min(j + 1, columns - 1), min(i + 1, rows - 1)
+        u, v = u - j, v - i
+        a, b = _number(image, i * columns + j), _number(image, i * columns + right)
+        c, d = _number(image, below * columns + j), _number(image, below * columns + right)
+        above, under = a + u * (b - a), c + u * (d - c)
+        share = above + v * (under - above)
+    factor = 1.0
+    if region.pattern != NO_PATTERN:
+        factor = 1.0 + region.amplitude * _pattern(region, table, x, y)
+    for k in range(_LIMIT):
+        number = region.lower[k] + share * (region.upper[k] - region.lower[k])
+        if k < forces:
             number *= factor
-        p[i] = number if weight >= 1.0 else p[i] + weight * (number - p[i])
+        p[k] = number if weight >= 1.0 else p[k] + weight * (number - p[k])
 
 
 @kernel
@@ -261,18 +258,6 @@ def _from_edge(e: Any, x: float, y: float) -> tuple[float, float, float, bool]:
 
 
 @kernel
-def _nearest(w: Any, x: float, y: float) -> tuple[int, bool]:
-    """Return the index of the nearest edge of a polygon, and True if the point is inside."""
-    least, nearest, inside = math.inf, 0, False
-    for k in range(w.count):
-        d, _, _, crosses = _from_edge(record_at(w.edges + k * _EDGE_SIZE, EDGE), x, y)
-        inside = inside != crosses
-        if d < least:
-            least, nearest = d, k
-    return nearest, inside
-
-
-@kernel
 def _smaller(a: Any, b: Any) -> tuple[float, float, float]:
     """Return the smoothed minimum of two distances, with its gradient."""
     apart = b[0] - a[0]
@@ -290,7 +275,12 @@ def _in_polygon(w: Any, x: float, y: float) -> tuple[float, float, float]:
     """
     if x < w.lower[0] - _FAR or x > w.upper[0] + _FAR or y < w.lower[1] - _FAR or y > w.upper[1] + _FAR:
         return -_FAR, 0.0, 0.0
-    nearest, inside = _nearest(w, x, y)
+    least, nearest, inside = math.inf, 0, False
+    for k in range(w.count):
+        distance, _, _, crosses = _from_edge(record_at(w.edges + k * _EDGE_SIZE, EDGE), x, y)
+        inside = inside != crosses
+        if distance < least:
+            least, nearest = distance, k
     found, face = (math.inf, 0.0, 0.0), (math.inf, 0.0, 0.0)
     for k in range(w.count):
         e = record_at(w.edges + k * _EDGE_SIZE, EDGE)

@@ -47,6 +47,7 @@ from haptics.scenes.shapes import (
     Shape,
     Texture,
     as_points,
+    noise_tile,
 )
 from haptics.scenes.walls import MAX_WALLS, Wall
 from haptics.settings import bounded, check, choice, documented, string
@@ -83,17 +84,6 @@ def exact(law: Law) -> Law:
 def title_of(law: Law) -> str:
     """Return the name of a law in settings."""
     return f"{exact(law).name}{CLOSED_FORM_SUFFIX}" if isinstance(law, ClosedForm) else law.name
-
-
-def require_family(law: Any) -> None:
-    """Raise `ConfigurationError` unless the numbers of a law can be mixed by kernels."""
-    if not isinstance(law, Law):
-        raise ConfigurationError(f"scene.law = {law!r:.60}: must be a friction law such as Coulomb(4.0).")
-    if type(exact(law)) not in LAWS.values():
-        raise ConfigurationError(
-            f"scene.law: {title_of(law)!r} is a law of one's own. A scene mixes the numbers of its laws, and of such a "
-            f"law nobody can say whether what lies between two is solvable; must be one of {', '.join(LAWS)}."
-        )
 
 
 # --- scenes -----------------------------------------------------------------------------------------------------------
@@ -165,9 +155,10 @@ class Region:
         found = [numbers_of(law) for law in self.laws]
         if self.texture is None:
             return found
-        slots = forces_of(self.laws[0])
-        share = self.texture.amplitude
-        return [_scaled(numbers, slots, factor) for numbers in found for factor in (1.0 - share, 1.0 + share)]
+        forces = np.isin(np.arange(LAW_NUMBERS), forces_of(self.laws[0]))
+        amplitude = self.texture.amplitude
+        factors = (np.where(forces, factor, 1.0) for factor in (1.0 - amplitude, 1.0 + amplitude))
+        return [numbers * factor for numbers, factor in itertools.product(found, factors)]
 
     def numbers_at(self, points: ArrayLike, border: float) -> Floats:
         """Return the numbers of the law well inside the region at points (n, 2): (n, `LAW_NUMBERS`)."""
@@ -176,7 +167,9 @@ class Region:
         if isinstance(self.law, ImageMap):
             numbers += self.law.share_at(rows, border)[:, None] * (numbers_of(self.law.upper) - numbers)
         if self.texture is not None:
-            numbers[:, list(forces_of(self.laws[0]))] *= self.texture.factor_at(rows)[:, None]
+            numbers[:, list(forces_of(self.laws[0]))] *= (1.0 + self.texture.amplitude * self.texture.pattern_at(rows))[
+                :, None
+            ]
         return numbers
 
 
@@ -221,10 +214,27 @@ class Scene:
         object.__setattr__(self, "regions", tuple(self.regions))
         object.__setattr__(self, "walls", tuple(self.walls))
         self._check_sizes()
-        require_family(self.law)
-        for region in self.regions:
-            for law in region.laws:
-                self._require_same_family(region, law)
+        if not isinstance(self.law, Law):
+            raise ConfigurationError(f"scene.law = {self.law!r:.60}: must be a friction law such as Coulomb(4.0).")
+        mine = exact(self.law)
+        if type(mine) not in LAWS.values():
+            raise ConfigurationError(
+                f"scene.law: {title_of(self.law)!r} is a law of one's own. A scene mixes the numbers of its laws, and "
+                "of such a law nobody can say whether what lies between two is solvable; must be one of "
+                f"{', '.join(LAWS)}."
+            )
+        for region, law in [(region, law) for region in self.regions for law in region.laws]:
+            other = exact(law)
+            if type(law) is not type(self.law) or type(mine) is not type(other):
+                raise ConfigurationError(
+                    f"region {region.name!r}: its law is {title_of(law)!r}, the scene's {title_of(self.law)!r}; all "
+                    "laws of a scene must be of one class."
+                )
+            if getattr(mine, "angle", 0.0) != getattr(other, "angle", 0.0):
+                raise ConfigurationError(
+                    f"region {region.name!r}: law.angle = {getattr(other, 'angle', 0.0):g} rad, the scene's is "
+                    f"{getattr(mine, 'angle', 0.0):g} rad; the axes of a law cannot turn from place to place."
+                )
 
     def _check_sizes(self) -> None:
         if not all(isinstance(region, Region) for region in self.regions):
@@ -246,20 +256,6 @@ class Scene:
         for name in names:
             if names.count(name) > 1:
                 raise ConfigurationError(f"region {name!r}: two regions have this name; each needs one of its own.")
-
-    def _require_same_family(self, region: Region, law: Law) -> None:
-        """Raise `ConfigurationError` unless the law of a region can be blended with the background's law."""
-        mine, other = exact(self.law), exact(law)
-        if type(law) is not type(self.law) or type(mine) is not type(other):
-            raise ConfigurationError(
-                f"region {region.name!r}: its law is {title_of(law)!r}, the scene's {title_of(self.law)!r}; all laws "
-                "of a scene must be of one class."
-            )
-        if getattr(mine, "angle", 0.0) != getattr(other, "angle", 0.0):
-            raise ConfigurationError(
-                f"region {region.name!r}: law.angle = {getattr(other, 'angle', 0.0):g} rad, the scene's is "
-                f"{getattr(mine, 'angle', 0.0):g} rad; the axes of a law cannot turn from place to place."
-            )
 
     def with_walls(self, **numbers: float) -> Scene:
         """Return the scene with changed ``stiffness``, ``damping`` or ``friction`` of all its walls."""
@@ -326,12 +322,6 @@ def blend(distance: ArrayLike, border: float) -> Floats:
     return np.asarray(share * share * (3.0 - 2.0 * share))
 
 
-def _scaled(numbers: Floats, slots: tuple[int, ...], factor: float) -> Floats:
-    scaled = numbers.copy()
-    scaled[list(slots)] *= factor
-    return scaled
-
-
 def check_name(name: Any, what: str) -> None:
     """Raise `ConfigurationError` unless a name is short, printable text."""
     if not isinstance(name, str) or not name or len(name) > MAX_NAME_LENGTH or not name.isprintable():
@@ -392,7 +382,8 @@ def steepest(scene: Scene) -> Slope:
         for one, other in itertools.combinations_with_replacement(extremes, 2):
             worst = max(worst, (_fall(one, other, steepness), f"in {name}"), key=lambda fall: fall[0])
     for (name, extremes, box), (other_name, others, other_box) in itertools.combinations(places, 2):
-        if not _overlap(box, other_box, BAND * scene.border):
+        band = BAND * scene.border  # the bands around the contents of two boxes can overlap
+        if any(box[0][k] - band > other_box[1][k] or other_box[0][k] - band > box[1][k] for k in range(2)):
             continue
         for one, other in itertools.product(extremes, others):
             where = f"between {name} and {other_name}"
@@ -405,11 +396,6 @@ def _places(scene: Scene) -> list[tuple[str, list[Floats], Box]]:
     found = [("the background", [numbers_of(scene.law)], EVERYWHERE)]
     found += [(f"region {one.name!r}", one.extremes, one.shape.bounds) for one in scene.regions]
     return found
-
-
-def _overlap(one: Box, other: Box, band: float) -> bool:
-    """Return True if the bands around the contents of two boxes can overlap."""
-    return all(one[0][k] - band <= other[1][k] and other[0][k] - band <= one[1][k] for k in range(2))
 
 
 def _fall(one: Floats, other: Floats, steepness: float) -> float:
@@ -464,9 +450,16 @@ def scene_record(scene: Scene) -> NDArray[np.float64]:
     head["regions"], head["forces"] = len(regions), len(forces_of(scene.law))
     head["band"], head["limit"] = BAND * scene.border, mobility_limit(scene)
     head["numbers"] = numbers_of(scene.law)
-    tables = _Tables(head.nbytes + regions.nbytes)
+    tables: list[Floats] = []
+
+    def add(values: Floats) -> int:
+        """Add a table after the regions and return its offset from the beginning of the scene in bytes."""
+        offset = head.nbytes + regions.nbytes + sum(table.nbytes for table in tables)
+        tables.append(np.ascontiguousarray(values, dtype=np.float64).ravel())
+        return offset
+
+    margin = 0.5 * BAND * scene.border
     for region, record in zip(scene.regions, regions, strict=True):
-        margin = 0.5 * BAND * scene.border
         low, high = region.shape.bounds
         record["low"], record["high"] = np.array(low) - margin, np.array(high) + margin
         match region.shape:
@@ -476,35 +469,15 @@ def scene_record(scene: Scene) -> NDArray[np.float64]:
                 record["shape"], record["point"], record["normal"] = HALF_PLANE, point, normal
             case Polygon(points):
                 record["shape"], record["corners"] = POLYGON, len(points)
-                record["corners_at"] = tables.add(np.array(points))
-        _write_numbers(region, record, tables, scene.border)
-    return np.concatenate((head.view(np.float64), regions.view(np.float64), *tables.parts))
-
-
-class _Tables:
-    """Collector of the tables that follow the regions in the block."""
-
-    def __init__(self, begin: int) -> None:
-        self.parts: list[Floats] = []
-        self._end = begin
-
-    def add(self, values: Floats) -> int:
-        """Add an array and return its offset from the beginning of the scene in bytes."""
-        place = self._end
-        self.parts.append(np.ascontiguousarray(values, dtype=np.float64).ravel())
-        self._end += self.parts[-1].nbytes
-        return place
-
-
-def _write_numbers(region: Region, record: Any, tables: _Tables, border: float) -> None:
-    record["lower"] = record["upper"] = numbers_of(region.laws[0])
-    if isinstance(region.law, ImageMap):
-        record["upper"] = numbers_of(region.law.upper)
-        record["rows"], record["columns"] = region.law.levels.shape
-        record["corner"], record["pitch"] = region.law.corner, region.law.pitch
-        record["image_at"] = tables.add(region.law.smoothed(border))
-    if region.texture is not None:
-        noise = region.texture.pattern == "noise"
-        record["pattern"] = NOISE if noise else GRATING
-        record["amplitude"], record["wave"] = region.texture.amplitude, region.texture.wave
-        record["tile_at"] = tables.add(region.texture.tile) if noise else 0
+                record["corners_at"] = add(np.array(points))
+        record["lower"], record["upper"] = numbers_of(region.laws[0]), numbers_of(region.laws[-1])
+        if isinstance(region.law, ImageMap):
+            record["rows"], record["columns"] = region.law.levels.shape
+            record["corner"], record["pitch"] = region.law.corner, region.law.pitch
+            record["image_at"] = add(region.law.smoothed(scene.border))
+        if region.texture is not None:
+            noise = region.texture.pattern == "noise"
+            record["pattern"] = NOISE if noise else GRATING
+            record["amplitude"], record["wave"] = region.texture.amplitude, region.texture.wave
+            record["tile_at"] = add(noise_tile(region.texture.seed)) if noise else 0
+    return np.concatenate((head.view(np.float64), regions.view(np.float64), *tables))

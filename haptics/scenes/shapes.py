@@ -9,7 +9,6 @@ import functools
 import io
 import math
 import re
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -54,31 +53,8 @@ def as_points(points: ArrayLike) -> Floats:
     return array
 
 
-class Shape(ABC):
-    """Area of the plane."""
-
-    @abstractmethod
-    def distance(self, points: ArrayLike) -> Floats:
-        """Return the signed distance [m] of points, (n, 2) [m]: an (n,) array, negative inside."""
-
-    @abstractmethod
-    def outline(self, box: Box) -> Floats:
-        """Return the corners of the outline of the shape, (n, 2) [m].
-
-        Parameters
-        ----------
-        box : (2, 2) floats
-            Lowest and highest corner of the visible area [m]. An unbounded shape is clipped to it.
-        """
-
-    @property
-    @abstractmethod
-    def bounds(self) -> Box:
-        """Bounding box [m]; infinite for an unbounded shape."""
-
-
 @dataclass(frozen=True)
-class Circle(Shape):
+class Circle:
     """A disc.
 
     Attributes
@@ -96,22 +72,25 @@ class Circle(Shape):
         object.__setattr__(self, "center", point(self.center, "circle.center"))
         object.__setattr__(self, "radius", number(self.radius, "circle.radius", above=0.0))
 
-    def distance(self, points: ArrayLike) -> Floats:  # noqa: D102 (inherited)
+    def distance(self, points: ArrayLike) -> Floats:
+        """Return the signed distance [m] of points, (n, 2) [m]: an (n,) array, negative inside."""
         rows = as_points(points)
         return np.asarray(np.hypot(rows[:, 0] - self.center[0], rows[:, 1] - self.center[1]) - self.radius)
 
-    def outline(self, box: Box) -> Floats:  # noqa: D102 (inherited)
+    def outline(self, box: Box) -> Floats:
+        """Return the corners of the outline, (n, 2) [m]; an unbounded shape is clipped to the `box` [m]."""
         angles = np.linspace(0.0, 2.0 * math.pi, _ROUND, endpoint=False)
         return np.array(self.center) + self.radius * np.stack((np.cos(angles), np.sin(angles)), axis=1)
 
     @property
-    def bounds(self) -> Box:  # noqa: D102 (inherited)
+    def bounds(self) -> Box:
+        """Bounding box [m]; infinite for an unbounded shape."""
         (x, y), r = self.center, self.radius
         return (x - r, y - r), (x + r, y + r)
 
 
 @dataclass(frozen=True)
-class HalfPlane(Shape):
+class HalfPlane:
     """All points on one side of a line.
 
     Attributes
@@ -135,11 +114,11 @@ class HalfPlane(Shape):
             x, y = x / length, y / length
         object.__setattr__(self, "normal", (x, y))
 
-    def distance(self, points: ArrayLike) -> Floats:  # noqa: D102 (inherited)
+    def distance(self, points: ArrayLike) -> Floats:  # noqa: D102 (see Circle)
         rows, (x, y), (nx, ny) = as_points(points), self.point, self.normal
         return np.asarray((rows[:, 0] - x) * nx + (rows[:, 1] - y) * ny)
 
-    def outline(self, box: Box) -> Floats:  # noqa: D102 (inherited)
+    def outline(self, box: Box) -> Floats:  # noqa: D102 (see Circle)
         (left, low), (right, high) = box
         corners = np.array([(left, low), (right, low), (right, high), (left, high)], dtype=np.float64)
         depths, kept = self.distance(corners), []
@@ -153,12 +132,12 @@ class HalfPlane(Shape):
         return np.array(kept).reshape(-1, 2)
 
     @property
-    def bounds(self) -> Box:  # noqa: D102 (inherited)
+    def bounds(self) -> Box:  # noqa: D102 (see Circle)
         return (-math.inf, -math.inf), (math.inf, math.inf)
 
 
 @dataclass(frozen=True)
-class Polygon(Shape):
+class Polygon:
     """Polygon whose edges meet only in its corners.
 
     Attributes
@@ -183,7 +162,7 @@ class Polygon(Shape):
                 "edges of a polygon must not meet but in its corners."
             )
 
-    def distance(self, points: ArrayLike) -> Floats:  # noqa: D102 (inherited)
+    def distance(self, points: ArrayLike) -> Floats:  # noqa: D102 (see Circle)
         rows = as_points(points)
         x, y = rows[:, 0], rows[:, 1]
         nearest, inside = np.full(len(rows), np.inf), np.zeros(len(rows), bool)
@@ -195,13 +174,17 @@ class Polygon(Shape):
                 inside ^= ((ay > y) != (by > y)) & (x < ax + (y - ay) * ex / ey)
         return np.asarray(np.where(inside, -1.0, 1.0) * np.sqrt(nearest))
 
-    def outline(self, box: Box) -> Floats:  # noqa: D102 (inherited)
+    def outline(self, box: Box) -> Floats:  # noqa: D102 (see Circle)
         return np.array(self.points)
 
     @property
-    def bounds(self) -> Box:  # noqa: D102 (inherited)
+    def bounds(self) -> Box:  # noqa: D102 (see Circle)
         xs, ys = zip(*self.points, strict=True)
         return (min(xs), min(ys)), (max(xs), max(ys))
+
+
+Shape = Circle | HalfPlane | Polygon
+"""Area of the plane, with a signed distance, an outline and a bounding box."""
 
 
 def _first_meeting(corners: Floats) -> tuple[int, int] | None:
@@ -217,7 +200,11 @@ def _first_meeting(corners: Floats) -> tuple[int, int] | None:
             return k, (k + 1) % count
         others = np.array([j for j in range(k + 2, count) if (j + 1) % count != k], dtype=int)
         if len(others):
-            meets = _edges_meet(a, b, corners[others], ends[others])
+            c, d = corners[others], ends[others]
+            across_c, across_d = np.sign(_cross(b - a, c - a)), np.sign(_cross(b - a, d - a))
+            across_a, across_b = np.sign(_cross(d - c, a - c)), np.sign(_cross(d - c, b - c))
+            apart = ((np.maximum(c, d) < np.minimum(a, b)) | (np.minimum(c, d) > np.maximum(a, b))).any(axis=1)
+            meets = (across_c * across_d <= 0.0) & (across_a * across_b <= 0.0) & ~apart
             if meets.any():
                 return k, int(others[np.argmax(meets)])
     return None
@@ -226,15 +213,6 @@ def _first_meeting(corners: Floats) -> tuple[int, int] | None:
 def _cross(u: Floats, v: Floats) -> Floats:
     crossed: Floats = u[..., 0] * v[..., 1] - u[..., 1] * v[..., 0]
     return crossed
-
-
-def _edges_meet(a: Floats, b: Floats, c: Floats, d: Floats) -> NDArray[np.bool_]:
-    """Return a mask of the edges from `c` to `d`, (n, 2) each, that intersect the edge from `a` to `b`."""
-    across_c, across_d = np.sign(_cross(b - a, c - a)), np.sign(_cross(b - a, d - a))
-    across_a, across_b = np.sign(_cross(d - c, a - c)), np.sign(_cross(d - c, b - c))
-    low, high = np.minimum(a, b), np.maximum(a, b)
-    apart = ((np.maximum(c, d) < low) | (np.minimum(c, d) > high)).any(axis=1)
-    return np.asarray((across_c * across_d <= 0.0) & (across_a * across_b <= 0.0) & ~apart)
 
 
 def number(value: Any, what: str, *, above: float = -math.inf) -> float:
@@ -290,11 +268,6 @@ class Texture:
         """Unit vector of the pattern's axis divided by the wavelength [1/m]."""
         return math.cos(self.angle) / self.wavelength, math.sin(self.angle) / self.wavelength
 
-    @property
-    def tile(self) -> Floats:
-        """Values of the noise, (`CELLS`, `CELLS`), between -1 and 1."""
-        return noise_tile(self.seed)
-
     def pattern_at(self, points: ArrayLike) -> Floats:
         """Return the pattern at points (n, 2) [m]: an (n,) array of numbers between -1 and 1."""
         rows, (kx, ky) = as_points(points), self.wave
@@ -302,20 +275,13 @@ class Texture:
             return np.asarray(np.sin(2.0 * math.pi * (kx * rows[:, 0] + ky * rows[:, 1])))
         x, y = kx * rows[:, 0] + ky * rows[:, 1], kx * rows[:, 1] - ky * rows[:, 0]
         column, row = np.floor(x).astype(np.int64), np.floor(y).astype(np.int64)
-        u, v = _smooth(x - column), _smooth(y - row)
-        j, i, tile = column % CELLS, row % CELLS, self.tile
+        u, v = x - column, y - row
+        u, v = u * u * (3.0 - 2.0 * u), v * v * (3.0 - 2.0 * v)
+        j, i, tile = column % CELLS, row % CELLS, noise_tile(self.seed)
         following_j, following_i = (j + 1) % CELLS, (i + 1) % CELLS
         low = tile[i, j] + u * (tile[i, following_j] - tile[i, j])
         high = tile[following_i, j] + u * (tile[following_i, following_j] - tile[following_i, j])
         return np.asarray(low + v * (high - low))
-
-    def factor_at(self, points: ArrayLike) -> Floats:
-        """Return the factor on the forces of the law at points (n, 2) [m]: an (n,) array."""
-        return 1.0 + self.amplitude * self.pattern_at(points)
-
-
-def _smooth(share: Floats) -> Floats:
-    return share * share * (3.0 - 2.0 * share)
 
 
 @functools.lru_cache(maxsize=64)
@@ -379,7 +345,19 @@ class ImageMap:
     size: Point
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "levels", _checked_levels(self.levels))
+        array = np.asarray(self.levels)
+        if array.ndim != 2 or array.dtype.kind not in "iu" or not 1 <= array.size <= MAX_PIXELS:
+            raise ConfigurationError(
+                f"image: {array.dtype} of shape {array.shape}; must be whole numbers, rows by columns, at most "
+                f"{MAX_PIXELS} pixels."
+            )
+        if array.min() < 0 or array.max() > WHITE:
+            raise ConfigurationError(
+                f"image: has grey levels from {array.min()} to {array.max()}; must be 0 to {WHITE}."
+            )
+        levels = array.astype(np.uint8)
+        levels.flags.writeable = False
+        object.__setattr__(self, "levels", levels)
         if not isinstance(self.lower, Law) or type(self.lower) is not type(self.upper):
             raise ConfigurationError("image.lower and image.upper: must be two laws of one class.")
         object.__setattr__(self, "corner", point(self.corner, "image.corner"))
@@ -435,21 +413,6 @@ class ImageMap:
         above = shares[i, j] + u * (shares[i, right] - shares[i, j])
         under = shares[below, j] + u * (shares[below, right] - shares[below, j])
         return np.asarray(above + v * (under - above))
-
-
-def _checked_levels(levels: Any) -> NDArray[np.uint8]:
-    """Return grey levels as a read-only array; raise `ConfigurationError` if they are invalid."""
-    array = np.asarray(levels)
-    if array.ndim != 2 or array.dtype.kind not in "iu" or not 1 <= array.size <= MAX_PIXELS:
-        raise ConfigurationError(
-            f"image: {array.dtype} of shape {array.shape}; must be whole numbers, rows by columns, at most "
-            f"{MAX_PIXELS} pixels."
-        )
-    if array.min() < 0 or array.max() > WHITE:
-        raise ConfigurationError(f"image: has grey levels from {array.min()} to {array.max()}; must be 0 to {WHITE}.")
-    kept = array.astype(np.uint8)
-    kept.flags.writeable = False
-    return kept
 
 
 def read_levels(path: str | Path) -> NDArray[np.uint8]:

@@ -29,7 +29,7 @@ import dataclasses
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -44,6 +44,13 @@ from haptics.scenes.shapes import MAX_PIXELS, Circle, HalfPlane, ImageMap, Polyg
 from haptics.scenes.walls import Wall
 from haptics.settings import build, unit_suffix, unknown_name
 
+_SHAPES: dict[str, tuple[type[Shape], dict[str, str]]] = {
+    "circle": (Circle, {"center_m": "center", "radius_m": "radius"}),
+    "polygon": (Polygon, {"points_m": "points"}),
+    "half_plane": (HalfPlane, {"point_m": "point", "normal": "normal"}),
+}
+"""Class of each shape, and its fields by key."""
+
 # --- scenes to tables -------------------------------------------------------------------------------------------------
 
 
@@ -56,28 +63,25 @@ def keys_of(cls: Any) -> dict[str, str]:
 
 def scene_table(scene: Scene) -> dict[str, Any]:
     """Return a scene as a table of plain values, including images; inverse of `scene_from_table`."""
-    return {
+    table = {
         **({"name": scene.name} if scene.name else {}),
         "look": scene.look,
         "border_m": scene.border,
         "law": law_table(scene.law),
         "regions": [_region_table(region) for region in scene.regions],
-        **({"walls": [_wall_table(wall) for wall in scene.walls]} if scene.walls else {}),
     }
+    if scene.walls:
+        table["walls"] = [{**_shape_table(wall.shape), **_values(wall, without="shape")} for wall in scene.walls]
+    return table
 
 
 def law_table(law: Law) -> dict[str, Any]:
     """Return the table of a law, with units in its keys."""
-    return {"name": title_of(law), **law_values(law)}
+    return {"name": title_of(law), **_values(exact(law))}
 
 
-def law_values(law: Law) -> dict[str, Any]:
-    """Return the numbers of a law, with units in the keys."""
-    return _values(exact(law))
-
-
-def _values(instance: Any) -> dict[str, Any]:
-    return {key: getattr(instance, name) for key, name in keys_of(type(instance)).items()}
+def _values(instance: Any, without: str = "") -> dict[str, Any]:
+    return {key: getattr(instance, name) for key, name in keys_of(type(instance)).items() if name != without}
 
 
 def _region_table(region: Region) -> dict[str, Any]:
@@ -90,22 +94,14 @@ def _region_table(region: Region) -> dict[str, Any]:
     }
 
 
-def _wall_table(wall: Wall) -> dict[str, Any]:
-    numbers = {key: value for key, value in _values(wall).items() if key != "shape"}
-    return {**_shape_table(wall.shape), **numbers}
-
-
 def _shape_table(shape: Shape) -> dict[str, Any]:
-    match shape:
-        case Circle(center, radius):
-            return {"circle": {"center_m": list(center), "radius_m": radius}}
-        case Polygon(points):
-            return {"polygon": {"points_m": [list(one) for one in points]}}
-        case HalfPlane(point, normal):
-            return {"half_plane": {"point_m": list(point), "normal": list(normal)}}
-    raise ConfigurationError(
-        f"{type(shape).__name__}: is no shape that a file can have; use a Circle, a Polygon or a HalfPlane."
-    )
+    name, keys = next((name, keys) for name, (cls, keys) in _SHAPES.items() if isinstance(shape, cls))
+    return {name: {key: _plain(getattr(shape, field)) for key, field in keys.items()}}
+
+
+def _plain(value: Any) -> Any:
+    """Return a value with lists in place of tuples, as in a file."""
+    return [_plain(one) for one in value] if isinstance(value, tuple) else value
 
 
 def _image_table(image: ImageMap) -> dict[str, Any]:
@@ -132,7 +128,7 @@ SCENE_KEYS = ("name", "look", "border_m", "law", "regions", "walls")
 LISTS = ("regions", "walls")
 """Keys of a scene that contain lists."""
 
-_REGION_KEYS = ("name", "look", "law", "image", "texture", "circle", "polygon", "half_plane")
+_REGION_KEYS = ("name", "look", "law", "image", "texture", *_SHAPES)
 _IMAGE_KEYS = ("file", "levels_base64", "rows", "columns", "corner_m", "size_m", "lower", "upper")
 
 
@@ -174,50 +170,41 @@ def scene_from_table(table: Table, read_levels: ReadLevels | None = None) -> Sce
     """
     _only(table, SCENE_KEYS, (), "the scene")
     law = _law(_table(table, "law", ()), ("law",), None)
-    built = tuple(_region(one, k, law, read_levels) for k, one in enumerate(_list(table, "regions")))
-    walls = tuple(_wall(one, k) for k, one in enumerate(_list(table, "walls")))
+    regions = [_region(entry, keys, law, read_levels) for keys, entry in _entries(table, "regions")]
+    walls = []
+    for keys, entry in _entries(table, "walls"):
+        numbers = {key: value for key, value in entry.items() if key not in _SHAPES}
+        walls.append(_settings(Wall, numbers, keys, {"shape": _shape(entry, keys)}))
     values = {
         key: table[name] for name, key in (("name", "name"), ("look", "look"), ("border_m", "border")) if name in table
     }
     try:
-        return Scene(law, built, walls=walls, **values)
+        return Scene(law, tuple(regions), walls=tuple(walls), **values)
     except ConfigurationError as error:
-        raise _placed(error, table, built) from error
+        words = str(error).replace("scene.border ", "border_m ")
+        for k, region in enumerate(regions):
+            if words.startswith(f"region {region.name!r}:"):
+                raise SceneError(("regions", k), words) from error
+        named = next((key for key in ("border_m", "look", "name") if words.startswith((key, f"scene.{key}"))), "")
+        raise SceneError((named,) if named in table else (), words) from error
 
 
-def _placed(error: ConfigurationError, table: Table, regions: tuple[Region, ...]) -> SceneError:
-    """Return the error of a scene as a whole with the place that it refers to."""
-    words = str(error).replace("scene.border ", "border_m ")
-    for k, region in enumerate(regions):
-        if words.startswith(f"region {region.name!r}:"):
-            return SceneError(("regions", k), words)
-    named = next((key for key in ("border_m", "look", "name") if words.startswith((key, f"scene.{key}"))), "")
-    return SceneError((named,) if named in table else (), words)
-
-
-def _list(table: Table, name: str) -> list[Any]:
+def _entries(table: Table, name: str) -> Iterator[tuple[Keys, Table]]:
+    """Yield the tables of a list of a scene with their keys."""
     found = table.get(name, [])
     if not isinstance(found, list):
         raise SceneError((name,), f"{name}: must be a list of tables, [[{name}]].")
     if len(found) > 1000:
         raise SceneError((name,), f"{name}: {len(found)} {name} are more than any scene has.")
-    return found
+    for k, entry in enumerate(found):
+        if not isinstance(entry, Mapping):
+            raise SceneError((name, k), f"{_said((name, k))}: must be a table, [[{name}]].")
+        yield (name, k), entry
 
 
-def _wall(table: Any, k: int) -> Wall:
-    keys: Keys = ("walls", k)
-    if not isinstance(table, Mapping):
-        raise SceneError(keys, f"{_said(keys)}: must be a table, [[walls]].")
-    numbers = {key: value for key, value in table.items() if key not in _SHAPES}
-    return _settings(Wall, numbers, keys, {"shape": _shape(table, keys)})
-
-
-def _region(table: Any, k: int, law: Law, read_levels: ReadLevels | None) -> Region:
-    keys: Keys = ("regions", k)
-    if not isinstance(table, Mapping):
-        raise SceneError(keys, f"{_said(keys)}: must be a table, [[regions]].")
+def _region(table: Table, keys: Keys, law: Law, read_levels: ReadLevels | None) -> Region:
     _only(table, _REGION_KEYS, keys, _said(keys))
-    name = table.get("name", f"region {k + 1}")
+    name = table.get("name", f"region {int(keys[1]) + 1}")
     shape = _shape(table, keys)
     texture = _settings(Texture, table["texture"], (*keys, "texture")) if "texture" in table else None
     if "image" in table and "law" in table:
@@ -233,46 +220,27 @@ def _shape(table: Table, keys: Keys) -> Shape:
     given = [name for name in _SHAPES if name in table]
     if len(given) != 1:
         raise SceneError(keys, f"{_said(keys)}: has {len(given)} shapes; must have one of {', '.join(_SHAPES)}.")
-    where = (*keys, given[0])
-    return _built(where, lambda: _SHAPES[given[0]](_table(table, given[0], keys), where))
-
-
-def _circle(table: Table, keys: Keys) -> Shape:
-    _only(table, ("center_m", "radius_m"), keys, _said(keys))
-    return Circle(_given(table, "center_m", keys), _given(table, "radius_m", keys))
-
-
-def _polygon(table: Table, keys: Keys) -> Shape:
-    _only(table, ("points_m",), keys, _said(keys))
-    return Polygon(_given(table, "points_m", keys))
-
-
-def _half_plane(table: Table, keys: Keys) -> Shape:
-    _only(table, ("point_m", "normal"), keys, _said(keys))
-    return HalfPlane(_given(table, "point_m", keys), _given(table, "normal", keys))
-
-
-_SHAPES: dict[str, Callable[[Table, Keys], Shape]] = {
-    "circle": _circle,
-    "polygon": _polygon,
-    "half_plane": _half_plane,
-}
+    where, (cls, fields) = (*keys, given[0]), _SHAPES[given[0]]
+    entry = _table(table, given[0], keys)
+    _only(entry, fields, where, _said(where))
+    values = {field: _given(entry, key, where) for key, field in fields.items()}
+    return _built(where, lambda: cls(**values))
 
 
 def _law(table: Table, keys: Keys, background: Law | None) -> Law:
     """Return the law of a table; missing parameters are taken from the law of the background."""
     name = table.get("name", title_of(background) if background is not None else "")
-    exact = str(name).removesuffix(CLOSED_FORM_SUFFIX)
-    if not isinstance(name, str) or exact not in LAWS:
+    plain = str(name).removesuffix(CLOSED_FORM_SUFFIX)
+    if not isinstance(name, str) or plain not in LAWS:
         allowed = [*LAWS, *(f"{law}{CLOSED_FORM_SUFFIX}" for law in LAWS)]
         raise SceneError(
             (*keys, "name") if "name" in table else keys, f"{_said(keys)}: {unknown_name('law', str(name), allowed)}"
         )
     same = background is not None and name == title_of(background)
-    usual = law_values(background) if background is not None and same else {}
+    usual = _values(exact(background)) if background is not None and same else {}
     given = {key: value for key, value in table.items() if key != "name"}
-    law = _settings(LAWS[exact], {**usual, **given}, keys)
-    return law if exact == name else ClosedForm(law)
+    law = _settings(LAWS[plain], {**usual, **given}, keys)
+    return law if plain == name else ClosedForm(law)
 
 
 def _image(table: Table, keys: Keys, law: Law, read_levels: ReadLevels | None) -> ImageMap:
@@ -430,15 +398,10 @@ def write_scene(scene: Scene, path: str | Path) -> None:
     ConfigurationError
         If the file cannot be written.
     """
-    write_atomically(path, scene_toml(scene))
-
-
-def scene_toml(scene: Scene) -> str:
-    """Return a scene as TOML text."""
     table = scene_table(scene)
     lists = {name: table.pop(name, []) for name in LISTS}
     parts = [f"\n[[{name}]]\n{_lines(one)}" for name, tables in lists.items() for one in tables]
-    return "".join([_lines(table), *parts])
+    write_atomically(path, "".join([_lines(table), *parts]))
 
 
 def _lines(table: Mapping[str, Any]) -> str:
@@ -477,19 +440,11 @@ def line_of(text: str, keys: Keys) -> int:
         stop = next((k for k in heads if k > start), len(lines))
     elif heads:
         stop = heads[0]
-    names = [str(key) for key in keys[1 if listed else 0 :] if isinstance(key, str)]
-    found = _line_of_name(lines[start:stop], names)
-    if found is not None:
-        return start + found + 1
-    return start + 1 if listed else 0
-
-
-def _line_of_name(lines: list[str], names: Iterable[str]) -> int | None:
-    """Return the line of the last nested name that is found, searching each after the previous one."""
-    place: int | None = None
-    for name in names:
+    place = start + 1 if listed else 0
+    first = start
+    for name in (key for key in keys[1 if listed else 0 :] if isinstance(key, str)):  # each after the previous one
         pattern = re.compile(rf"(^|[\s{{,.\[\"']){re.escape(name)}[\"']?\s*(=|\.|\])")
-        following = [k for k in range(place or 0, len(lines)) if pattern.search(lines[k])]
-        if following:
-            place = following[0]
+        found = next((k for k in range(first, stop) if pattern.search(lines[k])), None)
+        if found is not None:
+            first, place = found, found + 1
     return place

@@ -50,7 +50,7 @@ class Wall:
     )
 
     def __post_init__(self) -> None:
-        if not isinstance(self.shape, HalfPlane | Circle | Polygon):
+        if not isinstance(self.shape, Shape):
             raise ConfigurationError(f"wall.shape = {self.shape!r}: must be a Circle, a Polygon or a HalfPlane.")
         check(self, "wall")
 
@@ -81,6 +81,15 @@ class PackedWalls:
     walls : sequence of Wall
         The walls.
 
+    Attributes
+    ----------
+    walls : tuple of Wall
+        The walls.
+    count : int
+        Number of walls.
+    address : int
+        Address of the first wall in this process; 0 without walls.
+
     Raises
     ------
     ConfigurationError
@@ -91,36 +100,27 @@ class PackedWalls:
         if len(walls) > MAX_WALLS:
             raise ConfigurationError(f"{len(walls)} walls: a scene has {MAX_WALLS} at most.")
         self._records: NDArray[Any] = np.zeros(max(len(walls), 1), WALL)
-        self._edges = [_fill(record, wall) for record, wall in zip(self._records, walls, strict=False)]
         self.walls, self.count = tuple(walls), len(walls)
-
-    @property
-    def address(self) -> int:
-        """Address of the first wall in this process; 0 without walls."""
-        return int(self._records.ctypes.data) if self.count else 0
+        self.address = int(self._records.ctypes.data) if walls else 0
+        self._edges: list[NDArray[Any]] = []  # the records refer to them
+        for record, wall in zip(self._records, walls, strict=False):
+            for name in ("stiffness", "damping", "friction"):
+                record[name] = getattr(wall, name)
+            match wall.shape:
+                case HalfPlane(point, normal):
+                    record["kind"], record["place"], record["normal"] = WALL_HALF_PLANE, point, normal
+                case Circle(center, radius):
+                    record["kind"], record["place"], record["radius"] = WALL_CIRCLE, center, radius
+                case Polygon(points):
+                    edges = _edges(np.array(points))
+                    self._edges.append(edges)
+                    record["kind"], record["edges"], record["count"] = WALL_POLYGON, edges.ctypes.data, len(edges)
+                    record["lower"], record["upper"] = wall.shape.bounds
 
     def reset_contacts(self) -> None:
         """Reset the contact state of all walls."""
         for name in ("depth", "inwards", "push", "drag", "touching", "stretch"):
             self._records[name] = 0
-
-
-def _fill(record: Any, wall: Wall) -> NDArray[Any] | None:
-    """Write a wall to a `record` and return the edges that it refers to."""
-    shape = wall.shape
-    for name in ("stiffness", "damping", "friction"):
-        record[name] = getattr(wall, name)
-    if isinstance(shape, HalfPlane):
-        record["kind"], record["place"], record["normal"] = WALL_HALF_PLANE, shape.point, shape.normal
-        return None
-    if isinstance(shape, Circle):
-        record["kind"], record["place"], record["radius"] = WALL_CIRCLE, shape.center, shape.radius
-        return None
-    assert isinstance(shape, Polygon)
-    edges = _edges(np.array(shape.points))
-    record["kind"], record["edges"], record["count"] = WALL_POLYGON, edges.ctypes.data, len(edges)
-    record["lower"], record["upper"] = shape.bounds
-    return edges
 
 
 def _edges(corners: Floats) -> NDArray[Any]:
