@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -111,7 +111,11 @@ def suggest(handle: Handle, force: float, period: float = 1e-3, margin: float = 
 
     def allowed(damping: float) -> float:
         limits = (stiffness_limit(handle, share * damping, period) for share in (1.0, margin))
-        return min(min(limits) / margin, _by_encoder(handle, force, damping, period))
+        by_encoder = math.inf
+        if handle.resolution != 0.0:
+            spare = COUNT_SHARE * force - hold_buzz(Coupling(0.0, damping, period), handle)
+            by_encoder = max(spare, 0.0) / handle.resolution
+        return min(min(limits) / margin, by_encoder)
 
     most = damping_limit(handle, period) / margin
     damping = _best(allowed, 1e-9 * most, most)
@@ -121,24 +125,20 @@ def suggest(handle: Handle, force: float, period: float = 1e-3, margin: float = 
     coupling = Coupling(stiffness, damping, period)
     if settling_time(handle, coupling) > SETTLED:
         coupling = _most_damped(handle, allowed, coupling, most)
-    reasons = _stability_reason(coupling, handle, margin), *_other_reasons(coupling, handle, force)
-    return Suggestion(
-        stiffness=coupling.stiffness,
-        damping=coupling.damping,
-        growth=growth(stuck_matrix(coupling, handle)),
-        settling=settling_time(handle, coupling),
-        presliding=force / coupling.stiffness,
-        count_jump=count_jump(coupling, handle),
-        reasons=reasons,
+    limit, time = stiffness_limit(handle, coupling.damping, period), settling_time(handle, coupling)
+    presliding, jump = force / coupling.stiffness, count_jump(coupling, handle)
+    soft = "" if presliding <= PRESLIDING else f"; above {1e3 * PRESLIDING:g} mm it feels like rubber"
+    slow = "" if time <= SETTLED else f"; no coupling that keeps the other bounds is at rest within {SETTLED:g} s"
+    reasons = (
+        f"stability: {handle.mass:g} kg with {handle.damping:g} N s/m, {1e3 * handle.total_delay:g} ms late, is held "
+        f"still up to {limit:.0f} N/m at {coupling.damping:.3g} N s/m; {margin:g} times the stiffness, or stiffness "
+        "and damping, would do.",
+        f"encoder: a count of {1e6 * handle.resolution:g} um changes the force by {jump:.2g} N of {force:g} N.",
+        f"settling: the bare handle is at rest {time:.2g} s after a kick{slow}.",
+        f"presliding: the handle gives way by {1e3 * presliding:.3g} mm before the contact slides{soft}.",
     )
-
-
-def _by_encoder(handle: Handle, force: float, damping: float, period: float) -> float:
-    """Return the stiffness [N/m] at which one encoder count changes the force by `COUNT_SHARE`."""
-    if handle.resolution == 0.0:
-        return math.inf
-    spare = COUNT_SHARE * force - hold_buzz(Coupling(0.0, damping, period), handle)
-    return max(spare, 0.0) / handle.resolution
+    slowest = growth(stuck_matrix(coupling, handle))
+    return Suggestion(coupling.stiffness, coupling.damping, slowest, time, presliding, jump, reasons)
 
 
 def _most_damped(handle: Handle, allowed: Callable[[float], float], stiffest: Coupling, most: float) -> Coupling:
@@ -152,27 +152,6 @@ def _most_damped(handle: Handle, allowed: Callable[[float], float], stiffest: Co
             tried += [(settling_time(handle, coupling), coupling) for coupling in couplings]
     target = max(SETTLED, SLACK * min(time for time, _ in tried))
     return max((coupling for time, coupling in tried if time <= target), key=lambda coupling: coupling.stiffness)
-
-
-def _other_reasons(coupling: Coupling, handle: Handle, force: float) -> tuple[str, str, str]:
-    presliding, time = force / coupling.stiffness, settling_time(handle, coupling)
-    soft = "" if presliding <= PRESLIDING else f"; above {1e3 * PRESLIDING:g} mm it feels like rubber"
-    slow = "" if time <= SETTLED else f"; no coupling that keeps the other bounds is at rest within {SETTLED:g} s"
-    return (
-        f"encoder: a count of {1e6 * handle.resolution:g} um changes the force by "
-        f"{count_jump(coupling, handle):.2g} N of {force:g} N.",
-        f"settling: the bare handle is at rest {time:.2g} s after a kick{slow}.",
-        f"presliding: the handle gives way by {1e3 * presliding:.3g} mm before the contact slides{soft}.",
-    )
-
-
-def _stability_reason(coupling: Coupling, handle: Handle, margin: float) -> str:
-    limit = stiffness_limit(handle, coupling.damping, coupling.period)
-    return (
-        f"stability: {handle.mass:g} kg with {handle.damping:g} N s/m, {1e3 * handle.total_delay:g} ms late, is held "
-        f"still up to {limit:.0f} N/m at {coupling.damping:.3g} N s/m; {margin:g} times the stiffness, or stiffness "
-        "and damping, would do."
-    )
 
 
 def _best(value: Callable[[float], float], least: float, most: float) -> float:
@@ -264,22 +243,43 @@ def advise(element: Element, spec: DeviceSpec) -> list[Advice]:
 
 
 def _checks(element: Element, spec: DeviceSpec) -> Iterator[Advice | None]:
-    yield _approximation(element)
-    if element.law.breakaway_force == 0.0:
+    from haptics.friction.laws import CLOSED_FORM_SLOPE, ClosedForm
+
+    law, mobility, level = element.law, element.mobility, element.law.breakaway_force
+    if isinstance(law, ClosedForm) and law.ambiguity(mobility):
+        limit = CLOSED_FORM_SLOPE / law.law.steepest_slope
+        text = f"{law.ambiguity(mobility)}; choose the exact law, {law.law.name}, or one with a gentler slope."
+        yield Advice("approximation", Severity.WARNING, mobility, limit, text)
+    if level == 0.0:
         return  # an element without break-away force never sticks and has no bounds on the device
-    yield _force(element, spec)
-    yield _friction(element, spec)
+    if level > spec.max_force:  # a margin is not needed for this bound
+        can = "push with" if spec.causality is Causality.IMPEDANCE else "measure"
+        text = (
+            f"the break-away force is {level:g} N, and {spec.name} can {can} {spec.max_force:g} N at most; choose a "
+            "weaker law."
+        )
+        yield Advice("force", Severity.WARNING, level, spec.max_force, text)
+    if spec.least_friction is not None and level < spec.least_friction:
+        text = (
+            f"the break-away force is {level:g} N, and {spec.name} has {plain(spec.least_friction)} N of friction left "
+            "of its own; choose a stronger law, or raise device.compensation."
+        )
+        yield Advice("friction", Severity.WARNING, level, spec.least_friction, text)
     if element.causality is Causality.IMPEDANCE:
         handle = Handle.of(spec)
         if handle is not None and hasattr(element, "stiffness"):
             coupling = Coupling(element.coupling_stiffness, getattr(element, "damping", 0.0), element.period)
             yield _coupling(coupling, handle, spec.name, damped=hasattr(element, "damping"))
-            yield _encoder(coupling, handle, element.law.breakaway_force)
-            yield from _calm(coupling, handle, element.law.breakaway_force, spec.name)
-    else:
-        mass = getattr(element, "mass", None)
-        if mass is not None:
-            yield _mass(mass, spec, element.period)
+            jump, limit = bounds.count_jump(coupling, handle), 0.5 * level
+            fact = (
+                f"a count of the encoder ({plain(1e6 * handle.resolution)} um) changes the force by {plain(jump)} N, "
+                f"and it makes a contact that a hand loads slip above {plain(limit)} N, half of the break-away force"
+            )
+            remedy = "lower element.stiffness or element.damping"
+            yield _advice("encoder", jump, limit, jump / limit, (fact, remedy))
+            yield from _calm(coupling, handle, level, spec.name)
+    elif (mass := getattr(element, "mass", None)) is not None:
+        yield _mass(mass, spec, element.period)
     yield _fall(element)
 
 
@@ -291,26 +291,6 @@ def _advice(bound: str, value: float, limit: float, load: float, words: tuple[st
     if load * bounds.MARGIN > 1.0:
         return Advice(bound, Severity.NOTE, value, limit, f"{fact}: within a factor of {bounds.MARGIN:g}.")
     return None
-
-
-def _force(element: Element, spec: DeviceSpec) -> Advice | None:
-    level, most = element.law.breakaway_force, spec.max_force
-    if level <= most:
-        return None  # a margin is not needed for this bound
-    can = "push with" if spec.causality is Causality.IMPEDANCE else "measure"
-    text = f"the break-away force is {level:g} N, and {spec.name} can {can} {most:g} N at most; choose a weaker law."
-    return Advice("force", Severity.WARNING, level, most, text)
-
-
-def _friction(element: Element, spec: DeviceSpec) -> Advice | None:
-    level, least = element.law.breakaway_force, spec.least_friction
-    if least is None or level >= least:
-        return None
-    text = (
-        f"the break-away force is {level:g} N, and {spec.name} has {plain(least)} N of friction left of its own; "
-        "choose a stronger law, or raise device.compensation."
-    )
-    return Advice("friction", Severity.WARNING, level, least, text)
 
 
 def _coupling(coupling: Coupling, handle: Handle, device: str, *, damped: bool) -> Advice | None:
@@ -340,7 +320,7 @@ def _calm(coupling: Coupling, handle: Handle, level: float, device: str) -> Iter
     try:
         best = suggest(handle, level, coupling.period)
     except ConfigurationError:
-        return  # no coupling is possible with this encoder, which `_encoder` reports
+        return  # no coupling is possible with this encoder, which the check of the encoder reports
     better = f"element.stiffness = {plain(best.stiffness)} and element.damping = {plain(best.damping)}"
     if time > bounds.SETTLED:
         fact = f"a sticking contact needs {plain(time)} s to come to rest on {device} with the hand off"
@@ -360,15 +340,6 @@ def _calmness(bound: str, values: tuple[float, float], allowed: float, words: tu
     if value > _CLEARLY * allowed:
         return Advice(bound, Severity.WARNING, value, limit, f"{fact}; {remedy}.")
     return Advice(bound, Severity.NOTE, value, limit, f"{fact}: above {limit:g} (SI).")
-
-
-def _encoder(coupling: Coupling, handle: Handle, level: float) -> Advice | None:
-    jump, limit = bounds.count_jump(coupling, handle), 0.5 * level
-    fact = (
-        f"a count of the encoder ({plain(1e6 * handle.resolution)} um) changes the force by {plain(jump)} N, and it "
-        f"makes a contact that a hand loads slip above {plain(limit)} N, half of the break-away force"
-    )
-    return _advice("encoder", jump, limit, jump / limit, (fact, "lower element.stiffness or element.damping"))
 
 
 def _mass(mass: float, spec: DeviceSpec, period: float) -> Advice | None:
@@ -399,17 +370,6 @@ def _fall(element: Element) -> Advice | None:
         smallest = bounds.smallest_stribeck_velocity(law, mobility)
         remedy = f"raise law.stribeck_velocity above {plain(smallest)} m/s"
     return _advice("fall", mobility, limit, mobility / limit, (fact, remedy))
-
-
-def _approximation(element: Element) -> Advice | None:
-    from haptics.friction.laws import CLOSED_FORM_SLOPE, ClosedForm
-
-    law, mobility = element.law, element.mobility
-    if not isinstance(law, ClosedForm) or not law.ambiguity(mobility):
-        return None
-    limit = CLOSED_FORM_SLOPE / law.law.steepest_slope
-    text = f"{law.ambiguity(mobility)}; choose the exact law, {law.law.name}, or one with a gentler slope."
-    return Advice("approximation", Severity.WARNING, mobility, limit, text)
 
 
 def plain(value: float) -> str:
@@ -481,41 +441,28 @@ def advise_walls(walls: Iterable[Wall], element: Element, spec: DeviceSpec) -> l
         Warnings first, for every kind of bound about the wall that is closest to it. Empty if every bound is satisfied
         with a margin.
     """
-    found = sorted(_wall_checks(list(walls), element, spec), key=lambda advice: -advice.value / max(advice.limit, 1e-9))
+    handle = Handle.of(spec)
+    if spec.causality is not Causality.IMPEDANCE or handle is None:
+        return []
+    walls, stiffness = tuple(walls), getattr(element, "stiffness", 0.0)
+    sticks = element.law.breakaway_force > 0.0 and stiffness > 0.0
+    beside = Coupling(stiffness, getattr(element, "damping", 0.0), element.period) if sticks else None
+    limits = {wall: wall_limit(handle, wall.damping, element.period, beside) for wall in walls}
+    found: list[Advice] = []
+    for wall, limit in limits.items():
+        found += _wall(wall, limit, handle, spec.name, beside)
+    for pair, cosine in corners(walls, spec.workspace_min, spec.workspace_max):
+        factor = corner_factor(handle, pair, cosine, element.period, beside)
+        if factor < _WORSE * min(limits[wall] / wall.stiffness for wall in pair):
+            found += _wall_corner(pair, factor, spec.name)
+    found.sort(key=lambda advice: -advice.value / max(advice.limit, 1e-9))
     kinds = {advice.bound: advice for advice in reversed(found)}
     return sorted(kinds.values(), key=lambda advice: advice.severity is not Severity.WARNING)
 
 
-def _wall_checks(walls: Sequence[Wall], element: Element, spec: DeviceSpec) -> Iterator[Advice]:
-    handle = Handle.of(spec)
-    if spec.causality is not Causality.IMPEDANCE or handle is None:
-        return
-    stiffness = getattr(element, "stiffness", 0.0)
-    sticks = element.law.breakaway_force > 0.0 and stiffness > 0.0
-    beside = Coupling(stiffness, getattr(element, "damping", 0.0), element.period) if sticks else None
-    limits = {wall: wall_limit(handle, wall.damping, element.period, beside) for wall in walls}
-    for wall, limit in limits.items():
-        yield from _wall_stability(wall, limit, spec.name, beside)
-        yield from _wall_flicker(wall, handle, spec.name)
-    for pair, cosine in corners(tuple(walls), spec.workspace_min, spec.workspace_max):
-        factor = corner_factor(handle, pair, cosine, element.period, beside)
-        if factor < _WORSE * min(limits[wall] / wall.stiffness for wall in pair):
-            yield from _wall_corner(pair, factor, spec.name)
-
-
-def _wall_flicker(wall: Wall, handle: Handle, device: str) -> Iterator[Advice]:
-    step = wall.stiffness * handle.resolution
-    if step > FLICKER:
-        text = (
-            f"wall.stiffness = {wall.stiffness:g} N/m, and a count of the encoder of {device} "
-            f"({plain(1e6 * handle.resolution)} um) is worth {plain(step)} N on it, which is felt as a flicker above "
-            f"{FLICKER:g} N where the hand is light."
-        )
-        yield Advice("wall-encoder", Severity.NOTE, step, FLICKER, text)
-
-
-def _wall_stability(wall: Wall, limit: float, device: str, beside: Coupling | None) -> Iterator[Advice]:
-    load = wall.stiffness / limit if limit > 0.0 else float("inf")
+def _wall(wall: Wall, limit: float, handle: Handle, device: str, beside: Coupling | None) -> Iterator[Advice]:
+    """Check the stability of a wall and the flicker of its force by encoder counts."""
+    load = wall.stiffness / limit if limit > 0.0 else math.inf
     with_what = f"wall.damping = {wall.damping:g} N s/m"
     if beside is not None:
         with_what += f" beside an element of {beside.stiffness:g} N/m"
@@ -529,6 +476,14 @@ def _wall_stability(wall: Wall, limit: float, device: str, beside: Coupling | No
     elif load * bounds.MARGIN > 1.0:
         words = f"{fact}: within a factor of {bounds.MARGIN:g}."
         yield Advice("wall", Severity.NOTE, wall.stiffness, limit, words)
+    step = wall.stiffness * handle.resolution
+    if step > FLICKER:
+        text = (
+            f"wall.stiffness = {wall.stiffness:g} N/m, and a count of the encoder of {device} "
+            f"({plain(1e6 * handle.resolution)} um) is worth {plain(step)} N on it, which is felt as a flicker above "
+            f"{FLICKER:g} N where the hand is light."
+        )
+        yield Advice("wall-encoder", Severity.NOTE, step, FLICKER, text)
 
 
 def _wall_corner(pair: tuple[Wall, Wall], factor: float, device: str) -> Iterator[Advice]:

@@ -6,6 +6,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -140,11 +141,14 @@ def stiffness_limit(handle: Handle, damping: float, period: float = 1e-3) -> flo
 
 def damping_limit(handle: Handle, period: float = 1e-3) -> float:
     """Return the damping of the coupling [N s/m] above which no stiffness is stable on the handle."""
-
-    def holds(damping: float) -> bool:
-        return _is_stable(handle, _SOFT * stiffness_rule(handle, damping, period), damping, period)
-
-    return edge(holds, 1e-6 * handle.mass / period, 2.0) or 0.0
+    return (
+        edge(
+            lambda damping: _is_stable(handle, _SOFT * stiffness_rule(handle, damping, period), damping, period),
+            1e-6 * handle.mass / period,
+            2.0,
+        )
+        or 0.0
+    )
 
 
 def settling_time(handle: Handle, coupling: Coupling) -> float:
@@ -203,7 +207,7 @@ def sliding_mass_limit(arms: Sequence[SampledArm]) -> float:
     for arm in arms:
         if limit > 0.0 and _spectral_radius_below_one(arm, limit):
             continue
-        steady = functools.partial(_spectral_radius_below_one, arm)
+        steady = partial(_spectral_radius_below_one, arm)
         start = next((mass for mass in _MASSES if steady(mass)), 0.0)  # the heaviest may swing slowly with the hand
         limit = max(limit, edge(steady, start, 0.5, _LIGHTEST, _COARSE) or math.inf)
     return limit if limit > 2.0 * _LIGHTEST else 0.0
@@ -374,39 +378,24 @@ def corner_factor(
 
 @functools.lru_cache(maxsize=64)
 def _factor(handle: Handle, first: Side, second: Side, cosine: float, period: float, beside: Coupling | None) -> float:
-    held = itertools.product(*((0.0, 1.0)[: 1 + side[2]] for side in (first, second)))
-    around = (None,) if beside is None else (None, beside)
-    return min(_least(handle, first, second, cosine, h, period, also) for h in held for also in around)
-
-
-def _least(
-    handle: Handle,
-    first: Side,
-    second: Side,
-    cosine: float,
-    held: tuple[float, ...],
-    period: float,
-    beside: Coupling | None,
-) -> float:
-    """Return the factor for given states of friction along each wall: 1 holds, 0 does not."""
     flat, soft, damped = (stuck_matrix(Coupling(K, B, period), handle) for K, B in ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0)))
     by_stiffness, by_damping, still = soft - flat, damped - flat, np.kron(flat, np.eye(2))
     normals = np.array([(1.0, 0.0), (cosine, math.sqrt(max(1.0 - cosine * cosine, 0.0)))])
-    axes = [np.outer(n, n) + h * (np.eye(2) - np.outer(n, n)) for n, h in zip(normals, held, strict=True)]
-    springs = sum(side[0] * axis for side, axis in zip((first, second), axes, strict=True))
-    dampers = sum(side[1] * axis for side, axis in zip((first, second), axes, strict=True))
-    own = (beside.stiffness, beside.damping) if beside is not None else (0.0, 0.0)
-    rest = still + np.kron(by_damping, dampers + own[1] * np.eye(2)) + np.kron(by_stiffness, own[0] * np.eye(2))
-    stiffer = np.asarray(np.kron(by_stiffness, springs), np.float64)
-    return (
-        edge(
-            lambda factor: growth(rest + factor * stiffer) < 1.0 + _CORNER_ROUNDING,
-            _SOFTEST,
-            2.0,
-            digits=_CORNER_DIGITS,
-        )
-        or 0.0
-    )
+    held = itertools.product(*((0.0, 1.0)[: 1 + side[2]] for side in (first, second)))  # along each wall: 1 holds
+    own_couplings = [(0.0, 0.0)] if beside is None else [(0.0, 0.0), (beside.stiffness, beside.damping)]
+    factors = []
+    for holds, own in itertools.product(held, own_couplings):
+        axes = [np.outer(n, n) + h * (np.eye(2) - np.outer(n, n)) for n, h in zip(normals, holds, strict=True)]
+        springs = sum(side[0] * axis for side, axis in zip((first, second), axes, strict=True))
+        dampers = sum(side[1] * axis for side, axis in zip((first, second), axes, strict=True))
+        rest = still + np.kron(by_damping, dampers + own[1] * np.eye(2)) + np.kron(by_stiffness, own[0] * np.eye(2))
+        stiffer = np.asarray(np.kron(by_stiffness, springs), np.float64)
+        factors.append(edge(partial(_corner_is_stable, rest, stiffer), _SOFTEST, 2.0, digits=_CORNER_DIGITS) or 0.0)
+    return min(factors)
+
+
+def _corner_is_stable(rest: NDArray[np.float64], stiffer: NDArray[np.float64], factor: float) -> bool:
+    return growth(rest + factor * stiffer) < 1.0 + _CORNER_ROUNDING
 
 
 @functools.lru_cache(maxsize=4)
@@ -433,13 +422,10 @@ def corners(
     for one, other in itertools.combinations(range(len(walls)), 2):
         both = touched[one] & touched[other]
         if both.any():
-            found.append(((walls[one], walls[other]), _cosine(depths[one], depths[other], both)))
+            units = []
+            for k in (one, other):
+                gradient = np.column_stack([np.gradient(depths[k], axis=axis)[both] for axis in (0, 1)])
+                units.append(gradient / np.maximum(np.linalg.norm(gradient, axis=1, keepdims=True), 1e-12))
+            cosines = (units[0] * units[1]).sum(axis=1)
+            found.append(((walls[one], walls[other]), float(cosines[np.argmax(np.abs(cosines))])))
     return tuple(found)
-
-
-def _cosine(one: NDArray[np.float64], other: NDArray[np.float64], where: NDArray[np.bool_]) -> float:
-    """Return the cosine of largest magnitude between the gradients of two depth maps, (rows, columns)."""
-    gradients = [np.column_stack([np.gradient(depth, axis=axis)[where] for axis in (0, 1)]) for depth in (one, other)]
-    units = [each / np.maximum(np.linalg.norm(each, axis=1, keepdims=True), 1e-12) for each in gradients]
-    cosines = (units[0] * units[1]).sum(axis=1)
-    return float(cosines[np.argmax(np.abs(cosines))])

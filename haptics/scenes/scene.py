@@ -223,7 +223,8 @@ class Scene:
                 "of such a law nobody can say whether what lies between two is solvable; must be one of "
                 f"{', '.join(LAWS)}."
             )
-        for region, law in [(region, law) for region in self.regions for law in region.laws]:
+        laws = [(region, law) for region in self.regions for law in region.laws]
+        for region, law in laws:
             other = exact(law)
             if type(law) is not type(self.law) or type(mine) is not type(other):
                 raise ConfigurationError(
