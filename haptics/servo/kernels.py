@@ -10,6 +10,7 @@ instead.
 
 from __future__ import annotations
 
+import ctypes
 import math
 import os
 import sys
@@ -49,11 +50,11 @@ _clock_gettime = types.ExternalFunction("clock_gettime", types.int32(types.int32
 _clock_nanosleep = types.ExternalFunction(
     "clock_nanosleep", types.int32(types.int32, types.int32, types.intp, types.intp)
 )
-_getppid = types.ExternalFunction("getppid", types.int32())
-_pread = types.ExternalFunction("pread", types.intp(types.int32, types.intp, types.intp, types.intp))
 _write = types.ExternalFunction("write", types.intp(types.int32, types.intp, types.intp))
 
 if COMPILED:
+    _getppid = types.ExternalFunction("getppid", types.int32())
+    _pread = types.ExternalFunction("pread", types.intp(types.int32, types.intp, types.intp, types.intp))
 
     @kernel
     def monotonic_ns(scratch: Any) -> int:
@@ -61,39 +62,22 @@ if COMPILED:
         _clock_gettime(_CLOCK_MONOTONIC, scratch.ctypes.data)
         return int(scratch[0] * _BILLION + scratch[1])
 
-    @kernel
-    def parent_process() -> int:
-        """Return the process id of the parent process."""
-        return int(_getppid())
-
-    @kernel
-    def _read_file(descriptor: int, scratch: Any) -> int:
-        """Read the beginning of a file; return the number of bytes, negative on error."""
-        return int(_pread(descriptor, scratch.ctypes.data, 8 * SCRATCH, 0))
-
 else:
 
     def monotonic_ns(scratch: Any) -> int:
         """Return the time of the monotonic clock [ns]."""
         return time.monotonic_ns()
 
-    def parent_process() -> int:
-        """Return the process id of the parent process."""
-        return os.getppid()
-
-    def _read_file(descriptor: int, scratch: Any) -> int:
-        """Read the beginning of a file; return the number of bytes, negative on error."""
+    def _pread(descriptor: int, address: int, size: int, offset: int) -> int:
+        """Read from a file to an address; return the number of bytes, negative on error."""
         try:
-            return os.preadv(descriptor, [scratch.view(np.uint8).data], 0)
+            data = os.pread(descriptor, size, offset)
         except OSError:
             return -1
+        ctypes.memmove(address, data, len(data))
+        return len(data)
 
-
-@kernel
-def sleep_until(deadline: int, scratch: Any) -> None:
-    """Sleep until `deadline` on the monotonic clock [ns] or until a signal arrives."""
-    scratch[0], scratch[1] = deadline // _BILLION, deadline % _BILLION
-    _clock_nanosleep(_CLOCK_MONOTONIC, _TIMER_ABSTIME, scratch.ctypes.data, 0)
+    _getppid = os.getppid
 
 
 @kernel
@@ -111,7 +95,7 @@ def process_is_lost(status_file: int, scratch: Any) -> bool:
     of the main thread. Parent, children and pipes are notified only after the last thread has ended and the memory is
     freed, which takes tens of milliseconds.
     """
-    length = _read_file(status_file, scratch)
+    length = int(_pread(status_file, scratch.ctypes.data, 8 * SCRATCH, 0))
     if length < 0:
         return True  # the process has ended
     text = scratch.view(np.uint8)
@@ -175,39 +159,29 @@ WATCH_FIELDS: list[tuple[Any, ...]] = [
 
 
 @kernel
-def heartbeat_is_lost(s: Any, heartbeat: int) -> bool:
-    """Return True if the heartbeat has not changed for too long.
-
-    The timeout is counted in ticks instead of wall time, so that a suspended machine does not trigger it.
-    """
-    if heartbeat != s.last_heartbeat:
-        s.last_heartbeat, s.silent_ticks = heartbeat, 0
-        return False
-    s.silent_ticks += 1
-    return bool(s.silent_ticks > s.max_silent_ticks)
-
-
-@kernel
-def process_has_ended(s: Any, scratch: Any) -> bool:
-    """Check at intervals whether the application has ended or was stopped."""
-    s.ticks_until_check -= 1
-    if s.ticks_until_check > 0 or s.status_file < 0:
-        return False
-    s.ticks_until_check = s.ticks_between_checks
-    return process_is_lost(s.status_file, scratch)
-
-
-@kernel
 def end_reason(s: Any, control: Any, scratch: Any) -> int:
-    """Return `STOPPED`, `APPLICATION_LOST`, or 0 to continue; must be called once per tick."""
+    """Return `STOPPED`, `APPLICATION_LOST`, or 0 to continue; must be called once per tick.
+
+    The application is lost if its heartbeat has not changed for too long, or its process was stopped or has ended. The
+    timeout is counted in ticks instead of wall time, so that a suspended machine does not trigger it.
+    """
     if control.stop != 0:
         return STOPPED
     if s.application == 0:
         return 0
-    lost = (
-        heartbeat_is_lost(s, control.heartbeat_ns) or parent_process() != s.application or process_has_ended(s, scratch)
-    )
-    return APPLICATION_LOST if lost else 0
+    if control.heartbeat_ns != s.last_heartbeat:
+        s.last_heartbeat, s.silent_ticks = control.heartbeat_ns, 0
+    else:
+        s.silent_ticks += 1
+        if s.silent_ticks > s.max_silent_ticks:
+            return APPLICATION_LOST
+    if _getppid() != s.application:
+        return APPLICATION_LOST
+    s.ticks_until_check -= 1
+    if s.ticks_until_check > 0 or s.status_file < 0:
+        return 0
+    s.ticks_until_check = s.ticks_between_checks
+    return APPLICATION_LOST if process_is_lost(s.status_file, scratch) else 0
 
 
 @kernel
@@ -361,16 +335,6 @@ def begin_tick(s: Any, c: Any, late: float, asked: int) -> bool:
 
 
 @kernel
-def _gate_factor(s: Any, closed: bool) -> float:
-    """Update the gate and return its scale factor in this tick, 0 to 1."""
-    step = s.period / GATE_TIME
-    if not closed and s.opening == 1.0:
-        return 1.0
-    s.opening = max(s.opening - step, 0.0) if closed else min(s.opening + step, 1.0)
-    return 0.5 - 0.5 * math.cos(math.pi * s.opening)
-
-
-@kernel
 def render_tick(
     s: Any, c: Any, port: Any, row: Any, now: float, age: float, marker: int, closed: bool, released: bool
 ) -> bool:
@@ -382,7 +346,11 @@ def render_tick(
         c.position[i], c.velocity[i], c.force[i] = port.position[i], port.velocity[i], port.force[i]
     # A slightly negative age means that the sample was taken within this tick. Beyond, it is from a different clock.
     c.sample_age = age if age >= 0.0 else (0.0 if age > -s.period else math.inf)
-    c.gate = _gate_factor(s, closed)
+    c.gate = 1.0
+    if closed or s.opening != 1.0:
+        step = s.period / GATE_TIME
+        s.opening = max(s.opening - step, 0.0) if closed else min(s.opening + step, 1.0)
+        c.gate = 0.5 - 0.5 * math.cos(math.pi * s.opening)
     c.permission = (_TOLD_TO_END if s.tick >= s.fading else 0) | (_RELEASED if released else 0)
     render_row(c, row, s.tick, now, s.late, s.flags)
     row.marker, row.buttons = marker, port.buttons
@@ -452,7 +420,9 @@ def _wait(s: Any, scratch: Any) -> float:
     deadline = s.origin_ns + int(s.tick * s.period * 1e9 + 0.5)
     now = monotonic_ns(scratch)
     while now < deadline - s.spin_ns:  # a signal may interrupt the sleep
-        sleep_until(deadline - s.spin_ns, scratch)
+        until = deadline - s.spin_ns
+        scratch[0], scratch[1] = until // _BILLION, until % _BILLION
+        _clock_nanosleep(_CLOCK_MONOTONIC, _TIMER_ABSTIME, scratch.ctypes.data, 0)
         now = monotonic_ns(scratch)
     while now < deadline:
         now = monotonic_ns(scratch)
@@ -490,23 +460,6 @@ def _take_sample(s: Any, port: Any, sample: Any, now: float, elapsed: float) -> 
             return
 
 
-@kernel
-def _give_command(s: Any, port: Any, sample: Any, scratch: Any) -> None:
-    """Pass the command in `sample` to the device."""
-    x, y = sample.command[0], sample.command[1]
-    port.assistance = sample.assistance
-    if s.give != 0:
-        call_part(s.give, port, x, y)
-    else:
-        port.commands += 1  # odd during the write
-        fence()
-        port.command[0], port.command[1] = x, y
-        fence()
-        port.commands += 1
-    if s.wake >= 0:
-        raise_event(s.wake, scratch)
-
-
 @merged_kernel
 def execute_tick(s: Any, c: Any, port: Any, sample: Any, row: Any, count: Any, control: Any, scratch: Any) -> int:
     """Execute a tick after its deadline; return `CONTINUE` or the reason to stop.
@@ -524,7 +477,18 @@ def execute_tick(s: Any, c: Any, port: Any, sample: Any, row: Any, count: Any, c
     released = released or (s.dead_man == BUTTON and sample.buttons & DEAD_MAN_BUTTON == 0)
     start = now + s.late
     if render_tick(s, c, sample, row, now, age, marker, closed, released):
-        _give_command(s, port, sample, scratch)
+        x, y = sample.command[0], sample.command[1]
+        port.assistance = sample.assistance
+        if s.give != 0:
+            call_part(s.give, port, x, y)
+        else:
+            port.commands += 1  # odd during the write
+            fence()
+            port.command[0], port.command[1] = x, y
+            fence()
+            port.commands += 1
+        if s.wake >= 0:
+            raise_event(s.wake, scratch)
         if port.fault != 0:
             return DEVICE_FAULT
     written = _elapsed(s, now, scratch) - start

@@ -67,11 +67,6 @@ class Reduction:
     part: Callable[..., None]
     start: NDArray[Any]
 
-    @property
-    def address(self) -> int:
-        """Address of the part in this process; the part is compiled on first use."""
-        return address_of_part(self.part, self.start.dtype)
-
     def record(self, slots: Rows) -> NDArray[Any]:
         """Return the initial record, (1,), of a run whose rows are written to `slots`."""
         record = self.start.copy()
@@ -252,37 +247,25 @@ def run_offline(
     require_duration(duration)
     clock, trace = Clock(program.period), Trace.private(2 * MAX_TICKS_PER_CALL)
     servo = Servo(factory(clock), program, trace, clock=clock, limits=limits)
-    taken = _RowCallback(trace, reduction, keep_rows)
-    end = servo.run(duration, between=taken)
-    return OfflineRun(end, taken.sums, taken.rows)
+    part, sums = address_of_part(reduction.part, reduction.start.dtype), reduction.record(trace.slots)
+    reader, chunks, done = Reader(trace), list[Rows](), 0
+
+    def reduce_rows() -> None:
+        """Reduce, and optionally store, the new rows of the trace."""
+        nonlocal done
+        run_part(part, sums.ctypes.data, float(done), float(trace.count))
+        done = trace.count
+        if keep_rows:
+            chunks.append(reader.read())
+
+    end = servo.run(duration, between=reduce_rows)
+    return OfflineRun(end, sums, np.concatenate(chunks) if keep_rows else None)
 
 
 def require_duration(duration: float) -> None:
     """Raise `ConfigurationError` unless the duration is positive and finite."""
     if not 0.0 < duration < math.inf:
         raise ConfigurationError(f"duration = {duration!r}: must be a finite time greater than 0 s.")
-
-
-class _RowCallback:
-    """Callback during a run that reduces, and optionally stores, the new rows of the trace."""
-
-    def __init__(self, trace: Trace, reduction: Reduction, keep_rows: bool) -> None:
-        self._trace, self._done = trace, 0
-        self._address = reduction.address
-        self.sums = reduction.record(trace.slots)
-        self._reader = Reader(trace) if keep_rows else None
-        self._parts: list[Rows] = []
-
-    def __call__(self) -> None:
-        count = self._trace.count
-        run_part(self._address, self.sums.ctypes.data, float(self._done), float(count))
-        self._done = count
-        if self._reader is not None:
-            self._parts.append(self._reader.read())
-
-    @property
-    def rows(self) -> Rows | None:
-        return np.concatenate(self._parts) if self._reader is not None else None
 
 
 BATCH = np.dtype([(name, "<i8") for name in ("loop", "core", "port", "reduction", "sums", "outcome")])
@@ -328,8 +311,6 @@ def run_batch(agenda: Rows, slots: Rows, neutral: Rows, count: Any, controls: Ro
 ROWS_AT_ONCE = 32
 """Number of rows reduced at a time: few enough to fit into the first-level cache."""
 
-_SKIPPED = (0, 0, 0, 0, 0, 0)
-
 
 @dataclass(frozen=True)
 class Reduced:
@@ -366,12 +347,6 @@ class _OpenRun:
     reduction: int
     sums: NDArray[Any]
 
-    @property
-    def entry(self) -> tuple[int, ...]:
-        """Entry of the run in an agenda (`haptics.servo.offline.BATCH`)."""
-        loop, core, port = (record.ctypes.data for record in self.records)
-        return loop, core, port, self.reduction, self.sums.ctypes.data, 0
-
 
 def run_all(jobs: Sequence[OfflineJob]) -> list[Reduced | Failed]:
     """Execute runs in sequence and return their results in the same order.
@@ -385,7 +360,11 @@ def run_all(jobs: Sequence[OfflineJob]) -> list[Reduced | Failed]:
     """
     trace = Trace.private(ROWS_AT_ONCE)
     begun = [_open_run(job, trace) for job in jobs]
-    agenda = np.array([run.entry if isinstance(run, _OpenRun) else _SKIPPED for run in begun], BATCH)
+    agenda = np.zeros(len(jobs), BATCH)
+    for entry, run in zip(agenda, begun, strict=True):
+        if isinstance(run, _OpenRun):
+            entry["loop"], entry["core"], entry["port"] = (record.ctypes.data for record in run.records)
+            entry["reduction"], entry["sums"] = run.reduction, run.sums.ctypes.data
     try:
         run_batch(agenda, trace.slots, NEUTRAL, trace.counter, np.zeros(1, CONTROL), np.zeros(SCRATCH, np.int64))
     finally:
@@ -399,20 +378,24 @@ def _open_run(job: OfflineJob, trace: Trace) -> _OpenRun | Failed | None:
     """Create the records of a run; None if the run needs Python in every tick."""
     try:
         require_duration(job.duration)
-        device, clock = job.made or _made(job)
+        if job.made is None:
+            clock = Clock(job.program.period)
+            device = job.factory(clock)
+        else:
+            device, clock = job.made
         servo = Servo(device, job.program, trace, clock=clock, limits=job.limits)
         records = servo.open_compiled(job.duration)
         if records is not None:
-            return _OpenRun(servo, records, job.reduction.address, job.reduction.record(trace.slots))
+            return _OpenRun(
+                servo,
+                records,
+                address_of_part(job.reduction.part, job.reduction.start.dtype),
+                job.reduction.record(trace.slots),
+            )
         servo.close()
     except Exception as error:  # any error of a user-defined device; the other runs continue
         return Failed(error)
     return None
-
-
-def _made(job: OfflineJob) -> tuple[Device, Clock]:
-    clock = Clock(job.program.period)
-    return job.factory(clock), clock
 
 
 def _result(job: OfflineJob, run: _OpenRun | Failed | None, outcome: int) -> Reduced | Failed:

@@ -53,6 +53,8 @@ class ServoProcess:
 
     Attributes
     ----------
+    connection : Connection
+        Connection to wait for: it becomes readable with a message of the servo and when the process ends.
     used : dict
         Resource usage at the end of a run (`haptics.servo.realtime.Usage`).
     """
@@ -63,7 +65,7 @@ class ServoProcess:
         self._settings = Mailbox(job.paths.settings.path, SETTINGS, create=True)
         self._control = Mailbox(job.paths.control.path, CONTROL, create=True)
         self._standby = standby or Standby()
-        self._process, self._connection = self._standby.process, self._standby.connection
+        self._process, self.connection = self._standby.process, self._standby.connection
         self._state: ProcessState | None = None
         self._started = False
         self._version, self._uses_pipe = 0, False
@@ -177,25 +179,17 @@ class ServoProcess:
         line : dict
             Journal entry of the program, with `next_version`.
         """
-        if isinstance(program, Element) and not self._uses_pipe and self._has_initial_functions(program):
+        first = self.job.element
+        plain = isinstance(program, Element) and isinstance(first, Element) and not self._uses_pipe
+        if plain and functions_of(program) == functions_of(first):
             self.publish(program)
         else:
             self.send_program_entry(line)
-
-    def _has_initial_functions(self, element: Element) -> bool:
-        """Return True if an element differs from the initial one in numbers only."""
-        first = self.job.element
-        return isinstance(first, Element) and functions_of(element) == functions_of(first)
 
     @property
     def next_version(self) -> int:
         """Version of the next settings."""
         return self._version + 1
-
-    @property
-    def connection(self) -> Connection:
-        """Connection to wait for: it becomes readable with a message of the servo and when the process ends."""
-        return self._connection
 
     def next_message(self) -> tuple[str, Any] | None:
         """Return the next message of the servo, or None without a message.
@@ -213,15 +207,16 @@ class ServoProcess:
             If the process died without an error message.
         """
         try:
-            if not self._connection.poll():
+            if not self.connection.poll():
                 return None
-            kind, content = self._connection.recv()
+            kind, content = self.connection.recv()
         except (EOFError, OSError):  # closed, reset, or truncated within a message
             self._process.join(HEARTBEAT_TIMEOUT)
-            rows = self.trace.since(max(self.trace.count - 1000, 0))
+            rows, status = self.trace.since(max(self.trace.count - 1000, 0)), self._process.exitcode
+            killed = status is not None and status < 0
+            cause = f"killed by {signal.Signals(-status).name}" if killed else f"exit status {status}"
             raise ServoLost(
-                f"the servo process died ({_exit_cause(self._process.exitcode)}) {self.progress_phrase}. "
-                "The recording was kept.",
+                f"the servo process died ({cause}) {self.progress_phrase}. The recording was kept.",
                 rows,
             ) from None
         if kind == "ended":
@@ -238,54 +233,16 @@ class ServoProcess:
         end of the trace before.
         """
         if self._started:
-            self._end()
+            self.stop()
+            send(self.connection, DISMISSED)
+            self._process.join(HEARTBEAT_TIMEOUT + 1.0)
+            if self._process.is_alive():
+                self._process.kill()
+                self._process.join()
         self._standby.close()
         if self._state is not None:
             self._state.close()
         self.job.paths.close()
-
-    def _end(self) -> None:
-        self.stop()
-        send(self._connection, DISMISSED)
-        self._process.join(HEARTBEAT_TIMEOUT + 1.0)
-        if self._process.is_alive():
-            self._process.kill()
-            self._process.join()
-
-
-def _exit_cause(exit_code: int | None) -> str:
-    if exit_code is not None and exit_code < 0:
-        return f"killed by {signal.Signals(-exit_code).name}"
-    return f"exit status {exit_code}"
-
-
-class ProgramReceiver(threading.Thread):
-    """Thread that receives programs until the application closes its end of the pipe.
-
-    Parameters
-    ----------
-    connection : Connection
-        Pipe that delivers journal entries.
-    job : Job
-        Job of the servo.
-    servo : Servo
-        The running servo.
-    """
-
-    def __init__(self, connection: Connection, job: Job, servo: Servo) -> None:
-        super().__init__(name="haptics arrivals", daemon=True)
-        self._connection, self._job, self._servo = connection, job, servo
-
-    def run(self) -> None:
-        """Receive programs and pass them to the servo."""
-        first, folder = self._job.element, self._job.recording
-        try:
-            while True:
-                line = self._connection.recv()
-                program = read_program(folder, line, first.causality, first.period)
-                self._servo.switch_program(program, int(line["program"]), int(line["version"]))
-        except (EOFError, OSError):  # the application has died or closed the pipe
-            return
 
 
 # --- side of the servo ------------------------------------------------------------------------------------------------
@@ -309,7 +266,10 @@ def serve_job(job: Job, connection: Connection, programs: Connection) -> None:
         _run(job, trace, connection, programs)
     except HapticError as error:
         send(connection, ("error", error))
-    if not _wait_for_dismissal(connection):
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    try:
+        connection.recv()  # the dismissal
+    except (EOFError, OSError):  # the application has died
         job.paths.remove_orphaned()
         with contextlib.suppress(OSError, RecordingError):  # no process is left to report to
             complete_recording(job.recording, Reader(trace) if trace is not None else None)
@@ -320,14 +280,31 @@ def _run(job: Job, trace: Trace, connection: Connection, programs: Connection) -
     parent = multiprocessing.parent_process()
     application = parent.pid if parent is not None and parent.pid is not None else os.getppid()
     COMPILATION.watcher = lambda number, about: send(connection, ("compiling", (number, about)))
-    servo = _build(job, trace, application)
+    period = job.element.period
+    clock = WallClock(period, job.real_time.spin) if job.live else Clock(period)
+    control, settings = Mailbox(job.paths.control.path, CONTROL), Mailbox(job.paths.settings.path, SETTINGS)
+    supervision = Supervision(control, settings, application if job.live else 0)
+    servo = Servo(job.factory(clock), job.element, trace, clock=clock, limits=job.limits, supervision=supervision)
     servo.warm_up()
     send(connection, ("compiled", None))
-    ProgramReceiver(programs, job, servo).start()
+    threading.Thread(
+        target=_receive_programs, args=(programs, job, servo), name="haptics arrivals", daemon=True
+    ).start()
     signal.signal(signal.SIGTERM, lambda *_: servo.stop())
     # Another thread runs the loop: Python handles signals in this thread, and compiled code would block that.
     with ThreadPoolExecutor(1, "haptics loop") as threads:
         threads.submit(_serve_device, job, servo, application, connection).result()
+
+
+def _receive_programs(connection: Connection, job: Job, servo: Servo) -> None:
+    """Switch the servo to the programs whose journal entries arrive, until the application closes its end."""
+    try:
+        while True:
+            line = connection.recv()
+            program = read_program(job.recording, line, job.element.causality, job.element.period)
+            servo.switch_program(program, int(line["program"]), int(line["version"]))
+    except (EOFError, OSError):  # the application has died or closed the pipe
+        return
 
 
 def _serve_device(job: Job, servo: Servo, application: int, connection: Connection) -> None:
@@ -379,16 +356,6 @@ class _RecorderWait:
             time.sleep(_CHECK_INTERVAL)
 
 
-def _wait_for_dismissal(connection: Connection) -> bool:
-    """Wait until the application has dismissed the servo; return False if the application has died."""
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    try:
-        connection.recv()
-    except (EOFError, OSError):
-        return False
-    return True
-
-
 def _journal_end(folder: Path, servo: Servo, event: str, details: str | None = None) -> None:
     """Log when the end of the run was detected and when the device had its safe output."""
     line = {
@@ -400,14 +367,6 @@ def _journal_end(folder: Path, servo: Servo, event: str, details: str | None = N
     }
     with contextlib.suppress(OSError):  # a deleted folder must not hide the result of the run
         append_line(folder / EVENTS, line)
-
-
-def _build(job: Job, trace: Trace, application: int) -> Servo:
-    period = job.element.period
-    clock = WallClock(period, job.real_time.spin) if job.live else Clock(period)
-    control, settings = Mailbox(job.paths.control.path, CONTROL), Mailbox(job.paths.settings.path, SETTINGS)
-    supervision = Supervision(control, settings, application if job.live else 0)
-    return Servo(job.factory(clock), job.element, trace, clock=clock, limits=job.limits, supervision=supervision)
 
 
 def send(connection: Connection, message: Any) -> None:

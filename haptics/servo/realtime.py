@@ -46,8 +46,9 @@ class RealTimeSettings:
     def __post_init__(self) -> None:
         check(self, "servo")
         if self.cpu >= 0 and self.cpu not in _processors():
+            usable = ", ".join(map(str, _processors())) or "unknown"
             raise ConfigurationError(
-                f"servo.cpu = {self.cpu}: this process may use the processors {_joined(_processors())}, or -1 for any."
+                f"servo.cpu = {self.cpu}: this process may use the processors {usable}, or -1 for any."
             )
 
 
@@ -101,12 +102,20 @@ def request_real_time(settings: RealTimeSettings | None = None) -> RealTime:
         If FIFO scheduling is required but not permitted.
     """
     settings = settings or RealTimeSettings()
-    low_latency = _hold_low_latency()
+    try:  # zero wake-up latency; the request holds until the file is closed at the end of the process
+        os.write(os.open("/dev/cpu_dma_latency", os.O_WRONLY), struct.pack("i", 0))
+        low_latency = True
+    except OSError:
+        low_latency = False
     _libc_call("prctl", _PR_SET_TIMERSLACK, 1, 0, 0, 0)
     locked = _libc_call("mlockall", _MCL_CURRENT_AND_FUTURE)
     if settings.cpu >= 0:
         os.sched_setaffinity(0, {settings.cpu})
-    fifo = settings.scheduling != "other" and _enter_fifo(settings.priority)
+    fifo = False
+    if settings.scheduling != "other":
+        with contextlib.suppress(AttributeError, OSError):
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(settings.priority))
+            fifo = True
     if settings.scheduling == "fifo" and not fifo:
         raise ConfigurationError(
             "servo.scheduling = 'fifo': this user may not use it; run 'haptics doctor' to see how to allow it, or "
@@ -126,6 +135,11 @@ def without_requests() -> RealTime:
 
 
 def _granted(priority: int, low_latency: bool, locked: bool) -> RealTime:
+    processor = platform.processor() or platform.machine()
+    with contextlib.suppress(OSError):
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+        names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+        processor = names[0] if names else processor
     return RealTime(
         scheduling="fifo" if priority else "other",
         priority=priority,
@@ -133,9 +147,9 @@ def _granted(priority: int, low_latency: bool, locked: bool) -> RealTime:
         time_slice=time_slice(),
         low_latency=low_latency,
         memory_locked=locked,
-        processors=_joined(_processors()),
+        processors=", ".join(map(str, _processors())) or "unknown",
         machine=f"{platform.system()} {platform.release()} {platform.machine()}",
-        processor=_processor_name(),
+        processor=processor,
     )
 
 
@@ -147,35 +161,6 @@ def _processors() -> list[int]:
         return sorted(os.sched_getaffinity(0))
     except AttributeError:  # not on this system
         return []
-
-
-def _joined(processors: list[int]) -> str:
-    return ", ".join(map(str, processors)) or "unknown"
-
-
-def _processor_name() -> str:
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
-
-
-def _enter_fifo(priority: int) -> bool:
-    try:
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
-    except (AttributeError, OSError):
-        return False
-    return True
-
-
-def _hold_low_latency() -> bool:
-    """Request zero wake-up latency; the request holds until the file is closed at the end of the process."""
-    try:
-        os.write(os.open("/dev/cpu_dma_latency", os.O_WRONLY), struct.pack("i", 0))
-    except OSError:
-        return False
-    return True
 
 
 def _libc_call(name: str, *arguments: int) -> bool:

@@ -13,7 +13,7 @@ import math
 import time
 from collections.abc import Callable
 from enum import StrEnum
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,8 +45,6 @@ from haptics.servo.kernels import (
 )
 from haptics.trace import Trace
 
-# --- loop -------------------------------------------------------------------------------------------------------------
-
 MAX_TICKS_PER_CALL = 1024
 """Maximum number of ticks in simulated time between two callbacks; a fraction of the trace capacity."""
 
@@ -71,250 +69,11 @@ END_REASONS = {0: EndReason.COMPLETED, STOPPED: EndReason.STOPPED, APPLICATION_L
 _NUMBERS: dict[EndReason | None, int] = {None: 0, **{end: number for number, end in END_REASONS.items()}}
 
 
-class Supervisor(Protocol):
-    """Callback at the start of every tick; must return within microseconds."""
+Supervisor = Callable[[], EndReason | None]
+"""Callback at the start of every tick, which returns the reason to end the run now, or None.
 
-    def __call__(self) -> EndReason | None:
-        """Return the reason to end the run now, or None."""
-        ...
-
-
-class TickCallbacks(NamedTuple):
-    """Callbacks of the caller during a run; see `haptics.servo.servo.Servo`."""
-
-    supervisor: Supervisor | None = None
-    before_tick: Callable[[Rendering], None] | None = None
-    key_held: Callable[[], bool] | None = None
-
-
-class Loop:
-    """Tick loop of a run on an open device.
-
-    Parameters
-    ----------
-    device, rendering, trace, clock, limits
-        See `haptics.servo.servo.Servo`.
-    supervision : Supervision
-        Watched processes and control messages.
-    own : Own
-        Callbacks of the caller.
-
-    Attributes
-    ----------
-    compiled : bool
-        Whether the last run used the compiled loop.
-    noticed_ns : int
-        Time at which the end of the run was detected (monotonic clock, ns); 0 before.
-    """
-
-    def __init__(
-        self,
-        device: Device,
-        rendering: Rendering,
-        trace: Trace,
-        clock: Clock,
-        limits: Limits,
-        supervision: Supervision,
-        own: TickCallbacks,
-    ) -> None:
-        self._device, self._rendering, self._trace, self._clock = device, rendering, trace, clock
-        self.supervision, self._own = supervision, own
-        self.compensate: Callable[[float], None] = getattr(device, "compensate", _no_compensation)
-        self.compiled = False
-        self.noticed_ns = 0
-        self._record = new_loop_record(clock.period, device.spec, limits)
-        self._channels = int(self._record["channels"][0])
-        self._core = rendering.core
-
-    @property
-    def tick(self) -> int:
-        """Number of the present or last tick."""
-        return int(self._record["tick"][0])
-
-    def publish(self, parameters: NDArray[Any], version: int) -> None:
-        """Apply a (1,) record of dtype `haptics.elements.kernels.PARAMETERS` from the next tick on."""
-        self.supervision.publish(parameters, version)
-
-    def stop(self) -> None:
-        """End the run at the next tick; may be called from another thread or a signal handler."""
-        self.supervision.stop()
-
-    def note_end(self) -> None:
-        """Record the time at which the end of the run was detected, unless it is already recorded."""
-        self.noticed_ns = self.noticed_ns or time.monotonic_ns()
-
-    def end_request(self) -> int:
-        """Return the number of the reason to end the run now (`END_REASONS`), or 0."""
-        own = _NUMBERS[self._own.supervisor()] if self._own.supervisor is not None else 0
-        return own or self.supervision.end_reason(self._record)
-
-    def warm_up(self) -> None:
-        """Compile the code of a tick and touch its memory, without accessing the device or changing any state."""
-        loop, core, slots = self._record.copy(), self._core.copy(), np.zeros_like(self._trace.slots[:1])
-        words = core.view(np.int64)
-        self.supervision.warm_up(loop, core, words)
-        ports, count = np.zeros(1, PORT), np.zeros(1, np.int64)
-        if self._may_be_compiled and hasattr(type(self._device), "port"):
-            of_run = loop, core, words, ports, ports, self._trace.slots, count
-            run_ticks(*of_run, **self.supervision.arrays, most=0)
-        begin_python_tick(loop, core, 0.0, 0)  # an open device may turn out to have no port
-        render_python_tick(loop, core, ports, slots, 0.0, 0.0, 0, False, False)
-        end_python_tick(loop, core, slots, count, 0.0, 0.0)
-
-    def prepare(self, count: int | None) -> None:
-        """Prepare a run of `count` ticks, or without an end if None."""
-        loop = self._record
-        self.noticed_ns = 0
-        loop["fading"] = NEVER if count is None else count - min(int(loop["brake_ticks"][0]), count // 2)
-        loop["last"] = NEVER if count is None else count
-        for name in ("tick", "end", "noticed_ns", "bad_ticks"):
-            loop[name] = 0
-        loop["opening"] = 1.0
-        self.supervision.begin(loop)
-
-    def run(self, between: SimulationCallback | None = None) -> EndReason:
-        """Start the clock and run to the end.
-
-        Parameters
-        ----------
-        between : callable, optional
-            Called in simulated time after at most `MAX_TICKS_PER_CALL` ticks, and at the end of every run.
-
-        Raises
-        ------
-        DeviceFault
-            If there was no usable sample for too long. Errors of the device are passed on.
-        """
-        loop, clock = self._record, self._clock
-        loop["count"] = self._trace.count
-        clock.start()
-        self._trace.origin[:] = clock.origin_ns
-        port = port_of(self._device) if self._may_be_compiled else None
-        self.compiled = port is not None
-        try:
-            if port is None:
-                self._run_in_python(between)
-            else:
-                self._run_compiled(port, between)
-        finally:
-            self.noticed_ns = self.noticed_ns or int(loop["noticed_ns"][0])
-        return END_REASONS[int(loop["end"][0])]
-
-    # --- in Python ----------------------------------------------------------------------------------------------------
-
-    def _run_in_python(self, between: SimulationCallback | None) -> None:
-        loop, clock = self._record, self._clock
-        ticks, lasts, ports, look = loop["tick"], loop["last"], np.zeros(1, PORT), MAX_TICKS_PER_CALL
-        while ticks[0] < lasts[0]:
-            late = clock.wait(int(ticks[0]))
-            asked = 0 if loop["end"][0] else self.end_request()
-            if asked:
-                self.note_end()
-            if not begin_python_tick(loop, self._core, late, asked):
-                break
-            clock.tick = int(ticks[0])
-            self.supervision.apply_settings(self._core, self._rendering.words)
-            if self._own.before_tick is not None:
-                self._own.before_tick(self._rendering)
-            self._tick(ports)
-            ticks[0] += 1
-            if between is not None and ticks[0] >= look and not isinstance(clock, WallClock):
-                look = int(ticks[0]) + (between() or MAX_TICKS_PER_CALL)
-        if between is not None:
-            between()
-
-    def _tick(self, ports: NDArray[Any]) -> None:
-        """Read, render, write, record."""
-        clock, trace, loop, core, port = self._clock, self._trace, self._record, self._core, ports[0]
-        marker, closed = self.supervision.marker, self.supervision.gate_closed
-        begun = clock.elapsed()
-        state = self._device.read()
-        now = clock.time
-        age = now + (clock.elapsed() - begun) - state.time  # includes the duration of the read
-        port["position"], port["velocity"], port["force"] = state.position, state.velocity, state.force
-        port["hand_force"], port["buttons"] = state.hand_force, state.buttons
-        port["channels"][: self._channels] = math.nan if state.channels is None else state.channels
-        start = now + loop["late"][0]
-        if render_python_tick(loop, core, ports, trace.slots, now, age, marker, closed, self._released(state)):
-            self.compensate(float(port["assistance"]))
-            self._device.write(self._rendering.command)
-        written = clock.elapsed() - start
-        if not end_python_tick(loop, core, trace.slots, trace.counter, written, clock.elapsed() - start):
-            raise self._no_samples()
-
-    def _released(self, state: State) -> bool:
-        """Return True if there is a dead-man's switch and it is not held."""
-        kind = self._record["dead_man"][0]
-        if kind == NO_KEY:
-            return False
-        if kind == BUTTON:
-            return not state.buttons & DEAD_MAN_BUTTON
-        return not (self._own.key_held() if self._own.key_held is not None else self.supervision.key_is_held())
-
-    # --- compiled -----------------------------------------------------------------------------------------------------
-
-    @property
-    def _may_be_compiled(self) -> bool:
-        """Whether the run can be compiled, as far as it does not depend on the device."""
-        asks = any(each is not None for each in self._own)
-        return AVAILABLE and not asks and type(self._clock) in (Clock, WallClock)
-
-    def begin_compiled(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]] | None:
-        """Start the clock of a run in simulated time whose ticks are made by `haptics.servo.offline`.
-
-        Returns
-        -------
-        (loop, core, ports), each a (1,) structured array
-            Records of the run, the rendering and the device; None if the run needs Python in every tick.
-        """
-        port = port_of(self._device) if self._may_be_compiled else None
-        if port is None or not port.read_part or not port.write_part or isinstance(self._clock, WallClock):
-            return None
-        self._clock.start()
-        self._record["count"] = 0
-        return self._record, self._core, self._connect(port)
-
-    def _connect(self, port: Port) -> NDArray[Any]:
-        """Set the device access of the loop; return the device's record, (1,) of dtype `PORT`."""
-        loop = self._record
-        loop["take"], loop["give"], loop["wake"] = port.read_part, port.write_part, port.wake
-        return port.record.view(np.uint8)[: PORT.itemsize].view(PORT)
-
-    def _run_compiled(self, port: Port, between: SimulationCallback | None) -> None:
-        """Run the compiled loop until the end or a fault, with calls of `between` in simulated time."""
-        loop, trace, supervision, clock = self._record, self._trace, self.supervision, self._clock
-        loop["live"] = live = isinstance(clock, WallClock)
-        if isinstance(clock, WallClock):
-            loop["origin_ns"], loop["spin_ns"] = clock.origin_ns[0], clock.spin_ns
-        ports = self._connect(port)
-        samples = ports if port.read_part else np.zeros(1, PORT)
-        of_run = loop, self._core, self._rendering.words, ports, samples, trace.slots, trace.counter
-        outcome, most = CONTINUE, NEVER if live else MAX_TICKS_PER_CALL
-        while outcome == CONTINUE:
-            outcome = run_ticks(*of_run, **supervision.arrays, most=most)
-            clock.tick = self.tick
-            wish = between() if between is not None else None
-            most = NEVER if live else min(wish or MAX_TICKS_PER_CALL, MAX_TICKS_PER_CALL)
-        if outcome == NO_SAMPLES:
-            raise self._no_samples()
-        if outcome == DEVICE_FAULT:
-            self._device.read()
-            self._device.write(self._rendering.command)
-            raise DeviceFault("it reported a fault without saying which: switch it off and on, and start again.")
-
-    def _no_samples(self) -> DeviceFault:
-        """Return the fault after `FAULT_AFTER` without a usable sample."""
-        trace, limit = self._trace, float(self._core["max_following_error"][0])
-        begun, now = trace.count - int(self._record["bad_ticks"][0]), trace.count - 1
-        first, last = (trace.slots[number % trace.capacity] for number in (begun, now))
-        return DeviceFault(failure_message(first, last, limit, FAULT_AFTER))
-
-
-def _no_compensation(share: float) -> None:
-    """Replace ``compensate`` for devices without compensation."""
-
-
-# --- servo ------------------------------------------------------------------------------------------------------------
+It must return within microseconds.
+"""
 
 
 class Servo:
@@ -347,6 +106,10 @@ class Servo:
 
     Attributes
     ----------
+    compiled : bool
+        Whether the last run used the compiled loop.
+    noticed_ns : int
+        Time at which the end of the run was detected (monotonic clock, ns); 0 before.
     safe_output_ns : int
         Time at which the device had its safe output (monotonic clock, ns).
 
@@ -385,23 +148,30 @@ class Servo:
                 f"period = {program.period:g} s of the {program.model} does not go with a clock of "
                 f"{self._clock.period:g} s: build both with the same period."
             )
-        own = TickCallbacks(supervisor, before_tick, key_held)
-        self._loop = Loop(device, self.rendering, trace, self._clock, limits, supervision or Supervision(), own)
-        self.safe_output_ns = 0
-
-    @property
-    def noticed_ns(self) -> int:
-        """Time at which the end of the run was detected (monotonic clock, ns); 0 before."""
-        return self._loop.noticed_ns
-
-    @property
-    def compiled(self) -> bool:
-        """Whether the last run used the compiled loop."""
-        return self._loop.compiled
+        self._supervisor, self._before_tick, self._key_held = supervisor, before_tick, key_held
+        self.supervision = supervision or Supervision()
+        self._compensate: Callable[[float], object] = getattr(device, "compensate", lambda share: None)
+        self._record = new_loop_record(self._clock.period, device.spec, limits)
+        self._channels = int(self._record["channels"][0])
+        self._core = self.rendering.core
+        # Whether the run can be compiled, as far as it does not depend on the device.
+        callbacks = any(each is not None for each in (supervisor, before_tick, key_held))
+        self._may_be_compiled = AVAILABLE and not callbacks and type(self._clock) in (Clock, WallClock)
+        self.compiled = False
+        self.noticed_ns = self.safe_output_ns = 0
 
     def warm_up(self) -> None:
-        """Compile the code of a tick and touch its memory, without accessing the device."""
-        self._loop.warm_up()
+        """Compile the code of a tick and touch its memory, without accessing the device or changing any state."""
+        loop, core, slots = self._record.copy(), self._core.copy(), np.zeros_like(self.trace.slots[:1])
+        words = core.view(np.int64)
+        self.supervision.warm_up(loop, core, words)
+        ports, count = np.zeros(1, PORT), np.zeros(1, np.int64)
+        if self._may_be_compiled and hasattr(type(self.device), "port"):
+            of_run = loop, core, words, ports, ports, self.trace.slots, count
+            run_ticks(*of_run, **self.supervision.arrays, most=0)
+        begin_python_tick(loop, core, 0.0, 0)  # an open device may turn out to have no port
+        render_python_tick(loop, core, ports, slots, 0.0, 0.0, 0, False, False)
+        end_python_tick(loop, core, slots, count, 0.0, 0.0)
 
     def run(
         self,
@@ -438,61 +208,50 @@ class Servo:
         self.warm_up()
         self.rendering.begin()
         self.safe_output_ns = 0
-        self._loop.prepare(None if duration is None else round(duration / self.period))
+        self._prepare(None if duration is None else round(duration / self.period))
         reason = self._open()
         if reason is not None:
             return reason
         try:
             if opened is not None:
                 opened()
-            end = self._loop.run(between)
+            end = self._run_loop(between)
         except Exception as error:
             # Any error, such as an OSError of a driver or an error in a custom law: write the safe output before the
             # report.
             unsafe = None
             try:
-                self._leave_safe()
+                self.close()
             except Exception as another:
                 unsafe = another
             raise self._fault(error, unsafe) from error
         except BaseException:
-            self._leave_safe()
+            self.close()
             raise
         try:
-            self._leave_safe()
+            self.close()
         except Exception as error:
             raise self._fault(error) from error
         return end
 
     def open_compiled(self, duration: float) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]] | None:
-        """Open the device for a first run of `duration` [s] whose ticks are made by `haptics.servo.offline`.
+        """Open the device and start the clock for a first run of `duration` [s] in simulated time.
 
-        The run must be ended with `leave`.
+        The ticks are made by `haptics.servo.offline`. The run must be ended with `close`.
 
         Returns
         -------
-        tuple or None
-            See `haptics.servo.servo.Loop.ready`.
+        (loop, core, ports), each a (1,) structured array
+            Records of the run, the rendering and the device; None if the run needs Python in every tick.
         """
-        self._loop.prepare(round(duration / self.period))
+        self._prepare(round(duration / self.period))
         self.device.open()
-        return self._loop.begin_compiled()
-
-    def close(self) -> None:
-        """Write the safe output and close the device."""
-        self._leave_safe()
-
-    def _open(self) -> EndReason | None:
-        """Open the device; return the reason if the run ends before it is open, else None."""
-        asked = self._loop.end_request()
-        if asked:
-            return END_REASONS[asked]
-        try:
-            with cancelled_by(lambda: self._loop.end_request() != 0):
-                self.device.open()
-        except OpeningCancelled:
-            return END_REASONS[self._loop.end_request()] or EndReason.STOPPED
-        return None
+        port = port_of(self.device) if self._may_be_compiled else None
+        if port is None or not port.read_part or not port.write_part or isinstance(self._clock, WallClock):
+            return None
+        self._clock.start()
+        self._record["count"] = 0
+        return self._record, self._core, self._connect(port)
 
     def switch_program(self, program: Program, number: int, version: int) -> None:
         """Switch to another program at the next tick; may be called from another thread.
@@ -512,36 +271,26 @@ class Servo:
         CausalityError, ConfigurationError
             If program and device are not compatible; nothing is changed.
         """
-        self._loop.publish(self.rendering.prepare(program, number), version)
+        self.supervision.publish(self.rendering.prepare(program, number), version)
 
     def gate(self, closed: bool) -> None:
         """Fade the output out or in from the next tick on, for example between trials."""
-        self._loop.supervision.gate(closed)
+        self.supervision.gate(closed)
 
     def mark(self, marker: int) -> None:
         """Set the marker of the rows from the next tick on."""
-        self._loop.supervision.mark(marker)
+        self.supervision.mark(marker)
 
     def stop(self) -> None:
         """End the run at the next tick; may be called from another thread or a signal handler."""
-        self._loop.stop()
+        self.supervision.stop()
 
-    def _fault(self, error: Exception, unsafe: Exception | None = None) -> DeviceFault:
-        """Return the fault for `error`, with device, tick and cause; `unsafe` is an error of the safe output."""
-        words, why = _message(error), getattr(self.device, "explain", str)()
-        if why and why not in words:
-            words = f"{why} (It was noticed as: {words.removesuffix('.')}.)"
-        message = f"{self.device.spec.name} failed at tick {self._loop.tick}: {words}"
-        if unsafe is not None and _message(unsafe) not in message:
-            message = f"{message.removesuffix('.')}. It could not be left safe: {_message(unsafe)}"
-        return DeviceFault(message, self.trace.since(max(self.trace.count - 1000, 0)))
-
-    def _leave_safe(self) -> None:
+    def close(self) -> None:
         """Write the safe output in steps of one period and close the device, each even if the other fails."""
-        self._loop.note_end()
+        self.noticed_ns = self.noticed_ns or time.monotonic_ns()
         failure = None
         try:
-            self._loop.compensate(0.0)
+            self._compensate(0.0)
             for step, command in enumerate(self.rendering.safe_outputs):
                 if step:
                     self._clock.wait(self._clock.tick + 1)
@@ -554,6 +303,148 @@ class Servo:
             self.device.close()
         if failure is not None:
             raise failure
+
+    # --- begin and end of a run ---------------------------------------------------------------------------------------
+
+    def _prepare(self, count: int | None) -> None:
+        """Prepare a run of `count` ticks, or without an end if None."""
+        loop = self._record
+        self.noticed_ns = 0
+        loop["fading"] = NEVER if count is None else count - min(int(loop["brake_ticks"][0]), count // 2)
+        loop["last"] = NEVER if count is None else count
+        for name in ("tick", "end", "noticed_ns", "bad_ticks"):
+            loop[name] = 0
+        loop["opening"] = 1.0
+        self.supervision.begin(loop)
+
+    def _end_request(self) -> int:
+        """Return the number of the reason to end the run now (`END_REASONS`), or 0."""
+        own = _NUMBERS[self._supervisor()] if self._supervisor is not None else 0
+        return own or self.supervision.end_reason(self._record)
+
+    def _open(self) -> EndReason | None:
+        """Open the device; return the reason if the run ends before it is open, else None."""
+        if asked := self._end_request():
+            return END_REASONS[asked]
+        try:
+            with cancelled_by(lambda: self._end_request() != 0):
+                self.device.open()
+        except OpeningCancelled:
+            return END_REASONS[self._end_request()] or EndReason.STOPPED
+        return None
+
+    def _fault(self, error: Exception, unsafe: Exception | None = None) -> DeviceFault:
+        """Return the fault for `error`, with device, tick and cause; `unsafe` is an error of the safe output."""
+        words, why = _message(error), getattr(self.device, "explain", str)()
+        if why and why not in words:
+            words = f"{why} (It was noticed as: {words.removesuffix('.')}.)"
+        message = f"{self.device.spec.name} failed at tick {int(self._record['tick'][0])}: {words}"
+        if unsafe is not None and _message(unsafe) not in message:
+            message = f"{message.removesuffix('.')}. It could not be left safe: {_message(unsafe)}"
+        return DeviceFault(message, self.trace.since(max(self.trace.count - 1000, 0)))
+
+    # --- ticks --------------------------------------------------------------------------------------------------------
+
+    def _run_loop(self, between: SimulationCallback | None) -> EndReason:
+        """Start the clock and run to the end; raise `DeviceFault` without a usable sample for too long."""
+        loop, clock = self._record, self._clock
+        loop["count"] = self.trace.count
+        clock.start()
+        self.trace.origin[:] = clock.origin_ns
+        port = port_of(self.device) if self._may_be_compiled else None
+        self.compiled = port is not None
+        try:
+            if port is None:
+                self._run_in_python(between)
+            else:
+                self._run_compiled(port, between)
+        finally:
+            self.noticed_ns = self.noticed_ns or int(loop["noticed_ns"][0])
+        return END_REASONS[int(loop["end"][0])]
+
+    def _run_in_python(self, between: SimulationCallback | None) -> None:
+        loop, clock = self._record, self._clock
+        ticks, lasts, ports, look = loop["tick"], loop["last"], np.zeros(1, PORT), MAX_TICKS_PER_CALL
+        while ticks[0] < lasts[0]:
+            late = clock.wait(int(ticks[0]))
+            asked = 0 if loop["end"][0] else self._end_request()
+            if asked:
+                self.noticed_ns = self.noticed_ns or time.monotonic_ns()
+            if not begin_python_tick(loop, self._core, late, asked):
+                break
+            clock.tick = int(ticks[0])
+            self.supervision.apply_settings(self._core, self.rendering.words)
+            if self._before_tick is not None:
+                self._before_tick(self.rendering)
+            self._tick(ports)
+            ticks[0] += 1
+            if between is not None and ticks[0] >= look and not isinstance(clock, WallClock):
+                look = int(ticks[0]) + (between() or MAX_TICKS_PER_CALL)
+        if between is not None:
+            between()
+
+    def _tick(self, ports: NDArray[Any]) -> None:
+        """Read, render, write, record."""
+        clock, trace, loop, core, port = self._clock, self.trace, self._record, self._core, ports[0]
+        marker, closed = self.supervision.marker, self.supervision.gate_closed
+        begun = clock.elapsed()
+        state = self.device.read()
+        now = clock.time
+        age = now + (clock.elapsed() - begun) - state.time  # includes the duration of the read
+        port["position"], port["velocity"], port["force"] = state.position, state.velocity, state.force
+        port["hand_force"], port["buttons"] = state.hand_force, state.buttons
+        port["channels"][: self._channels] = math.nan if state.channels is None else state.channels
+        start = now + loop["late"][0]
+        if render_python_tick(loop, core, ports, trace.slots, now, age, marker, closed, self._released(state)):
+            self._compensate(float(port["assistance"]))
+            self.device.write(self.rendering.command)
+        written = clock.elapsed() - start
+        if not end_python_tick(loop, core, trace.slots, trace.counter, written, clock.elapsed() - start):
+            raise self._no_samples()
+
+    def _released(self, state: State) -> bool:
+        """Return True if there is a dead-man's switch and it is not held."""
+        kind = self._record["dead_man"][0]
+        if kind == NO_KEY:
+            return False
+        if kind == BUTTON:
+            return not state.buttons & DEAD_MAN_BUTTON
+        return not (self._key_held() if self._key_held is not None else self.supervision.key_is_held())
+
+    def _connect(self, port: Port) -> NDArray[Any]:
+        """Set the device access of the loop; return the device's record, (1,) of dtype `PORT`."""
+        loop = self._record
+        loop["take"], loop["give"], loop["wake"] = port.read_part, port.write_part, port.wake
+        return port.record.view(np.uint8)[: PORT.itemsize].view(PORT)
+
+    def _run_compiled(self, port: Port, between: SimulationCallback | None) -> None:
+        """Run the compiled loop until the end or a fault, with calls of `between` in simulated time."""
+        loop, trace, supervision, clock = self._record, self.trace, self.supervision, self._clock
+        loop["live"] = live = isinstance(clock, WallClock)
+        if isinstance(clock, WallClock):
+            loop["origin_ns"], loop["spin_ns"] = clock.origin_ns[0], clock.spin_ns
+        ports = self._connect(port)
+        samples = ports if port.read_part else np.zeros(1, PORT)
+        of_run = loop, self._core, self.rendering.words, ports, samples, trace.slots, trace.counter
+        outcome, most = CONTINUE, NEVER if live else MAX_TICKS_PER_CALL
+        while outcome == CONTINUE:
+            outcome = run_ticks(*of_run, **supervision.arrays, most=most)
+            clock.tick = int(loop["tick"][0])
+            wish = between() if between is not None else None
+            most = NEVER if live else min(wish or MAX_TICKS_PER_CALL, MAX_TICKS_PER_CALL)
+        if outcome == NO_SAMPLES:
+            raise self._no_samples()
+        if outcome == DEVICE_FAULT:
+            self.device.read()
+            self.device.write(self.rendering.command)
+            raise DeviceFault("it reported a fault without saying which: switch it off and on, and start again.")
+
+    def _no_samples(self) -> DeviceFault:
+        """Return the fault after `FAULT_AFTER` without a usable sample."""
+        trace, limit = self.trace, float(self._core["max_following_error"][0])
+        begun, now = trace.count - int(self._record["bad_ticks"][0]), trace.count - 1
+        first, last = (trace.slots[number % trace.capacity] for number in (begun, now))
+        return DeviceFault(failure_message(first, last, limit, FAULT_AFTER))
 
 
 def _message(error: Exception) -> str:
