@@ -101,15 +101,10 @@ class Distribution:
         self._merge()
         if not len(self._values):
             return None
-        return self._largest if percent == 100.0 else self._interpolated(np.cumsum(self._counts), percent / 100.0)
-
-    def histogram(self) -> list[int]:
-        """Return the number of durations per bin of `BIN_EDGES_US`; larger ones are counted in the last bin."""
-        self._merge()
-        return [int(count) for count in self._histogram]
-
-    def _interpolated(self, upto: NDArray[np.int64], share: float) -> float:
-        place = share * (int(upto[-1]) - 1)
+        if percent == 100.0:
+            return self._largest
+        upto = np.cumsum(self._counts)
+        place = percent / 100.0 * (int(upto[-1]) - 1)
         whole = math.floor(place)
         at = np.searchsorted(upto, [whole, min(whole + 1, int(upto[-1]) - 1)], side="right")
         low, high = (float(value) for value in self._values[at])
@@ -117,6 +112,11 @@ class Distribution:
             low, high = (value * self.resolution + 0.5 * (self.resolution - _MIN_BIN) for value in (low, high))
         part = place - whole
         return low + (high - low) * part if part < 0.5 else high - (high - low) * (1.0 - part)
+
+    def histogram(self) -> list[int]:
+        """Return the number of durations per bin of `BIN_EDGES_US`; larger ones are counted in the last bin."""
+        self._merge()
+        return [int(count) for count in self._histogram]
 
     def _merge(self) -> None:
         """Merge pending values into the counts."""
@@ -130,20 +130,20 @@ class Distribution:
         self._histogram += np.diff([*np.concatenate(([0], np.cumsum(counts)))[places], counts.sum()])
         if self.resolution:
             values = _in_nanoseconds(values) // round(self.resolution / _MIN_BIN)
-        self._values, self._counts = _count_flags(
+        self._values, self._counts = _merge_counts(
             np.concatenate((self._values, values)), np.concatenate((self._counts, counts))
         )
         while len(self._values) > MAX_EXACT_VALUES:
             coarser = self._values // 2 if self.resolution else _in_nanoseconds(self._values)
             self.resolution = 2.0 * self.resolution or _MIN_BIN
-            self._values, self._counts = _count_flags(coarser, self._counts)
+            self._values, self._counts = _merge_counts(coarser, self._counts)
 
 
 def _in_nanoseconds(durations: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.clip(np.rint(durations * 1e9), -(2.0**62), 2.0**62).astype(np.int64)
 
 
-def _count_flags(values: NDArray[Any], counts: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def _merge_counts(values: NDArray[Any], counts: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Return the sorted distinct values and the sum of the counts of each."""
     order = np.argsort(values, kind="stable")
     values, counts = values[order], counts[order]
@@ -174,7 +174,7 @@ class RunSummary:
         self._last_tick, self._last_start, self._longest_gap = -1, math.nan, -math.inf
         self._flags = dict.fromkeys(Status, 0)
         self._unusable = self._sticking = 0
-        self._norms = {name: _NormStatistics() for name in ("command", "force")}
+        self._norms = dict.fromkeys(("command", "force"), (0.0, 0, -math.inf))  # sum, number, maximum
 
     def add(self, rows: Rows) -> Self:
         """Add the next rows, with at least the `SUMMARY_COLUMNS`; the array may be reused afterwards."""
@@ -210,8 +210,11 @@ class RunSummary:
             self._flags[flag] += int(np.count_nonzero(status & int(flag)))
         self._unusable += int(np.count_nonzero(status & UNUSABLE))
         self._sticking += int(np.count_nonzero(rows["sticking"]))
-        for name, norms in self._norms.items():
-            norms.add(rows[name])
+        for name, (total, count, largest) in self._norms.items():
+            norms = np.hypot(rows[name][:, 0], rows[name][:, 1])
+            norms = norms[np.isfinite(norms)]
+            if len(norms):
+                self._norms[name] = total + float(norms.sum()), count + len(norms), max(largest, float(norms.max()))
 
     def certificate(self, executed: int, planned: int | None) -> dict[str, Any]:
         """Return the timing certificate of the run.
@@ -268,34 +271,14 @@ class RunSummary:
         The force is the command of an impedance device and the measured force of an admittance device [N].
         """
         self._flush()
-        norms = self._norms["command" if causality is Causality.IMPEDANCE else "force"]
-        share = round(self._sticking / self.count, 6) if self.count else None
-        return {"force_n": norms.mean_and_max(), "stick_fraction": share}
+        total, count, largest = self._norms["command" if causality is Causality.IMPEDANCE else "force"]
+        force = {"mean": round(total / count, 6), "max": round(largest, 6)} if count else {}
+        return {"force_n": force, "stick_fraction": round(self._sticking / self.count, 6) if self.count else None}
 
     def flags_seen(self) -> dict[str, int]:
         """Return the number of ticks with each status flag, for the flags that occurred."""
         self._flush()
         return {str(flag.name): count for flag, count in self._flags.items() if count}
-
-
-class _NormStatistics:
-    """Mean and maximum of vector norms, ignoring non-finite ones."""
-
-    def __init__(self) -> None:
-        self._sum, self._count, self._largest = 0.0, 0, -math.inf
-
-    def add(self, vectors: NDArray[np.float64]) -> None:
-        norms = np.hypot(vectors[:, 0], vectors[:, 1])
-        norms = norms[np.isfinite(norms)]
-        if len(norms):
-            self._sum += float(norms.sum())
-            self._count += len(norms)
-            self._largest = max(self._largest, float(norms.max()))
-
-    def mean_and_max(self) -> dict[str, float]:
-        if not self._count:
-            return {}
-        return {"mean": round(self._sum / self._count, 6), "max": round(self._largest, 6)}
 
 
 def real_time_factor(simulated: float, used: dict[str, Any]) -> float | None:
@@ -350,12 +333,11 @@ class Fitness:
             if share > getattr(self, name)
         ]
         if gap is not None and gap * 1e-6 > self.longest_gap:
-            reasons.append(f"{gap * 1e-3:.4g} ms passed between two ticks; {self._allows('longest_gap', 1e3, 'ms')}")
+            allowed = f"fitness.longest_gap allows {self.longest_gap * 1e3:g} ms"
+            reasons.append(f"{gap * 1e-3:.4g} ms passed between two ticks; {allowed}")
         if timing["lost_ticks"] > self.lost_ticks:
-            reasons.append(f"{timing['lost_ticks']} ticks were not recorded; {self._allows('lost_ticks', 1.0, '')}")
+            allowed = f"fitness.lost_ticks allows {self.lost_ticks:g}"
+            reasons.append(f"{timing['lost_ticks']} ticks were not recorded; {allowed}")
         if fault:
             reasons.append(f"the run ended with a fault: {fault}")
         return reasons
-
-    def _allows(self, name: str, scale: float, unit: str) -> str:
-        return f"fitness.{name} allows {getattr(self, name) * scale:g} {unit}".rstrip()

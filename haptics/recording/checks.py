@@ -6,6 +6,7 @@ recording), ``incomplete`` (something is missing or could not be checked) or ``o
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
@@ -91,7 +92,12 @@ def check_recording(recording: Recording, scan: Scan | None = None) -> Iterator[
     yield from _hash(recording, whole)
     yield from _columns(recording)
     yield from _origin(recording)
-    yield from _versions(recording, scan)
+    journal = [entry.get("version") for entry in recording.settings]
+    if journal != list(range(len(journal))):
+        words = f"the journal of settings has the versions {str(journal)[:60]}, which must count from 0."
+        yield Finding("settings", VIOLATED, words)
+    if scan.older_settings is not None:
+        yield Finding("settings", VIOLATED, "older settings come into force again.", scan.older_settings)
     yield from scan.findings()
 
 
@@ -102,8 +108,12 @@ def _missing(recording: Recording, scan: Scan) -> Iterator[Finding]:
     if state != "complete":
         words = f"the recording was not closed properly (state {state!r}, reason {reason!r}): its end is not known."
         yield Finding("state", INCOMPLETE, words)
+    logged = []  # the number of executed ticks that the servo logged at its end
+    with contextlib.suppress(RecordingError):
+        logged = [event["ticks"] for event in recording.events if "ticks" in event]
     certificate = metadata.get("certificate", {})
-    lost, executed = certificate.get("lost_ticks", 0), certificate.get("ticks", _ticks_of_the_end(recording))
+    executed = certificate.get("ticks", logged[-1] if logged and type(logged[-1]) is int else None)
+    lost = certificate.get("lost_ticks", 0)
     if lost:
         yield Finding("rows", INCOMPLETE, f"{lost} ticks of the run were lost before they could be written.")
     elif executed is not None and count < executed:
@@ -118,15 +128,6 @@ def _missing(recording: Recording, scan: Scan) -> Iterator[Finding]:
     elif scan.gap < count:
         tick = scan.gap_tick
         yield Finding("tick", INCOMPLETE, f"ticks are missing before tick {tick}, and no deadline was missed.", tick)
-
-
-def _ticks_of_the_end(recording: Recording) -> int | None:
-    """Return the number of executed ticks that the servo logged at its end; None if it did not."""
-    try:
-        said = [event["ticks"] for event in recording.events if "ticks" in event]
-    except RecordingError:
-        return None
-    return said[-1] if said and type(said[-1]) is int else None
 
 
 def _hash(recording: Recording, whole: bool) -> Iterator[Finding]:
@@ -182,30 +183,15 @@ def _origin(recording: Recording) -> Iterator[Finding]:
         return
     if None in stated:
         yield Finding("origin", INCOMPLETE, "the recording lacks the time of tick 0.")
-    elif not _is_origin(*stated):
-        yield Finding(
-            "origin", VIOLATED, f"the time of tick 0 cannot be {str(stated[0])[:40]} ns, {str(stated[1])[:40]}."
-        )
-
-
-def _is_origin(monotonic: Any, utc: Any) -> bool:
+        return
+    monotonic, utc = stated
     try:
-        return type(monotonic) is int and monotonic > 0 and datetime.fromisoformat(utc).utcoffset() == timedelta(0)
+        sound = type(monotonic) is int and monotonic > 0 and datetime.fromisoformat(utc).utcoffset() == timedelta(0)
     except (TypeError, ValueError):
-        return False
-
-
-def _versions(recording: Recording, scan: Scan) -> Iterator[Finding]:
-    """Yield findings about the versions of the settings, in the journal and in the rows."""
-    journal = [entry.get("version") for entry in recording.settings]
-    if journal != list(range(len(journal))):
-        yield Finding(
-            "settings",
-            VIOLATED,
-            f"the journal of settings has the versions {str(journal)[:60]}, which must count from 0.",
-        )
-    if scan.older_settings is not None:
-        yield Finding("settings", VIOLATED, "older settings come into force again.", scan.older_settings)
+        sound = False
+    if not sound:
+        words = f"the time of tick 0 cannot be {str(monotonic)[:40]} ns, {str(utc)[:40]}."
+        yield Finding("origin", VIOLATED, words)
 
 
 class Scan:
@@ -250,9 +236,23 @@ class Scan:
     def add(self, rows: Rows) -> None:
         """Process the next rows."""
         ticks, status = np.array(rows["tick"]), np.array(rows["status"])
-        before = np.concatenate(([self._tick], ticks[:-1]))
-        self._order(ticks, before, (status & _AFTER_SKIP) != 0, first=not self._started)
-        self._settings(ticks, rows["settings_version"])
+        before, first = np.concatenate(([self._tick], ticks[:-1])), not self._started
+        unexplained = (ticks != before + 1) & ((status & _AFTER_SKIP) == 0)
+        if not self._has_gap and unexplained.any():
+            place = int(np.argmax(unexplained))
+            self.gap, self.gap_tick, self._has_gap = self.gap + place, int(ticks[place]), True
+        elif not self._has_gap:
+            self.gap += len(ticks)
+        back = np.flatnonzero(ticks[first:] <= before[first:])
+        if self.back is None and len(back):
+            place = int(back[0]) + first
+            self.back = int(before[place]), int(ticks[place])
+        versions = rows["settings_version"]
+        last = versions[0] if first else self._version
+        older = np.flatnonzero(versions < np.concatenate(([last], versions[:-1])))
+        if self.older_settings is None and len(older):
+            self.older_settings = int(ticks[older[0]])
+        self._version = int(versions[-1])
         with np.errstate(all="ignore"):
             self._times(rows, ticks, status, ticks != before + 1)
         permission = np.array(rows["permission"])
@@ -271,27 +271,6 @@ class Scan:
         for (rule, words), (count, tick) in sorted(self._broken.items(), key=lambda one: _RULES.index(one[0])):
             yield Finding(rule, VIOLATED, f"{words}, first in tick {tick} ({count} ticks).", tick)
 
-    def _order(
-        self, ticks: NDArray[np.int64], before: NDArray[np.int64], skipped: NDArray[np.bool_], *, first: bool
-    ) -> None:
-        unexplained = (ticks != before + 1) & ~skipped
-        if not self._has_gap and unexplained.any():
-            place = int(np.argmax(unexplained))
-            self.gap, self.gap_tick, self._has_gap = self.gap + place, int(ticks[place]), True
-        elif not self._has_gap:
-            self.gap += len(ticks)
-        back = np.flatnonzero(ticks[first:] <= before[first:])
-        if self.back is None and len(back):
-            place = int(back[0]) + first
-            self.back = int(before[place]), int(ticks[place])
-
-    def _settings(self, ticks: NDArray[np.int64], versions: NDArray[np.int64]) -> None:
-        last = self._version if self._started else versions[0]
-        older = np.flatnonzero(versions < np.concatenate(([last], versions[:-1])))
-        if self.older_settings is None and len(older):
-            self.older_settings = int(ticks[older[0]])
-        self._version = int(versions[-1])
-
     def _times(
         self, rows: Rows, ticks: NDArray[np.int64], status: NDArray[np.uint32], skipped: NDArray[np.bool_]
     ) -> None:
@@ -303,9 +282,9 @@ class Scan:
         self._count(ticks, LATENESS, ~((late >= -_ROUNDING) & (late < period + _ROUNDING)))
         orderly = (written >= -_ROUNDING) & (written <= taken + _ROUNDING) & np.isfinite(taken)
         self._count(ticks, HANDED_OVER, ~orderly)
-        self._count(ticks, STARTED_LATE, _flagged(status, _STARTED_LATE, late > LATE_FRACTION * period))
-        self._count(ticks, ENDED_LATE, _flagged(status, _ENDED_LATE, late + taken > period))
-        self._count(ticks, AFTER_SKIP, _flagged(status, _AFTER_SKIP, skipped) & (status & _AFTER_SKIP != 0))
+        self._count(ticks, STARTED_LATE, ((status & _STARTED_LATE) != 0) != (late > LATE_FRACTION * period))
+        self._count(ticks, ENDED_LATE, ((status & _ENDED_LATE) != 0) != (late + taken > period))
+        self._count(ticks, AFTER_SKIP, ((status & _AFTER_SKIP) != 0) & ~skipped)
         self._count(ticks, UNDEFINED_FLAG, (status & ~np.uint32(_ALL_FLAGS)) != 0)
         self._count(ticks, GATE, ~((gate >= 0.0) & (gate <= 1.0)))
 
@@ -333,8 +312,3 @@ _RULES = (
     *(UNDEFINED_BIT, WENT_ON, NO_DEAD_MAN, BUTTON),
 )
 """Name and description of the rules for single rows, in the order of their findings."""
-
-
-def _flagged(status: NDArray[np.uint32], flag: int, expected: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return a mask of the rows whose `flag` differs from `expected`."""
-    return np.asarray(((status & flag) != 0) != expected)

@@ -245,8 +245,7 @@ class RunCloser:
             self._recorder.require_rows()
         except RecordingError as error:
             self.fail(DeviceFault(f"the recording was lost in mid-run: {error}"))
-        if self.servo_lost:
-            # Log the end of a servo process that died without logging it.
+        if self.servo_lost:  # the process died without logging its end
             with contextlib.suppress(OSError):
                 self._recorder.journal_event(
                     "servo lost", ticks=self._trace.count, noticed_monotonic_ns=time.monotonic_ns()
@@ -284,7 +283,11 @@ class RunCloser:
         limits, summary = fitness or Fitness(), self._recorder.summary
         timing, forces = summary.certificate(self._trace.count, planned), summary.force_statistics(causality)
         timing |= {**self._verdict(limits, timing), **(used or {})}
-        self._note(certificate={**timing, **(granted or {})}, flags=summary.flags_seen(), **forces)
+        certificate, flags = {**timing, **(granted or {})}, summary.flags_seen()
+        try:
+            self._recorder.update_metadata(certificate=certificate, flags=flags, **forces)
+        except OSError as error:
+            self.fail(not_written(error, "its certificate is missing, its ticks are kept"))
         timing |= self._verdict(limits, timing)  # a failure to write the certificate makes the run unfit
         return {**timing, **forces}
 
@@ -292,9 +295,3 @@ class RunCloser:
         """Return the verdict on a run with this timing certificate."""
         unfit = limits.evaluate(timing, str(self.fault) if self.fault is not None else None)
         return {"fit": not unfit, "unfit_because": unfit}
-
-    def _note(self, **facts: Any) -> None:
-        try:
-            self._recorder.update_metadata(**facts)
-        except OSError as error:
-            self.fail(not_written(error, "its certificate is missing, its ticks are kept"))

@@ -126,13 +126,19 @@ def _computed(recording: Recording, pieces: Iterable[Rows]) -> Iterator[tuple[Ro
             if not len(rows):
                 continue
             if rendering is None:
-                _require_few_laws(recording)
+                sources = {str(entry["law"].get("source")) for entry in recording.settings if "law" in entry}
+                if len(sources) > MAX_LAWS:  # compiling each takes seconds
+                    raise RecordingError(
+                        f"{recording.folder} has {len(sources)} functions of laws; {MAX_LAWS} at most."
+                    )
                 journal = {entry["version"]: entry for entry in recording.settings}
                 first, eases = _program(recording, journal[0]), recording.metadata["format"] >= EASES_DOWN
                 limits = Limits(**recording.metadata["limits"])
                 rendering = Rendering(first, spec_of(recording.metadata), limits, eases_down=eases)
-            for start, stop in _intervals(np.array(rows["settings_version"])):
-                version = int(rows["settings_version"][start])
+            versions = np.array(rows["settings_version"])
+            edges = [0, *(np.flatnonzero(np.diff(versions)) + 1).tolist(), len(versions)]
+            for start, stop in itertools.pairwise(edges):
+                version = int(versions[start])
                 if version != current:
                     entry, current = journal[version], version
                     program = _program(recording, entry) if version else first
@@ -145,28 +151,16 @@ def _computed(recording: Recording, pieces: Iterable[Rows]) -> Iterator[tuple[Ro
         raise RecordingError(f"{recording.folder} does not hold what a replay needs: {error}.") from error
 
 
-def _require_few_laws(recording: Recording) -> None:
-    """Raise `RecordingError` for more than `MAX_LAWS` laws, because compiling each takes seconds."""
-    sources = {str(entry["law"].get("source")) for entry in recording.settings if "law" in entry}
-    if len(sources) > MAX_LAWS:
-        raise RecordingError(f"{recording.folder} has {len(sources)} functions of laws; {MAX_LAWS} at most.")
-
-
 def _program(recording: Recording, entry: dict[str, Any]) -> Program:
-    causality = Causality(recording.metadata["device"]["causality"])
-    _require_package(recording, entry)
-    return read_program(recording.folder, entry, causality, 1.0 / recording.metadata["rate_hz"])
-
-
-def _require_package(recording: Recording, entry: dict[str, Any]) -> None:
-    """Raise `RecordingError` if the law is a class of a package that is not installed."""
+    """Return the program of a journal entry; its law may be a class of a package, which must be installed."""
     origin, law = entry.get("law_package"), entry.get("law", {})
-    if origin is None or "source" in law or plugin_of(law) is not None:
-        return
-    raise RecordingError(
-        f"{recording.folder}: its law {law['name']!r} is that of the package {str(origin)[:80]!r}, which is not "
-        "installed here; install it, if you trust it, to replay the recording."
-    )
+    if origin is not None and "source" not in law and plugin_of(law) is None:
+        raise RecordingError(
+            f"{recording.folder}: its law {law['name']!r} is that of the package {str(origin)[:80]!r}, which is not "
+            "installed here; install it, if you trust it, to replay the recording."
+        )
+    causality = Causality(recording.metadata["device"]["causality"])
+    return read_program(recording.folder, entry, causality, 1.0 / recording.metadata["rate_hz"])
 
 
 def spec_of(metadata: dict[str, Any]) -> DeviceSpec:
@@ -174,12 +168,6 @@ def spec_of(metadata: dict[str, Any]) -> DeviceSpec:
     table = dict(metadata["device"])
     table["causality"] = Causality(table["causality"])
     return DeviceSpec(**table)
-
-
-def _intervals(versions: NDArray[np.int64]) -> list[tuple[int, int]]:
-    """Return (start, stop) of each run of equal settings versions."""
-    edges = [0, *(np.flatnonzero(np.diff(versions)) + 1).tolist(), len(versions)]
-    return [(a, b) for a, b in itertools.pairwise(edges) if b > a]
 
 
 def _differing(rows: Rows, computed: Rows) -> NDArray[np.bool_]:

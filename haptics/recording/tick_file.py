@@ -8,6 +8,7 @@ size. A table may be larger than the memory: `Table.chunks` and `Table.read` use
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import math
@@ -59,10 +60,16 @@ class TickFile:
     def __init__(self, path: Path, columns: np.dtype[Any] = COLUMNS, *, append: bool = False) -> None:
         self._file: IO[bytes] = open(path, "rb+" if append else "xb+")
         try:
-            self.count, self._columns = _rows_to_append_to(path, self._file) if append else (0, columns)
-            self._data_offset = self._file.tell() if append else self._write_header(0)
-            self._hash = hashlib.sha256()
-            if append:
+            self.count, self._columns, self._hash = 0, columns, hashlib.sha256()
+            if not append:
+                self._data_offset = self._write_header(0)
+            else:
+                self.count, self._columns = _layout(path, self._file)
+                self._data_offset = self._file.tell()
+                entries, ours = npy.dtype_to_descr(self._columns), npy.dtype_to_descr(COLUMNS)
+                foreign = any(entry[1] != "<f8" for entry in entries[len(ours) :])
+                if entries[: len(ours)] != ours or self._columns.itemsize > ROW.itemsize or foreign:
+                    raise RecordingError(f"{path} holds other columns than this version records.")
                 left = self.count * self._columns.itemsize
                 self._file.seek(self._data_offset)
                 while left and (piece := self._file.read(min(left, _ROWS_PER_READ))):
@@ -103,6 +110,17 @@ class TickFile:
         facts = {"descr": npy.dtype_to_descr(self._columns), "fortran_order": False, "shape": (count,)}
         npy.write_array_header_1_0(header, facts)
         return os.pwrite(self._file.fileno(), header.getbuffer(), 0)
+
+
+@contextlib.contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Convert errors of reading a file to `RecordingError`."""
+    try:
+        yield
+    except RecordingError:
+        raise
+    except (OSError, ValueError) as error:
+        raise RecordingError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
 
 
 class Table(ABC):
@@ -215,72 +233,53 @@ class TickTable(Table):
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        try:
+        with _reading(path):
             if not path.is_file():
                 raise RecordingError(f"{path} cannot be read: there is no such file.")
             with open(path, "rb") as file:
                 self._count, self.dtype = _layout(path, file)
                 self._offset = file.tell()
-        except (OSError, ValueError) as error:
-            if isinstance(error, RecordingError):
-                raise
-            raise RecordingError(f"{path} cannot be read: {error}.") from error
 
     def __len__(self) -> int:
         return self._count
 
     def _pieces(self, first: int, last: int, size: int) -> Iterator[Rows]:
         buffer = np.empty(size, self.dtype)
-        try:
-            with open(self.path, "rb", buffering=0) as file:
-                file.seek(self._offset + first * self.dtype.itemsize)
-                for begin in range(first, last, size):
-                    piece = buffer[: min(size, last - begin)]
-                    self._fill(file, piece)
-                    yield piece
-        except OSError as error:
-            raise RecordingError(f"{self.path} cannot be read: {error.strerror or error}.") from error
-
-    def _fill(self, file: IO[bytes], rows: Rows) -> None:
-        """Read the next rows of `file` into `rows`."""
-        view = rows.view(np.uint8).reshape(-1).data
-        while len(view):
-            length = file.readinto(view)  # type: ignore[attr-defined]
-            if not length:
-                raise RecordingError(f"{self.path} was cut short while it was read.")
-            view = view[length:]
+        with _reading(self.path), open(self.path, "rb", buffering=0) as file:
+            file.seek(self._offset + first * self.dtype.itemsize)
+            for begin in range(first, last, size):
+                piece = buffer[: min(size, last - begin)]
+                view = piece.view(np.uint8).reshape(-1).data
+                while len(view):
+                    length = file.readinto(view)
+                    if not length:
+                        raise RecordingError(f"{self.path} was cut short while it was read.")
+                    view = view[length:]
+                yield piece
 
     def map(self) -> Rows:
         """Return all rows as a read-only memory map."""
         if not self._count:  # mmap fails for empty files
             return np.zeros(0, self.dtype)
-        try:
+        with _reading(self.path):
             return np.asarray(np.memmap(self.path, self.dtype, "r", self._offset, (self._count,)))
-        except (OSError, ValueError) as error:
-            raise RecordingError(f"{self.path} cannot be read: {error}.") from error
 
     def header(self) -> bytes:
         """Return the header of the file."""
-        try:
-            with open(self.path, "rb") as file:
-                return file.read(self._offset)
-        except OSError as error:
-            raise RecordingError(f"{self.path} cannot be read: {error.strerror or error}.") from error
+        with _reading(self.path), open(self.path, "rb") as file:
+            return file.read(self._offset)
 
     def sha256(self) -> str:
         """Return the SHA-256 of rows and header; see `Table.sha256`."""
         found = hashlib.sha256()
-        try:
-            with open(self.path, "rb") as file:
-                header = file.read(self._offset)
-                left = self._count * self.dtype.itemsize
-                while left and (piece := file.read(min(left, _ROWS_PER_READ))):
-                    found.update(piece)
-                    left -= len(piece)
-                found.update(header)
-                found.update(file.read(1))  # trailing bytes must change the hash
-        except OSError as error:
-            raise RecordingError(f"{self.path} cannot be read: {error.strerror or error}.") from error
+        with _reading(self.path), open(self.path, "rb") as file:
+            header = file.read(self._offset)
+            left = self._count * self.dtype.itemsize
+            while left and (piece := file.read(min(left, _ROWS_PER_READ))):
+                found.update(piece)
+                left -= len(piece)
+            found.update(header)
+            found.update(file.read(1))  # trailing bytes must change the hash
         return found.hexdigest()
 
     def file_sha256(self) -> str:
@@ -354,14 +353,8 @@ def digest_of(path: Path) -> str:
     RecordingError
         If the file cannot be read.
     """
-    try:
-        with open(path, "rb") as file:
-            found = hashlib.sha256()
-            while piece := file.read(_ROWS_PER_READ):
-                found.update(piece)
-            return found.hexdigest()
-    except OSError as error:
-        raise RecordingError(f"{path} cannot be read: {error.strerror or error}.") from error
+    with _reading(path), open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def read_ticks(path: Path) -> Rows:
@@ -396,16 +389,6 @@ def row_format(path: Path, header: Header) -> np.dtype[Any]:
     if len(columns) < len(entries) or len(set(names)) < len(entries):
         raise RecordingError(f"{path} has too many columns, one twice, or one in a format that no recording has.")
     return np.dtype(columns)
-
-
-def _rows_to_append_to(path: Path, file: IO[bytes]) -> tuple[int, np.dtype[Any]]:
-    count, dtype = _layout(path, file)
-    entries = npy.dtype_to_descr(dtype)
-    ours = npy.dtype_to_descr(COLUMNS)
-    further = entries[len(ours) :]
-    if entries[: len(ours)] != ours or dtype.itemsize > ROW.itemsize or any(one[1] != "<f8" for one in further):
-        raise RecordingError(f"{path} holds other columns than this version records.")
-    return count, dtype
 
 
 # --- packed ticks -----------------------------------------------------------------------------------------------------
