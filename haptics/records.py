@@ -23,6 +23,11 @@ Rows = NDArray[Any]
 """A structured array of trace rows."""
 
 
+def fields(kind: str, names: str, *shape: int) -> list[tuple[Any, ...]]:
+    """Return the fields of a record with these names, separated by spaces, of one kind: ``fields("<f8", "x v", 2)``."""
+    return [(name, kind, *([shape] if shape else [])) for name in names.split()]
+
+
 LATE_FRACTION = 0.5
 """Fraction of a period after the deadline beyond which the start of a tick is flagged as late."""
 
@@ -77,66 +82,40 @@ class Permission(IntFlag):
     """The run is about to end: fade out."""
 
 
-ROW_UNITS = {
-    "tick": "1",
-    "time": "s",
-    "position": "m",
-    "velocity": "m/s",
-    "force": "N",
-    "command": "N (impedance) or m (admittance)",
-    "command_unlimited": "N (impedance) or m (admittance)",
-    "proxy": "m",
-    "displacement": "m",
-    "friction_force": "N",
-    "sliding_velocity": "m/s",
-    "sample_age": "s",
-    "period_error": "s",
-    "tick_time": "s",
-    "write_time": "s",
-    "injected_energy": "J",
-    "settings_version": "1",
-    "status": "bit flags",
-    "sticking": "0 or 1",
-    "permission": "bit flags",
-    "buttons": "bit flags",
-    "marker": "1",
-    "gate": "1",
-    "region": "1",
-    "normal_force": "N",
-    "hand_force": "N",
-}
+_COLUMNS: list[tuple[Any, ...]] = [
+    ("tick", "1", "<i8"),
+    ("time", "s", "<f8"),
+    ("position", "m", "<f8", (2,)),
+    ("velocity", "m/s", "<f8", (2,)),
+    ("force", "N", "<f8", (2,)),
+    ("command", "N (impedance) or m (admittance)", "<f8", (2,)),
+    ("command_unlimited", "N (impedance) or m (admittance)", "<f8", (2,)),
+    ("proxy", "m", "<f8", (2,)),
+    ("displacement", "m", "<f8", (2,)),
+    ("friction_force", "N", "<f8", (2,)),
+    ("sliding_velocity", "m/s", "<f8", (2,)),
+    ("sample_age", "s", "<f8"),
+    ("period_error", "s", "<f8"),
+    ("tick_time", "s", "<f8"),
+    ("write_time", "s", "<f8"),
+    ("injected_energy", "J", "<f8"),
+    ("settings_version", "1", "<i8"),
+    ("status", "bit flags", "<u4"),
+    ("sticking", "0 or 1", "<u4"),
+    ("permission", "bit flags", "<u4"),
+    ("buttons", "bit flags", "<u4"),
+    ("marker", "1", "<i8"),
+    ("gate", "1", "<f8"),
+    ("region", "1", "<i8"),
+    ("normal_force", "N", "<f8"),
+    ("hand_force", "N", "<f8", (2,)),
+]
+"""Name, unit and type of the recorded columns of a tick, in order."""
+
+ROW_UNITS = {name: unit for name, unit, *_ in _COLUMNS}
 """Columns of a recording with their units, in order; the channels of its device follow."""
 
-COLUMNS = np.dtype(
-    [
-        ("tick", "<i8"),
-        ("time", "<f8"),
-        ("position", "<f8", (2,)),
-        ("velocity", "<f8", (2,)),
-        ("force", "<f8", (2,)),
-        ("command", "<f8", (2,)),
-        ("command_unlimited", "<f8", (2,)),
-        ("proxy", "<f8", (2,)),
-        ("displacement", "<f8", (2,)),
-        ("friction_force", "<f8", (2,)),
-        ("sliding_velocity", "<f8", (2,)),
-        ("sample_age", "<f8"),
-        ("period_error", "<f8"),
-        ("tick_time", "<f8"),
-        ("write_time", "<f8"),
-        ("injected_energy", "<f8"),
-        ("settings_version", "<i8"),
-        ("status", "<u4"),
-        ("sticking", "<u4"),
-        ("permission", "<u4"),
-        ("buttons", "<u4"),
-        ("marker", "<i8"),
-        ("gate", "<f8"),
-        ("region", "<i8"),
-        ("normal_force", "<f8"),
-        ("hand_force", "<f8", (2,)),
-    ]
-)
+COLUMNS = np.dtype([(name, *kind) for name, _, *kind in _COLUMNS])
 """Recorded columns of a tick.
 
 ``time`` is nominal (tick x period). ``period_error`` is the delay of the start of the tick after its deadline,

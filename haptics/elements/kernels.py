@@ -19,7 +19,7 @@ import numpy as np
 from haptics.elements.classic_kernels import CLASSIC_NUMBERS, CLASSIC_STEPS, MEMORY, store
 from haptics.friction.kernels import LAW, implicit_law
 from haptics.jit import address_of_part, call_part, inlined_kernel, kernel, quotients
-from haptics.records import Rows
+from haptics.records import Rows, fields
 
 MODEL_A = 0
 MODEL_B = 1
@@ -28,18 +28,12 @@ MODEL_D = 3
 
 MOTION = np.dtype(
     [
-        ("table", "<i8"),
-        ("rows", "<i8"),
-        ("relative", "<i8"),
-        ("integration", "<f8"),
-        ("bound", "<f8"),
-        ("max_error", "<f8"),
-        ("max_speed", "<f8"),
+        *fields("<i8", "table rows relative"),
+        *fields("<f8", "integration bound max_error max_speed"),
         ("contact", "<i8"),
         ("trip", "<f8"),
         ("resting", "<i8"),
-        ("rest_stiffness", "<f8"),
-        ("rest_damping", "<f8"),
+        *fields("<f8", "rest_stiffness rest_damping"),
     ]
 )
 """Parameters of a motion program, except stiffness, damping and period, which elements have too.
@@ -51,12 +45,7 @@ the other fields see `haptics.rendering.programs.Motion`.
 
 PLACES = np.dtype(
     [
-        ("look_up", "<i8"),
-        ("table", "<i8"),
-        ("walls", "<i8"),
-        ("wall_count", "<i8"),
-        ("wall_part", "<i8"),
-        ("wall_emerge", "<i8"),
+        *fields("<i8", "look_up table walls wall_count wall_part wall_emerge"),
     ]
 )
 """Parameters of an element on a scene: address of the look-up kernel and of its table, 0 if absent.
@@ -66,14 +55,9 @@ kernels for wall contacts (`haptics.rendering.walls`).
 """
 
 PARAMETER_FIELDS: list[tuple[Any, ...]] = [
-    ("step", "<i8"),
-    ("model", "<i8"),
+    *fields("<i8", "step model"),
     ("law", LAW),
-    ("period", "<f8"),
-    ("mass", "<f8"),
-    ("stiffness", "<f8"),
-    ("damping", "<f8"),
-    ("mobility", "<f8"),
+    *fields("<f8", "period mass stiffness damping mobility"),
     ("numbers", "<f8", (CLASSIC_NUMBERS,)),
     ("program", "<i8"),
     ("motion", MOTION),
@@ -87,11 +71,7 @@ program that is not an element (`haptics.rendering.programs`). ``scene`` is for 
 """
 
 STATE_FIELDS: list[tuple[Any, ...]] = [
-    ("mass_velocity", "<f8", (2,)),
-    ("displacement", "<f8", (2,)),
-    ("output", "<f8", (2,)),
-    ("friction_force", "<f8", (2,)),
-    ("sliding_velocity", "<f8", (2,)),
+    *fields("<f8", "mass_velocity displacement output friction_force sliding_velocity", 2),
     ("sticking", "<i8"),
     ("memory", "<f8", (MEMORY,)),
 ]

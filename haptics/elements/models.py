@@ -37,7 +37,7 @@ from haptics.elements.kernels import (
 from haptics.errors import ConfigurationError
 from haptics.friction.laws import Law, warn_if_ambiguous
 from haptics.jit import kernel
-from haptics.records import Rows
+from haptics.records import Rows, fields
 from haptics.settings import bounded, check, documented
 
 STEADIER = "a larger stiffness, damping or mass, or a higher rate"
@@ -354,10 +354,7 @@ class CompliantAdmittance(Element):
 
 RESULT = np.dtype(
     [
-        ("output", "<f8", (2,)),
-        ("friction_force", "<f8", (2,)),
-        ("displacement", "<f8", (2,)),
-        ("velocity", "<f8", (2,)),
+        *fields("<f8", "output friction_force displacement velocity", 2),
         ("sticking", "<i8"),
     ]
 )

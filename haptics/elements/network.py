@@ -36,7 +36,7 @@ from haptics.elements.models import MasslessImpedance
 from haptics.errors import ConfigurationError
 from haptics.friction.laws import Law
 from haptics.jit import kernel
-from haptics.records import Rows
+from haptics.records import Rows, fields
 from haptics.settings import bounded, check, documented
 
 # --- bodies, contacts and results -------------------------------------------------------------------------------------
@@ -170,9 +170,7 @@ NODE = np.dtype(
     [
         ("kind", "<i8"),
         ("inverse_mass", "<f8"),
-        ("velocity", "<f8", (2,)),
-        ("position", "<f8", (2,)),
-        ("load", "<f8", (2,)),
+        *fields("<f8", "velocity position load", 2),
     ]
 )
 """A body, a base or the wall; `load` is the force [N] of springs and contacts that accelerates it."""
@@ -188,9 +186,7 @@ BODY_ROW = np.dtype([("body_velocity", "<f8", (2,)), ("body_position", "<f8", (2
 
 CONTACT_ROW = np.dtype(
     [
-        ("friction_force", "<f8", (2,)),
-        ("displacement", "<f8", (2,)),
-        ("sliding_velocity", "<f8", (2,)),
+        *fields("<f8", "friction_force displacement sliding_velocity", 2),
         ("sticking", "?"),
     ]
 )

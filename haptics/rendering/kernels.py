@@ -17,7 +17,7 @@ import numpy as np
 from haptics.elements.kernels import MODEL_D, PARAMETER_FIELDS, STATE_FIELDS
 from haptics.friction.kernels import LAW
 from haptics.jit import float_at, kernel, merged_kernel
-from haptics.records import Permission, Rows
+from haptics.records import Permission, Rows, fields
 from haptics.rendering.envelope import (
     ASTRAY,
     ENERGY,
@@ -76,13 +76,8 @@ OVERSPEED_TIME = 0.02
 
 FOLLOWER = np.dtype(
     [
-        ("begun", "<i8"),
-        ("row", "<i8"),
-        ("racing", "<i8"),
-        ("astray", "<i8"),
-        ("tripped", "<i8"),
-        ("origin", "<f8", (2,)),
-        ("load", "<f8", (2,)),
+        *fields("<i8", "begun row racing astray tripped"),
+        *fields("<f8", "origin load", 2),
     ]
 )
 """Progress of a motion.
@@ -186,52 +181,27 @@ def step_motion(s: Any, _x: float, _y: float) -> None:
 # --- tick -------------------------------------------------------------------------------------------------------------
 
 _SAMPLE_FIELDS: list[tuple[Any, ...]] = [
-    ("position", "<f8", (2,)),
-    ("velocity", "<f8", (2,)),
-    ("force", "<f8", (2,)),
+    *fields("<f8", "position velocity force", 2),
     ("sample_age", "<f8"),
     ("permission", "<i8"),
     ("gate", "<f8"),
     ("version", "<i8"),
 ]
 _ENVELOPE_FIELDS: list[tuple[Any, ...]] = [
-    ("admittance", "<i8"),
-    ("eases_down", "<i8"),
-    ("max_sample_age", "<f8"),
-    ("plausible_speed", "<f8"),
-    ("sensor_range", "<f8"),
-    ("max_following_error", "<f8"),
-    ("fade_in", "<f8"),
-    ("watchdog", "<f8"),
-    ("max_norm", "<f8"),
-    ("max_rate", "<f8"),
-    ("max_speed", "<f8"),
-    ("max_energy", "<f8"),
-    ("workspace_min", "<f8", (2,)),
-    ("workspace_max", "<f8", (2,)),
+    *fields("<i8", "admittance eases_down"),
+    *fields("<f8", "max_sample_age plausible_speed sensor_range max_following_error fade_in watchdog max_norm"),
+    *fields("<f8", "max_rate max_speed max_energy"),
+    *fields("<f8", "workspace_min workspace_max", 2),
 ]
 RENDERING_FIELDS: list[tuple[Any, ...]] = [
-    ("status", "<i8"),
-    ("started", "<i8"),
-    ("changed", "<i8"),
-    ("fresh", "<i8"),
+    *fields("<i8", "status started changed fresh"),
     ("follower", FOLLOWER),
-    ("gain", "<f8"),
-    ("rise", "<f8"),
-    ("last_gate", "<f8"),
-    ("ease", "<f8"),
+    *fields("<f8", "gain rise last_gate ease"),
     ("held", "<f8", (2,)),
     ("held_share", "<f8"),
-    ("bad_ticks", "<i8"),
-    ("last_tick", "<i8"),
-    ("periods", "<i8"),
-    ("good_tick", "<i8"),
-    ("trusted_tick", "<i8"),
+    *fields("<i8", "bad_ticks last_tick periods good_tick trusted_tick"),
     ("trusted_age", "<f8"),
-    ("trusted", "<f8", (2,)),
-    ("reference", "<f8", (2,)),
-    ("last", "<f8", (2,)),
-    ("command", "<f8", (2,)),
+    *fields("<f8", "trusted reference last command", 2),
     *PASSIVITY_FIELDS,
     *REGION_FIELDS,
     *WALL_FIELDS,

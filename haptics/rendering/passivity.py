@@ -29,7 +29,7 @@ from typing import Any
 from haptics.device import Causality, DeviceSpec
 from haptics.elements.classic_kernels import IWAN, STIFF
 from haptics.jit import kernel
-from haptics.records import Status
+from haptics.records import Status, fields
 
 PASSIVITY = int(Status.PASSIVITY)
 
@@ -41,24 +41,12 @@ DECAY_TIME = 0.03
 
 PASSIVITY_FIELDS: list[tuple[Any, ...]] = [
     ("passivity_control", "<i8"),
-    ("applied_delay", "<f8"),
-    ("estimator_lag", "<f8"),
-    ("max_added_damping", "<f8"),
-    ("encoder_step", "<f8"),
-    ("device_damping", "<f8"),
+    *fields("<f8", "applied_delay estimator_lag max_added_damping encoder_step device_damping"),
     ("history", "<f8", (HISTORY, 2)),
-    ("written", "<i8"),
-    ("observed", "<i8"),
-    ("observed_position", "<f8", (2,)),
-    ("observed_force", "<f8", (2,)),
-    ("last_displacement", "<f8", (2,)),
-    ("last_increment", "<f8", (2,)),
-    ("anchor", "<f8", (2,)),
+    *fields("<i8", "written observed"),
+    *fields("<f8", "observed_position observed_force last_displacement last_increment anchor", 2),
     ("moving", "<i8"),
-    ("stored", "<f8"),
-    ("lent", "<f8"),
-    ("injected", "<f8"),
-    ("excess", "<f8"),
+    *fields("<f8", "stored lent injected excess"),
     ("alarmed", "<i8"),
     ("added_damping", "<f8"),
 ]

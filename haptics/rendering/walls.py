@@ -52,6 +52,7 @@ from typing import Any
 
 from haptics.elements.kernels import MODEL_A, step_element
 from haptics.jit import call_part, inlined_kernel, kernel
+from haptics.records import fields
 from haptics.scenes.kernels import depth_in, out_of_walls, wall_at
 
 # --- scene ------------------------------------------------------------------------------------------------------------
@@ -95,14 +96,8 @@ WALL_FIELDS: list[tuple[Any, ...]] = [
     ("wall_seen", "<i8"),
     ("wall_position", "<f8", (2,)),
     ("wall_share", "<f8"),
-    ("wall_force", "<f8", (2,)),
-    ("wall_proxy", "<f8", (2,)),
-    ("normal_force", "<f8"),
-    ("wall_stored", "<f8"),
-    ("wall_stiffness", "<f8"),
-    ("wall_damping", "<f8"),
-    ("wall_spring_power", "<f8"),
-    ("wall_damper_power", "<f8"),
+    *fields("<f8", "wall_force wall_proxy", 2),
+    *fields("<f8", "normal_force wall_stored wall_stiffness wall_damping wall_spring_power wall_damper_power"),
     ("wall_held", "<i8"),
 ]
 """Fields for contact with walls in the record of the rendering.

@@ -16,6 +16,7 @@ import numpy as np
 
 from haptics.friction.kernels import LAW_NUMBERS
 from haptics.jit import float_at, inlined_kernel, kernel, record_at
+from haptics.records import fields
 from haptics.scenes.shapes import CELLS
 
 # --- lookup of the numbers of a law -----------------------------------------------------------------------------------
@@ -25,10 +26,8 @@ NO_PATTERN, GRATING, NOISE = range(3)
 
 HEAD = np.dtype(
     [
-        ("regions", "<i8"),
-        ("forces", "<i8"),
-        ("band", "<f8"),
-        ("limit", "<f8"),
+        *fields("<i8", "regions forces"),
+        *fields("<f8", "band limit"),
         ("numbers", "<f8", (LAW_NUMBERS,)),
     ]
 )
@@ -41,23 +40,13 @@ background.
 
 REGION = np.dtype(
     [
-        ("shape", "<i8"),
-        ("corners", "<i8"),
-        ("corners_at", "<i8"),
-        ("low", "<f8", (2,)),
-        ("high", "<f8", (2,)),
-        ("point", "<f8", (2,)),
-        ("normal", "<f8", (2,)),
+        *fields("<i8", "shape corners corners_at"),
+        *fields("<f8", "low high point normal", 2),
         ("radius", "<f8"),
-        ("lower", "<f8", (LAW_NUMBERS,)),
-        ("upper", "<f8", (LAW_NUMBERS,)),
-        ("rows", "<i8"),
-        ("columns", "<i8"),
-        ("image_at", "<i8"),
-        ("corner", "<f8", (2,)),
-        ("pitch", "<f8", (2,)),
-        ("pattern", "<i8"),
-        ("tile_at", "<i8"),
+        *fields("<f8", "lower upper", LAW_NUMBERS),
+        *fields("<i8", "rows columns image_at"),
+        *fields("<f8", "corner pitch", 2),
+        *fields("<i8", "pattern tile_at"),
         ("amplitude", "<f8"),
         ("wave", "<f8", (2,)),
     ]
@@ -197,9 +186,7 @@ WALL_HALF_PLANE, WALL_CIRCLE, WALL_POLYGON = range(3)
 
 EDGE = np.dtype(
     [
-        ("start", "<f8", (2,)),
-        ("end", "<f8", (2,)),
-        ("along", "<f8", (2,)),
+        *fields("<f8", "start end along", 2),
         ("length", "<f8"),
         ("turns", "<i8"),
     ]
@@ -209,20 +196,13 @@ EDGE = np.dtype(
 WALL = np.dtype(
     [
         ("kind", "<i8"),
-        ("place", "<f8", (2,)),
-        ("normal", "<f8", (2,)),
+        *fields("<f8", "place normal", 2),
         ("radius", "<f8"),
-        ("lower", "<f8", (2,)),
-        ("upper", "<f8", (2,)),
-        ("edges", "<i8"),
-        ("count", "<i8"),
-        ("stiffness", "<f8"),
-        ("damping", "<f8"),
-        ("friction", "<f8"),
-        ("depth", "<f8"),
+        *fields("<f8", "lower upper", 2),
+        *fields("<i8", "edges count"),
+        *fields("<f8", "stiffness damping friction depth"),
         ("inwards", "<f8", (2,)),
-        ("push", "<f8"),
-        ("drag", "<f8"),
+        *fields("<f8", "push drag"),
         ("touching", "<i8"),
         ("stretch", "<f8"),
     ]

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from haptics.device import DEAD_MAN_BUTTON, MAX_CHANNELS, PORT_FIELDS, Causality, DeviceSpec
 from haptics.elements.kernels import PARAMETER_FIELDS
 from haptics.jit import COMPILED, call_part, fence, kernel, merged_kernel
-from haptics.records import LATE_FRACTION, Permission, Rows, Status
+from haptics.records import LATE_FRACTION, Permission, Rows, Status, fields
 from haptics.rendering.envelope import FADE_OUT, UNUSABLE, Limits
 from haptics.rendering.kernels import assistance, configure, render_row
 
@@ -147,13 +147,8 @@ STOPPED = 1
 APPLICATION_LOST = 2
 
 WATCH_FIELDS: list[tuple[Any, ...]] = [
-    ("application", "<i8"),
-    ("status_file", "<i8"),
-    ("ticks_between_checks", "<i8"),
-    ("ticks_until_check", "<i8"),
-    ("last_heartbeat", "<i8"),
-    ("silent_ticks", "<i8"),
-    ("max_silent_ticks", "<i8"),
+    *fields("<i8", "application status_file ticks_between_checks ticks_until_check last_heartbeat silent_ticks"),
+    *fields("<i8", "max_silent_ticks"),
 ]
 """Fields for the watchdog in a record; ``application`` is 0 without an application to watch."""
 
@@ -230,28 +225,12 @@ NO_KEY, KEY, BUTTON = range(3)
 LOOP = np.dtype(
     [
         ("period", "<f8"),
-        ("live", "<i8"),
-        ("origin_ns", "<i8"),
-        ("spin_ns", "<i8"),
-        ("dead_man", "<i8"),
-        ("fade_ticks", "<i8"),
-        ("brake_ticks", "<i8"),
-        ("take", "<i8"),
-        ("give", "<i8"),
-        ("wake", "<i8"),
-        ("tick", "<i8"),
-        ("fading", "<i8"),
-        ("last", "<i8"),
-        ("end", "<i8"),
-        ("noticed_ns", "<i8"),
-        ("flags", "<i8"),
-        ("late", "<f8"),
-        ("opening", "<f8"),
-        ("count", "<i8"),
-        ("channels", "<i8"),
+        *fields("<i8", "live origin_ns spin_ns dead_man fade_ticks brake_ticks take give wake tick fading last end"),
+        *fields("<i8", "noticed_ns flags"),
+        *fields("<f8", "late opening"),
+        *fields("<i8", "count channels"),
         ("incoming", "<f8", (MAX_CHANNELS,)),
-        ("bad_ticks", "<i8"),
-        ("first_bad", "<i8"),
+        *fields("<i8", "bad_ticks first_bad"),
         *WATCH_FIELDS,
     ]
 )

@@ -29,7 +29,7 @@ from haptics.clock import Clock
 from haptics.device import Device
 from haptics.errors import ConfigurationError
 from haptics.jit import address_of_part, call_part, inlined_kernel, kernel, record_at, run_part
-from haptics.records import NEUTRAL, ROW, Rows
+from haptics.records import NEUTRAL, ROW, Rows, fields
 from haptics.rendering.envelope import UNUSABLE, Limits
 from haptics.rendering.kernels import CORE
 from haptics.rendering.programs import Program
@@ -79,15 +79,8 @@ class Reduction:
 _SUMS = np.dtype(
     [
         *REDUCTION_FIELDS,
-        ("ticks", "<i8"),
-        ("sticking", "<i8"),
-        ("unusable", "<i8"),
-        ("flags", "<i8"),
-        ("force", "<f8"),
-        ("force_square", "<f8"),
-        ("force_max", "<f8"),
-        ("path", "<f8"),
-        ("energy_max", "<f8"),
+        *fields("<i8", "ticks sticking unusable flags"),
+        *fields("<f8", "force force_square force_max path energy_max"),
         ("last", "<f8", (2,)),
     ]
 )
