@@ -236,7 +236,7 @@ class Device(Protocol):
     Creating a device accesses no hardware, so that `spec` can be checked first. ``open`` and ``close`` may be called
     twice. ``read`` and ``write`` block for at most a small part of a period.
 
-    The servo detects three optional attributes by their names:
+    The servo detects four optional attributes by their names:
 
     - ``compensate(share)`` sets the share of the friction compensation, 0 to 1, from the next ``write`` on; it is 0
       after ``open``. The servo calls it before every ``write``, with 0 while the output is the safe output. The
@@ -246,6 +246,7 @@ class Device(Protocol):
       recorded as ``device_facts``.
     - ``explain()`` returns a sentence with the cause of the failed run, empty if only the driver's message is known.
       The servo calls it after the device is closed.
+    - ``port()`` returns the `Port` of the open device, or None if its present configuration has none.
     """
 
     @property
@@ -335,28 +336,16 @@ class Port:
     wake: int = -1
 
 
-@runtime_checkable
-class Ported(Protocol):
-    """Extension of the device interface for devices that the compiled loop can serve."""
-
-    def port(self) -> Port | None:
-        """Return the port of the open device; None if its present configuration has no port."""
-        ...
-
-
 def port_of(device: object) -> Port | None:
     """Return the port of an open `device`, or None without a port equivalent to ``read`` and ``write``.
 
     A subclass or wrapper that overrides ``read`` or ``write`` of a device with a port expects these methods to be
     called. The port is therefore valid only if it is defined in the same class as both methods, or in a subclass of it.
     """
-    order = type(device).__mro__
-    if not all(any(name in vars(cls) for cls in order) for name in ("port", *_METHODS)):
+    order, methods = type(device).__mro__, ("read", "write")
+    if not all(any(name in vars(cls) for cls in order) for name in ("port", *methods)):
         return None
-    last = {name: next(k for k, cls in enumerate(order) if name in vars(cls)) for name in ("port", *_METHODS)}
-    replaced = any(last[name] < last["port"] or name in vars(device) for name in _METHODS)
+    last = {name: next(k for k, cls in enumerate(order) if name in vars(cls)) for name in ("port", *methods)}
+    replaced = any(last[name] < last["port"] or name in vars(device) for name in methods)
     port: Port | None = None if replaced else device.port()  # type: ignore[attr-defined]
     return port
-
-
-_METHODS = ("read", "write")

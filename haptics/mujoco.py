@@ -28,6 +28,8 @@ from haptics.elements.models import RigidAdmittance
 from haptics.errors import ConfigurationError
 from haptics.jit import COMPILED, record_at
 
+__all__ = ["PassiveFriction"]
+
 PAIR = np.dtype([("value", "<f8", (2,))])
 """Two neighbouring elements of a MuJoCo vector."""
 

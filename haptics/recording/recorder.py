@@ -22,7 +22,7 @@ from haptics.errors import DeviceFault, HapticError, RecordingError, ServoLost
 from haptics.files import append_line, parse_json, write_json
 from haptics.recording.certificate import Fitness, RunSummary
 from haptics.recording.recording import EVENTS, FORMAT, METADATA, ORIGIN, ORIGIN_UTC, PART, ROWS_SHA256, SETTINGS, TICKS
-from haptics.recording.tick_file import TickFile, TickTable, read_ticks
+from haptics.recording.tick_file import TickFile, TickTable
 from haptics.records import Rows, columns_with, units_with
 from haptics.trace import Reader, Trace
 
@@ -87,7 +87,7 @@ class Recorder:
 
     def rows(self) -> Rows:
         """Map all rows recorded until now."""
-        return read_ticks(self.folder / PART)
+        return TickTable(self.folder / PART).map()
 
     def require_rows(self) -> None:
         """Raise `RecordingError` if the file no longer contains all rows that were written."""

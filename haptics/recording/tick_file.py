@@ -357,17 +357,6 @@ def digest_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def read_ticks(path: Path) -> Rows:
-    """Map the rows of a table of ticks; of a truncated file, the remaining complete rows.
-
-    Raises
-    ------
-    RecordingError
-        If the file cannot be read or is not a valid table of ticks.
-    """
-    return TickTable(path).map()
-
-
 def _layout(path: Path, file: IO[bytes]) -> tuple[int, np.dtype[Any]]:
     """Return number and type of the complete rows in `file`, leaving it positioned at the first row."""
     header = read_header(file)

@@ -17,7 +17,7 @@ from numpy.lib import format as npy
 from haptics.device import MAX_CHANNELS
 from haptics.errors import RecordingError
 from haptics.recording import tick_file
-from haptics.recording.tick_file import PackedTable, TableInMemory, TickFile, TickTable, read_ticks, write_packed
+from haptics.recording.tick_file import PackedTable, TableInMemory, TickFile, TickTable, write_packed
 from haptics.records import COLUMNS as COLUMN_TYPES
 from haptics.records import (
     FORMATS,
@@ -68,7 +68,7 @@ OTHER_TABLES: dict[str, Any] = {
 @pytest.mark.parametrize("descr", OTHER_TABLES.values(), ids=OTHER_TABLES)
 def test_header_with_other_columns_is_refused(tmp_path, descr):
     with pytest.raises(RecordingError, match="columns"):
-        read_ticks(table(tmp_path / "ticks.npy", descr))
+        TickTable(table(tmp_path / "ticks.npy", descr)).map()
 
 
 # fmt: off
@@ -92,7 +92,7 @@ def test_unsafe_column_is_refused(tmp_path, entry):
     name = entry[0] if entry else ""
     others = [column for column in COLUMNS if column[0] != name]
     with pytest.raises(RecordingError, match="columns"):
-        read_ticks(table(tmp_path / "ticks.npy", [*others, entry]))
+        TickTable(table(tmp_path / "ticks.npy", [*others, entry])).map()
 
 
 # fmt: on
@@ -103,7 +103,7 @@ def test_plain_columns_of_others_are_kept_in_any_order(tmp_path):
     rows = np.zeros(3, np.dtype([*COLUMNS[4:], *others, *COLUMNS[:4]]))
     rows["tick"], rows["pressure"], rows["c_1"] = [4, 5, 6], [[1, 2], [3, 4], [5, 6]], [7, 8, 9]
     np.save(tmp_path / "ticks.npy", rows)
-    read = read_ticks(tmp_path / "ticks.npy")
+    read = TickTable(tmp_path / "ticks.npy").map()
     for name in ("tick", "pressure", "wide", "c_1"):
         np.testing.assert_array_equal(read[name], rows[name])
 
@@ -111,20 +111,20 @@ def test_plain_columns_of_others_are_kept_in_any_order(tmp_path):
 @pytest.mark.parametrize("shape", [(2, 1), (), 2, (-1,), (True,), ("2",), None, (2.0,)])
 def test_header_with_another_shape_is_refused(tmp_path, shape):
     with pytest.raises(RecordingError, match=r"ticks\.npy"):
-        read_ticks(table(tmp_path / "ticks.npy", COLUMNS, shape))
+        TickTable(table(tmp_path / "ticks.npy", COLUMNS, shape)).map()
 
 
 def test_only_existing_rows_are_read(tmp_path):
-    assert len(read_ticks(table(tmp_path / "ticks.npy", COLUMNS, (2**70,)))) == 2
-    assert len(read_ticks(table(tmp_path / "ticks.npy", COLUMNS, (1,)))) == 1
-    assert len(read_ticks(table(tmp_path / "ticks.npy", COLUMNS, (0,)))) == 0
+    assert len(TickTable(table(tmp_path / "ticks.npy", COLUMNS, (2**70,))).map()) == 2
+    assert len(TickTable(table(tmp_path / "ticks.npy", COLUMNS, (1,))).map()) == 1
+    assert len(TickTable(table(tmp_path / "ticks.npy", COLUMNS, (0,))).map()) == 0
 
 
 def test_sparse_file_is_refused(tmp_path):
     path = table(tmp_path / "ticks.npy", COLUMNS, (2**62,))
     os.truncate(path, 10**11)
     with pytest.raises(RecordingError, match="100000000 at most"):
-        read_ticks(path)
+        TickTable(path).map()
 
 
 @pytest.mark.parametrize("kind", ["none", "pipe", "folder"])
@@ -133,7 +133,7 @@ def test_missing_pipe_or_folder_is_refused(tmp_path, kind):
     if kind != "none":
         (os.mkfifo if kind == "pipe" else os.mkdir)(path)
     with pytest.raises(RecordingError, match="there is no such file"):
-        read_ticks(path)
+        TickTable(path).map()
 
 
 def test_damaged_header_is_read_or_refused(tmp_path):
@@ -142,7 +142,7 @@ def test_damaged_header_is_read_or_refused(tmp_path):
     for data in damaged(good, 150, end=len(good) - 5 * COLUMN_TYPES.itemsize):
         path.write_bytes(data)
         try:
-            assert set(COLUMN_TYPES.names or ()) - set(read_ticks(path).dtype.names or ()) <= set(FORMATS)
+            assert set(COLUMN_TYPES.names or ()) - set(TickTable(path).map().dtype.names or ()) <= set(FORMATS)
         except RecordingError as error:
             refusals += 1
             assert "\n" not in str(error)
@@ -199,7 +199,7 @@ PARTS = [(0, None), (13, 14), (399, 401), (800, 1200), (-5, None), (900, 100), (
 @pytest.mark.parametrize(("start", "stop"), PARTS)
 @pytest.mark.parametrize("kind", ["loose", "packed_table"])
 def test_chunks_are_the_rows_in_order(request, loose, kind, size, start, stop):
-    table, rows = request.getfixturevalue(kind), read_ticks(loose.path)
+    table, rows = request.getfixturevalue(kind), TickTable(loose.path).map()
     pieces = [piece.copy() for piece in table.chunks(rows=size, start=start, stop=stop)]
     assert all(len(piece) == size for piece in pieces[:-1])
     assert all(1 <= len(piece) <= size for piece in pieces)
@@ -259,7 +259,7 @@ def test_bytes_of_a_failed_write_are_removed(tmp_path):
         other.write(b"half a row")
     digest = file.close()
     assert digest == TickTable(tmp_path / "ticks.npy").sha256()
-    assert len(read_ticks(tmp_path / "ticks.npy")) == 3
+    assert len(TickTable(tmp_path / "ticks.npy").map()) == 3
 
 
 # --- columns of formats
