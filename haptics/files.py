@@ -98,7 +98,7 @@ def replacing_owned(path: Path, is_ours: Callable[[bytes], bool], length: int) -
         with open(path, "rb") as file:
             start = file.read(length)
         if start and not is_ours(start):
-            raise FileExistsError(f"{path} is a file of somebody's: move it away, or choose another name")
+            raise FileExistsError(f"{path} was not written by this program: move it away, or choose another name")
     new = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     descriptor = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
     try:

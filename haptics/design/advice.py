@@ -261,8 +261,8 @@ def _checks(element: Element, spec: DeviceSpec) -> Iterator[Advice | None]:
         yield Advice("force", Severity.WARNING, level, spec.max_force, text)
     if spec.least_friction is not None and level < spec.least_friction:
         text = (
-            f"the break-away force is {level:g} N, and {spec.name} has {plain(spec.least_friction)} N of friction left "
-            "of its own; choose a stronger law, or raise device.compensation."
+            f"the break-away force is {level:g} N, and {spec.name} has {plain(spec.least_friction)} N of residual "
+            "friction; choose a stronger law, or raise device.compensation."
         )
         yield Advice("friction", Severity.WARNING, level, spec.least_friction, text)
     if element.causality is Causality.IMPEDANCE:
@@ -400,7 +400,7 @@ _WORSE = 0.95
 """A corner is reported if its limit is below this fraction of the limits of its single walls."""
 
 
-def wall_limit(handle: Handle, damping: float, period: float = 1e-3, beside: Coupling | None = None) -> float:
+def wall_limit(handle: Handle, damping: float, period: float = 1e-3, coupling: Coupling | None = None) -> float:
     """Return the stiffness below which a wall holds the bare handle without a limit cycle [N/m].
 
     It is 0 if no stiffness is stable, because the damping is too low or too high.
@@ -413,13 +413,13 @@ def wall_limit(handle: Handle, damping: float, period: float = 1e-3, beside: Cou
         Damping of the wall [N s/m].
     period : float
         Sampling period [s].
-    beside : Coupling, optional
+    coupling : Coupling, optional
         Spring and damper of the element, which hold the handle at the same time if its contact can stick.
     """
     alone = bounds.stiffness_limit(handle, damping, period)
-    if beside is None:
+    if coupling is None:
         return alone
-    both = bounds.stiffness_limit(handle, damping + beside.damping, period) - beside.stiffness
+    both = bounds.stiffness_limit(handle, damping + coupling.damping, period) - coupling.stiffness
     return max(min(alone, both), 0.0)
 
 
@@ -446,13 +446,13 @@ def advise_walls(walls: Iterable[Wall], element: Element, spec: DeviceSpec) -> l
         return []
     walls, stiffness = tuple(walls), getattr(element, "stiffness", 0.0)
     sticks = element.law.breakaway_force > 0.0 and stiffness > 0.0
-    beside = Coupling(stiffness, getattr(element, "damping", 0.0), element.period) if sticks else None
-    limits = {wall: wall_limit(handle, wall.damping, element.period, beside) for wall in walls}
+    coupling = Coupling(stiffness, getattr(element, "damping", 0.0), element.period) if sticks else None
+    limits = {wall: wall_limit(handle, wall.damping, element.period, coupling) for wall in walls}
     found: list[Advice] = []
     for wall, limit in limits.items():
-        found += _wall(wall, limit, handle, spec.name, beside)
+        found += _wall(wall, limit, handle, spec.name, coupling)
     for pair, cosine in corners(walls, spec.workspace_min, spec.workspace_max):
-        factor = corner_factor(handle, pair, cosine, element.period, beside)
+        factor = corner_factor(handle, pair, cosine, element.period, coupling)
         if factor < _WORSE * min(limits[wall] / wall.stiffness for wall in pair):
             found += _wall_corner(pair, factor, spec.name)
     found.sort(key=lambda advice: -advice.value / max(advice.limit, 1e-9))
@@ -460,18 +460,18 @@ def advise_walls(walls: Iterable[Wall], element: Element, spec: DeviceSpec) -> l
     return sorted(kinds.values(), key=lambda advice: advice.severity is not Severity.WARNING)
 
 
-def _wall(wall: Wall, limit: float, handle: Handle, device: str, beside: Coupling | None) -> Iterator[Advice]:
+def _wall(wall: Wall, limit: float, handle: Handle, device: str, coupling: Coupling | None) -> Iterator[Advice]:
     """Check the stability of a wall and the flicker of its force by encoder counts."""
     load = wall.stiffness / limit if limit > 0.0 else math.inf
     with_what = f"wall.damping = {wall.damping:g} N s/m"
-    if beside is not None:
-        with_what += f" beside an element of {beside.stiffness:g} N/m"
+    if coupling is not None:
+        with_what += f" beside an element of {coupling.stiffness:g} N/m"
     fact = (
         f"wall.stiffness = {wall.stiffness:g} N/m, and with {with_what}, {device} buzzes on a wall above "
         f"{plain(limit)} N/m with the hand off"
     )
     if load > 1.0:
-        remedy = "lower it, or change wall.damping" + (" or element.stiffness" if beside is not None else "")
+        remedy = "lower it, or change wall.damping" + (" or element.stiffness" if coupling is not None else "")
         yield Advice("wall", Severity.WARNING, wall.stiffness, limit, f"{fact}; {remedy}.")
     elif load * bounds.MARGIN > 1.0:
         words = f"{fact}: within a factor of {bounds.MARGIN:g}."

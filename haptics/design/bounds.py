@@ -352,7 +352,7 @@ _CORNER_DIGITS = 1e-4
 
 
 def corner_factor(
-    handle: Handle, walls: tuple[Wall, Wall], cosine: float, period: float = 1e-3, beside: Coupling | None = None
+    handle: Handle, walls: tuple[Wall, Wall], cosine: float, period: float = 1e-3, coupling: Coupling | None = None
 ) -> float:
     """Return the largest stable factor on the stiffness of two walls, for the bare handle in their corner.
 
@@ -369,20 +369,22 @@ def corner_factor(
         Cosine of the angle between the normals of their surfaces, of any sign.
     period : float
         Sampling period [s].
-    beside : Coupling, optional
+    coupling : Coupling, optional
         Spring and damper of the element, which can hold the handle at the same time.
     """
     first, second = ((wall.stiffness, wall.damping, wall.friction > 0.0) for wall in walls)
-    return _factor(handle, first, second, round(abs(cosine), 2), period, beside)
+    return _factor(handle, first, second, round(abs(cosine), 2), period, coupling)
 
 
 @functools.lru_cache(maxsize=64)
-def _factor(handle: Handle, first: Side, second: Side, cosine: float, period: float, beside: Coupling | None) -> float:
+def _factor(
+    handle: Handle, first: Side, second: Side, cosine: float, period: float, coupling: Coupling | None
+) -> float:
     flat, soft, damped = (stuck_matrix(Coupling(K, B, period), handle) for K, B in ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0)))
     by_stiffness, by_damping, still = soft - flat, damped - flat, np.kron(flat, np.eye(2))
     normals = np.array([(1.0, 0.0), (cosine, math.sqrt(max(1.0 - cosine * cosine, 0.0)))])
     held = itertools.product(*((0.0, 1.0)[: 1 + side[2]] for side in (first, second)))  # along each wall: 1 holds
-    own_couplings = [(0.0, 0.0)] if beside is None else [(0.0, 0.0), (beside.stiffness, beside.damping)]
+    own_couplings = [(0.0, 0.0)] if coupling is None else [(0.0, 0.0), (coupling.stiffness, coupling.damping)]
     factors = []
     for holds, own in itertools.product(held, own_couplings):
         axes = [np.outer(n, n) + h * (np.eye(2) - np.outer(n, n)) for n, h in zip(normals, holds, strict=True)]

@@ -57,7 +57,7 @@ class Handle:
     )
     resolution: float = bounded(0.0, minimum=0.0, unit="m", doc="step of the encoder")
     velocity_lag: float = bounded(
-        0.0, minimum=0.0, unit="s", doc="how much later than a backward difference the velocity comes"
+        0.0, minimum=0.0, unit="s", doc="delay of the velocity relative to a backward difference"
     )
 
     def __post_init__(self) -> None:
@@ -93,13 +93,13 @@ class PositionServo:
     frequency: float = bounded(above=0.0, unit="Hz", doc="natural frequency w/(2 pi) of the servo")
     damping_ratio: float = bounded(1.0, above=0.0, doc="damping ratio z; 1 is critical")
     knows_velocity: bool = flag(
-        False, doc="whether s is 1: the servo is told the velocity of the reference too; else the arm lags"
+        False, doc="whether s is 1: the servo receives the velocity of the reference; otherwise the arm lags"
     )
     delay: float = bounded(0.0, minimum=0.0, unit="s", doc="time from a sample to the reference computed from it")
     grip_stiffness: float = bounded(
         FIRM_GRIP[0], minimum=0.0, unit="N/m", doc="stiffness of the grip between the arm and a hand that holds still"
     )
-    grip_damping: float = bounded(FIRM_GRIP[1], minimum=0.0, unit="N s/m", doc="damping of that grip")
+    grip_damping: float = bounded(FIRM_GRIP[1], minimum=0.0, unit="N s/m", doc="damping of the grip")
     handle_mass: float = bounded(
         0.0, minimum=0.0, unit="kg", doc="mass beyond the force sensor, which shows its inertia as a force"
     )

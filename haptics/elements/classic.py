@@ -400,9 +400,7 @@ class HaywardArmstrong(Element):
     law_evaluation = "level"
     law: Law
     stiffness: float = stiffness("stiffness K of the spring")
-    creep: float = bounded(
-        1.0, minimum=0.0, maximum=1.0, doc="how much the spring's end creeps: 0 not at all, 1 as published"
-    )
+    creep: float = bounded(1.0, minimum=0.0, maximum=1.0, doc="creep of the spring's end: 0 none, 1 as published")
     stick_share: float = bounded(
         0.7, minimum=0.1, maximum=1.0, doc="share of the spring's limit around which creep sets in"
     )
@@ -466,12 +464,16 @@ class Iwan(Element):
     stiffness: float = stiffness("stiffness of all elements together, without the stiff one")
     damping: float = damping("damping B of all elements together, divided like the law")
     count: int = bounded(6, minimum=1, maximum=MAX_BRISTLES, doc="number of elements")
-    spread: float = bounded(0.8, minimum=0.0, maximum=0.99, doc="how far the break-away forces of the elements differ")
+    spread: float = bounded(0.8, minimum=0.0, maximum=0.99, doc="relative spread of the elements' break-away forces")
     stiff_share: float = bounded(
         0.0, minimum=0.0, maximum=0.95, doc="share of the break-away force that one further, stiff element carries"
     )
     stiff_stiffness: float = bounded(
-        6000.0, above=0.0, unit="N/m", slider=STIFFNESSES, doc="stiffness of that element; without a stiff_share unused"
+        6000.0,
+        above=0.0,
+        unit="N/m",
+        slider=STIFFNESSES,
+        doc="stiffness of the stiff element, if stiff_share > 0",
     )
     period: float = period_field()
 

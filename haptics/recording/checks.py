@@ -135,7 +135,7 @@ def _hash(recording: Recording, whole: bool) -> Iterator[Finding]:
     stored = metadata.get(ROWS_SHA256, metadata.get(FILE_SHA256))
     if stored is None:
         verdict = OK if metadata.get("state") == "complete" else INCOMPLETE
-        words = "the recording has no hash of its rows: an older version made it, or nobody closed it."
+        words = "the recording has no hash of its rows: it was made by an older version, or not closed."
         yield Finding("hash", verdict, words)
     elif not whole:
         yield Finding("hash", INCOMPLETE, "the hash is that of all rows: with rows missing it cannot be compared.")

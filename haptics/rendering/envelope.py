@@ -106,7 +106,7 @@ class Limits:
         unit="m",
         doc="distance of the end effector from its reference beyond which that is held (admittance)",
     )
-    dead_man: str = choice("none", DEAD_MAN_SWITCHES, doc="what must be held for any output")
+    dead_man: str = choice("none", DEAD_MAN_SWITCHES, doc="switch that must be held for any output")
     passivity_control: bool = flag(False, doc="add damping where the loop injects energy (impedance)")
 
     def __post_init__(self) -> None:

@@ -91,29 +91,27 @@ class Motion:
         above=0.0, unit="N or m/s", doc="norm of its own force (impedance), speed of its reference (admittance)"
     )
     max_error: float = bounded(
-        1.0, above=0.0, unit="m", doc="farther from the reference than this the end effector does not follow"
+        1.0, above=0.0, unit="m", doc="following error beyond which the end effector counts as not following"
     )
-    max_speed: float = bounded(10.0, above=0.0, unit="m/s", doc="faster than this the end effector runs away")
+    max_speed: float = bounded(10.0, above=0.0, unit="m/s", doc="speed beyond which the device counts as running away")
     relative: bool = False
-    stiffness: float = bounded(
-        0.0, minimum=0.0, unit="N/m", doc="force per error of the position, of an impedance device only"
-    )
-    damping: float = bounded(0.0, minimum=0.0, unit="N s/m", doc="force per error of the velocity, likewise")
+    stiffness: float = bounded(0.0, minimum=0.0, unit="N/m", doc="force per position error (impedance)")
+    damping: float = bounded(0.0, minimum=0.0, unit="N s/m", doc="force per velocity error (impedance)")
     integration: float = bounded(
         0.0,
         minimum=0.0,
         unit="N/(m s)",
-        doc="rate at which an error adds up, likewise; above 0 the force goes on from what it was before",
+        doc="gain of the integral of the error (impedance); above 0 the force starts from its previous value",
     )
     contact: bool = False
     trip: float = bounded(
-        0.0, minimum=0.0, unit="m", doc="off its reference by more than this it rests from that tick on; 0: never"
+        0.0, minimum=0.0, unit="m", doc="following error beyond which the rest phase begins; 0: never"
     )
     rest: float = bounded(
-        0.0, minimum=0.0, unit="s", doc="for so long it rests at its end, and after that: with the gains below"
+        0.0, minimum=0.0, unit="s", doc="duration of the rest phase at the end; the gains below apply from its start on"
     )
-    rest_stiffness: float = bounded(0.0, minimum=0.0, unit="N/m", doc="stiffness with which it rests after that")
-    rest_damping: float = bounded(0.0, minimum=0.0, unit="N s/m", doc="damping with which it rests after that")
+    rest_stiffness: float = bounded(0.0, minimum=0.0, unit="N/m", doc="stiffness in the rest phase")
+    rest_damping: float = bounded(0.0, minimum=0.0, unit="N s/m", doc="damping in the rest phase")
     period: float = bounded(1e-3, above=0.0, maximum=1.0, unit="s", doc="time between two rows")
     label: str = ""
 

@@ -126,7 +126,7 @@ class Region:
     name: str
     shape: Shape
     law: Law | ImageMap
-    look: str = choice("plain", LOOKS, doc="what the region looks like in pictures")
+    look: str = choice("plain", LOOKS, doc="appearance of the region in pictures")
     texture: Texture | None = None
 
     def __post_init__(self) -> None:
@@ -201,11 +201,11 @@ class Scene:
         minimum=1e-4,
         maximum=MAX_BORDER_WIDTH,
         unit="m",
-        doc="way within which numbers go over into each other; see the module",
+        doc="width of the transition between the numbers of two regions; see the module",
     )
     walls: tuple[Wall, ...] = ()
-    name: str = string("", doc="what people call the scene")
-    look: str = choice("plain", LOOKS, doc="what the background looks like in pictures")
+    name: str = string("", doc="name of the scene")
+    look: str = choice("plain", LOOKS, doc="appearance of the background in pictures")
 
     def __post_init__(self) -> None:
         check(self, "scene")
@@ -219,9 +219,8 @@ class Scene:
         mine = exact(self.law)
         if type(mine) not in LAWS.values():
             raise ConfigurationError(
-                f"scene.law: {title_of(self.law)!r} is a law of one's own. A scene mixes the numbers of its laws, and "
-                "of such a law nobody can say whether what lies between two is solvable; must be one of "
-                f"{', '.join(LAWS)}."
+                f"scene.law: {title_of(self.law)!r} is not a built-in law. A scene mixes the numbers of its laws, "
+                f"which must remain solvable; must be one of {', '.join(LAWS)}."
             )
         laws = [(region, law) for region in self.regions for law in region.laws]
         for region, law in laws:
@@ -256,7 +255,7 @@ class Scene:
         names = [region.name for region in self.regions]
         for name in names:
             if names.count(name) > 1:
-                raise ConfigurationError(f"region {name!r}: two regions have this name; each needs one of its own.")
+                raise ConfigurationError(f"region {name!r}: two regions have this name; names must be unique.")
 
     def with_walls(self, **numbers: float) -> Scene:
         """Return the scene with changed ``stiffness``, ``damping`` or ``friction`` of all its walls."""

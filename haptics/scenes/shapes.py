@@ -252,7 +252,7 @@ _WORD = (1 << 64) - 1
 class Texture:
     """Spatial modulation of the friction level."""
 
-    pattern: str = choice("grating", PATTERNS, doc="what the modulation looks like")
+    pattern: str = choice("grating", PATTERNS, doc="pattern of the modulation")
     amplitude: float = bounded(0.3, minimum=0.0, maximum=0.9, doc="largest change of the level, as a share of it")
     wavelength: float = bounded(
         0.002, minimum=2e-4, maximum=1.0, unit="m", doc="length of a period, or of a cell of noise"

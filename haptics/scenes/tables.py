@@ -365,7 +365,7 @@ def find_scene(name: str | Path) -> Path:
     if text.endswith(SUFFIX) or "/" in text:
         return Path(text)
     raise ConfigurationError(
-        f"{unknown_name('scene', text, shipped)} A file of one's own is named with its ending, {SUFFIX}."
+        f"{unknown_name('scene', text, shipped)} Give other files by their path, with the suffix {SUFFIX}."
     )
 
 

@@ -41,7 +41,7 @@ def test_friction_below_that_of_the_device_is_a_warning():
     rough = make_spec(mass=0.2, damping=1.0, delay=0.5e-3, position_resolution=10e-6, least_friction=0.5)
     advice = advice_on(model_c(300.0, force=0.4), rough)["friction"]
     assert (advice.severity, advice.value, advice.limit) == (Severity.WARNING, 0.4, 0.5)
-    assert "0.5 N of friction left of its own" in advice.text
+    assert "0.5 N of residual friction" in advice.text
     for level in (0.5, 0.6):
         assert "friction" not in advice_on(model_c(300.0, force=level), rough)
 
@@ -328,9 +328,9 @@ def test_springs_and_dampers_add_up_in_a_corner():
     assert 1500.0 * smooth == pytest.approx(wall_limit(handle, 30.0, T), rel=1e-3)
     held = corner_factor(handle, wedge((1000.0, 500.0), (20.0, 10.0), 0.4), math.cos(ANGLE), T)
     assert 1500.0 * held == pytest.approx(wall_limit(handle, 30.0, T), rel=1e-3)
-    beside = Coupling(2000.0, 5.0, T)
-    both = corner_factor(handle, wedge((1000.0, 500.0), (20.0, 10.0), 0.4), math.cos(ANGLE), T, beside)
-    assert 1500.0 * both == pytest.approx(wall_limit(handle, 30.0, T, beside), rel=1e-3)
+    coupling = Coupling(2000.0, 5.0, T)
+    both = corner_factor(handle, wedge((1000.0, 500.0), (20.0, 10.0), 0.4), math.cos(ANGLE), T, coupling)
+    assert 1500.0 * both == pytest.approx(wall_limit(handle, 30.0, T, coupling), rel=1e-3)
     right = corner_factor(handle, wedge((1000.0, 1000.0), (20.0, 20.0), 0.0), 0.0, T)
     assert 1000.0 * right == pytest.approx(wall_limit(handle, 20.0, T), rel=1e-3), "each for itself"
 

@@ -32,8 +32,8 @@ from haptics.records import (
     units_with,
     with_missing_columns,
 )
-from tests.haptics.test_reading import damaged
-from tests.haptics.test_reading import npy as npy_file
+from tests.haptics.test_files import damaged
+from tests.haptics.test_files import npy as npy_file
 
 COLUMNS: list[Any] = list(npy.dtype_to_descr(COLUMN_TYPES))
 

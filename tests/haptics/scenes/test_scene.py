@@ -126,7 +126,7 @@ PEG = Circle((0.0, 0.0), 0.01)
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: Scene(rubber()), "law of one's own"),
+        (lambda: Scene(rubber()), "not a built-in law"),
         (lambda: Scene(Coulomb(1.0), (Region("a", RIGHT, CoulombViscous(1.0, 1.0)),)), "one class"),
         (lambda: Scene(Elliptic(1.0, 2.0), (Region("a", RIGHT, Elliptic(1.0, 2.0, 0.5)),)), "cannot turn"),
         (lambda: Scene(Coulomb(1.0), look="gold"), "look"),

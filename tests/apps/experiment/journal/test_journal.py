@@ -119,7 +119,7 @@ def test_foreign_sidecar_is_not_overwritten(tmp_path):
     where = place(tmp_path)
     where.folder.mkdir(parents=True)
     where.sidecar.write_text('{\n  "mine": 1\n}\n')
-    with pytest.raises(JournalFault, match="somebody's"):
+    with pytest.raises(JournalFault, match="not written by this program"):
         Journal.create(where, HEADER)
     assert not where.journal.exists()
 

@@ -298,7 +298,7 @@ def test_device_friction_is_measured_and_its_file_used(tmp_path, capsys):
     captured = capsys.readouterr()
     assert ended == 0, captured.err
     result = json.loads(captured.out)
-    assert any("friction left of its own" in advice for advice in result["advice"])
+    assert any("residual friction" in advice for advice in result["advice"])
     assert json.loads((Path(result["recording"]) / "recording.json").read_text())["friction_file_hash"]
 
 
