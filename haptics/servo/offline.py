@@ -67,6 +67,11 @@ class Reduction:
     part: Callable[..., None]
     start: NDArray[Any]
 
+    @property
+    def address(self) -> int:
+        """Address of the part in this process; the part is compiled on first use."""
+        return address_of_part(self.part, self.start.dtype)
+
     def record(self, slots: Rows) -> NDArray[Any]:
         """Return the initial record, (1,), of a run whose rows are written to `slots`."""
         record = self.start.copy()
@@ -240,7 +245,7 @@ def run_offline(
     require_duration(duration)
     clock, trace = Clock(program.period), Trace.private(2 * MAX_TICKS_PER_CALL)
     servo = Servo(factory(clock), program, trace, clock=clock, limits=limits)
-    part, sums = address_of_part(reduction.part, reduction.start.dtype), reduction.record(trace.slots)
+    part, sums = reduction.address, reduction.record(trace.slots)
     reader, chunks, done = Reader(trace), list[Rows](), 0
 
     def reduce_rows() -> None:
@@ -379,12 +384,7 @@ def _open_run(job: OfflineJob, trace: Trace) -> _OpenRun | Failed | None:
         servo = Servo(device, job.program, trace, clock=clock, limits=job.limits)
         records = servo.open_compiled(job.duration)
         if records is not None:
-            return _OpenRun(
-                servo,
-                records,
-                address_of_part(job.reduction.part, job.reduction.start.dtype),
-                job.reduction.record(trace.slots),
-            )
+            return _OpenRun(servo, records, job.reduction.address, job.reduction.record(trace.slots))
         servo.close()
     except Exception as error:  # any error of a user-defined device; the other runs continue
         return Failed(error)
