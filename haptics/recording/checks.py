@@ -184,7 +184,7 @@ def _origin(recording: Recording) -> Iterator[Finding]:
     if None in stated:
         yield Finding("origin", INCOMPLETE, "the recording lacks the time of tick 0.")
         return
-    monotonic, utc = stated
+    monotonic, utc = stated[0], str(stated[1])
     try:
         sound = type(monotonic) is int and monotonic > 0 and datetime.fromisoformat(utc).utcoffset() == timedelta(0)
     except (TypeError, ValueError):
