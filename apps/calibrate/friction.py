@@ -46,8 +46,7 @@ from apps.shared.command import Answer
 from apps.shared.terminal import Line
 from devices.common.parameter_keys import key
 from haptics.errors import ConfigurationError
-from haptics.files import write_atomically
-from haptics.reading import read_toml
+from haptics.files import read_toml, write_atomically
 from haptics.settings import unknown_name
 
 if TYPE_CHECKING:

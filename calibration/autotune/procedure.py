@@ -21,7 +21,7 @@ from calibration.parameters import Provenance
 from haptics.design import MARGIN, Handle, Suggestion, stiffness_limit, suggest
 from haptics.device import DeviceSpec
 from haptics.recording.recording import Recording
-from haptics.rendering.motion import constant_reference
+from haptics.rendering.programs import constant_reference
 
 _UNCERTAIN = 0.25
 """Maximum relative half width of the interval of mass or delay without a doubt."""

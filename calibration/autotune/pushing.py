@@ -21,7 +21,7 @@ from calibration.motions.procedure import known_rows, usable_rows
 from haptics.device import Causality, DeviceSpec
 from haptics.errors import ConfigurationError
 from haptics.records import Rows
-from haptics.rendering.motion import Motion, constant_reference, reference
+from haptics.rendering.programs import Motion, constant_reference, reference
 from haptics.settings import bounded, check, choice, documented, flag
 
 AXES = ("x", "y")

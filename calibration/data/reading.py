@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from calibration.data.joint_recording import UNNAMED, JointRecording, Source
 from haptics.errors import ConfigurationError
-from haptics.reading import read_npz
+from haptics.files import read_npz
 from haptics.settings import unknown_name
 
 

@@ -11,7 +11,7 @@ stiffness divided by the mass. All parameters except t0 and t1 are linear; these
 
 The weight pulls the handle towards the person. The stick lifts it slowly and moves it up and down, at the same speed in
 both directions, so that over a whole number of strokes its friction cancels. All of these are motions
-(`haptics.rendering.motion`), with forces in newtons for a handle of `UNIT_MASS`, because its response to pushes is
+(`haptics.rendering.programs`), with forces in newtons for a handle of `UNIT_MASS`, because its response to pushes is
 already known.
 """
 
@@ -35,7 +35,7 @@ from devices.joystick.parameters import Axes
 from haptics.device import Causality
 from haptics.errors import ConfigurationError
 from haptics.records import Rows
-from haptics.rendering.motion import Motion, constant_reference, reference
+from haptics.rendering.programs import Motion, constant_reference, reference
 
 WAY = 0.15
 """Intended displacement during the push, as a fraction of half the smaller travel."""

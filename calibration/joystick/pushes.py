@@ -1,7 +1,7 @@
 """Response of the handle to small pushes: motors, mass, friction and delay.
 
 A push has one effect, a ramp up and down, and lasts a fifth of a second; the first ones are weak. Every push is a
-motion (`haptics.rendering.motion`) without a controller that only applies a force, in levels, because the
+motion (`haptics.rendering.programs`) without a controller that only applies a force, in levels, because the
 scale to newtons is unknown at this stage. The rests between them are motions with zero force.
 
 Near the middle the free handle is modelled as a mass m with viscous friction b, dry friction c and a spring k, pushed

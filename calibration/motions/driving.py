@@ -31,7 +31,7 @@ from haptics.recording.recorder import Recorder, RunCloser
 from haptics.recording.recording import Recording
 from haptics.records import Rows
 from haptics.rendering.envelope import Limits
-from haptics.rendering.motion import Motion
+from haptics.rendering.programs import Motion
 from haptics.rendering.rendering import Rendering
 from haptics.servo.control import Job, SharedFiles
 from haptics.servo.kernels import HEARTBEAT_TIMEOUT

@@ -1,7 +1,7 @@
 """Friction of a free handle: motion by the motors of an impedance device, and recordings of each axis.
 
 A position controller follows the reference of `calibration.motions.excitation`, and its forces move the handle against
-its friction. Every round is a separate motion (`haptics.rendering.motion`), bounded by the safety envelope and
+its friction. Every round is a separate motion (`haptics.rendering.programs`), bounded by the safety envelope and
 identified in the recording by its label.
 
 A force acts later than it is commanded, and is held for a period. The delay is estimated from the recording: it is the
@@ -27,7 +27,7 @@ from haptics.errors import ConfigurationError
 from haptics.recording.recording import Recording
 from haptics.records import Rows
 from haptics.rendering.envelope import UNUSABLE
-from haptics.rendering.motion import Motion, reference
+from haptics.rendering.programs import Motion, reference
 
 AXES = ("x", "y")
 

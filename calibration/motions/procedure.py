@@ -22,8 +22,7 @@ from haptics.recording.recording import Recording
 from haptics.recording.tick_file import digest_of
 from haptics.records import Permission, Rows
 from haptics.rendering.envelope import UNUSABLE
-from haptics.rendering.motion import Motion
-from haptics.rendering.programs import save_motion
+from haptics.rendering.programs import Motion, save_motion
 from haptics.servo.realtime import RealTimeSettings
 from haptics.trace import Trace
 

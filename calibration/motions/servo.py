@@ -25,7 +25,7 @@ from calibration.motions.procedure import Mover, Procedure, rows_of, source_of, 
 from haptics.device import Causality, DeviceSpec
 from haptics.errors import ConfigurationError
 from haptics.recording.recording import Recording
-from haptics.rendering.motion import Motion, reference
+from haptics.rendering.programs import Motion, reference
 from haptics.settings import bounded, check, documented
 
 Array = NDArray[np.float64]

@@ -41,8 +41,7 @@ from calibration.fitting.intervals import ErrorEstimate, relative_error
 from calibration.parameter_files import format_toml
 from devices.common import parameter_keys
 from haptics.errors import ConfigurationError
-from haptics.files import write_atomically
-from haptics.reading import read_toml
+from haptics.files import read_toml, write_atomically
 from haptics.settings import unknown_name
 
 Array = NDArray[np.float64]

@@ -15,7 +15,7 @@ from devices.emulators.arm import ArmBoard, ArmPlant
 from devices.emulators.odrive.axis import CLOSED_LOOP, IDLE
 from devices.emulators.usb_bus import FreeTime
 from devices.emulators.wire_faults import MOTORS, SENSOR, WireFaults, arm_faults, of_part
-from haptics import parts
+from haptics import jit
 from haptics.errors import DeviceOpenError
 from tests.devices.arm.arm_rig import opened
 from tests.devices.arm.odrive_rig import make, states
