@@ -180,11 +180,11 @@ class ServoProcess:
             Journal entry of the program, with `next_version`.
         """
         first = self.job.element
-        plain = isinstance(program, Element) and isinstance(first, Element) and not self._uses_pipe
-        if plain and functions_of(program) == functions_of(first):
-            self.publish(program)
-        else:
-            self.send_program_entry(line)
+        if isinstance(program, Element) and isinstance(first, Element) and not self._uses_pipe:
+            if functions_of(program) == functions_of(first):
+                self.publish(program)
+                return
+        self.send_program_entry(line)
 
     @property
     def next_version(self) -> int:
@@ -213,8 +213,9 @@ class ServoProcess:
         except (EOFError, OSError):  # closed, reset, or truncated within a message
             self._process.join(HEARTBEAT_TIMEOUT)
             rows, status = self.trace.since(max(self.trace.count - 1000, 0)), self._process.exitcode
-            killed = status is not None and status < 0
-            cause = f"killed by {signal.Signals(-status).name}" if killed else f"exit status {status}"
+            cause = f"exit status {status}"
+            if status is not None and status < 0:
+                cause = f"killed by {signal.Signals(-status).name}"
             raise ServoLost(
                 f"the servo process died ({cause}) {self.progress_phrase}. The recording was kept.",
                 rows,
