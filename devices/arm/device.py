@@ -30,8 +30,7 @@ from devices.common.latch import Wake
 from haptics.clock import Clock, pause, raise_if_cancelled
 from haptics.device import Causality, Channel, DeviceSpec
 from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
-from haptics.jit import kernel, merged_kernel
-from haptics.parts import float_at, record_at
+from haptics.jit import float_at, kernel, merged_kernel, record_at
 from haptics.settings import build
 
 NAME = "arm"

@@ -20,8 +20,7 @@ from typing import Any, NamedTuple
 from devices.arm.flatness.laws import KNEE, torque_of, twist_of
 from devices.arm.mechanics.drive import CLOSED, DRIVE, ELASTIC, IMPACT, RIGID, elastic_torque, impact_torque
 from haptics.friction.kernels import implicit_law
-from haptics.jit import inlined_kernel, kernel, merged_kernel
-from haptics.parts import address_of_part
+from haptics.jit import address_of_part, inlined_kernel, kernel, merged_kernel
 
 Kinds = tuple[int, ...]
 """Kinds of the friction laws forwards and backwards (`haptics.friction.kernels`), sorted; empty without

@@ -27,8 +27,7 @@ from devices.arm.mechanics.dynamics import (
     into_frame,
 )
 from devices.arm.mechanics.linkage import PlacedLinkage, jacobian, position, turning_acceleration
-from haptics.jit import inlined_kernel, kernel, merged_kernel
-from haptics.parts import call_part
+from haptics.jit import call_part, inlined_kernel, kernel, merged_kernel
 from haptics.records import Rows
 from haptics.settings import bounded, check, documented
 

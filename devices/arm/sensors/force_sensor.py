@@ -31,8 +31,7 @@ from devices.arm.sensors.mounting import (
 from devices.common.latch import Latch, copy_latest
 from haptics.clock import pause
 from haptics.errors import DeviceFault, DeviceOpenError
-from haptics.jit import kernel
-from haptics.parts import record_at
+from haptics.jit import kernel, record_at
 
 
 class Health(IntEnum):
