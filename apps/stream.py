@@ -26,8 +26,7 @@ import numpy as np
 from apps.front_ends.front_end import ProcessFrontEnd
 from apps.front_ends.messages import Quit, SessionEnded, SessionStarted
 from haptics.errors import ConfigurationError
-from haptics.recording.columns import cells_of, flatten
-from haptics.records import COLUMNS, ROW_UNITS
+from haptics.records import COLUMNS, ROW_UNITS, cells_of, flatten
 from haptics.trace import Reader, Ring
 
 UDP, WEBSOCKET, LSL = "udp", "websocket", "lsl"
@@ -192,7 +191,7 @@ class Ticks:
     Attributes
     ----------
     columns : list of str
-        Names of the values of a tick, with their units (`haptics.recording.columns`). The first is ``timestamp``, the
+        Names of the values of a tick, with their units (`haptics.records`). The first is ``timestamp``, the
         deadline of the tick in seconds since 1970 (UTC).
 
     Raises

@@ -37,7 +37,7 @@ from apps.experiment.trial import TASKS, Task
 from apps.settings.config import TABLES, SessionConfig, complete
 from apps.settings.models import Table, is_name, scene_of, with_scene_in_session
 from haptics.errors import ConfigurationError
-from haptics.reading import sha256_of
+from haptics.files import sha256_of
 from haptics.settings import build, unknown_name
 
 if TYPE_CHECKING:

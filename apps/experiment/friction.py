@@ -18,7 +18,7 @@ from calibration.parameter_files import read_parameter_file, write_parameter_fil
 from calibration.parameters import JointParameters, ParameterFile
 from devices import has_simulated_hand
 from haptics.errors import ConfigurationError, DeviceFault
-from haptics.reading import sha256_of
+from haptics.files import sha256_of
 
 MOST_DOUBT = 0.2
 """Largest acceptable uncertainty of a friction level [N]."""

@@ -13,7 +13,7 @@ from typing import Any
 from apps.experiment.design import Design
 from apps.experiment.procedures import procedure_settings
 from haptics.errors import ConfigurationError
-from haptics.reading import read_small
+from haptics.files import read_small
 
 WANTED = ("hypotheses", "exclusions", "plan")
 """Entries that the table ``analysis`` should contain. Others are permitted."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from haptics.errors import ConfigurationError, HapticError
-from haptics.reading import parse_toml, read_small
+from haptics.files import parse_toml, read_small
 
 _AT_LINE = re.compile(r"\(at line (\d+),")
 _DOTTED = re.compile(r"[A-Za-z_][\w-]*(?:\[\d+\])?(?:\.[A-Za-z_][\w-]*(?:\[\d+\])?)*")

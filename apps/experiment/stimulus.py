@@ -29,9 +29,8 @@ from devices.common.friction import HandleFriction, read_own_friction
 from haptics.device import Causality, DeviceSpec
 from haptics.elements.tables import make_element, make_law
 from haptics.errors import ConfigurationError, HapticError
-from haptics.files import write_atomically
+from haptics.files import sha256_of, write_atomically
 from haptics.friction.laws import Law
-from haptics.reading import sha256_of
 from haptics.recording.recording import Recording, stated_hash
 from haptics.recording.replay import spec_of
 from haptics.records import Rows, Status

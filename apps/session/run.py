@@ -23,11 +23,10 @@ from haptics.recording.recorder import RunCloser, not_written
 from haptics.recording.recording import Recording
 from haptics.servo.control import Job, SharedFiles
 from haptics.servo.kernels import CONTROL
-from haptics.servo.mailbox import Mailbox
 from haptics.servo.run import INTERRUPTED, ExtraConnections, Run
 from haptics.servo.servo import MAX_TICKS_PER_CALL, EndReason, Servo
 from haptics.servo.standby import Standby
-from haptics.shared import SharedFile
+from haptics.shared import Mailbox, SharedFile
 from haptics.trace import Reader, Trace
 
 _CAPACITY = 4 * MAX_TICKS_PER_CALL

@@ -17,8 +17,7 @@ from apps.session.run import Session
 from apps.settings.config import SessionConfig
 from apps.settings.options import about, choices, hands_to_choose, laws_to_choose, sliders, values_in_force
 from haptics.errors import ConfigurationError, DeviceFault
-from haptics.servo.mailbox import Mailbox
-from haptics.shared import SharedFile
+from haptics.shared import Mailbox, SharedFile
 
 if TYPE_CHECKING:
     from haptics.scenes import Scene

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from haptics import records
 from haptics.device import Causality
-from haptics.recording import columns
 from haptics.records import Rows, Status
 
 Floats = NDArray[np.float64]

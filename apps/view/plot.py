@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from haptics.scenes import Scene
 
 Table = Mapping[str, Floats]
-"""Columns of the data shown: name with unit, as in `haptics.recording.columns`, to an (n,) array."""
+"""Columns of the data shown: name with unit, as in `haptics.records`, to an (n,) array."""
 
 ACTIONS: dict[str, str] = {
     "copy": "Copy picture",

@@ -25,7 +25,7 @@ from devices.joystick.parameters import (
     StickParameters,
     write_parameters,
 )
-from haptics.reading import sha256_of
+from haptics.files import sha256_of
 from haptics.recording.recording import Recording
 
 Array = NDArray[np.float64]

@@ -25,8 +25,7 @@ from devices.common.velocity import fill_velocity, prepare_velocity
 from haptics.clock import Clock, WallClock
 from haptics.device import Port, State, Vector
 from haptics.errors import DeviceFault
-from haptics.parts import address_of_part, run_part
-from haptics.ports import Port
+from haptics.jit import address_of_part, run_part
 from haptics.settings import check, documented
 
 

@@ -10,9 +10,7 @@ from devices.common.latch import copy_latest, publish_to
 from devices.common.log import log_command
 from devices.common.velocity import VELOCITY, update_velocity
 from haptics.device import PORT_FIELDS
-from haptics.jit import inlined_kernel, merged_kernel
-from haptics.parts import float_at
-from haptics.ports import PORT_FIELDS
+from haptics.jit import float_at, inlined_kernel, merged_kernel
 
 NOT_FINITE, LOST = 1, 2
 """Values of ``fault``: a command was not finite; no further samples will arrive.

@@ -59,8 +59,7 @@ from typing import Any
 from devices.joystick.hid.usages import X, Y
 from devices.joystick.reports import MOST_BUTTONS
 from haptics.errors import ConfigurationError
-from haptics.files import write_atomically
-from haptics.reading import read_toml
+from haptics.files import read_toml, write_atomically
 from haptics.settings import allowed_text, bounded, build, check, choice, documented, flag, string, unrestricted
 
 # --- tables -----------------------------------------------------------------------------------------------------------

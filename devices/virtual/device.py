@@ -19,11 +19,9 @@ from devices.common.velocity import VELOCITY, fill_velocity, prepare_velocity, u
 from devices.virtual.hands.hand import HAND, CompiledHand, Hand
 from devices.virtual.hands.registry import make_hand
 from haptics.clock import Clock
-from haptics.device import DEAD_MAN_BUTTON, Channel, DeviceSpec, State, Vector
+from haptics.device import DEAD_MAN_BUTTON, PORT_FIELDS, Channel, DeviceSpec, Port, State, Vector
 from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
-from haptics.jit import kernel, merged_kernel
-from haptics.parts import address_of_part, call_part, record_at, run_part
-from haptics.ports import PORT_FIELDS, Port
+from haptics.jit import address_of_part, call_part, kernel, merged_kernel, record_at, run_part
 from haptics.settings import bounded, build, check, documented
 
 # --- kernels of plants ------------------------------------------------------------------------------------------------
@@ -251,10 +249,10 @@ class VirtualDevice(Managed):
     """Simulated plant with the device interface. Subclasses define settings, record, parts and data sheet.
 
     A plant consists of a record and two parts: one reads the sample, the other processes a command. They form the port
-    of the device (`haptics.ports`). ``read`` and ``write`` call the same parts. The plant advances in whole substeps to
-    the nominal time of the tick, so that the same code runs in real time and as fast as possible. After missed ticks it
-    advances by more substeps. Without a clock the first ``read`` returns the state at time zero, and each further one
-    advances by one period, like a clock that starts at tick 0.
+    of the device (`haptics.device`). ``read`` and ``write`` call the same parts. The plant advances in whole substeps
+    to the nominal time of the tick, so that the same code runs in real time and as fast as possible. After missed ticks
+    it advances by more substeps. Without a clock the first ``read`` returns the state at time zero, and each further
+    one advances by one period, like a clock that starts at tick 0.
 
     Attributes
     ----------

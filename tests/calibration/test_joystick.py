@@ -18,7 +18,7 @@ from devices.emulated.joystick import EmulatedPidJoystick, EmulatedStickSettings
 from devices.emulators.pid.profiles import PROFILES
 from devices.joystick.parameters import build_parameters, format_parameters
 from haptics.errors import ConfigurationError, DeviceOpenError
-from haptics.reading import parse_toml
+from haptics.files import parse_toml
 from tests.calibration.benches import Idle, Mirrored, attempt, bench, left_alone, moved_here, truth_of
 
 # --- axes -------------------------------------------------------------------------------------------------------------

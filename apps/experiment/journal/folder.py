@@ -26,8 +26,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Self
 
 from haptics.errors import ConfigurationError, HapticError, RecordingError
-from haptics.files import replacing_owned
-from haptics.reading import read_small
+from haptics.files import read_small, replacing_owned
 
 
 class JournalFault(OSError):

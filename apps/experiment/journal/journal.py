@@ -32,7 +32,7 @@ from apps.experiment.journal.folder import (
 )
 from apps.experiment.journal.schema import FORMAT, Record, checked
 from haptics.errors import ConfigurationError, RecordingError
-from haptics.reading import open_nonblocking
+from haptics.files import open_nonblocking
 
 LARGEST_JOURNAL = 200_000_000
 """Maximum size of a journal [bytes]."""

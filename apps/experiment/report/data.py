@@ -22,7 +22,7 @@ from apps.experiment.journal import (
 )
 from apps.experiment.trial import TASKS, Task
 from haptics.errors import ConfigurationError, RecordingError
-from haptics.recording.json_files import parse_json, read_small_text
+from haptics.files import parse_json, read_small_text
 
 Table = Mapping[str, Any]
 

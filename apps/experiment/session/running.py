@@ -44,8 +44,7 @@ from apps.shared.workers import workers
 from apps.stream import require_lsl
 from devices import is_virtual
 from haptics.errors import ConfigurationError, RecordingError
-from haptics.files import write_atomically
-from haptics.reading import read_small
+from haptics.files import read_small, write_atomically
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from apps.experiment.sequence import Participant, TrialSequence, TrialSpec
 from apps.experiment.session.presentation import Outcome, Presenter, Respondent, Script, Stage
 from apps.settings.config import SessionConfig
 from haptics.errors import DeviceFault, RecordingError
-from haptics.reading import sha256_of
+from haptics.files import sha256_of
 
 LEAST_REPEATED = 5
 """Number of repeated trials below which their share is not checked."""

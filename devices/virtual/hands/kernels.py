@@ -13,8 +13,7 @@ import numpy as np
 
 from devices.virtual.hands.hand import EDGE, PIECE, ROW, WAVES
 from devices.virtual.hands.phases import PHASE, place_in
-from haptics.jit import kernel, merged_kernel
-from haptics.parts import float_at, integer_at, record_at
+from haptics.jit import float_at, integer_at, kernel, merged_kernel, record_at
 
 _BEGIN = np.dtype([("time", "<f8")])
 """Common first field of the rows of all tables: the time at which they begin [s]."""

@@ -15,7 +15,7 @@ from devices.joystick.parameters import Force, build_parameters, format_paramete
 from haptics import Coulomb, MasslessImpedance, Servo
 from haptics.design import Handle, Severity, advise, suggest
 from haptics.errors import ConfigurationError, DeviceOpenError
-from haptics.reading import parse_toml
+from haptics.files import parse_toml
 from tests.devices.felt import FRICTION
 from tests.devices.joystick.doubles import STILL
 from tests.devices.joystick.in_step import FRAME, BusClock, put_in_step

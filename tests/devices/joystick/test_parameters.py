@@ -24,7 +24,7 @@ from devices.joystick.parameters import (
     write_parameters,
 )
 from haptics.errors import ConfigurationError
-from haptics.reading import parse_toml
+from haptics.files import parse_toml
 from tests.devices.joystick.doubles import FakeTransport
 
 numbers = st.floats(-1e3, 1e3, allow_nan=False).map(lambda value: value or 1.0)

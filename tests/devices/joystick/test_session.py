@@ -30,7 +30,7 @@ from devices.joystick.usb import finding, libusb, reattaching
 from devices.joystick.usb.libusb import UsbTransport, hid_interfaces, number_of_motors
 from devices.joystick.usb.reattaching import prepare
 from haptics.errors import ConfigurationError, DeviceOpenError
-from haptics.reading import parse_toml
+from haptics.files import parse_toml
 from tests.devices.joystick.descriptors import descriptor_of
 from tests.devices.joystick.doubles import STICKS, STILL, FakeTransport, described, session, stall, timeout, unplugged
 from tests.devices.joystick.in_step import FRAME, BusClock, put_in_step

@@ -17,7 +17,7 @@ from devices.joystick.device import PidJoystick
 from devices.joystick.parameters import build_parameters, format_parameters
 from devices.joystick.usb.finding import choose, find_sticks, usb_sticks
 from haptics.errors import ConfigurationError, DeviceNotFoundError, DeviceOpenError
-from haptics.reading import parse_toml
+from haptics.files import parse_toml
 from tests.contract import DeviceContract
 from tests.devices.joystick.doubles import STILL, FakeTransport, make, session
 from tests.system.devices.test_joystick import command, released

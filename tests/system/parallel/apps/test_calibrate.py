@@ -22,7 +22,7 @@ from calibration.coupled import COUPLINGS, Coupling
 from calibration.parameter_files import read_parameter_file
 from devices.joystick.parameters import build_parameters, read_parameters
 from haptics.errors import ConfigurationError
-from haptics.reading import parse_toml, read_toml, sha256_of
+from haptics.files import parse_toml, read_toml, sha256_of
 from haptics.recording.recording import Recording
 from tests.apps.calibrate.commands import calibrate, refusal
 from tests.apps.calibrate.test_calibrate_command import write_coupled
