@@ -23,8 +23,7 @@ from devices.arm.mechanics.dynamics import LINKS
 from devices.arm.servo.fractional import weighted_past
 from devices.arm.servo.reference_kernels import CHAIN_FIELDS, STATE_FIELDS, ServoKind, refer_part
 from devices.arm.servo.settings import FRACTIONAL, LINEARISING, MAX_TERMS, SLIDING
-from haptics.jit import inlined_kernel, kernel
-from haptics.parts import address_of_part, call_part, record_at
+from haptics.jit import address_of_part, call_part, inlined_kernel, kernel, record_at
 
 AT_MOTOR, AT_JOINT, AT_BOTH = range(3)
 """Mounting places of the encoders."""
