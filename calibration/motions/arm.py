@@ -2,7 +2,7 @@
 
 An arm is position-controlled, so that its reference defines the motion, and its motor torques move it against friction.
 The torques for gravity and for the motion of the other joint follow from the model of the arm; inertia is identified
-together with friction. Every round of a joint is a separate motion (`haptics.rendering.motion`), identified by its
+together with friction. Every round of a joint is a separate motion (`haptics.rendering.programs`), identified by its
 label. After a reversal of a joint, its gear first winds up in the other direction: the motor moves while the friction
 of the joint still reverses. These samples are excluded.
 
@@ -27,10 +27,9 @@ from calibration.motions.procedure import Mover, Procedure, complete_rounds, row
 from devices.arm.body import ArmBody
 from haptics.device import Causality, DeviceSpec
 from haptics.errors import ConfigurationError, DeviceFault
-from haptics.recording.columns import CHANNEL
 from haptics.recording.recording import Recording
-from haptics.records import Rows
-from haptics.rendering.motion import Motion, reference
+from haptics.records import CHANNEL, Rows
+from haptics.rendering.programs import Motion, reference
 from haptics.settings import bounded, check, documented
 
 # --- joints -----------------------------------------------------------------------------------------------------------
