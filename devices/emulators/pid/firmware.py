@@ -170,29 +170,30 @@ class Firmware(UsbFirmware):
 
     def _answer(self, recipient: int, request: int, kind: int, number: int, ours: bool) -> bytes:
         """Return the reply to a request; `kind` and `number` are the bytes of its value."""
-        profile, machine = self.profile, self.machine
-        if recipient == 0 and request == _GET_CONFIGURATION:
-            return b"\x01"
-        if recipient == 0 and request == GET_DESCRIPTOR and kind == STRING:
-            return self.string(number)
-        answers: dict[tuple[int, ...], bytes] = {}
-        if recipient == 0 and request == GET_DESCRIPTOR:
-            answers = {(CONFIGURATION, 0): self.configuration_descriptor, (DEVICE, number): self.device_descriptor}
-        elif recipient == _TO_INTERFACE and request == GET_DESCRIPTOR and ours:
-            answers = {(REPORT, number): self.report_descriptor, (HID, number): _hid_descriptor(profile)}
-        elif recipient == _TO_INTERFACE | _CLASS and request == _GET_IDLE and ours:
-            return bytes([self._idle // 4])
-        elif recipient == _TO_INTERFACE | _CLASS and request == _GET_REPORT and ours:
-            if (kind, number) == (FEATURE, profile.load):
-                return machine.load_report()
-            answers = {
-                (FEATURE, profile.pool): machine.pool_report(),
-                (INPUT, 1): self._input_report(),
-                (INPUT, 2): machine.state_report(0),
-            }
-        if (kind, number) not in answers:
+        profile, machine, report = self.profile, self.machine, _TO_INTERFACE | _CLASS
+        if recipient & _TO_INTERFACE and not ours:
             raise Stall
-        return answers[kind, number]
+        if (recipient, request) == (0, _GET_CONFIGURATION):
+            return b"\x01"
+        if (recipient, request, kind) == (0, GET_DESCRIPTOR, STRING):
+            return self.string(number)
+        if (recipient, request) == (report, _GET_IDLE):
+            return bytes([self._idle // 4])
+        if (recipient, request, kind, number) == (report, _GET_REPORT, FEATURE, profile.load):
+            return machine.load_report()
+        answers = {
+            (0, GET_DESCRIPTOR, DEVICE, number): self.device_descriptor,
+            (0, GET_DESCRIPTOR, CONFIGURATION, 0): self.configuration_descriptor,
+            (_TO_INTERFACE, GET_DESCRIPTOR, REPORT, number): self.report_descriptor,
+            (_TO_INTERFACE, GET_DESCRIPTOR, HID, number): _hid_descriptor(profile),
+            (report, _GET_REPORT, FEATURE, profile.pool): machine.pool_report(),
+            (report, _GET_REPORT, INPUT, 1): self._input_report(),
+            (report, _GET_REPORT, INPUT, 2): machine.state_report(0),
+        }
+        answer = answers.get((recipient, request, kind, number))
+        if answer is None:
+            raise Stall
+        return answer
 
     def _set_report(self, kind: int, number: int, data: bytes) -> None:
         if kind == FEATURE and number == self.profile.create and len(data) >= 2:
