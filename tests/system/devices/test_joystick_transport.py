@@ -366,7 +366,7 @@ def test_streaming_gives_a_report_the_time_of_two(rig, monkeypatch, under_way, f
 
     rig.transport.before_write = look
     rig.command(0.5, 0.0)
-    rig.streaming._exchange()
+    rig.streaming._write(next(rig.streaming._forces.reports()))
     assert (seen[0] is not None) == failed
 
 
