@@ -168,18 +168,15 @@ class ReplayFeed(Feed):
             self.newest = rows[-1:] if len(rows) else self.newest
             self.index = index
         else:
-            self._go_to(index)
+            self._show(index)
+            self._count(index)
+            self.index = index
 
     def show_span(self, seconds: float) -> None:
         """Set the time span shown [s]."""
         super().show_span(seconds)
         if self.index >= 0 and self.history.oldest > max(self.history.count - self.history.capacity, 0):
             self._show(self.index)
-
-    def _go_to(self, index: int) -> None:
-        self._show(index)
-        self._count(index)
-        self.index = index
 
     def _show(self, index: int) -> None:
         """Load the visible rows up to `index`."""

@@ -160,17 +160,14 @@ class History:
         rows = rows[-self.kept :]
         size = len(rows)
         if self._end + size > self._data.shape[1]:
-            self._make_room(size)
+            # Move the kept rows to the front, in a longer buffer if it is not yet twice as long as `kept`.
+            target = min(2 * self.kept, 2 * (self._length + size))
+            data = np.zeros((len(Column), target)) if target > self._data.shape[1] else self._data
+            data[:, : self._length] = self._data[:, self._end - self._length : self._end]
+            self._data, self._end = data, self._length
         self._fill(rows, slice(self._end, self._end + size))
         self._end += size
         self._length = min(self._length + size, self.kept)
-
-    def _make_room(self, size: int) -> None:
-        """Move the kept rows to the front, in a longer buffer if it is not yet twice as long as `kept`."""
-        wanted = min(2 * self.kept, 2 * (self._length + size))
-        data = np.zeros((len(Column), wanted)) if wanted > self._data.shape[1] else self._data
-        data[:, : self._length] = self._data[:, self._end - self._length : self._end]
-        self._data, self._end = data, self._length
 
     def _fill(self, rows: Rows, place: slice) -> None:
         data = self._data
@@ -201,13 +198,9 @@ class History:
         data[Column.NORMAL, place] = records.column(rows, "normal_force")
         # The envelope flags non-finite rows; here they must only not break the drawing.
         np.nan_to_num(data[:, place], copy=False, nan=0.0, posinf=0.0, neginf=0.0)
-        self._add_up(rows, place)
-
-    def _add_up(self, rows: Rows, place: slice) -> None:
-        """Fill the columns that are integrals over time; each row covers the time since the previous row."""
-        data, start = self._data, place.start
+        # Columns that are integrals over time: each row covers the time since the previous row.
+        start, times = place.start, data[Column.TIME, place]
         before = data[:, start - 1] if start else np.zeros(len(Column))
-        times = data[Column.TIME, place]
         seconds = np.maximum(np.diff(times, prepend=before[Column.TIME] if start else times[0]), 0.0)
         for column, velocity in ((Column.WORK, rows["velocity"]), (Column.DISSIPATED, rows["sliding_velocity"])):
             power = np.nan_to_num((rows["friction_force"] * velocity).sum(axis=1), posinf=0.0, neginf=0.0)
@@ -324,10 +317,6 @@ class Counts:
     """
 
     def __init__(self) -> None:
-        self.clear()
-
-    def clear(self) -> None:
-        """Reset all counts."""
         self.ticks = 0
         self.late = 0
         self.skipped = 0
@@ -342,7 +331,10 @@ class Counts:
         """Add rows, oldest first. `unseen` is the number of rows lost by the reader since the last call."""
         if not len(rows):
             return
-        self._add_gaps(rows["tick"], unseen)
+        first, last = int(rows["tick"][0]), int(rows["tick"][-1])
+        before = self._previous_tick if self._previous_tick >= 0 else first - 1
+        self.skipped += max(last - before - len(rows) - unseen, 0)
+        self._previous_tick = last
         self.ticks += len(rows)
         self.time = float(rows["time"][-1])
         status = rows["status"]
@@ -354,12 +346,6 @@ class Counts:
             if len(hits):
                 self.flags[number] += len(hits)
                 self.last[number] = rows["time"][hits[-1]]
-
-    def _add_gaps(self, ticks: NDArray[np.int64], unseen: int) -> None:
-        before = self._previous_tick if self._previous_tick >= 0 else int(ticks[0]) - 1
-        missing = int(ticks[-1]) - before - len(ticks)
-        self.skipped += max(missing - unseen, 0)
-        self._previous_tick = int(ticks[-1])
 
 
 class Durations:
@@ -377,10 +363,6 @@ class Durations:
     """Edges of the bins, as decimal logarithms of microseconds."""
 
     def __init__(self) -> None:
-        self.clear()
-
-    def clear(self) -> None:
-        """Reset the histogram."""
         self.counts: NDArray[np.int64] = np.zeros(len(self.EDGES) - 1, np.int64)
         self.maximum = 0.0
 
@@ -445,16 +427,11 @@ class Spectrum:
     segments: int
 
     @property
-    def resolution(self) -> float:
-        """Frequency resolution [Hz]: the noise bandwidth of the Hann window, 1.5 bins."""
-        return 1.5 / self.seconds
-
-    @property
     def method(self) -> str:
         """Description of the method."""
         return (
             f"Welch: Hann window {self.seconds:.2g} s, {self.segments} segments that overlap by half, "
-            f"resolution {self.resolution:.2g} Hz"
+            f"resolution {1.5 / self.seconds:.2g} Hz"  # noise bandwidth of the Hann window, 1.5 bins
         )
 
 

@@ -21,6 +21,7 @@ from apps.view.history import Column, Floats, History
 from haptics.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from haptics.friction.laws import Law
     from haptics.scenes import Scene
 
 Place = tuple[float, float]
@@ -57,10 +58,6 @@ def levels_at(scene: Scene, place: Place) -> tuple[float, ...]:
     return tuple(dict.fromkeys(float(numbers[slot]) for slot in (forces if len(forces) < 3 else forces[:1])))
 
 
-if TYPE_CHECKING:
-    from haptics.friction.laws import Law
-    from haptics.scenes import Scene
-
 _POINTS = 160
 _DIRECTIONS = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0))
 
@@ -94,22 +91,29 @@ class CurveRequest:
     scene: Scene | None = None
 
 
-def curves(wanted: CurveRequest) -> list[Curve]:
+def curves(request: CurveRequest) -> list[Curve]:
     """Return the level of the requested law.
 
     The list contains one curve, or three (along x, along y, against x) if the law is anisotropic. It is empty if the
     law is unknown or a parameter is not allowed.
     """
+    from haptics.elements.tables import make_law
     from haptics.friction.kernels import isotropic_forces, plane_forces
 
-    # A law of another package may raise any exception; the window then shows no curve.
+    law: Law
     try:
-        law, record = _law_of(wanted)
-    except Exception:
+        if request.scene is None or request.place is None:
+            law = make_law(dict(request.law))
+            record = law.record
+        else:  # the parameters at the position of the contact
+            law = request.scene.law
+            record = law.record
+            record["numbers"][0] = request.scene.numbers_at([request.place])[0]
+    except Exception:  # a law of another package may raise any exception; the window then shows no curve
         return []
     # A level is a limit towards rest. The first speed is so small that the law has not decreased yet.
-    speeds = np.linspace(0.0, 1e-3 * wanted.fastest, _POINTS)
-    speeds[0] = 1e-9 * wanted.fastest
+    speeds = np.linspace(0.0, 1e-3 * request.fastest, _POINTS)
+    speeds[0] = 1e-9 * request.fastest
     found = []
     for direction in _DIRECTIONS[:1] if law.isotropic else _DIRECTIONS:
         forces = np.empty((_POINTS, 2))
@@ -118,17 +122,7 @@ def curves(wanted: CurveRequest) -> list[Curve]:
     return found
 
 
-def _law_of(wanted: CurveRequest) -> tuple[Law, Any]:
-    """Return the law, and its record with the parameters at the position of the contact."""
-    if wanted.scene is None or wanted.place is None:
-        from haptics.elements.tables import make_law
-
-        law = make_law(dict(wanted.law))
-        return law, law.record
-    record = wanted.scene.law.record
-    record["numbers"][0] = wanted.scene.numbers_at([wanted.place])[0]
-    return wanted.scene.law, record
-
+# --- process ----------------------------------------------------------------------------------------------------------
 
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -142,7 +136,10 @@ main()
 
 
 class LawProcess:
-    """Computes curves in a separate process.
+    """Computes curves in a separate process, which loads and compiles the laws.
+
+    A thread would block the interpreter for the window, where every Qt call may wait up to 5 ms to reacquire it: pauses
+    of 26 to 82 ms were observed with a thread that only slept for 1 ms at a time.
 
     The process starts with the first request and ends with the process of the window.
     """
@@ -151,26 +148,36 @@ class LawProcess:
         self._one_at_a_time = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
 
-    def curves(self, wanted: CurveRequest) -> list[Curve]:
-        """Return the result of `apps.view.laws`; blocks. Empty if the process dies."""
+    def curves(self, request: CurveRequest) -> list[Curve]:
+        """Return the result of `curves`; blocks. Empty if the process dies, so that the next request starts another."""
         with self._one_at_a_time:
             try:
-                return self._ask(wanted)
+                if self._process is None:
+                    self._process = self._start()
+                assert self._process.stdin is not None and self._process.stdout is not None
+                pickle.dump(request, self._process.stdin)
+                self._process.stdin.flush()
+                answer: list[Curve] = pickle.load(self._process.stdout)
+                return answer
             except (OSError, EOFError, pickle.UnpicklingError):
-                self._end()
+                self.close()
                 return []
 
-    def _ask(self, wanted: CurveRequest) -> list[Curve]:
-        if self._process is None:
-            self._process = _start()
-        assert self._process.stdin is not None and self._process.stdout is not None
-        pickle.dump(wanted, self._process.stdin)
-        self._process.stdin.flush()
-        answer: list[Curve] = pickle.load(self._process.stdout)
-        return answer
+    @staticmethod
+    def _start() -> subprocess.Popen[bytes]:
+        path = os.pathsep.join(part for part in (str(_ROOT), os.environ.get("PYTHONPATH", "")) if part)
+        # The process stays in the session of the window: a new session would be scheduled as a separate group with its
+        # own share of the processors.
+        return subprocess.Popen(
+            [sys.executable, "-c", _CODE],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,  # the process may end last, and must not keep readers of this stream waiting
+            env={**os.environ, "PYTHONPATH": path},
+        )
 
-    def _end(self) -> None:
-        """Kill the process, so that the next request starts a new one."""
+    def close(self) -> None:
+        """Kill the process."""
         if self._process is not None:
             self._process.kill()
             with contextlib.suppress(OSError), self._process:
@@ -191,7 +198,7 @@ class LawCurves:
 
     def __init__(self) -> None:
         self.found: list[Curve] = []
-        self._asked: CurveRequest | None = None
+        self._requested: CurveRequest | None = None
         self._done: CurveRequest | None = None
         self._lock = threading.Lock()
         self._at_work = False
@@ -200,13 +207,13 @@ class LawCurves:
     def clear(self) -> None:
         """Clear the curves and the request."""
         with self._lock:
-            self.found, self._asked, self._done = [], None, None
+            self.found, self._requested, self._done = [], None, None
 
-    def request(self, wanted: CurveRequest) -> None:
+    def request(self, request: CurveRequest) -> None:
         """Request the curves of a law, which become available in `found`. Cheap if nothing has changed."""
         with self._lock:
-            self._asked = wanted
-            if wanted == self._done or self._at_work:
+            self._requested = request
+            if request == self._done or self._at_work:
                 return
             self._at_work = True
         self._thread = threading.Thread(target=self._work, name="law", daemon=True)
@@ -221,27 +228,14 @@ class LawCurves:
         """Compute curves until the latest request is answered; this thread only waits for the process."""
         while True:
             with self._lock:
-                wanted = self._asked
-                if wanted is None or wanted == self._done:
+                request = self._requested
+                if request is None or request == self._done:
                     self._at_work = False
                     return
-            found = self._process.curves(wanted)
+            found = self._process.curves(request)
             with self._lock:
-                if self._asked is not None:  # otherwise the request was cleared
-                    self.found, self._done = found, wanted
-
-
-def _start() -> subprocess.Popen[bytes]:
-    path = os.pathsep.join(part for part in (str(_ROOT), os.environ.get("PYTHONPATH", "")) if part)
-    # The process stays in the session of the window: a new session would be scheduled as a separate group with its own
-    # share of the processors.
-    return subprocess.Popen(
-        [sys.executable, "-c", _CODE],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,  # the process may end last, and must not keep readers of this stream waiting
-        env={**os.environ, "PYTHONPATH": path},
-    )
+                if self._requested is not None:  # otherwise the request was cleared
+                    self.found, self._done = found, request
 
 
 def main() -> None:
@@ -249,8 +243,8 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes of the terminal
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # a law of another package may print to standard output
-    questions: Any = sys.stdin.buffer
+    requests: Any = sys.stdin.buffer
     with contextlib.suppress(EOFError, BrokenPipeError):
         while True:
-            pickle.dump(curves(pickle.load(questions)), answers)
+            pickle.dump(curves(pickle.load(requests)), answers)
             answers.flush()

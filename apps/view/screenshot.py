@@ -46,7 +46,8 @@ def grab(
     """
     if not len(rows):
         raise RecordingError("the recording holds no ticks, so there is no picture of it")
-    _prefer_no_display()
+    if "PySide6.QtWidgets" not in sys.modules:
+        os.environ["QT_QPA_PLATFORM"] = "offscreen"  # draw into memory
     from apps.front_ends.run import from_metadata
     from apps.shared.theme import by_name
     from apps.view.feed import ReplayFeed
@@ -97,12 +98,6 @@ def announcement(info: RunInfo, metadata: Mapping[str, Any]) -> SessionStarted:
         laws=tuple(metadata.get("laws") or ((info.law,) if info.law else ())),
         about=dict(metadata.get("about") or {}),
     )
-
-
-def _prefer_no_display() -> None:
-    """Make Qt draw into memory, unless Qt is already loaded."""
-    if "PySide6.QtWidgets" not in sys.modules:
-        os.environ["QT_QPA_PLATFORM"] = "offscreen"
 
 
 def main(arguments: list[str] | None = None) -> int:

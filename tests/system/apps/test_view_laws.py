@@ -40,7 +40,7 @@ def test_killed_helper_costs_one_answer():
     os.kill(process._process.pid, signal.SIGKILL)
     assert process.curves(COULOMB) == []
     assert len(process.curves(COULOMB)) == 1
-    process._end()
+    process.close()
 
 
 def test_last_request_is_answered_and_a_cancelled_one_is_not(monkeypatch):
