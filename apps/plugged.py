@@ -44,6 +44,12 @@ _CAN = "CAN interface"
 _EMULATED = "--set device.emulated=true does without"
 
 
+_RUNNING_ARM = (
+    "{} run --device arm --model A --set device.at_home=true{} --set device.sensor.name=ati "
+    "--set device.sensor.address=ADDRESS   # docs/arm.md; a sensor on the network is known by its address only"
+)
+
+
 @dataclass(frozen=True)
 class Found:
     """Connected device.
@@ -147,43 +153,21 @@ def survey(root: Path = Path("/"), backend: Any = None) -> Survey:
     backend : usb.backend.IBackend, optional
         Replaces libusb.
     """
-    sticks, without = _sticks(root, backend)
-    boards = [_board(one) for one in plugged(Machine(root=root)) if one.family.backend in BACKENDS.keys() - {STICK}]
-    return Survey((*sticks, *boards, *_buses(root), *_services(root)), without)
-
-
-def _buses(root: Path) -> list[Found]:
-    """Return the CAN interfaces.
-
-    Devices on the bus are not queried.
-    """
     machine = Machine(root=root)
-    return [
-        Found(
-            ARM,
-            _CAN,
-            one.name,
-            "",
-            (),
-            missing=() if one.up else (f"it is down: {one.bring_up(machine.sudo)}",),
-            next=_RUNNING_ARM.format(
-                program(), f" --set device.motors.protocol=can --set device.motors.interface={one.name}"
-            ),
-        )
-        for one in can_interfaces(machine)
-    ]
-
-
-def _services(root: Path) -> list[Found]:
-    """Return the Haply service if it is running.
-
-    Devices of the service are not queried.
-    """
-    if not listens(Machine(root=root)):
-        return []
-    return [
-        Found(BACKEND, "Haply service", f"port {PORT}", "", (), next=f"{program()} run --device {BACKEND} --model C")
-    ]
+    sticks, without = _sticks(root, backend)
+    boards = [_board(one) for one in plugged(machine) if one.family.backend in BACKENDS.keys() - {STICK}]
+    # Devices on a CAN bus, and those of the Haply service, are not queried.
+    buses = []
+    for one in can_interfaces(machine):
+        missing = () if one.up else (f"it is down: {one.bring_up(machine.sudo)}",)
+        options = f" --set device.motors.protocol=can --set device.motors.interface={one.name}"
+        running = _RUNNING_ARM.format(program(), options)
+        buses.append(Found(ARM, _CAN, one.name, "", (), missing=missing, next=running))
+    services = []
+    if listens(machine):
+        running = f"{program()} run --device {BACKEND} --model C"
+        services.append(Found(BACKEND, "Haply service", f"port {PORT}", "", (), next=running))
+    return Survey((*sticks, *boards, *buses, *services), without)
 
 
 def _sticks(root: Path, backend: Any) -> tuple[list[Found], str]:
@@ -199,7 +183,7 @@ def _sticks(root: Path, backend: Any) -> tuple[list[Found], str]:
     return [_stick(one, by_hidraw, alone or (bool(one.serial) and serials[one.serial] == 1)) for one in found], without
 
 
-def _stick(stick: FoundStick, by_hidraw: list[FoundStick], told_apart: bool) -> Found:
+def _stick(stick: FoundStick, by_hidraw: list[FoundStick], distinct: bool) -> Found:
     """Describe a stick.
 
     Prefer hidraw for a stick that libusb may not open but hidraw may. The calibration command includes the port unless
@@ -223,7 +207,7 @@ def _stick(stick: FoundStick, by_hidraw: list[FoundStick], told_apart: bool) -> 
         in_rate_hz=1.0 / stick.in_interval,
         out_rate_hz=1.0 / outward,
         vector_rate_hz=1.0 / ((1 if stick.motors == 1 else 2) * outward),
-        next=_calibrating(stick, told_apart),
+        next=_calibrating(stick, distinct),
     )
 
 
@@ -232,20 +216,14 @@ def _same(one: FoundStick, other: FoundStick) -> bool:
     return same and ("" in {one.port, other.port} or one.port == other.port)
 
 
-def _calibrating(stick: FoundStick, told_apart: bool) -> str:
+def _calibrating(stick: FoundStick, distinct: bool) -> str:
     chosen = f" {setting('device.serial', stick.serial)}" if stick.serial else ""
-    port = "" if told_apart else f" {setting('device.port', stick.port)}"
+    port = "" if distinct else f" {setting('device.port', stick.port)}"
     size = "--rim-radius M" if stick.motors == 1 else "--travel-x M --travel-y M"
     return (
         f"{program()} calibrate joystick --out stick.toml {size} --stated-max-force N{chosen}{port}"
         f"   # once; then: run --device {STICK} --set device.parameters=stick.toml{port}"
     )
-
-
-_RUNNING_ARM = (
-    "{} run --device arm --model A --set device.at_home=true{} --set device.sensor.name=ati "
-    "--set device.sensor.address=ADDRESS   # docs/arm.md; a sensor on the network is known by its address only"
-)
 
 
 def _board(one: Plugged) -> Found:

@@ -7,6 +7,7 @@ other. The machine usage, the advice and the versions of a run cannot be derived
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import math
 from collections.abc import Iterator
@@ -41,9 +42,9 @@ def examine(recording: Recording) -> Verification:
 
     found = verify(recording)
     missing = any(one.rule in {"rows", "tick"} and one.verdict == INCOMPLETE for one in found.findings)
-    more = [*_certificate(recording, missing), *_configuration(recording), *_device(recording), *_law(recording)]
-    more += _measured(recording)
-    return replace(found, findings=(*found.findings, *more))
+    more = [_certificate(recording, missing), _configuration(recording), _device(recording), _law(recording)]
+    more.append(_measured(recording))
+    return replace(found, findings=(*found.findings, *itertools.chain(*more)))
 
 
 # --- certificate ------------------------------------------------------------------------------------------------------
@@ -64,13 +65,13 @@ def _certificate(recording: Recording, missing: bool) -> Iterator[Finding]:
         return
     present: dict[str, Any] = {name: recording.metadata.get(name) for name in ("flags", "force_n", "stick_fraction")}
     differing, absent = [], []
-    made = _made_again(recording)
+    made = _recomputed(recording)
     resolution = made.pop("resolution_us", {})
     for name, value in made.items():
-        told = present if name in present else recorded
-        if name not in told or (told[name] is None and value is not None):
+        stored = present if name in present else recorded
+        if name not in stored or (stored[name] is None and value is not None):
             absent.append(name)
-        elif not _alike(told[name], value, 1.5e-3 + resolution.get(name, 0.0) if name.endswith("_us") else 1.5e-6):
+        elif not _alike(stored[name], value, 1.5e-3 + resolution.get(name, 0.0) if name.endswith("_us") else 1.5e-6):
             differing.append(name)
     if differing:
         words = f"the rows give another certificate: {', '.join(differing)}."
@@ -79,7 +80,7 @@ def _certificate(recording: Recording, missing: bool) -> Iterator[Finding]:
         yield Finding("certificate", INCOMPLETE, f"the certificate lacks {', '.join(absent)}.")
 
 
-def _made_again(recording: Recording) -> dict[str, Any]:
+def _recomputed(recording: Recording) -> dict[str, Any]:
     """Recompute the metadata that depend on the rows."""
     metadata, summary = recording.metadata, RunSummary(1.0 / recording.metadata["rate_hz"])
     rate, configuration = metadata["rate_hz"], metadata.get("configuration", {})
@@ -99,23 +100,23 @@ def _made_again(recording: Recording) -> dict[str, Any]:
     }
 
 
-def _alike(told: Any, value: Any, tolerance: float) -> bool:
+def _alike(stored: Any, value: Any, tolerance: float) -> bool:
     """Return True if two plain values are equal up to the rounding of the last stored digit."""
     if isinstance(value, dict):
         return (
-            isinstance(told, dict)
-            and told.keys() == value.keys()
-            and all(_alike(told[name], one, tolerance) for name, one in value.items())
+            isinstance(stored, dict)
+            and stored.keys() == value.keys()
+            and all(_alike(stored[name], one, tolerance) for name, one in value.items())
         )
     if isinstance(value, list | tuple):
         return (
-            isinstance(told, list)
-            and len(told) == len(value)
-            and all(_alike(one, other, tolerance) for one, other in zip(told, value, strict=True))
+            isinstance(stored, list)
+            and len(stored) == len(value)
+            and all(_alike(one, other, tolerance) for one, other in zip(stored, value, strict=True))
         )
-    if isinstance(value, float) and isinstance(told, int | float) and not isinstance(told, bool):
-        return math.isclose(told, value, rel_tol=1e-9, abs_tol=tolerance)
-    return type(told) is type(value) and bool(told == value)
+    if isinstance(value, float) and isinstance(stored, int | float) and not isinstance(stored, bool):
+        return math.isclose(stored, value, rel_tol=1e-9, abs_tol=tolerance)
+    return type(stored) is type(value) and bool(stored == value)
 
 
 # --- configuration and device -----------------------------------------------------------------------------------------
@@ -187,10 +188,12 @@ def _device(recording: Recording) -> Iterator[Finding]:
         table["hand"] = _hand_with_the_same_grip(table["hand"])
     if not isinstance(name, str):
         return
-    other_file = next(_other_files(table, metadata), None)
-    if other_file is not None:
-        yield other_file
-        return
+    for setting, hash_name in _PARAMETER_FILES.items():
+        file = table.get(setting)
+        if isinstance(file, str) and file and not _is_the_same(file, metadata.get(hash_name)):
+            words = f"device.{setting} = {file!r} is no longer the file of the run: the device cannot be compared."
+            yield Finding("device", INCOMPLETE, words)
+            return
     package = metadata.get("device_package")
     if package and name not in BACKENDS:
         words = f"the device {name!r} is that of the package {str(package)[:80]!r}, which is not installed here."
@@ -240,15 +243,6 @@ def _measured(recording: Recording) -> Iterator[Finding]:
         yield Finding("measured", OK, words)
 
 
-def _other_files(table: dict[str, Any], metadata: dict[str, Any]) -> Iterator[Finding]:
-    """Yield a finding for each parameter file that is missing or changed since the run."""
-    for setting, hash_name in _PARAMETER_FILES.items():
-        file = table.get(setting)
-        if isinstance(file, str) and file and not _is_the_same(file, metadata.get(hash_name)):
-            words = f"device.{setting} = {file!r} is no longer the file of the run: the device cannot be compared."
-            yield Finding("device", INCOMPLETE, words)
-
-
 def _is_the_same(file: str, digest: Any) -> bool:
     from haptics.files import sha256_of
 
@@ -258,13 +252,13 @@ def _is_the_same(file: str, digest: Any) -> bool:
         return False
 
 
-def _differing(told: dict[str, Any], expected: dict[str, Any]) -> list[str]:
-    """Describe the entries of `told` that differ from `expected`.
+def _differing(stored: dict[str, Any], expected: dict[str, Any]) -> list[str]:
+    """Describe the entries of `stored` that differ from `expected`.
 
     Entries missing in older recordings are skipped.
     """
     return [
-        f"{name} = {str(told[name])[:40]}, not {value}"
+        f"{name} = {str(stored[name])[:40]}, not {value}"
         for name, value in expected.items()
-        if name in told and told[name] != value
+        if name in stored and stored[name] != value
     ]

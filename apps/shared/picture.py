@@ -92,8 +92,12 @@ def preloading(permitted: threading.Event) -> Iterator[None]:
                 return
             with contextlib.suppress(ImportError):  # `draw` reports it
                 importlib.import_module(name)
-            if name == "matplotlib" and not _fonts_are_known():
-                return
+            if name == "matplotlib":
+                import matplotlib
+
+                # Without a font cache, Matplotlib would search the machine for fonts for seconds.
+                if not any(Path(matplotlib.get_cachedir()).glob("fontlist-*.json")):
+                    return
 
     thread = threading.Thread(target=load, name="haptics picture")
     thread.start()
@@ -102,13 +106,6 @@ def preloading(permitted: threading.Event) -> Iterator[None]:
     finally:
         left.set()
         thread.join()
-
-
-def _fonts_are_known() -> bool:
-    """Return False if Matplotlib has no font cache and would search the machine for fonts for seconds."""
-    import matplotlib
-
-    return any(Path(matplotlib.get_cachedir()).glob("fontlist-*.json"))
 
 
 def draw(recording: Recording) -> str | None:
@@ -346,23 +343,19 @@ def _drawn(run: _Run) -> bytes:
         height_ratios=(1.0, 1.0, 0.8, 0.7, below),
     )
     _path(figure.add_axes((0.044, 0.048, 0.53, 0.897)), run)
-    _positions(figure.add_subplot(times[0]), run)
-    _forces(figure.add_subplot(times[1]), run)
-    _speeds(figure.add_subplot(times[2]), run)
+    _courses(*(figure.add_subplot(times[row]) for row in range(3)), run)
     _energy(figure.add_subplot(times[3]), run)
     _flags(figure.add_subplot(times[4]), run, names)
     _punctuality(figure.add_axes((0.617, 0.05, 0.38, unit)), run)
-    figure.suptitle(_title(run.metadata), fontsize=13, color=_INK, y=0.997)
+    law, element = (run.metadata["configuration"][table] for table in ("law", "element"))
+    numbers = ", ".join(f"{key.replace('_', ' ')} {one:g}" for key, one in law.items() if not isinstance(one, str))
+    element = ", ".join(f"{key} {value:g}" for key, value in element.items())
+    run_title = f"model {run.metadata['model']} on {run.metadata['device']['name']}"
+    title = f"{run_title}: {law['name']} ({numbers} N), {element} (SI)"
+    figure.suptitle(title, fontsize=13, color=_INK, y=0.997)
     drawn = io.BytesIO()
     figure.savefig(drawn, format="png", pil_kwargs={"compress_level": 1})
     return drawn.getvalue()
-
-
-def _title(metadata: dict[str, Any]) -> str:
-    law = metadata["configuration"]["law"]
-    words = ", ".join(f"{key.replace('_', ' ')} {value:g}" for key, value in law.items() if not isinstance(value, str))
-    element = ", ".join(f"{key} {value:g}" for key, value in metadata["configuration"]["element"].items())
-    return f"model {metadata['model']} on {metadata['device']['name']}: {law['name']} ({words} N), {element} (SI)"
 
 
 def _style(axes: Axes, label: str) -> None:
@@ -416,29 +409,25 @@ def _path(axes: Axes, run: _Run) -> None:
     axes.legend(loc="lower right", fontsize=9, framealpha=0.9)
 
 
-def _positions(axes: Axes, run: _Run) -> None:
+def _courses(position: Axes, force: Axes, speed: Axes, run: _Run) -> None:
+    """Draw position, force and sliding speed over time.
+
+    The sliding speed of the contact is free of quantization noise of the encoders.
+    """
     for name, color, line in (("x", _SLIP, "-"), ("y", _INK, "--")):
-        axes.plot(*run.points(name).T, color=color, linewidth=1.1, linestyle=line, label=name)
-    _style(axes, "position [mm]")
-    axes.legend(loc="upper right", fontsize=8, ncols=2)
-    _shade_sticking(axes, run)
-
-
-def _forces(axes: Axes, run: _Run) -> None:
+        position.plot(*run.points(name).T, color=color, linewidth=1.1, linestyle=line, label=name)
+    _style(position, "position [mm]")
+    position.legend(loc="upper right", fontsize=8, ncols=2)
     if not run.impedance:
-        axes.plot(*run.points("force").T, color=_FORCE, linewidth=0.8, label="measured |h|")
-    axes.plot(*run.points("friction").T, color=_FRICTION, linewidth=1.1, label="friction |f|")
-    _style(axes, "force [N]")
-    axes.set_ylim(bottom=0.0)
-    axes.legend(loc="lower right", fontsize=8, ncols=2)
-    _shade_sticking(axes, run)
-
-
-def _speeds(axes: Axes, run: _Run) -> None:
-    """Draw the sliding speed of the contact, which is free of quantization noise of the encoders."""
-    axes.plot(*run.points("sliding").T, color=_SLIP, linewidth=0.9)
-    _style(axes, "sliding [mm/s]")
-    _shade_sticking(axes, run)
+        force.plot(*run.points("force").T, color=_FORCE, linewidth=0.8, label="measured |h|")
+    force.plot(*run.points("friction").T, color=_FRICTION, linewidth=1.1, label="friction |f|")
+    _style(force, "force [N]")
+    force.set_ylim(bottom=0.0)
+    force.legend(loc="lower right", fontsize=8, ncols=2)
+    speed.plot(*run.points("sliding").T, color=_SLIP, linewidth=0.9)
+    _style(speed, "sliding [mm/s]")
+    for axes in (position, force, speed):
+        _shade_sticking(axes, run)
 
 
 def _energy(axes: Axes, run: _Run) -> None:
@@ -531,23 +520,19 @@ def _punctuality(axes: Axes, run: _Run) -> None:
 def _certificate_text(metadata: dict[str, Any]) -> str:
     """Return the verdict, the counts, and the quantiles, one line each."""
     certificate = metadata.get("certificate", {})
-    found = durations(certificate)
+    found, judged = durations(certificate), verdict(certificate)
     if not {START_DELAY, COMPUTATION} <= set(found):
         return "no certificate was made of this run"
+    judgement = "no verdict"
+    if judged is not None:
+        judgement = ": ".join([judged.word, *judged.reasons[:1]]) + (" ..." if len(judged.reasons) > 1 else "")
     late, took = (
-        ", ".join(f"{name} {microseconds(found[what][name])}" for name in ("p50", "p99", "max"))
-        for what in (START_DELAY, COMPUTATION)
+        ", ".join(f"{name} {microseconds(found[duration][name])}" for name in ("p50", "p99", "max"))
+        for duration in (START_DELAY, COMPUTATION)
     )
     return (
-        f"{_verdict_text(certificate)}\n"
+        f"{judgement}\n"
         f"{certificate['ticks']} ticks, {certificate['skipped']} skipped, {certificate['overruns']} late, "
         f"{certificate['lost_ticks']} lost; scheduling: {certificate.get('scheduling', 'other')}\n"
         f"{START_DELAY} {late}\n{COMPUTATION} {took}"
     )
-
-
-def _verdict_text(certificate: dict[str, Any]) -> str:
-    judged = verdict(certificate)
-    if judged is None:
-        return "no verdict"
-    return ": ".join([judged.word, *judged.reasons[:1]]) + (" ..." if len(judged.reasons) > 1 else "")

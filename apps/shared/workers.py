@@ -46,14 +46,14 @@ def workers(kind: str, count: int) -> Iterator[tuple[Executor, int]]:
 
 def end_with_parent() -> None:
     """End this worker process when its parent has ended; otherwise it would wait for tasks forever."""
-    threading.Thread(target=_await_parent, name="end with parent", daemon=True).start()
 
+    def await_parent() -> None:
+        parent = parent_process()
+        if parent is not None:
+            parent.join()
+            os._exit(1)
 
-def _await_parent() -> None:
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+    threading.Thread(target=await_parent, name="end with parent", daemon=True).start()
 
 
 @contextlib.contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from apps.opengl.plane import Corners
 
 if TYPE_CHECKING:
-    from haptics.friction.laws import Law
     from haptics.scenes import Scene
 
 Bytes = NDArray[np.uint8]
@@ -63,15 +62,20 @@ def ground_of(scene: Scene | None, corners: Corners, size: tuple[float, float]) 
     """Return the plane between `corners` [m] for a drawing of `size` [pixel]; plain without a scene."""
     points = grid(corners, size if scene is not None else (0.0, 0.0))
     flat = points.reshape(-1, 2)
+    far = np.full(len(flat), 1.0)
     if scene is None:
-        return _numbers(points, _share_of("plain", flat), np.zeros(len(flat)), _far(flat), _far(flat))
+        return _numbers(points, _share_of("plain", flat), np.zeros(len(flat)), far, far)
     distances = [region.shape.distance(flat) for region in scene.regions]
     walls = [wall.shape.distance(flat) for wall in scene.walls]
-    around = np.min(walls, axis=0) if walls else _far(flat)
-    shares, shade = _shares(scene, flat, distances), _shade(scene, flat, distances)
-    ground = _numbers(points, shares, shade, _visible_border(flat, distances), around)
-    labels = tuple(_labels(scene, points, distances, around))
-    return Ground(ground.looks, ground.others, labels, bool(walls))
+    around = np.min(walls, axis=0) if walls else far
+    # The signed distance [m] of points from the nearest outline that is not covered by a later region. Inside a region,
+    # only the outlines of this region and of later ones are visible.
+    border = far
+    for distance in distances:
+        border = np.where((distance < 0.0) | (np.abs(distance) < np.abs(border)), distance, border)
+    shares, shade = _materials(scene, flat, distances)
+    ground = _numbers(points, shares, shade, border, around)
+    return Ground(ground.looks, ground.others, tuple(_labels(scene, points, distances, around)), bool(walls))
 
 
 def grid(corners: Corners, size: tuple[float, float]) -> Floats:
@@ -89,31 +93,24 @@ def grid(corners: Corners, size: tuple[float, float]) -> Floats:
     return np.stack(np.meshgrid(x, y), axis=2)
 
 
-def _shares(scene: Scene, flat: Floats, distances: Sequence[Floats]) -> Floats:
-    """Return the share of each look at points. Looks blend at borders like the parameters of the law."""
-    from haptics.scenes.scene import blend
+def _materials(scene: Scene, flat: Floats, distances: Sequence[Floats]) -> tuple[Floats, Floats]:
+    """Return the share of each look, and the darkness from 0 to 1, at points.
 
-    shares = _share_of(scene.look, flat)
-    for region, distance in zip(scene.regions, distances, strict=True):
-        weight = blend(distance, scene.border)[:, None]
-        shares += weight * (_share_of(region.look, flat) - shares)
-    return shares
-
-
-def _shade(scene: Scene, flat: Floats, distances: Sequence[Floats]) -> Floats:
-    """Return the darkness of points, (n,), from 0 to 1.
-
-    It follows the friction where the look is plain or the region has an image or a texture, and is 0.5 elsewhere.
+    Looks blend at borders like the parameters of the law. The darkness follows the friction where the look is plain or
+    the region has an image or a texture, and is 0.5 elsewhere.
     """
     from haptics.scenes.scene import blend
 
     level = scene.numbers_at(flat)[:, 0]
     relative = (level - level.min()) / max(float(np.ptp(level)), 1e-9)
+    shares = _share_of(scene.look, flat)
     shown = np.full(len(flat), float(scene.look == "plain"))
     for region, distance in zip(scene.regions, distances, strict=True):
+        weight = blend(distance, scene.border)
         varies = region.look == "plain" or region.texture is not None or len(region.laws) > 1
-        shown += blend(distance, scene.border) * (varies - shown)
-    return np.asarray(0.5 + shown * (relative - 0.5))
+        shares += weight[:, None] * (_share_of(region.look, flat) - shares)
+        shown += weight * (varies - shown)
+    return shares, np.asarray(0.5 + shown * (relative - 0.5))
 
 
 def _share_of(look: str, flat: Floats) -> Floats:
@@ -122,62 +119,28 @@ def _share_of(look: str, flat: Floats) -> Floats:
     return shares
 
 
-def _visible_border(flat: Floats, distances: Sequence[Floats]) -> Floats:
-    """Return the signed distance [m] of points from the nearest outline not covered by a later region."""
-    nearest = _far(flat)
-    for distance in distances:
-        covered = distance < 0.0
-        # Inside a region, only the outlines of this region and of later ones are visible.
-        nearest = np.where(covered | (np.abs(distance) < np.abs(nearest)), distance, nearest)
-    return nearest
+def _labels(scene: Scene, points: Floats, distances: Sequence[Floats], around: Floats) -> Iterator[Label]:
+    """Yield the names of the regions with the range of their break-away forces.
 
-
-def _far(flat: Floats) -> Floats:
-    return np.full(len(flat), 1.0)
-
-
-def _labels(scene: Scene, points: Floats, distances: Sequence[Floats], around: Floats) -> list[Label]:
-    """Return the names of the regions, each at the position with the largest clearance."""
+    A name is placed where the clearance is large, near the centroid of the visible part of the region.
+    """
     flat = points.reshape(-1, 2)
-    room = np.minimum(_to_the_edge(points).reshape(-1), around)
-    found = []
-    for number, region in enumerate(scene.regions):
-        depth = np.minimum(room, -distances[number])
-        for later in distances[number + 1 :]:
-            depth = np.minimum(depth, later)
-        if depth.max() > 0.0:
-            x, y = _roomy(flat, depth)
-            found.append(Label(f"{region.name}  {_levels(region.laws)} N", (x, y)))
-    return found
-
-
-def _roomy(flat: Floats, depth: Floats) -> tuple[float, float]:
-    """Return the point nearest to the centroid of the visible region among the points of large clearance."""
-    middle = flat[depth > 0.0].mean(axis=0)
-    candidates = flat[depth >= 0.85 * depth.max()]
-    x, y = candidates[np.argmin(np.hypot(*(candidates - middle).T))].tolist()
-    return x, y
-
-
-def _to_the_edge(points: Floats) -> Floats:
-    """Return the distances of the grid points from the edges of the grid [m]."""
     low, high = points[0, 0], points[-1, -1]
-    return np.asarray(np.minimum(points - low, high - points).min(axis=2))
-
-
-def _levels(laws: Sequence[Law]) -> str:
-    """Format the range of the break-away forces of a region."""
-    forces = [law.breakaway_force for law in laws]
-    low, high = min(forces), max(forces)
-    return f"{low:.3g}" if low == high else f"{low:.3g} to {high:.3g}"
+    room = np.minimum(np.minimum(points - low, high - points).min(axis=2).reshape(-1), around)
+    for number, region in enumerate(scene.regions):
+        depth = np.minimum.reduce([room, -distances[number], *distances[number + 1 :]])
+        if depth.max() > 0.0:
+            middle = flat[depth > 0.0].mean(axis=0)
+            candidates = flat[depth >= 0.85 * depth.max()]
+            x, y = candidates[np.argmin(np.hypot(*(candidates - middle).T))].tolist()
+            forces = [law.breakaway_force for law in region.laws]
+            least, most = min(forces), max(forces)
+            levels = f"{least:.3g}" if least == most else f"{least:.3g} to {most:.3g}"
+            yield Label(f"{region.name}  {levels} N", (x, y))
 
 
 def _numbers(points: Floats, shares: Floats, level: Floats, border: Floats, wall: Floats) -> Ground:
-    rows, columns, _ = points.shape
     away = [0.5 + 0.5e3 / REACH * distance for distance in (border, wall)]
-    others = np.column_stack((shares[:, 5], level, *away))
-    return Ground(_bytes(shares[:, 1:5]).reshape(rows, columns, 4), _bytes(others).reshape(rows, columns, 4))
-
-
-def _bytes(shares: Floats) -> Bytes:
-    return np.round(255 * np.clip(shares, 0.0, 1.0)).astype(np.uint8)
+    pictures = (shares[:, 1:5], np.column_stack((shares[:, 5], level, *away)))
+    looks, others = (np.round(255 * np.clip(one, 0.0, 1.0)).astype(np.uint8) for one in pictures)
+    return Ground(looks.reshape(*points.shape[:2], 4), others.reshape(*points.shape[:2], 4))

@@ -60,11 +60,6 @@ class ParameterSlider(QtWidgets.QWidget):
         self.slider.valueChanged.connect(self._set_by_slider)
         self.spin.valueChanged.connect(self._set_by_number)
 
-    @property
-    def value(self) -> float:
-        """The present value (SI)."""
-        return self.spin.value()
-
     def show_value(self, value: float) -> None:
         """Show a value that was not set by the user; no signal is emitted."""
         with QtCore.QSignalBlocker(self.slider), QtCore.QSignalBlocker(self.spin):

@@ -186,13 +186,18 @@ class Lamps(QtWidgets.QWidget):
         Descriptions of the lamps.
     columns : int
         Number of lamps per row.
+
+    Attributes
+    ----------
+    shown : dict
+        Whether the lamp of a flag shows that the flag was ever set, and that it is set now.
     """
 
     def __init__(self, signs: tuple[Lamp, ...], columns: int) -> None:
         super().__init__()
         self._theme = DARK
         self._signs = signs
-        self._shown: dict[Status, tuple[bool, bool]] = {}
+        self.shown: dict[Status, tuple[bool, bool]] = {}
         self.lamps: dict[Status, QtWidgets.QLabel] = {}
         grid = QtWidgets.QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
@@ -208,11 +213,7 @@ class Lamps(QtWidgets.QWidget):
     def apply(self, theme: Theme) -> None:
         """Apply the colours of `theme`."""
         self._theme = theme
-        self._shown = {}
-
-    def state(self, flag: Status) -> tuple[bool, bool]:
-        """Return whether the lamp of `flag` shows that the flag was ever set, and that it is set now."""
-        return self._shown[flag]
+        self.shown = {}
 
     def refresh(self, counts: Counts) -> None:
         """Update the lamps. Only changed lamps are restyled, because that takes longer than a frame."""
@@ -222,9 +223,9 @@ class Lamps(QtWidgets.QWidget):
             lamp, ticks = self.lamps[sign.flag], int(counts.flags[number])
             lamp.setToolTip(f"{sign.meaning}: {grouped(ticks)} {'tick' if ticks == 1 else 'ticks'} of this run")
             ever, now = ticks > 0, bool(counts.time - counts.last[number] < GLOW)
-            if (ever, now) == self._shown.get(sign.flag):
+            if (ever, now) == self.shown.get(sign.flag):
                 continue
-            self._shown[sign.flag] = ever, now
+            self.shown[sign.flag] = ever, now
             if now:
                 fill, ink = (theme.motion, theme.panel) if sign.ordinary else (theme.alarm, theme.on_alarm)
                 look = f"background: {fill}; color: {ink}; border: 2px solid {theme.text};"
@@ -437,13 +438,6 @@ class EndCard(Panel):
                 self._grid.addWidget(cell, row, 1 + names.index(word), QtCore.Qt.AlignmentFlag.AlignRight)
         self.apply(self._theme)
         self.show()
-
-    @property
-    def text(self) -> str:
-        """Complete text of the card, for tests and screen readers."""
-        labels = [item.widget() for item in (self._grid.itemAt(n) for n in range(self._grid.count())) if item]
-        above = [self.badge.text(), self.reason.text(), self.because.text()]
-        return "\n".join([*above, *(w.text() for w in labels if isinstance(w, QtWidgets.QLabel))])
 
 
 def _number(value: float) -> str:

@@ -115,8 +115,13 @@ class Overview:
     @property
     def marks(self) -> list[Mark]:
         """The marks found, sorted by row."""
-        found = [Mark(row, kind, _words(kind, value)) for kind in _IN_ROWS for row, value in self._marks[kind]]
-        return sorted([*found, *self._other], key=lambda mark: mark.row)
+        numbered = {"trial": "marker", "settings": "settings"}
+        found = list(self._other)
+        for kind, marks in self._marks.items():
+            for row, value in marks:
+                words = f"{numbered[kind]} {value}" if kind in numbered else KINDS[kind]
+                found.append(Mark(row, kind, words))
+        return sorted(found, key=lambda mark: mark.row)
 
     def counted_until(self, rows: int) -> tuple[int, Counts, Durations, Durations] | None:
         """Return the last stored state before row `rows`, or None if the scan has not reached it.
@@ -137,10 +142,10 @@ class Overview:
         for rows in self._table.chunks(columns, STEP, start=self.done):
             if stopped():
                 return False
-            self._take(rows)
+            self._add(rows)
         return True
 
-    def _take(self, rows: Rows) -> None:
+    def _add(self, rows: Rows) -> None:
         places = np.arange(self.done, self.done + len(rows)) * BINS // len(self._table)
         for extremes, name in ((self.force, self._vector), (self.speed, "velocity")):
             norms = np.nan_to_num(np.hypot(rows[name][:, 0], rows[name][:, 1]), nan=0.0, posinf=0.0)
@@ -206,7 +211,11 @@ class Overview:
             "force": self.force,
             "speed": self.speed,
             **{f"marks_{kind}": np.array(marks, np.int64).reshape(-1, 2) for kind, marks in self._marks.items()},
-            **_packed(self._states),
+            "counts": np.array([[float(getattr(one, name)) for name in _NUMBERS] for one, *_ in self._states]),
+            "flags": np.array([counts.flags for counts, *_ in self._states]),
+            "last": np.array([counts.last for counts, *_ in self._states]),
+            "durations": np.array([np.concatenate((one.counts, two.counts)) for _, one, two in self._states]),
+            "maxima": np.array([(one.maximum, two.maximum) for _, one, two in self._states]),
         }
         unborn = folder / f".{CACHE}.{os.getpid()}"
         with contextlib.suppress(OSError):
@@ -318,12 +327,6 @@ def row_of(table: Table, column: str, value: float, near: int = 0) -> int:
     return max(low - 1, 0)
 
 
-def _words(kind: str, value: int) -> str:
-    if kind == "trial":
-        return f"marker {value}"
-    return f"settings {value}" if kind == "settings" else KINDS[kind]
-
-
 def _checked(array: NDArray[Any], shape: tuple[int, int]) -> NDArray[Any]:
     """Validate the shape of a two-dimensional array; raise `ValueError` otherwise."""
     if array.ndim != 2 or array.shape[1] != shape[1] or (shape[0] >= 0 and array.shape[0] != shape[0]):
@@ -332,16 +335,6 @@ def _checked(array: NDArray[Any], shape: tuple[int, int]) -> NDArray[Any]:
 
 
 _NUMBERS = ("ticks", "late", "skipped", "time", "newest", "largest_energy", "_previous_tick")
-
-
-def _packed(states: list[tuple[Counts, Durations, Durations]]) -> dict[str, NDArray[Any]]:
-    return {
-        "counts": np.array([[float(getattr(counts, name)) for name in _NUMBERS] for counts, *_ in states]),
-        "flags": np.array([counts.flags for counts, *_ in states]),
-        "last": np.array([counts.last for counts, *_ in states]),
-        "durations": np.array([np.concatenate((one.counts, two.counts)) for _, one, two in states]),
-        "maxima": np.array([(one.maximum, two.maximum) for _, one, two in states]),
-    }
 
 
 def _unpacked(arrays: Mapping[str, NDArray[Any]], count: int) -> list[tuple[Counts, Durations, Durations]]:

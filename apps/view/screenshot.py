@@ -9,6 +9,7 @@ import argparse
 import os
 import sys
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -78,23 +79,14 @@ def grab(
 def announcement(info: RunInfo, metadata: Mapping[str, Any]) -> SessionStarted:
     """Return the message with which a session would announce a recorded run."""
     choices = {str(name): tuple(models) for name, models in dict(metadata.get("choices") or {}).items()}
+    absent = ("rate", "duration", "max_energy", "dead_man")
+    common = {one.name: getattr(info, one.name) for one in fields(RunInfo) if one.name not in absent}
     return SessionStarted(
+        **common | {"mouse": False, "law_settings": dict(info.law_settings)},
         trace="",
-        recording=info.recording,
-        device=info.device,
-        model=info.model,
-        causality=info.causality,
         rate_hz=info.rate,
-        hand=info.hand,
-        workspace=info.workspace,
-        parameters=info.parameters,
         choices=choices or {info.device: (info.model,)},
         hands=tuple(metadata.get("hands") or (info.hand,)),
-        mouse=False,
-        force_scale=info.force_scale,
-        law=info.law,
-        law_settings=dict(info.law_settings),
-        scene=info.scene,
         laws=tuple(metadata.get("laws") or ((info.law,) if info.law else ())),
         about=dict(metadata.get("about") or {}),
     )

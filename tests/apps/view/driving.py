@@ -104,3 +104,8 @@ def cut_texts(window):
         if cut or outside:
             found.append(widget.text())
     return found
+
+
+def texts_of(widget):
+    """Return the texts of all labels of a widget, one per line."""
+    return "\n".join(label.text() for label in widget.findChildren(QtWidgets.QLabel))

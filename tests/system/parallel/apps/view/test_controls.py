@@ -109,20 +109,20 @@ def test_refusal_is_shown_and_start_is_enabled_again(live, qtbot):
 
 def test_refused_value_returns_to_the_one_in_force(live):
     slider = live.window.controls.sliders[0]
-    before = slider.value
+    before = slider.spin.value()
     slider.spin.setValue(before + 1.0)
     live.session.send(Refused("not allowed", {slider.key: before}))
     sent = len(live.sent())
     frames(live)
-    assert slider.value == before
+    assert slider.spin.value() == before
     assert len(live.sent()) == 0 and sent == 1
     live.receive(ValuesInForce({"law.force": 2.0}))
-    assert slider.value == 2.0, "it follows other windows again"
+    assert slider.spin.value() == 2.0, "it follows other windows again"
 
 
 def test_change_of_another_window_is_shown_and_not_sent(live):
     live.receive(ValuesInForce({"law.force": 7.0, "element.stiffness": 1000.0}))
-    assert [slider.value for slider in live.window.controls.sliders] == [7.0, 1000.0]
+    assert [slider.spin.value() for slider in live.window.controls.sliders] == [7.0, 1000.0]
     assert live.window.dashboard.places.shown[1]._levels == (7.0,)
     assert live.sent() == []
 
@@ -134,9 +134,9 @@ def test_moved_slider_does_not_jump_back_and_ends_at_the_value_in_force(live):
     slider.spin.setValue(6.0)
     for answer in (ValuesInForce({"law.force": 5.0}, yours=True), ValuesInForce({"law.force": 3.0})):
         live.receive(answer)
-        assert slider.value == 6.0
+        assert slider.spin.value() == 6.0
     live.receive(ValuesInForce({"law.force": 6.0}, yours=True), ValuesInForce({"law.force": 2.0}))
-    assert slider.value == 2.0
+    assert slider.spin.value() == 2.0
 
 
 def test_pending_law_is_marked_until_start_sends_it(live):
@@ -350,7 +350,7 @@ def test_pause_holds_the_picture_during_the_run(live, rows):
     late = rows[4000:4010].copy()
     late["status"] = Status.ENERGY
     live.publish(late)
-    assert live.window.dashboard.safety.lamps.state(Status.ENERGY) == (True, True), "lamps are live during the pause"
+    assert live.window.dashboard.safety.lamps.shown[Status.ENERGY] == (True, True), "lamps are live during the pause"
 
 
 @pytest.mark.parametrize("stop", [1, 700, 2500, 3999])

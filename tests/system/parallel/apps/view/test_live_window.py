@@ -26,7 +26,7 @@ from apps.view.replay import ReplayWindow
 from apps.view.window import LEAST
 from haptics.records import Status
 from tests.apps.view import view_rows
-from tests.apps.view.driving import cut_texts, frames
+from tests.apps.view.driving import cut_texts, frames, texts_of
 from tests.apps.view.summaries import REASONS, SUMMARY, UNFIT
 
 SIGNS = (*SAFETY, *TIMING)
@@ -131,9 +131,9 @@ def test_end_shows_reason_and_certificate_and_keeps_the_picture(live, rows):
     live.receive(SessionEnded("the time was over", SUMMARY))
     card = live.window.dashboard.end
     assert card.isVisible()
-    assert card.text.startswith("FIT\nRun ended: the time was over")
+    assert texts_of(card).startswith("FIT\nRun ended: the time was over")
     for part in ("p99.9", "410", "1377", "pinned to CPU 1", "CPU steal 0.25\u00a0s"):
-        assert part in card.text
+        assert part in texts_of(card)
     assert not card.because.isVisible()
     fit = card.badge.styleSheet()
     assert not live.window.dashboard.notice.isVisible()
@@ -145,7 +145,7 @@ def test_end_shows_reason_and_certificate_and_keeps_the_picture(live, rows):
     frames(live)
     assert live.window.controls.start.text() == "Start"
     live.receive(SessionEnded("completed", UNFIT))
-    assert card.text.startswith("UNFIT\nRun ended: completed")
+    assert texts_of(card).startswith("UNFIT\nRun ended: completed")
     assert card.because.isVisible()
     assert all(reason in card.because.text() for reason in REASONS)
     assert card.badge.styleSheet() != fit
@@ -155,7 +155,7 @@ def test_fault_is_shown_until_the_next_run(live):
     live.receive(SessionEnded("fault", UNFIT, "virtual-joystick failed at tick 512: unplugged"))
     dashboard = live.window.dashboard
     assert dashboard.notice.isVisible() and "failed at tick 512: unplugged" in dashboard.notice.words.text()
-    assert "Run ended: fault" in dashboard.end.text
+    assert "Run ended: fault" in texts_of(dashboard.end)
     live.begin()
     assert not dashboard.notice.isVisible()
 
@@ -187,11 +187,11 @@ def test_lamp_lights_goes_out_and_remembers(live, rows):
     lamps = live.window.dashboard.safety.lamps
     lamp = lamps.lamps[Status.LIMITED]
     live.publish(flagged[:200])
-    assert lamps.state(Status.LIMITED) == (True, True)
-    assert lamps.state(Status.SLEW) == (False, False)
+    assert lamps.shown[Status.LIMITED] == (True, True)
+    assert lamps.shown[Status.SLEW] == (False, False)
     lit = lamp.styleSheet()
     live.publish(flagged[200:])
-    assert lamps.state(Status.LIMITED) == (True, False)
+    assert lamps.shown[Status.LIMITED] == (True, False)
     assert lamp.styleSheet() != lit
     assert lamp.toolTip().endswith("clamped: 1 tick of this run")
 
@@ -206,7 +206,7 @@ def test_flag_lights_only_its_own_lamp_which_has_its_name_and_meaning(live, rows
     flagged, lamps = rows[:50].copy(), live.window.dashboard.safety.lamps
     flagged["status"] = int(sign.flag)
     live.publish(flagged)
-    assert {other.flag for other in SIGNS if lamps.state(other.flag) == (True, True)} == {sign.flag}
+    assert {other.flag for other in SIGNS if lamps.shown[other.flag] == (True, True)} == {sign.flag}
     lamp = lamps.lamps[sign.flag]
     assert (lamp.text(), lamp.isVisible()) == (sign.name, True)
     assert lamp.toolTip().startswith(sign.meaning)

@@ -139,7 +139,7 @@ def test_replay_shows_flags_energy_and_dead_man_of_every_tick(qtbot, rows):
         assert banner.released == released
         assert banner.order.text() == ("THE SPACE BAR WAS NOT HELD" if released else "The space bar was held")
         assert energy.bar.marked == pytest.approx(mark)
-        assert dashboard.safety.lamps.state(Status.RELEASED) == (True, index < 2000)
+        assert dashboard.safety.lamps.shown[Status.RELEASED] == (True, index < 2000)
     window.seek(1500)
     assert energy.bar.filled == pytest.approx(0.2)
     assert energy.number.text() == "energy 4.00 of 20\u00a0mJ"
