@@ -1,1 +1,1 @@
-"""Shared parts of windows drawn by pyglet: opening, keys, the mouse as the hand, texts, shapes."""
+"""Shared parts of windows drawn by pyglet: opening, keys, the mouse as the hand, texts, pictures."""

@@ -1,1 +1,1 @@
-"""Shared parts of the applications: picture and summary of a run, text, colours, progress, answers."""
+"""Shared parts of the applications: picture and certificate of a run, text, colours, progress, answers."""

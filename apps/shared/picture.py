@@ -343,7 +343,8 @@ def _drawn(run: _Run) -> bytes:
         height_ratios=(1.0, 1.0, 0.8, 0.7, below),
     )
     _path(figure.add_axes((0.044, 0.048, 0.53, 0.897)), run)
-    _courses(*(figure.add_subplot(times[row]) for row in range(3)), run)
+    position, force, speed = (figure.add_subplot(times[row]) for row in range(3))
+    _courses(position, force, speed, run)
     _energy(figure.add_subplot(times[3]), run)
     _flags(figure.add_subplot(times[4]), run, names)
     _punctuality(figure.add_axes((0.617, 0.05, 0.38, unit)), run)

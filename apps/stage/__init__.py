@@ -1,9 +1,8 @@
 """The stage: a view of the plane as the hand experiences it, drawn by pyglet in a separate process.
 
 Like the live view, it reads the trace and sends requests to the session, and it never accesses the servo. Importing
-this package imports neither pyglet nor NumPy. The entry points are `apps.stage.launch` for the session and
-`apps.stage.launch.main` for the process.
+this package imports neither pyglet nor NumPy. `launch` starts the process and is its entry point; `window` handles
+messages, keys and the hand, `pointing` the gamepad and the pen.
 
-`layout`, `legend`, `motion`, `marks`, `ribbons`, `ground`, `material` and `scenery` compute the content without OpenGL,
-and the package `drawing` draws it. `window` handles messages, keys and the hand, `pointing` the gamepad and the pen.
+`layout`, `motion`, `shapes` and `ground` compute the content without OpenGL; `picture`, `backdrop` and `gl` draw it.
 """

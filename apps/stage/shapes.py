@@ -189,11 +189,6 @@ def zigzag(points: Floats, width: float, colour: str, share: float = 1.0) -> Ver
     return strip.reshape(-1)
 
 
-def fading(count: int) -> Floats:
-    """Return the opacity of the points of a trail, (count,), increasing to the newest point."""
-    return np.linspace(0.06, 1.0, count)
-
-
 def spring(start: Floats, end: Floats, amplitude: float) -> Floats:
     """Return the points of a coil from `start` to `end`, (2,) each.
 

@@ -5,9 +5,10 @@ Importing this package imports neither Qt nor NumPy; each entry point is a modul
 
 - `apps.view.launch.main`: the live view, or the window of an experiment, in the process that the session spawns.
 - `apps.view.replay.run`: the same panels for a recording, with a slider.
+- `apps.view.comparison.run`: two runs side by side.
 - `apps.view.screenshot.grab`: a picture of the window from recorded rows, without a display.
 
-`history`, `counts` and `feed` do not depend on Qt. `plots` contains the plots with zoom, cursors and tables of their
-values, `panels` all other visible parts, `instrument` saving, comparison and help. `dashboard` and `window` assemble
-them.
+`history`, `overview`, `feed` and `laws` do not depend on Qt. `plane`, `time_plots` and `xy_plots` contain the plots with
+zoom, cursors and tables of their values (`plot`, `charts`). `controls`, `indicators` and `transport` contain the other
+visible parts, `input` the keys and the mouse. `dashboard` and `window` assemble them.
 """
