@@ -164,7 +164,7 @@ def test_key_has_no_other_effect_wherever_the_focus_is(key, place):
     let_go(widget)
     assert changes(key.sent()) == [HoldKey(True), HoldKey(False)]
     assert not controls.session.device.view().isVisible()
-    assert slider.value == 4.0
+    assert slider.spin.value() == 4.0
 
 
 def test_key_of_the_window_system_is_sent_once(key, qtbot):
