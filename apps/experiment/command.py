@@ -19,16 +19,15 @@ from haptics.errors import ConfigurationError
 
 _Option = tuple[str, dict[str, Any]]
 
-_FILE: _Option = ("file", {"metavar": "FILE.toml", "type": Path, "help": "the experiment"})
-_FOLDERS: _Option = (
-    "folders",
-    {"metavar": "FOLDER", "type": Path, "nargs": "+", "help": "folder of a session, or one above it"},
-)
-_WORKERS: _Option = (
-    "--workers",
-    {"metavar": "N", "type": int, "default": 0, "help": "processes; default: one a processor"},
-)
-_LSL: _Option = ("--lsl", {"action": "store_true", "help": "stream ticks and records by the Lab Streaming Layer"})
+
+def _option(name: str, text: str, **settings: Any) -> _Option:
+    return name, {"help": text, **settings}
+
+
+_FILE = _option("file", "the experiment", metavar="FILE.toml", type=Path)
+_FOLDERS = _option("folders", "folder of a session, or one above it", metavar="FOLDER", type=Path, nargs="+")
+_WORKERS = _option("--workers", "processes; default: one a processor", metavar="N", type=int, default=0)
+_LSL = _option("--lsl", "stream ticks and records by the Lab Streaming Layer", action="store_true")
 
 _FORMATS = {
     "csv": "apps.experiment.export.formats:export_csv",
@@ -41,105 +40,68 @@ _FORMATS = {
 _OPTIONS: dict[str, list[_Option]] = {
     "run": [
         _FILE,
-        ("--observer", {"choices": ("simulated",), "help": "let an observer in software answer, without a clock"}),
-        (
+        _option("--observer", "let an observer in software answer, without a clock", choices=("simulated",)),
+        _option(
             "--clock",
-            {
-                "choices": ("wall", "off"),
-                "help": "of an observer: off: as fast as the machine can, as a rule on virtual devices; wall: real "
-                "time",
-            },
+            "of an observer: off: as fast as the machine can, the default on virtual devices; wall: real time",
+            choices=("wall", "off"),
         ),
-        ("--participant", {"metavar": "CODE", "help": "code of the participant, never a name"}),
-        (
-            "--participants",
-            {"metavar": "N", "type": int, "help": "so many simulated participants, sim01 and so on"},
-        ),
-        (
-            "--session",
-            {"metavar": "N", "type": int, "default": 1, "help": "which session of the participant (default 1)"},
-        ),
-        ("--seed", {"metavar": "N", "type": int, "help": "seed of everything random, in place of the file's"}),
-        ("--out", {"metavar": "DIR", "type": Path, "default": Path("experiments"), "help": "folder of all sessions"}),
+        _option("--participant", "code of the participant, never a name", metavar="CODE"),
+        _option("--participants", "number of simulated participants, sim01 and so on", metavar="N", type=int),
+        _option("--session", "which session of the participant (default 1)", metavar="N", type=int, default=1),
+        _option("--seed", "seed of everything random, in place of the file's", metavar="N", type=int),
+        _option("--out", "folder of all sessions", metavar="DIR", type=Path, default=Path("experiments")),
         _WORKERS,
-        (
-            "--field",
-            {
-                "dest": "fields",
-                "metavar": "NAME=VALUE",
-                "action": "append",
-                "default": [],
-                "help": "data about the participant",
-            },
+        _option(
+            "--field", "data about the participant", dest="fields", metavar="NAME=VALUE", action="append", default=[]
         ),
-        (
-            "--screens",
-            {
-                "action": "store_true",
-                "help": "rehearsal: an observer answers in real time, and both screens are shown",
-            },
+        _option(
+            "--screens", "rehearsal: an observer answers in real time, and both screens are shown", action="store_true"
         ),
         _LSL,
     ],
     "resume": [
-        ("folder", {"metavar": "FOLDER", "type": Path, "help": "folder of the session (ses-01), or its journal"}),
-        ("--clock", {"choices": ("wall", "off"), "help": "of an observer, as it was when the session began"}),
-        ("--screens", {"action": "store_true", "help": "of a rehearsal: show both screens"}),
+        _option("folder", "folder of the session (ses-01), or its journal", metavar="FOLDER", type=Path),
+        _option("--clock", "of an observer, as it was when the session began", choices=("wall", "off")),
+        _option("--screens", "of a rehearsal: show both screens", action="store_true"),
         _LSL,
     ],
     "export": [
         _FOLDERS,
-        (
-            "--to",
-            {"metavar": "FORMAT", "choices": _FORMATS, "required": True, "help": f"one of {', '.join(_FORMATS)}"},
-        ),
-        (
-            "--out",
-            {"metavar": "DIR", "type": Path, "required": True, "help": "new folder, or that of an earlier export"},
-        ),
+        _option("--to", f"one of {', '.join(_FORMATS)}", metavar="FORMAT", choices=_FORMATS, required=True),
+        _option("--out", "new folder, or that of an earlier export", metavar="DIR", type=Path, required=True),
     ],
     "power": [
-        ("file", {"metavar": "FILE.toml", "type": Path, "help": "the experiment; its table power is the question"}),
-        ("--ratio", {"metavar": "R", "type": float, "help": "effect to be found, in place of power.ratio"}),
-        ("--people", {"metavar": "N", "type": int, "help": "simulate so many people, in place of power.people"}),
-        (
-            "--participants",
-            {"metavar": "N,N,...", "help": "numbers of participants to try, in place of power.participants"},
-        ),
-        ("--seed", {"metavar": "N", "type": int, "help": "seed of the simulation, in place of power.seed"}),
+        _option("file", "the experiment; its table power is the question", metavar="FILE.toml", type=Path),
+        _option("--ratio", "effect to be found, in place of power.ratio", metavar="R", type=float),
+        _option("--people", "number of simulated people, in place of power.people", metavar="N", type=int),
+        _option("--participants", "numbers of participants to try, in place of power.participants", metavar="N,N,..."),
+        _option("--seed", "seed of the simulation, in place of power.seed", metavar="N", type=int),
         _WORKERS,
-        (
-            "--executor",
-            {"choices": ("processes", "threads"), "default": "processes", "help": "kind of workers on this machine"},
-        ),
-        ("--cluster", {"metavar": "ADDRESS|local", "help": "a scheduler of Dask's, or one started here"}),
+        _option("--executor", "kind of workers on this machine", choices=("processes", "threads"), default="processes"),
+        _option("--cluster", "a scheduler of Dask's, or one started here", metavar="ADDRESS|local"),
     ],
     "preregister": [
         _FILE,
-        (
-            "--power",
-            {"metavar": "FILE.json", "type": Path, "help": "output of 'haptics experiment power --json'"},
-        ),
-        ("--participants", {"metavar": "N", "type": int, "help": "planned number (default: that of --power)"}),
-        ("--out", {"metavar": "DIR", "type": Path, "help": "new folder for preregistration.md and .json"}),
+        _option("--power", "output of 'haptics experiment power --json'", metavar="FILE.json", type=Path),
+        _option("--participants", "planned number (default: that of --power)", metavar="N", type=int),
+        _option("--out", "new folder for preregistration.md and .json", metavar="DIR", type=Path),
     ],
     "report": [
         _FOLDERS,
-        ("--out", {"metavar": "FILE.html", "type": Path, "required": True, "help": "report to write"}),
-        (
+        _option("--out", "report to write", metavar="FILE.html", type=Path, required=True),
+        _option(
             "--percent",
-            {
-                "metavar": "P",
-                "type": float,
-                "action": "append",
-                "help": "percentage of correct answers at which differences are read off (default: the file's "
-                "analysis.percent, or 75, or the target of its staircases)",
-            },
+            "percentage of correct answers at which differences are read off (default: the file's analysis.percent, or "
+            "75, or the target of its staircases)",
+            metavar="P",
+            type=float,
+            action="append",
         ),
     ],
     "pack": [
-        ("folders", {"metavar": "FOLDER", "type": Path, "nargs": "+", "help": "a session, a participant or --out"}),
-        ("--undo", {"action": "store_true", "help": "restore the recordings"}),
+        _option("folders", "a session, a participant or --out", metavar="FOLDER", type=Path, nargs="+"),
+        _option("--undo", "restore the recordings", action="store_true"),
     ],
     "decode": [_FOLDERS],
 }
@@ -164,7 +126,7 @@ def run(options: argparse.Namespace) -> Answer:
 # --- sessions ---
 
 
-def _run(options: argparse.Namespace) -> Answer:
+def run_new(options: argparse.Namespace) -> Answer:
     """Run one or several sessions with a participant or with simulated observers."""
     from apps.experiment.design import read_design
     from apps.experiment.session.running import Manner, Request, run_session, run_sessions
@@ -208,7 +170,7 @@ def _run(options: argparse.Namespace) -> Answer:
     return Answer(together, "\n".join(describe(one) for one in results))
 
 
-def _resume(options: argparse.Namespace) -> Answer:
+def resume(options: argparse.Namespace) -> Answer:
     """Continue an interrupted session."""
     from apps.experiment.session.running import Manner, resume_session
 
@@ -234,7 +196,7 @@ def describe(result: dict[str, Any]) -> str:
 # --- data of sessions ---
 
 
-def _export(options: argparse.Namespace) -> Answer:
+def export(options: argparse.Namespace) -> Answer:
     """Convert the data of sessions to other formats."""
     from apps.experiment.export.folder import new_export
     from apps.experiment.export.formats import read_sessions
@@ -254,14 +216,14 @@ def _export(options: argparse.Namespace) -> Answer:
     return Answer(result, f"{len(sessions)} sessions, {trials} rows: {options.out}")
 
 
-def _report(options: argparse.Namespace) -> Answer:
+def report(options: argparse.Namespace) -> Answer:
     """Analyse every session and write an HTML file."""
     if not options.out.parent.is_dir():  # before the imports and the analysis, which take a while
         raise ConfigurationError(f"{options.out}: cannot be written (there is no folder {options.out.parent}).")
     from apps.experiment.report.analysis import analyse, analyse_group, staircase_percent
     from apps.experiment.report.data import read_experiment
     from apps.experiment.report.methods import methods
-    from apps.experiment.report.page import report
+    from apps.experiment.report.page import report as page_of
     from apps.experiment.settings import AnalysisSettings
     from apps.experiment.stimulus import measure
     from haptics.files import write_atomically
@@ -272,7 +234,7 @@ def _report(options: argparse.Namespace) -> Answer:
     settings = AnalysisSettings.of(table, percent)
     people = [analyse(experiment, person, settings) for person in experiment.people]
     group = analyse_group(experiment, people, settings)
-    write_atomically(options.out, report(experiment, people, group, settings))
+    write_atomically(options.out, page_of(experiment, people, group, settings))
     result = {
         "experiment": experiment.name,
         "task": experiment.task_name,
@@ -287,14 +249,15 @@ def _report(options: argparse.Namespace) -> Answer:
     return Answer(result, f"{experiment.name}: {who}, report in {options.out}")
 
 
-def _pack(options: argparse.Namespace) -> Answer:
+def pack(options: argparse.Namespace) -> Answer:
     """Compress every recording of every session without loss, or restore it.
 
     The stimuli are measured and stored first, so that reports need no ticks.
     """
     from apps.experiment.journal import read_journal, replay, sessions_below
     from apps.experiment.stimulus import measure
-    from apps.pack.packing import pack, unpack
+    from apps.pack.packing import pack as compress
+    from apps.pack.packing import unpack
     from apps.shared.display import grouped
     from haptics.recording.recording import TICKS
 
@@ -310,7 +273,7 @@ def _pack(options: argparse.Namespace) -> Answer:
             path.parent for pattern in ("*", "blocks/*") for path in place.folder.glob(f"{pattern}/recording.json")
         }
         for recording in sorted(found):
-            saved = unpack(recording) if options.undo else pack(recording)
+            saved = unpack(recording) if options.undo else compress(recording)
             count += saved != 0
             changed += saved
     words = f"{count} recordings {'restored' if options.undo else 'packed'}, with {grouped(abs(changed))} bytes "
@@ -318,12 +281,13 @@ def _pack(options: argparse.Namespace) -> Answer:
     return Answer({"recordings": count, "bytes": changed if options.undo else -changed}, words)
 
 
-def _decode(options: argparse.Namespace) -> Answer:
+def decode(options: argparse.Namespace) -> Answer:
     """Show the codes of blind sessions. Raises without output if a session has not ended."""
-    from apps.experiment.journal import decode, sessions_below
+    from apps.experiment.journal import decode as decode_session
+    from apps.experiment.journal import sessions_below
 
     sessions = [place for folder in options.folders for place in sessions_below(folder)]
-    opened = [(place, decode(place)) for place in sessions]
+    opened = [(place, decode_session(place)) for place in sessions]
     result = {"sessions": [{"folder": str(place.folder), "codes": codes.stimuli} for place, codes in opened]}
     lines = []
     for place, codes in opened:
@@ -335,7 +299,7 @@ def _decode(options: argparse.Namespace) -> Answer:
 # --- planning ---
 
 
-def _power(options: argparse.Namespace) -> Answer:
+def power(options: argparse.Namespace) -> Answer:
     """Simulate observers and estimate the number of participants. Options override the table ``power``."""
     from concurrent.futures import BrokenExecutor
 
@@ -391,7 +355,7 @@ def _power(options: argparse.Namespace) -> Answer:
     return Answer(result, describe_power(result))
 
 
-def _preregister(options: argparse.Namespace) -> Answer:
+def preregister(options: argparse.Namespace) -> Answer:
     """Collect the decisions that an experiment file fixes, and write them as a page."""
     from apps.experiment.design import read_design
     from apps.experiment.export.folder import new_export, write_json, write_text
@@ -399,8 +363,8 @@ def _preregister(options: argparse.Namespace) -> Answer:
 
     if options.participants is not None and options.participants < 1:
         raise ConfigurationError(f"--participants {options.participants}: must be at least 1.")
-    power = None if options.power is None else read_power(options.power)
-    facts = preregistration(read_design(options.file), power, options.participants)
+    planned = None if options.power is None else read_power(options.power)
+    facts = preregistration(read_design(options.file), planned, options.participants)
     page = as_markdown(facts)
     if options.out is None:
         return Answer(facts, page)
@@ -413,13 +377,13 @@ def _preregister(options: argparse.Namespace) -> Answer:
 
 
 WORK: dict[str, tuple[str, Callable[[argparse.Namespace], Answer]]] = {
-    "run": ("run a session of an experiment", _run),
-    "resume": ("continue a session that was interrupted", _resume),
-    "export": ("write the data of sessions in the formats of other programs", _export),
-    "power": ("plan how many participants an experiment needs, with simulated ones", _power),
-    "preregister": ("write the decisions that the file of an experiment fixes beforehand", _preregister),
-    "report": ("write a report: participants and group, figures, methods", _report),
-    "pack": ("make the recordings of sessions smaller, without loss", _pack),
-    "decode": ("open the sealed codes of blind sessions that have ended", _decode),
+    "run": ("run a session of an experiment", run_new),
+    "resume": ("continue a session that was interrupted", resume),
+    "export": ("write the data of sessions in the formats of other programs", export),
+    "power": ("plan how many participants an experiment needs, with simulated ones", power),
+    "preregister": ("write the decisions that the file of an experiment fixes beforehand", preregister),
+    "report": ("write a report: participants and group, figures, methods", report),
+    "pack": ("make the recordings of sessions smaller, without loss", pack),
+    "decode": ("open the sealed codes of blind sessions that have ended", decode),
 }
 """Summary and function of each sub-command."""

@@ -447,7 +447,7 @@ def _check_levels(source: Source, design: Design, number: int) -> None:
         with source.locating("experiment", "task"):
             raise ConfigurationError(
                 f"experiment.task = {design.experiment.task!r} with a lowest level of {lowest:g} N: {device} has "
-                f"{least:.3g} N of friction left of its own, and less cannot be distinguished from none. "
+                f"{least:.3g} N of residual friction, and less cannot be distinguished from none. "
                 f"Detect an increment on that pedestal instead: conditions.reference = {_rounded_up(least):g}."
             )
 

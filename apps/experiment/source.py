@@ -94,36 +94,26 @@ class Source:
     def _named(self, words: str, where: KeyPath) -> KeyPath:
         """Return the path of the key that `words` refer to by its name or by its invalid value."""
         names = [parts(found) for found in _DOTTED.findall(words)]
-        below = [way for name in names for way in (_below(where, name), (*where, *name)) if way in self._lines]
+        last = next((part for part in reversed(where) if isinstance(part, str)), None)
+        below = []
+        for name in names:  # a name may repeat the last table of `where`
+            inner = name[1:] if last is not None and name and name[0] == last else name
+            below += [way for way in ((*where, *inner), (*where, *name)) if way in self._lines]
         if below:
             return below[0] if len(below[0]) > len(where) else max(below, key=len)
         if len(where) > 1:
             return where
         longer = [name for name in names if len(name) > 1]
-        found = [name for name in longer if name in self._lines] + self._with_value(words)
+        found = [name for name in longer if name in self._lines]
+        quoted = set(_QUOTED.findall(words))
+        for way in self._lines if quoted else ():
+            value: Any = self.tables
+            for part in way:
+                value = value[part]
+            if isinstance(value, str) and value in quoted:
+                found.append(way)
         missing = [name for name in longer if name[:-1] in self._lines]
         return next(iter([*found, *missing]), where)
-
-    def _with_value(self, words: str) -> list[KeyPath]:
-        """Return the paths of the strings that `words` quote."""
-        quoted = set(_QUOTED.findall(words))
-        return [way for way in self._lines if quoted and self._value_at(way) in quoted]
-
-    def _value_at(self, way: KeyPath) -> str | None:
-        """Return the string at `way`, or None if the value is not a string."""
-        value: Any = self.tables
-        for part in way:
-            value = value[part]
-        return value if isinstance(value, str) else None
-
-
-def _below(where: KeyPath, name: KeyPath) -> KeyPath:
-    """Return the path of `name` below `where`.
-
-    `name` may repeat the last table of `where`.
-    """
-    tables = [part for part in where if isinstance(part, str)]
-    return (*where, *name[1:]) if tables and name and name[0] == tables[-1] else (*where, *name)
 
 
 def parts(name: str) -> KeyPath:

@@ -73,13 +73,13 @@ def _require_ours(out: Path) -> None:
     try:
         files = dict(json.loads(read_small(out / MANIFEST))["files"])
     except (ValueError, LookupError, TypeError, RecursionError, HapticError) as error:
-        raise ConfigurationError(f"--out {out}: holds files of somebody's; name a new folder.") from error
+        raise ConfigurationError(f"--out {out}: holds files that are not of an export; name a new folder.") from error
     for name in names:
         path = out / name
         if name != MANIFEST and (name not in files or path.is_symlink() or digest_of(path) != files[name]):
             raise ConfigurationError(
-                f"--out {out}: {name} is not what an export put there; nothing was replaced. Move it away, or name a "
-                "new folder."
+                f"--out {out}: {name} was changed or added since the export; nothing was replaced. Move it away, "
+                "or name a new folder."
             )
 
 

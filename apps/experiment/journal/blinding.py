@@ -121,7 +121,7 @@ def decode(place: SessionFolder) -> Codes:
     state = replay(read_journal(place.journal).records)
     seal = state.header["blind"]
     if seal is None:
-        raise ConfigurationError(f"{place.folder} was no blind session: there is nothing to decode.")
+        raise ConfigurationError(f"{place.folder} was no blind session and has no codes.")
     if state.end is None:
         raise ConfigurationError(
             f"{place.folder} has not ended: its codes stay sealed. End it: haptics experiment resume {place.folder}"

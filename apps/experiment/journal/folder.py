@@ -62,7 +62,7 @@ def require_code(code: str) -> str:
     """
     if not isinstance(code, str) or not _CODE.fullmatch(code) or _LIKE_A_NAME.fullmatch(code):
         raise ConfigurationError(
-            f"participant = {str(code)[:60]!r}: must be a code of 1 to 32 letters and digits that names nobody, such "
+            f"participant = {str(code)[:60]!r}: must be a code of 1 to 32 letters and digits and not a name, such "
             "as P01; keep the list of codes and people elsewhere."
         )
     return code
@@ -262,7 +262,9 @@ class Lock:
         try:
             self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
         except OSError as error:
-            raise JournalFault(f"{path} cannot be opened ({error.strerror}); it must be a file of its own") from error
+            raise JournalFault(
+                f"{path} cannot be opened ({error.strerror}); it must be a regular file, not a link"
+            ) from error
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

@@ -188,7 +188,7 @@ class Journal:
         """
         found = os.fstat(self._descriptor)
         if found.st_size != self._length or not found.st_nlink:
-            raise OSError(0, "somebody else has changed or removed it")
+            raise OSError(0, "another process has changed or removed it")
         try:
             left = memoryview(line)
             while left:

@@ -171,7 +171,10 @@ def _simulate_arm(
     if arm.task in ("adjustment", "estimation"):
         levels, numbers = _give_numbers(procedures, arm, person, rng)
         if arm.task == "adjustment":
-            return _log_spread(numbers), math.log(truth["adjustment_sd"]), len(numbers)
+            # With n degrees of freedom, the log of the sample variance is biased by psi(n/2) - ln(n/2), about -1/n.
+            spread, freedom = (stdev(numbers), len(numbers) - 1) if len(numbers) > 1 else (0.0, 1)
+            found = math.log(spread) + 0.5 / freedom if spread > 0.0 else math.nan
+            return found, math.log(truth["adjustment_sd"]), len(numbers)
         slope = float(np.polyfit(np.log(levels), np.log(numbers), 1)[0])
         return (math.log(slope) if slope > 0.0 else math.nan), math.log(truth["exponent"]), len(numbers)
     levels, reported = [], []
@@ -244,16 +247,6 @@ def _give_numbers(
             levels.append(level)
             numbers.append(number)
     return levels, numbers
-
-
-def _log_spread(values: Sequence[float]) -> float:
-    """Return the logarithm of the standard deviation of adjustments.
-
-    The logarithm of the sample variance is biased by psi(n/2) - ln(n/2), about -1/n, with n degrees of freedom. The
-    bias is corrected.
-    """
-    spread, freedom = (stdev(values), len(values) - 1) if len(values) > 1 else (0.0, 1)
-    return math.log(spread) + 0.5 / freedom if spread > 0.0 else math.nan
 
 
 def _fitted(study: Study, arm: Arm, levels: list[float], correct: list[bool]) -> float:

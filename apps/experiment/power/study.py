@@ -95,7 +95,7 @@ def _arm(design: Design, condition: ConditionSettings) -> Arm:
     allowed = _FITTING.get(task, _PROCEDURES)
     if table["kind"] not in allowed:
         raise ConfigurationError(
-            f"procedure.kind = {table['kind']!r}: does not find what the task {task!r} is for; power is known for "
+            f"procedure.kind = {table['kind']!r}: does not measure the quantity of the task {task!r}; choose one of "
             f"{', '.join(allowed)}."
         )
     if task in SIGNAL and not design.catch.null:

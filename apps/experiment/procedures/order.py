@@ -84,10 +84,8 @@ def williams_order(count: int, slot: int) -> tuple[int, ...]:
     return rows[slot % len(rows)]
 
 
-def permuted_blocks(
-    items: int, blocks: int, seed: SeedSequence, *, each: int = 1, longest_run: int | None = None
-) -> tuple[int, ...]:
-    """Return an order in which every block contains each of `items` numbers `each` times.
+def permuted_blocks(items: int, blocks: int, seed: SeedSequence, *, longest_run: int | None = None) -> tuple[int, ...]:
+    """Return an order in which every block contains each of `items` numbers once.
 
     Parameters
     ----------
@@ -95,8 +93,6 @@ def permuted_blocks(
         Numbers 0 to items - 1, and number of blocks.
     seed : SeedSequence
         Parent seed. Block k is drawn with its k-th child.
-    each : int
-        Repetitions of each number in a block.
     longest_run : int, optional
         Longest permitted run of a number, also across blocks.
 
@@ -105,42 +101,23 @@ def permuted_blocks(
     ConfigurationError
         If an argument is out of range, or a single item would be repeated too often.
     """
-    if items < 1 or blocks < 0 or each < 1 or (longest_run is not None and longest_run < 1):
-        raise ConfigurationError(f"{blocks} permuted blocks of {each} times {items} items: must be at least 1 each.")
-    if items == 1 and longest_run is not None and blocks * each > longest_run:
-        raise ConfigurationError(
-            f"one item {blocks * each} times: cannot be kept from more than {longest_run} in a row."
-        )
+    if items < 1 or blocks < 0 or (longest_run is not None and longest_run < 1):
+        raise ConfigurationError(f"{blocks} permuted blocks of {items} items: must be at least 1 each.")
+    if items == 1 and longest_run is not None and blocks > longest_run:
+        raise ConfigurationError(f"one item {blocks} times: cannot be kept from more than {longest_run} in a row.")
     order: list[int] = []
     for number in range(blocks):
-        order += _block(items, each, child(seed, number), order, longest_run)
+        rng, tail = child(seed, number), order[-longest_run:] if longest_run else []
+        for _ in range(_TRIES):
+            block = [int(item) for item in rng.permutation(items)]
+            if longest_run is None or longest_repeat([*tail, *block]) <= longest_run:
+                break
+        else:  # begin with another number than the last block ends with
+            block = [int(item) for item in rng.permutation(items)]
+            if longest_repeat([*tail, block[0]]) > (longest_run or 1):
+                block[0], block[1] = block[1], block[0]
+        order += block
     return tuple(order)
-
-
-def _block(
-    items: int, each: int, rng: np.random.Generator, before: Sequence[int], longest_run: int | None
-) -> list[int]:
-    """Return a permuted block that may follow `before`."""
-    tail = list(before[-longest_run:]) if longest_run else []
-    for _ in range(_TRIES):
-        block = [int(number) for number in rng.permutation(np.repeat(np.arange(items), each))]
-        if longest_run is None or longest_repeat([*tail, *block]) <= longest_run:
-            return block
-    return _spread(items, each, rng, tail, longest_run or 1)
-
-
-def _spread(items: int, each: int, rng: np.random.Generator, tail: list[int], longest_run: int) -> list[int]:
-    """Construct a block without long runs by always choosing the most frequent remaining number."""
-    left = dict.fromkeys((int(number) for number in rng.permutation(items)), each)
-    order = list(tail)
-    for _ in range(items * each):
-        end = order[-longest_run:]
-        full = len(end) == longest_run and len(set(end)) == 1
-        allowed = [number for number, count in left.items() if count and not (full and number == end[0])]
-        chosen = max(allowed, key=lambda number: left[number])
-        left[chosen] -= 1
-        order.append(chosen)
-    return order[len(tail) :]
 
 
 def longest_repeat(order: Sequence[int]) -> int:

@@ -293,7 +293,7 @@ def _measured(row: Row, stimulus: str) -> float:
     if with_level is None:
         raise ConfigurationError(
             f"analysis.stimulus = {stimulus!r}: trial {row['trial']} has none "
-            f"({row['stimulus_missing'] or 'not measured'}); fit what was asked."
+            f"({row['stimulus_missing'] or 'not measured'}); use analysis.stimulus = 'asked'."
         )
     return max(float(with_level) - float(row["reference"] or 0.0 if without is None else without), 0.0)
 

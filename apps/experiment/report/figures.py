@@ -338,7 +338,14 @@ def stimulus_figure(rows: Sequence[Row], unit: str) -> str | None:
     else:
         dress(second, "delivered", "felt")
         second.text(0.5, 0.5, "not known", transform=second.transAxes, ha="center", color=PALE)
-    _deviations(third, found, unit)
+    dress(third, f"asked{bracket(unit)}", "deviation from asked [%]", "deviation")
+    third.axhline(0.0, color=INK, linewidth=0.8, linestyle=":")
+    for name, colour in (("delivered", BLUE), ("felt", GREEN)):
+        pairs = [(one["asked"], one[name]) for one in found if one["asked"] and one[name] is not None]
+        if pairs:
+            x, y = np.array(pairs, dtype=float).T
+            third.plot(x, 100.0 * (y / x - 1.0), ".", color=colour, markersize=4.5, alpha=0.5, label=name)
+    third.legend(loc="best", fontsize=8.5, framealpha=0.9)
     return svg(figure)
 
 
@@ -347,17 +354,6 @@ def _against(axes: Axes, x: np.ndarray, y: np.ndarray, colour: str, names: tuple
     ends = [min(x.min(), y.min()), max(x.max(), y.max())]
     axes.plot(ends, ends, color=INK, linewidth=0.8, linestyle=":")
     axes.plot(x, y, ".", color=colour, markersize=4.5, alpha=0.5)
-
-
-def _deviations(axes: Axes, found: Sequence[dict[str, float | None]], unit: str) -> None:
-    dress(axes, f"asked{bracket(unit)}", "deviation from asked [%]", "deviation")
-    axes.axhline(0.0, color=INK, linewidth=0.8, linestyle=":")
-    for name, colour in (("delivered", BLUE), ("felt", GREEN)):
-        pairs = [(one["asked"], one[name]) for one in found if one["asked"] and one[name] is not None]
-        if pairs:
-            x, y = np.array(pairs, dtype=float).T
-            axes.plot(x, 100.0 * (y / x - 1.0), ".", color=colour, markersize=4.5, alpha=0.5, label=name)
-    axes.legend(loc="best", fontsize=8.5, framealpha=0.9)
 
 
 def timing_figure(rows: Sequence[Row], certificates: Sequence[dict[str, Any]]) -> str | None:

@@ -174,7 +174,6 @@ class Display:
             attempt,
         )
         self._inform(outcome)
-        self._progress = replace(self._progress, attempt=1)
 
     def feedback(self, correct: bool) -> None:
         """Show whether an answer was right."""
@@ -198,10 +197,10 @@ class Display:
         title, keys = self._texts.rest_title, self._go_on()
         self._show(replace(self._base, kind="break", title=title, text=text, until=until, keys=keys), "break")
 
-    def pause(self, by: str) -> None:
+    def pause(self) -> None:
         """Show that the session is paused."""
         show = replace(self._base, kind="pause", title=self._texts.pause_title, text=self._texts.pause)
-        self._show(show, f"paused by the {by}" if by else "paused")
+        self._show(show, "paused")
 
     def announce_motion(self, seconds: float) -> None:
         """Announce that the device will move by itself for `seconds` [s] and must be released."""

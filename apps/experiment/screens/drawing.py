@@ -172,22 +172,18 @@ class Scene:
             self.brush.text(f"{show.page} / {show.pages}", place, 2.8 * layout.unit, theme.faint)
 
     def _draw_intervals(self) -> None:
-        show, layout = self._show, self._layout
+        """Draw the symbols of the intervals: filled and large if current, otherwise a small outline."""
+        show, layout, theme = self._show, self._layout, self._theme
         for number in range(1, show.of + 1):
             side, rank, count = (layout.left, 0, 1) if number == 1 else (layout.right, number - 2, show.of - 1)
-            place = side.middle[0], side.y + side.height * (1 - (rank + 0.5) / count)
-            self._draw_badge(number, place, min(18 * layout.unit, 0.8 * side.width, 0.8 * side.height / count))
-
-    def _draw_badge(self, number: int, place: tuple[float, float], size: float) -> None:
-        """Draw the symbol of an interval: filled and large if it is current, otherwise a small outline."""
-        theme = self._theme
-        present = number == self._show.interval and self._show.kind == "interval"
-        size = size if present else 0.55 * size
-        cover = badge(number, round(size), 0.0 if present else max(0.03 * size, 2.0))
-        self.brush.picture(cover, place, theme.motion if present else theme.border)
-        lower = 0.14 * size if number > 2 else 0.0  # the centroid of a triangle is lower than the centre of its frame
-        ink = theme.panel if present else theme.faint
-        self.brush.text(str(number), (place[0], place[1] - lower), 0.45 * size, ink, bold=True)
+            x, y = side.middle[0], side.y + side.height * (1 - (rank + 0.5) / count)
+            current = number == show.interval and show.kind == "interval"
+            size = min(18 * layout.unit, 0.8 * side.width, 0.8 * side.height / count) * (1.0 if current else 0.55)
+            cover = badge(number, round(size), 0.0 if current else max(0.03 * size, 2.0))
+            self.brush.picture(cover, (x, y), theme.motion if current else theme.border)
+            if number > 2:  # the centroid of a triangle is lower than the centre of its frame
+                y -= 0.14 * size
+            self.brush.text(str(number), (x, y), 0.45 * size, theme.panel if current else theme.faint, bold=True)
 
     def _draw_middle(self) -> None:
         show, layout, theme = self._show, self._layout, self._theme
@@ -274,7 +270,14 @@ class Field:
         width, height = max(round(outline.width), 8), max(round(outline.height), 8)
         self.brush.picture(box(width, height), outline.middle, theme.panel)
         self.brush.picture(box(width, height, max(0.3 * unit, 1.5)), outline.middle, theme.faint)
-        self._start = self._draw_start(unit)
+        self._start: tuple[Any, Any] | None = None
+        if show.start is not None:  # an outline, which is filled while the hand is inside
+            place = plane.to_window(*show.start.centre)
+            size = max(round(2 * show.start.reach * plane.scale), round(2.0 * unit), 8)
+            frame = self.brush.picture(box(size, size, max(0.45 * unit, 2.0)), place, theme.stick)
+            filled = self.brush.picture(box(size, size), place, theme.stick)
+            filled.visible = False
+            self._start = frame, filled
         self._target: Any = None
         if show.pacing is not None and show.pacing.shown:
             target = disc(round(1.9 * CURSOR * unit), max(0.5 * unit, 2.0))
@@ -318,14 +321,3 @@ class Field:
         sprite.visible = after[0]
         sprite.position = (after[1], after[2], 0)
         return True
-
-    def _draw_start(self, unit: float) -> tuple[Any, Any] | None:
-        """Draw the start box: an outline, which is filled while the hand is inside."""
-        if self._show.start is None:
-            return None
-        place = self._plane.to_window(*self._show.start.centre)
-        size = max(round(2 * self._show.start.reach * self._plane.scale), round(2.0 * unit), 8)
-        outline = self.brush.picture(box(size, size, max(0.45 * unit, 2.0)), place, self._theme.stick)
-        filled = self.brush.picture(box(size, size), place, self._theme.stick)
-        filled.visible = False
-        return outline, filled

@@ -28,15 +28,15 @@ def open_participant(settings: ScreenSettings) -> FrontEnd:
     return ProcessFrontEnd(main, (settings,), name="haptics participant")
 
 
-def open_experimenter(theme: str = "auto") -> FrontEnd:
-    """Open the experimenter's screen in a theme (``auto``, ``dark`` or ``light``).
+def open_experimenter() -> FrontEnd:
+    """Open the experimenter's screen.
 
     Use `apps.view.launch.window_obstacle` to check first whether Qt can show a window.
     """
     from apps.front_ends.front_end import ProcessFrontEnd
     from apps.view.launch import main as main_of_qt
 
-    return ProcessFrontEnd(main_of_qt, (theme, EXPERIMENTER), name="haptics experimenter", holds_key=False)
+    return ProcessFrontEnd(main_of_qt, ("auto", EXPERIMENTER), name="haptics experimenter", holds_key=False)
 
 
 def main(connection: Connection[Any, Any], settings: ScreenSettings) -> None:

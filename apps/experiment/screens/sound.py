@@ -66,7 +66,17 @@ class Sound:
 
     def __init__(self, noise_level: float, tone_level: float) -> None:
         self._noise_level, self._tone_level = noise_level, tone_level
-        self.obstacle = _why_no_sound()
+        self.obstacle = ""
+        try:
+            import pyglet.media
+            from pyglet.media.drivers.silent.adaptation import SilentDriver
+
+            driver = pyglet.media.get_audio_driver()
+        except Exception as error:  # pyglet propagates all exceptions of the system's libraries
+            self.obstacle = f"no sound can be played here: {error}."
+        else:
+            if driver is None or isinstance(driver, SilentDriver):
+                self.obstacle = "no sound can be played here: pyglet finds no sound device (PulseAudio or OpenAL)."
         self._noise: Any = None
         self._tone: Any = None
 
@@ -93,20 +103,6 @@ class Sound:
         for player in (self._noise, self._tone):
             if player is not None:
                 player.delete()
-
-
-def _why_no_sound() -> str:
-    """Return the reason why no sound is available, empty if it is."""
-    try:
-        import pyglet.media
-        from pyglet.media.drivers.silent.adaptation import SilentDriver
-
-        driver = pyglet.media.get_audio_driver()
-    except Exception as error:  # pyglet propagates all exceptions of the system's libraries
-        return f"no sound can be played here: {error}."
-    if driver is None or isinstance(driver, SilentDriver):
-        return "no sound can be played here: there is no sound device that pyglet can use (PulseAudio or OpenAL)."
-    return ""
 
 
 def _player(data: bytes, endless: bool) -> Any:

@@ -14,8 +14,9 @@ from typing import Any
 from apps.experiment.design import Design
 from apps.experiment.journal import Journal
 from apps.experiment.procedures import procedure_settings
-from apps.experiment.screens import Abort, Cannot, GoOn, Note, Pause, Redo, open_experimenter, open_participant
 from apps.experiment.screens.display import Display
+from apps.experiment.screens.launch import open_experimenter, open_participant
+from apps.experiment.screens.messages import Abort, Cannot, GoOn, Note, Pause, Redo
 from apps.experiment.sequence import Participant, TrialSequence, TrialSpec
 from apps.experiment.session.presentation import Respondent
 from apps.experiment.session.respondents import Person
@@ -207,7 +208,9 @@ class Screens(Followers):
         """
         self.run_periodic_tasks()
         if self._display.paused or self._display.aborted:
-            raise MeasurementStopped("the measurement of the device's own friction was stopped by a person.")
+            raise MeasurementStopped(
+                "the measurement of the device's own friction was stopped by the participant or the experimenter."
+            )
         done = round(seconds / max(self._seconds, 1e-3), 2)
         if done != self._done:
             self._done = done
@@ -303,8 +306,8 @@ def require_display() -> None:
     obstacle = window_obstacle()
     if obstacle is not None:
         raise ConfigurationError(
-            f"a session with a person needs a screen, but there is none: {obstacle}. For a rehearsal without a screen "
-            "use --observer simulated."
+            f"a session with a participant needs a screen, which is not available: {obstacle}. For a rehearsal without "
+            "a screen use --observer simulated."
         )
 
 

@@ -88,7 +88,7 @@ class Person:
             self._events.append(event)
 
     def explore(self, stage: Stage, plan: TrialSpec) -> bool | None:
-        """Adjust the value in an adjustment task.
+        """Change the value in an adjustment task, or switch between value and reference.
 
         Return True when the value is set, None in other tasks.
         """
@@ -98,24 +98,20 @@ class Person:
             self._trial, self._value, self._comparing = plan.trial, plan.level, False
             self._events.clear()
             self._pressed(stage)
+        reference, step = plan.condition.reference, self._design.response.step
         for answer, _, _, _ in self._inputs(stage):
             if answer == "done":
                 return True
-            self._adjust(stage, plan, answer)
+            value = self._value * {"up": 1.0 + step, "down": 1.0 / (1.0 + step)}.get(answer, 1.0)
+            self._comparing = not self._comparing if answer == "compare" else False
+            try:
+                config = self._design.config(plan.condition, reference if self._comparing else value)
+            except ConfigurationError:
+                continue
+            if value <= _FARTHEST * max(reference, plan.level):
+                self._value = value
+                stage.apply_parameters(config)
         return False
-
-    def _adjust(self, stage: Stage, plan: TrialSpec, answer: str) -> None:
-        """Increase or decrease the value, or switch between value and reference."""
-        reference, step = plan.condition.reference, self._design.response.step
-        value = self._value * {"up": 1.0 + step, "down": 1.0 / (1.0 + step)}.get(answer, 1.0)
-        self._comparing = not self._comparing if answer == "compare" else False
-        try:
-            config = self._design.config(plan.condition, reference if self._comparing else value)
-        except ConfigurationError:
-            return
-        if value <= _FARTHEST * max(reference, plan.level):
-            self._value = value
-            stage.apply_parameters(config)
 
     def reply(self, stage: Stage, plan: TrialSpec, view: TrialView, since: int) -> Script[Answer | None]:
         """Wait for the answer: a response, or a number that is typed."""

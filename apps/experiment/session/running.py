@@ -127,10 +127,11 @@ def run_sessions(file: Path, requests: Sequence[Request], count: int) -> list[di
     if count == 1:
         return [run_session(design, request) for request in requests]
     with workers("processes", count) as (pool, _):
-        return list(pool.map(_run_one, [file] * len(requests), requests))
+        return list(pool.map(run_in_worker, [file] * len(requests), requests))
 
 
-def _run_one(file: Path, request: Request) -> dict[str, Any]:
+def run_in_worker(file: Path, request: Request) -> dict[str, Any]:
+    """Run a session of an experiment file in a worker process."""
     return run_session(read_design(file), request)
 
 
@@ -226,11 +227,20 @@ def begin(design: Design, request: Request) -> tuple[Journal, Participant]:
     JournalFault
         If the journal cannot be written.
     """
-    _require_fields(design, request)
+    for name, value in request.fields.items():
+        allowed = design.fields.allowed.get(name)
+        if allowed is not None and value not in allowed:
+            raise ConfigurationError(f"--field {name}={value}: must be one of {', '.join(map(str, allowed))}.")
+    missing = [name for name in design.fields.demanded if name not in request.fields]
+    if missing and not request.simulated:
+        raise ConfigurationError(
+            f"{', '.join(missing)}: required for a participant (table [fields] of {design.path}); add --field "
+            f"{missing[0]}=VALUE."
+        )
     place = SessionFolder.new(request.out, request.code, request.session, design.experiment.name)
     if place.journal.exists():
         raise ConfigurationError(
-            f"{place.folder} has a session of this experiment: go on with it by 'haptics experiment resume "
+            f"{place.folder} has a session of this experiment: continue it with 'haptics experiment resume "
             f"{place.folder}', or choose another --participant, --session or --out."
         )
     slot, seal = reserve_slot(request.out, design.experiment.name, request.code), None
@@ -260,20 +270,6 @@ def begin(design: Design, request: Request) -> tuple[Journal, Participant]:
         journal.close()
         raise
     return journal, Participant(request.code, request.session, slot, request.seed)
-
-
-def _require_fields(design: Design, request: Request) -> None:
-    """Raise if data about the participant are missing or not permitted."""
-    for name, value in request.fields.items():
-        allowed = design.fields.allowed.get(name)
-        if allowed is not None and value not in allowed:
-            raise ConfigurationError(f"--field {name}={value}: must be one of {', '.join(map(str, allowed))}.")
-    missing = [name for name in design.fields.demanded if name not in request.fields]
-    if missing and not request.simulated:
-        raise ConfigurationError(
-            f"{', '.join(missing)}: required for a participant (table [fields] of {design.path}); add --field "
-            f"{missing[0]}=VALUE."
-        )
 
 
 def device_facts(design: Design) -> dict[str, Any]:
@@ -318,12 +314,12 @@ def reopen(folder: Path) -> tuple[Design, Journal, Participant]:
 
 
 def _same_design(place: SessionFolder, journal: Journal) -> Design:
-    """Return the design of the session, unless its files or those of the device have changed since its start."""
+    """Return the design of the session, unless the files of the session or of the device have changed."""
     try:
         sidecar = parsed(read_small(place.sidecar))
         text, file = str(sidecar["design_text"]), str(sidecar["design_file"])
     except (ValueError, LookupError, TypeError, RecursionError) as error:
-        raise RecordingError(f"{place.sidecar} does not hold the experiment as it was begun ({error}).") from error
+        raise RecordingError(f"{place.sidecar} does not contain the experiment of the session ({error}).") from error
     design, header = design_of(Source(Path(file), text)), journal.records[0]
     if design.sha256 != header["design_sha256"]:
         raise RecordingError(f"{place.sidecar}: its experiment is not the one of the journal; it was changed.")
@@ -345,7 +341,7 @@ def _same_design(place: SessionFolder, journal: Journal) -> Design:
 def _require_open(design: Design, journal: Journal) -> None:
     state, place = replay(journal.records), journal.place
     if state.end is not None:
-        raise ConfigurationError(f"{place.folder} has ended ({state.end['reason']}): there is nothing to resume.")
+        raise ConfigurationError(f"{place.folder} has ended ({state.end['reason']}), so it cannot be resumed.")
     if design.resume.policy == "restart":
         raise ConfigurationError(
             f"resume.policy = 'restart': {place.folder} cannot be resumed; begin another session (--session)."

@@ -100,25 +100,18 @@ class ExperimentSession:
         self.state = replay(journal.records)
         self._who, self._stage, self._again, self._before, self._hands = who, stage, again, before, hands
         self._expected: deque[dict[str, Any]] = deque()
-        self._complete()
-        self.sequence = TrialSequence(design, who)
-        self._catch_up()
-        self._respondent = respondent(self.sequence)
-
-    def _complete(self) -> None:
-        """Complete an interrupted trial that was answered, and apply the resume policy ``block``.
-
-        The disturbances of such a trial were checked before its answer. The policy marks the answered trials of an
-        unfinished block for repetition.
-        """
+        # Complete an interrupted trial that was answered. Its disturbances were checked before its answer.
         cut = self.state.interrupted
         if cut is not None and cut.response is not None:
             self._append("trial_end", trial=cut.trial, attempt=cut.number, outcome="ok", reasons=[])
         block = max(self.state.blocks, default=0)
-        if self.design.resume.policy == "block" and not self._is_over(block):
+        if design.resume.policy == "block" and not self._is_over(block):
             for trial, one in self.state.counted_attempts.items():
                 if one.start["block"] == block:
                     self.event("redo", trial=trial, why="the block begins again")
+        self.sequence = TrialSequence(design, who)
+        self._catch_up()
+        self._respondent = respondent(self.sequence)
 
     def _catch_up(self) -> None:
         """Replay the recorded answers into the sequence.
@@ -136,7 +129,7 @@ class ExperimentSession:
                 raise RecordingError(
                     f"trial {plan.trial} of the journal was {start['kind']} at {start['level']} in "
                     f"{start['condition']!r}, and would now be {plan.kind} at {plan.level} in {plan.condition.name!r}: "
-                    "the file of the experiment or the program is not what it was."
+                    "the file of the experiment or the program has changed."
                 )
             self.sequence.add_answer(plan, response.get("response", 0.0), response.get("correct"))
         if plan is not None and self._again:
@@ -299,7 +292,7 @@ class ExperimentSession:
         waiting = display.paused and not display.aborted
         if waiting:
             stage.write_record("event", name="pause")
-            display.pause("")
+            display.pause()
             while display.paused and not display.aborted:
                 yield _WAITING
             stage.write_record("event", name="go on")
@@ -320,7 +313,8 @@ class ExperimentSession:
             raise TooManyRepeated(
                 f"{repeated} of {begun} trials had to be repeated ({', '.join(reasons)}), more than "
                 f"trials.most_repeated = {self.design.trials.most_repeated:g}: the session was stopped. Check the "
-                f"machine with 'haptics doctor', then go on with: haptics experiment resume {self.journal.place.folder}"
+                "machine with 'haptics doctor', then continue with: haptics experiment resume "
+                f"{self.journal.place.folder}"
             )
 
     def _write(self, kind: str, /, **fields: Any) -> None:
@@ -333,8 +327,8 @@ class ExperimentSession:
         if found["record"] != kind or different:
             raise RecordingError(
                 f"{self.journal.place.journal}: record {found['number']} ({found['record']} of trial {found['trial']}) "
-                f"does not come out again ({', '.join(different) or kind}): the file of the experiment, the program or "
-                "the journal is not what it was. Nothing was changed."
+                f"is not reproduced ({', '.join(different) or kind}): the file of the experiment, the program or "
+                "the journal has changed. Nothing was written."
             )
 
     def _append(self, kind: str, /, **fields: Any) -> None:

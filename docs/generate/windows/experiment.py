@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from apps.experiment.screens import Certificate, Figure, Notice, Outcome, Progress, SessionOutline
+from apps.experiment.screens.messages import Certificate, Figure, Notice, Outcome, Progress, SessionOutline
 from apps.front_ends.messages import SessionStarted
 from haptics.trace import Trace
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.experiment.screens import ScreenSettings
+from apps.experiment.settings import ScreenSettings
 from apps.front_ends.run import from_metadata
 from docs.generate.windows.recorded import load
 from haptics.records import with_missing_columns

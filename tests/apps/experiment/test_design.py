@@ -8,7 +8,8 @@ from dataclasses import fields
 import pytest
 
 from apps.experiment.design import read_design
-from apps.experiment.screens import Show, display
+from apps.experiment.screens import display
+from apps.experiment.screens.messages import Show
 from apps.experiment.sequence import Participant, TrialSequence
 from apps.experiment.settings import ANSWERS, QUESTIONS, TextSettings
 from apps.experiment.source import key_lines
@@ -202,7 +203,7 @@ def test_participant_screen_shows_only_configured_texts(tmp_path):
     screen.entry("12")
     for correct in (True, False):
         screen.feedback(correct)
-    screen.pause("participant")
+    screen.pause()
     screen.announce_motion(93.0)
     screen.measures(0.5)
     screen.measured("for the experimenter")

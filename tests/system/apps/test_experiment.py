@@ -13,8 +13,8 @@ import pytest
 
 from apps.experiment.design import read_design
 from apps.experiment.journal import read_journal, replay, sessions_below
-from apps.experiment.screens import Cannot
 from apps.experiment.screens.drawing import arrange
+from apps.experiment.screens.messages import Cannot
 from apps.experiment.session.live import expected_trials, require_display, require_screen
 from apps.front_ends.front_end import FrontEnds
 from apps.opengl.plane import Plane

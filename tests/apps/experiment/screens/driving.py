@@ -1,7 +1,7 @@
 """The screen of a participant on a virtual display."""
 
-from apps.experiment.screens import ScreenSettings
 from apps.experiment.screens.launch import open_participant
+from apps.experiment.settings import ScreenSettings
 from apps.front_ends.messages import SessionStarted
 from tests.apps.shown import on_screen
 

@@ -5,8 +5,8 @@ import sys
 
 import pyglet
 
-from apps.experiment.screens import Show
 from apps.experiment.screens.drawing import Scene, arrange
+from apps.experiment.screens.messages import Show
 from apps.shared.theme import DARK
 from tests.apps.experiment.screens.shows import INSTRUCTIONS, shows
 

@@ -2,7 +2,7 @@
 
 import time
 
-from apps.experiment.screens import Choice, Pacing, Show, StartBox
+from apps.experiment.screens.messages import Choice, Pacing, Show, StartBox
 
 INSTRUCTIONS = """You will feel the handle resist as you move it. In each trial you move it twice, first in \
 interval 1, then in interval 2.

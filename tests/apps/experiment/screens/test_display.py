@@ -15,11 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.experiment.design import read_design
-from apps.experiment.screens import Certificate, Outcome, Pacing, Progress, ScreenSettings, Show
 from apps.experiment.screens.display import Display
 from apps.experiment.screens.drawing import arrange, pacing_share, turns
+from apps.experiment.screens.messages import Certificate, Outcome, Pacing, Progress, Show
 from apps.experiment.screens.sound import RATE, part_of, pink_noise, samples, tones
 from apps.experiment.sequence import Participant, TrialSequence
+from apps.experiment.settings import ScreenSettings
 from apps.experiment.trial import Answer
 from haptics.errors import ConfigurationError
 from tests.apps.experiment.designs import changed
@@ -115,7 +116,7 @@ def test_remaining_time_follows_the_pace(tmp_path, monkeypatch):
     assert experimenter.last(Progress).remaining == pytest.approx(10 * 7.0)
     assert experimenter.last(Progress).of == 21
     assert participant.last(Show).share == pytest.approx(0.5)
-    display.pause("experimenter")
+    display.pause()
     assert experimenter.last(Progress).paused
     assert participant.last(Show).kind == "pause"
     display.park(plan, 0)
@@ -170,7 +171,7 @@ def test_sound_levels_are_shares_of_full_scale():
 
 
 def test_screens_are_opened_without_loading_toolkits():
-    code = f"import sys; sys.path[:0] = {sys.path!r}; import apps.experiment.screens"
+    code = f"import sys; sys.path[:0] = {sys.path!r}; import apps.experiment.screens.launch"
     code += "; sys.exit(any(name.split('.')[0] in ('PySide6', 'pyqtgraph', 'pyglet', 'numba') for name in sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
@@ -185,7 +186,7 @@ def test_missing_sound_device_is_reported():
     )
     done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert "there is no sound device that pyglet can use" in done.stdout
+    assert "pyglet finds no sound device" in done.stdout
 
 
 @given(st.binary(min_size=1, max_size=40), st.integers(0, 200), st.integers(0, 100))

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from apps.experiment.design import read_design
-from apps.experiment.screens import Abort, Cannot, GoOn, Note, Pause, Redo
 from apps.experiment.screens.display import Display
+from apps.experiment.screens.messages import Abort, Cannot, GoOn, Note, Pause, Redo
 from apps.experiment.sequence import Participant, TrialSequence
 from apps.experiment.session.live import Screens
 from apps.experiment.session.presentation import Watch

@@ -143,7 +143,7 @@ def test_resume_refuses_an_answer_that_is_not_reproduced(tmp_path):
     told["response"] = "1" if told["response"] == "2" else "2"
     lines[number] = json.dumps(told)
     place.journal.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    with pytest.raises(RecordingError, match="does not come out again"):
+    with pytest.raises(RecordingError, match="is not reproduced"):
         resume_session(place.folder)
 
 
@@ -249,7 +249,7 @@ class Requesting(Display):
             self._trial = 0
             setattr(self, self._request, True)
 
-    def pause(self, by):
+    def pause(self):
         self.shown.append("pause")
         self.paused = False
 

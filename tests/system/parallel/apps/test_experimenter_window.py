@@ -17,7 +17,8 @@ pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError)
 import pyqtgraph as pg
 from PySide6 import QtCore, QtWidgets
 
-from apps.experiment.screens import (
+from apps.experiment.screens.experimenter import ExperimenterWindow
+from apps.experiment.screens.messages import (
     Abort,
     Certificate,
     Figure,
@@ -30,7 +31,6 @@ from apps.experiment.screens import (
     Redo,
     SessionOutline,
 )
-from apps.experiment.screens.experimenter import ExperimenterWindow
 from apps.experiment.screens.panels import reversals
 from apps.front_ends.front_end import Link
 from apps.front_ends.messages import Close

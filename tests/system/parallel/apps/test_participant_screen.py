@@ -9,8 +9,8 @@ import time
 import numpy as np
 import pytest
 
-from apps.experiment.screens import Cannot, Pause, Show
 from apps.experiment.screens.drawing import arrange
+from apps.experiment.screens.messages import Cannot, Pause, Show
 from apps.front_ends.messages import Close, HandButtons, HandTarget, HoldKey, Key, SessionEnded
 from apps.opengl.plane import Area, Plane
 from haptics.records import ROW
