@@ -119,7 +119,11 @@ def test_threads_yield_the_same_plan(tmp_path):
         ("[power]", "[observer]\nlapse = 0.6\n[power]", r"weber\.toml:\d+: observer\.lapse = 0\.6"),
         ('"discrimination"', '"same-different"', r"weber\.toml:\d+: .*catch\.null = 0"),
         ('"discrimination"', '"estimation"', r"weber\.toml:\d+: .*ask for 'precision'"),
-        ('"discrimination"', '"adjustment"', r"weber\.toml:\d+: .*does not find what the task 'adjustment' is for"),
+        (
+            '"discrimination"',
+            '"adjustment"',
+            r"weber\.toml:\d+: .*does not measure the quantity of the task 'adjustment'",
+        ),
     ],
 )
 def test_invalid_setting_is_refused_with_line_and_key(tmp_path, old, new, words):

@@ -358,10 +358,10 @@ def test_screen_requests_are_executed_and_notes_journaled(screens):
     screens, display, participant, written = screens
     paused = []
     for message in (Pause(), GoOn(), Pause(), Pause(), Redo(), Note("said aloud"), Cannot("sound", "no device")):
-        screens._do(participant, message)
+        screens.execute(participant, message)
         paused.append(display.paused)
     assert paused[:4] == [True, False, True, False]
     assert display.redo and not display.aborted
     assert (written.notes, written.events) == (["said aloud"], ["screen-cannot"])
-    screens._do(participant, Abort())
+    screens.execute(participant, Abort())
     assert display.aborted
