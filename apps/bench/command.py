@@ -4,13 +4,145 @@ from __future__ import annotations
 
 import argparse
 import functools
-from dataclasses import replace
+import importlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from apps.bench import options as passed_on
 from apps.bench.outcome import CannotMeasure, Outcome
-from apps.shared.command import Answer, listed
+from apps.shared.command import Answer, listed, select
 from apps.shared.terminal import Line, bar
+from haptics.errors import ConfigurationError
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """Benchmark.
+
+    Attributes
+    ----------
+    title : str
+        Description in ``--list``.
+    function : str
+        ``module:function`` in `apps.bench`. The function takes a `apps.bench.outcome.Progress` and the options of the
+        benchmark, returns an `Outcome`, and raises `CannotMeasure` if a requirement is missing.
+    default : dict or None
+        Options with which it runs if no benchmark is named; None if it runs only if named.
+    """
+
+    title: str
+    function: str
+    default: dict[str, Any] | None
+
+
+BENCHMARKS: dict[str, Benchmark] = {
+    "kernel": Benchmark(
+        "time of a step of each element in a compiled loop, as a ratio to the same loop in C", "kernel:run", {}
+    ),
+    "loop": Benchmark(
+        "time of a tick of the whole loop, as a ratio to a step of its element", "simulation:run_loop", {}
+    ),
+    "mujoco": Benchmark(
+        "exact friction as a callback in MuJoCo, beside MuJoCo's own: creep, sliding force, time of a step as a ratio",
+        "simulators:run_mujoco",
+        {},
+    ),
+    "network": Benchmark(
+        "contacts that one processor core simulates in a tick of 1 ms, as a ratio to contacts alone in C",
+        "network:run",
+        {},
+    ),
+    "quest": Benchmark(
+        "time of a trial of QUEST+, as a ratio to the same choice with whole arrays of NumPy",
+        "simulation:run_quest",
+        {},
+    ),
+    "fit": Benchmark(
+        "a simulated person with 60 trials of QUEST+ and a fit, as a ratio to 60 trials of QUEST+",
+        "simulation:run_fit",
+        {},
+    ),
+    "sweep": Benchmark("sessions of a sweep on all processors, as a ratio to one of them", "simulation:run_sweep", {}),
+    "servo": Benchmark(
+        "punctuality of the servo, as ratios to cyclictest in alternating slices, with and without a live view",
+        "servo:run",
+        {"duration": 8.0},
+    ),
+    "soak": Benchmark(
+        "one long session: no tick lost, memory flat, replay bit-exact (only if named; an hour by default)",
+        "soak:run",
+        None,
+    ),
+    "hours": Benchmark(
+        "memory and time of every command against the length of a recording (only if named; up to an hour by default)",
+        "hours:run",
+        None,
+    ),
+    "stage": Benchmark("time of a frame of the stage, as a ratio to a window that is only cleared", "stage:run", {}),
+    "stream": Benchmark(
+        "punctuality of the servo while its ticks are streamed to a client, as ratios to itself without "
+        "(only if named)",
+        "stream:run",
+        None,
+    ),
+}
+"""Benchmarks by name, in the order of execution."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """Option of some benchmarks, which check its value.
+
+    Attributes
+    ----------
+    name, metavar : str
+        ``--name METAVAR``.
+    kind : type
+        Type of the value.
+    takers : tuple of str
+        Benchmarks that accept it.
+    text : str
+        Help text.
+    """
+
+    name: str
+    metavar: str
+    kind: type
+    takers: tuple[str, ...]
+    text: str
+
+
+_TURNS = ("servo", "stream")
+"""Benchmarks with real-time slices."""
+
+_LONG = ("soak", "hours")
+"""Benchmarks with long recordings."""
+
+OPTIONS = (
+    Option(
+        "duration",
+        "S",
+        float,
+        (*_TURNS, *_LONG),
+        "length of the whole measurement (80), of the soak or the longest recording (3600)",
+    ),
+    Option("rate", "HZ", float, (*_TURNS, *_LONG), "servo rate (1000)"),
+    Option("slice", "S", float, _TURNS, "length of one slice of each candidate (10, or what fits)"),
+    Option("scheduling", "CLASS", str, _TURNS, "auto, fifo or other, for both candidates (auto)"),
+    Option("cpu", "N", int, _TURNS, "the processor that both candidates stay on (any)"),
+    Option("stream", "KIND", str, ("stream",), "in turns with none: udp, websocket or both (both)"),
+    Option(
+        "view",
+        "WHEN",
+        str,
+        ("servo",),
+        "with a live view: on, off, both; stage: with it and the stage, and with neither (both)",
+    ),
+    Option("device", "NAME", str, _LONG, "backend name (virtual-joystick)"),
+    Option("model", "NAME", str, _LONG, "friction model (the one that suits the device)"),
+    Option("record", "DIR", str, _LONG, "folder of the recordings; those of the soak are kept"),
+)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -22,48 +154,80 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--history", metavar="FILE", type=Path, help="add the results to this file, and show its ratios beside them"
     )
-    passed_on.add(parser)
+    for option in OPTIONS:
+        takers = ", ".join(option.takers)
+        parser.add_argument(
+            f"--{option.name}", metavar=option.metavar, type=option.kind, help=f"{takers}: {option.text}"
+        )
 
 
 def run(options: argparse.Namespace) -> Answer:
     """Run the requested benchmarks."""
-    from apps.bench.registry import UNASKED, chosen, load
-
-    named = chosen(options.names) if options.names else []
+    named = select("benchmark", options.names, BENCHMARKS) if options.names else []
     if options.list:
-        titles = {name: load(name).TITLE for name in named or chosen(())}
-        return Answer({"benchmarks": {name: {"title": title} for name, title in titles.items()}}, listed(titles))
-    given = passed_on.options_by_benchmark(options, named)
-    _require_compiled()
+        titles = {name: BENCHMARKS[name].title for name in named or BENCHMARKS}
+        entries = {name: {"title": title} for name, title in titles.items()}
+        return Answer({"benchmarks": entries}, listed(titles))
+    given = options_by_benchmark(options, named)
+    if not named:
+        given = {name: benchmark.default for name, benchmark in BENCHMARKS.items() if benchmark.default is not None}
+    import numba
+
+    if numba.config.DISABLE_JIT:
+        raise ConfigurationError("NUMBA_DISABLE_JIT is set: kernels are not compiled, so there is nothing to measure.")
     outcomes = {}
     with Line() as line:
-        for name in named or UNASKED:
+        for name, benchmark_options in given.items():
             try:
-                benchmark_options = given[name] if named else UNASKED[name]
-                outcomes[name] = load(name).run(functools.partial(_show, line, name), **benchmark_options)
+                outcomes[name] = load(name)(functools.partial(_show, line, name), **benchmark_options)
             except CannotMeasure as error:
                 if named:
                     raise
                 outcomes[name] = Outcome({"left_out": str(error)}, f"left out: {error}")
-    answer = _answer(outcomes, alone=len(named) == 1)
-    return answer if options.history is None else _remembered(answer, options.history)
-
-
-def _answer(outcomes: dict[str, Outcome], *, alone: bool) -> Answer:
-    """Combine the outcomes.
-
-    With `alone`, the result of the benchmark is also at the top level.
-    """
-    from apps.bench.registry import load
-
-    text = "\n\n".join(f"{name}: {load(name).TITLE}\n\n{outcome.text}" for name, outcome in outcomes.items())
-    error = " ".join(f"{name}: {outcome.error}" for name, outcome in outcomes.items() if outcome.error)
+    text = "\n\n".join(f"{name}: {BENCHMARKS[name].title}\n\n{outcome.text}" for name, outcome in outcomes.items())
+    doubts = " ".join(f"{name}: {outcome.error}" for name, outcome in outcomes.items() if outcome.error)
     results = {name: outcome.result for name, outcome in outcomes.items()}
-    own = next(iter(results.values())) if alone else {}
-    return Answer({**own, "benchmarks": results}, text, status=1 if error else 0, error=error)
+    own = results[named[0]] if len(named) == 1 else {}
+    answer = Answer({**own, "benchmarks": results}, text, status=1 if doubts else 0, error=doubts)
+    return answer if options.history is None else _add_to_history(answer, options.history)
 
 
-def _remembered(answer: Answer, path: Path) -> Answer:
+def options_by_benchmark(options: argparse.Namespace, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return the options given to each of the benchmarks `names`.
+
+    Raises
+    ------
+    ConfigurationError
+        If an option is accepted by none of them, or no benchmark was named.
+    """
+    found: dict[str, dict[str, Any]] = {name: {} for name in names}
+    for option in OPTIONS:
+        value = getattr(options, option.name)
+        if value is None:
+            continue
+        takers = [name for name in names if name in option.takers]
+        if not takers:
+            raise ConfigurationError(
+                f"--{option.name} goes with the benchmark {' or '.join(option.takers)} only: "
+                + (f"{', '.join(names)} cannot use it." if names else f"haptics bench {option.takers[0]} ...")
+            )
+        for name in takers:
+            found[name][option.name] = value
+    return found
+
+
+def load(name: str) -> Callable[..., Outcome]:
+    """Import the module of a benchmark and return its function."""
+    module, function = BENCHMARKS[name].function.split(":")
+    loaded: Callable[..., Outcome] = getattr(importlib.import_module(f"apps.bench.{module}"), function)
+    return loaded
+
+
+def _show(line: Line, benchmark: str, share: float, words: str) -> None:
+    line.show(f"{benchmark} {bar(share)} {words}")
+
+
+def _add_to_history(answer: Answer, path: Path) -> Answer:
     """Append the results to the history at `path`, and compare them with the earlier runs."""
     from apps.bench.history import append, describe, entry, lines_of
 
@@ -71,16 +235,3 @@ def _remembered(answer: Answer, path: Path) -> Answer:
     append(path, entry(results))
     text = f"{answer.text}\n\n{path}: {len(before) + 1} runs\n\n{describe(before, results)}"
     return replace(answer, result={**answer.result, "history": str(path), "runs": len(before) + 1}, text=text)
-
-
-def _show(line: Line, benchmark: str, share: float, words: str) -> None:
-    line.show(f"{benchmark} {bar(share)} {words}")
-
-
-def _require_compiled() -> None:
-    import numba
-
-    from haptics.errors import ConfigurationError
-
-    if numba.config.DISABLE_JIT:
-        raise ConfigurationError("NUMBA_DISABLE_JIT is set: kernels are not compiled, so there is nothing to measure.")

@@ -25,8 +25,6 @@ from haptics.errors import ConfigurationError, HapticError
 from haptics.records import COLUMNS
 from haptics.settings import bounded, build, check, documented, string
 
-TITLE = "memory and time of every command against the length of a recording (only if named; up to an hour by default)"
-
 LARGEST = 300.0
 """Limit of the peak memory of a command [MB]."""
 

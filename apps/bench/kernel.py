@@ -8,16 +8,22 @@ from typing import Any
 import numpy as np
 
 from apps.bench import simulators
-from apps.bench.loop import empty_results, own_loop
 from apps.bench.outcome import Outcome, Progress, table
-from apps.bench.reference import NoReference, Reference
 from apps.bench.slices import compare, measure, nanoseconds, repeated
-from apps.bench.workload import STEPS, classic_elements, elements, inputs, plainest
+from apps.bench.workload import (
+    STEPS,
+    NoReference,
+    Reference,
+    classic_elements,
+    elements,
+    empty_results,
+    inputs,
+    own_loop,
+    plainest,
+)
 from haptics.elements.catalogue import FOUR_MODELS
 from haptics.elements.models import Element
 from haptics.records import Rows
-
-TITLE = "time of a step of each element in a compiled loop, as a ratio to the same loop in C"
 
 TOLERANCE = 1e-12
 """Maximum difference between the results of the two loops, relative to the largest value of the column."""
@@ -44,7 +50,7 @@ def run(progress: Progress) -> Outcome:
         progress(done / (len(exact) + len(classics) + 1), f"model {element.model}, {element.law.name}")
         rows.append(measured(element, reference))
     progress(1.0, "other simulators")
-    rivals = simulators.measured()
+    rivals = [simulators.measured(simulator) for simulator in simulators.SIMULATORS]
     own, classic = rows[: len(exact)], rows[len(exact) :]
     text = (
         f"{_text(own)}\n{remark}\n\n"

@@ -15,16 +15,12 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.bench.loop import empty_results
 from apps.bench.outcome import Outcome, Progress, table
-from apps.bench.reference import NoReference, Reference
 from apps.bench.slices import compare, measure, nanoseconds
-from apps.bench.workload import PERIOD
+from apps.bench.workload import PERIOD, NoReference, Reference, empty_results
 from haptics.elements.models import MasslessImpedance
 from haptics.elements.network import Network
 from haptics.friction.laws import Coulomb
-
-TITLE = "contacts that one processor core simulates in a tick of 1 ms, as a ratio to contacts alone in C"
 
 TICK = 1e-3
 """Permitted duration of a tick [s]."""

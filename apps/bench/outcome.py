@@ -1,11 +1,14 @@
-"""Result of a benchmark, and formatting of its tables."""
+"""Interface of the benchmarks: progress, deferred Ctrl-C, result, and formatting of tables."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from haptics.errors import ConfigurationError
 
@@ -61,3 +64,49 @@ def _cell(value: object) -> str:
         return str(value)
     decimals = 2 - math.floor(math.log10(max(abs(value), 1e-9)))  # three digits, at most three decimals
     return f"{value:.{min(max(decimals, 0), 3)}f}"
+
+
+_NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Stop:
+    """Records a request to stop: SIGINT, SIGTERM or SIGHUP.
+
+    As a context it handles these signals. Code inside polls `check`, so that sessions and processes are never
+    interrupted at an arbitrary point.
+    """
+
+    def __init__(self) -> None:
+        self._asked = False
+        self._at_once = False
+        self._previous: dict[signal.Signals, Any] = {}
+
+    def check(self) -> None:
+        """Raise `KeyboardInterrupt` if a stop was requested."""
+        if self._asked:
+            raise KeyboardInterrupt
+
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """Raise immediately on a signal inside this context, for code that can be interrupted anywhere."""
+        self.check()
+        self._at_once = True
+        try:
+            yield
+        finally:
+            self._at_once = False
+
+    def __enter__(self) -> Self:
+        self._previous = {number: signal.signal(number, self._ask) for number in _NUMBERS}
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+
+    def _ask(self, *_: object) -> None:
+        repeated, self._asked = self._asked, True
+        if self._at_once and not repeated:
+            raise KeyboardInterrupt

@@ -1,33 +1,39 @@
-"""Other simulators on the task of model A: a mass of 2 kg on a surface with 4 N of dry friction.
+"""Comparison with other simulators: one mass with dry friction, and exact friction in MuJoCo.
 
-They are general simulators for many bodies in contact, and compute more per step than this task needs. The benchmark
-only compares the cost of one mass with friction. Each simulator runs with its default settings, through its fastest
-interface for many steps, with the same forces and period as model A.
+They are general simulators for many bodies in contact, and compute more per step than this task needs. Part of the
+benchmark ``kernel`` is model A's task, a mass of 2 kg on a surface with 4 N of dry friction: each simulator runs with
+its default settings, through its fastest interface for many steps, with the same forces and period as model A.
+
+The benchmark ``mujoco`` compares exact friction as a callback in MuJoCo with MuJoCo's friction. A box of 2 kg is on a
+table with 4 N of dry friction. It is pushed with 0.9 of the friction, where it should not move, and then slides. The
+results are its creep speed, its sliding force, and the time of a step as a ratio to the same scene without friction.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.metadata
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.bench.loop import empty_results, own_loop
-from apps.bench.outcome import table
+from apps.bench.outcome import CannotMeasure, Outcome, Progress, table
 from apps.bench.slices import compare, measure, nanoseconds, repeated
-from apps.bench.workload import PERIOD, STEPS, inputs, plainest
+from apps.bench.workload import PERIOD, STEPS, empty_results, inputs, own_loop, plainest
 from haptics.device import Causality
+from haptics.elements.models import RigidAdmittance
+from haptics.friction.laws import Coulomb
 
 _ROUNDS = 25
 _REPEATS = 20
 """Runs of model A per slice. A single run would mainly measure cache misses."""
 
-_MASS, _FRICTION = 2.0, 4.0
+MASS, FRICTION = 2.0, 4.0
 
 Loop = Callable[[], object]
 
@@ -35,11 +41,11 @@ Loop = Callable[[], object]
 def _mujoco(forces: NDArray[np.float64]) -> Loop:
     mujoco, rollout = importlib.import_module("mujoco"), importlib.import_module("mujoco.rollout")
     axes = {"x": "1 0 0", "y": "0 1 0"}
-    joints = "".join(f"<joint name='{n}' type='slide' axis='{a}' frictionloss='{_FRICTION}'/>" for n, a in axes.items())
+    joints = "".join(f"<joint name='{n}' type='slide' axis='{a}' frictionloss='{FRICTION}'/>" for n, a in axes.items())
     motors = "".join(f"<motor joint='{n}'/>" for n in axes)
     model = mujoco.MjModel.from_xml_string(
         f"<mujoco><option timestep='{PERIOD}' gravity='0 0 0'/><worldbody><body>{joints}"
-        f"<geom type='sphere' size='0.05' mass='{_MASS}'/></body></worldbody><actuator>{motors}</actuator></mujoco>"
+        f"<geom type='sphere' size='0.05' mass='{MASS}'/></body></worldbody><actuator>{motors}</actuator></mujoco>"
     )
     data = mujoco.MjData(model)
     size = mujoco.mj_stateSize(model, mujoco.mjtState.mjSTATE_FULLPHYSICS)
@@ -59,9 +65,9 @@ def _pymunk(forces: NDArray[np.float64]) -> Loop:
 
     def run() -> list[Any]:
         space = pymunk.Space()
-        body = pymunk.Body(_MASS, 1.0)
+        body = pymunk.Body(MASS, 1.0)
         friction = pymunk.PivotJoint(space.static_body, body, (0.0, 0.0), (0.0, 0.0))
-        friction.max_bias, friction.max_force = 0.0, _FRICTION  # as for a body seen from above
+        friction.max_bias, friction.max_force = 0.0, FRICTION  # as for a body seen from above
         space.add(body, friction)
         velocities = []
         for pair in pairs:
@@ -98,19 +104,15 @@ SIMULATORS = (
 )
 
 
-def measured() -> list[dict[str, Any]]:
-    """Measure the installed simulators and model A with Coulomb's law."""
-    return [_measured(simulator) for simulator in SIMULATORS]
-
-
 def text(rows: list[dict[str, Any]]) -> str:
-    """Format the rows of `measured` as a table."""
+    """Format the rows of `step_times` as a table."""
     heading = ("package", "version", "ns/step", "A ns/step", "times faster", "spread", "what is measured")
     keys = ("package", "version", "ns_per_step", "element_ns_per_step", "times_faster", "spread", "remark")
     return table([heading, *([row[key] for key in keys] for row in rows)])
 
 
-def _measured(simulator: Simulator) -> dict[str, Any]:
+def measured(simulator: Simulator) -> dict[str, Any]:
+    """Measure a simulator, if it is installed, and model A with Coulomb's law."""
     row: dict[str, Any] = {"package": simulator.package}
     if importlib.util.find_spec(simulator.package) is None:
         missing = dict.fromkeys(("version", "ns_per_step", "element_ns_per_step", "times_faster", "spread"))
@@ -129,3 +131,124 @@ def _measured(simulator: Simulator) -> dict[str, Any]:
         "spread": faster.spread,
         "remark": simulator.how,
     }
+
+
+# --- benchmark ``mujoco`` ------------------------------------------------------------------------------------------
+
+GRAVITY = 9.81
+SHARE = 0.9
+"""Push relative to the friction."""
+
+_SCENE_ROUNDS, _STEPS = 60, 500
+_SETTLING, _PUSHING = 500, 3000
+"""Steps until the box is at rest, and steps during which it is pushed."""
+
+_SLIDING = 0.5
+"""Initial speed of the sliding box [m/s]."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """Friction model in MuJoCo.
+
+    Attributes
+    ----------
+    name : str
+        Label.
+    options : str
+        Attributes of MuJoCo's ``option``.
+    contacts : bool
+        Whether MuJoCo's contacts have friction.
+    exact : bool
+        Whether our callback adds friction.
+    """
+
+    name: str
+    options: str = ""
+    contacts: bool = False
+    exact: bool = False
+
+
+WAYS = (
+    Way("no friction"),
+    Way("exact, by a callback", exact=True),
+    Way("pyramidal cone", 'cone="pyramidal"', contacts=True),
+    Way("elliptic cone", 'cone="elliptic"', contacts=True),
+    Way("elliptic cone, noslip 10", 'cone="elliptic" noslip_iterations="10"', contacts=True),
+)
+"""Compared friction models; the first is the reference."""
+
+
+def run_mujoco(progress: Progress) -> Outcome:
+    """Measure all friction models."""
+    if importlib.util.find_spec("mujoco") is None:
+        raise CannotMeasure("mujoco is not installed: pip install mujoco")
+    rows = []
+    for done, way in enumerate(WAYS[1:]):
+        progress(done / len(WAYS), way.name)
+        creep, sliding = behaviour(way)
+        times = step_times(way)
+        ratio = compare(times[:, 1], times[:, 0])
+        rows.append(
+            {
+                "friction": way.name,
+                "creep_um_s": 1e6 * creep,
+                "sliding_n": sliding,
+                "ns_per_step": nanoseconds(times[:, 1], _STEPS),
+                "ratio": ratio.median,
+                "spread": ratio.spread,
+            }
+        )
+    heading = ("friction", "creep um/s", "slides at N", "ns/step", "ratio", "spread")
+    keys = ("friction", "creep_um_s", "sliding_n", "ns_per_step", "ratio", "spread")
+    version = importlib.metadata.version("mujoco")
+    text = f"{table([heading, *([row[key] for key in keys] for row in rows)])}\nMuJoCo {version}; ratio to no friction"
+    return Outcome({"version": version, "reference": WAYS[0].name, "rows": rows}, text)
+
+
+def behaviour(way: Way) -> tuple[float, float]:
+    """Return the creep speed [m/s] of the box under `SHARE` of its friction, and its sliding force [N]."""
+    mujoco: Any = importlib.import_module("mujoco")
+    with _scene(way) as (model, data):
+        mujoco.mj_step(model, data, _SETTLING)
+        data.qfrc_applied[0] = SHARE * FRICTION
+        mujoco.mj_step(model, data, _PUSHING)
+        before = data.qpos[0]
+        mujoco.mj_step(model, data, _PUSHING)
+        creep = float(data.qpos[0] - before) / (_PUSHING * PERIOD)
+        data.qfrc_applied[0], data.qvel[0] = 0.0, _SLIDING
+        mujoco.mj_step(model, data, 10)
+        speed = data.qvel[0]
+        mujoco.mj_step(model, data, 100)
+        return creep, MASS * float(speed - data.qvel[0]) / (100 * PERIOD)
+
+
+def step_times(way: Way) -> np.ndarray:
+    """Return the times of slices of `_STEPS` steps without and with friction, (rounds, 2) [s]."""
+    mujoco: Any = importlib.import_module("mujoco")
+    with _scene(WAYS[0]) as (bare_model, bare), _scene(way) as (model, data):
+        data.qfrc_applied[0] = SHARE * FRICTION  # the box without friction is not pushed, because nothing would hold it
+        steps = [lambda: mujoco.mj_step(bare_model, bare, _STEPS), lambda: mujoco.mj_step(model, data, _STEPS)]
+        return measure(steps, _SCENE_ROUNDS)
+
+
+@contextlib.contextmanager
+def _scene(way: Way) -> Iterator[tuple[Any, Any]]:
+    """Create model and data of the box on its table."""
+    from haptics.mujoco import PassiveFriction
+
+    mujoco: Any = importlib.import_module("mujoco")
+    level, directions = FRICTION / (MASS * GRAVITY), 3 if way.contacts else 1
+    contact = f'condim="{directions}" friction="{level} 0 0"'
+    joints = "".join(f'<joint type="slide" axis="{axis}"/>' for axis in ("1 0 0", "0 1 0", "0 0 1"))
+    model = mujoco.MjModel.from_xml_string(
+        f'<mujoco><option timestep="{PERIOD}" gravity="0 0 -{GRAVITY}" {way.options}/><worldbody>'
+        f'<geom type="plane" size="9 9 .1" {contact}/><body pos="0 0 .02">{joints}'
+        f'<geom type="box" size=".05 .05 .02" mass="{MASS}" {contact}/></body></worldbody></mujoco>'
+    )
+    data = mujoco.MjData(model)
+    if not way.exact:
+        yield model, data
+        return
+    with PassiveFriction(model, data, RigidAdmittance(Coulomb(FRICTION), MASS, PERIOD)):
+        yield model, data

@@ -10,9 +10,8 @@ By default they run a few short rounds. To compare two states of the code::
 
 import pytest
 
-from apps.bench.loop import empty_results, own_loop
 from apps.bench.network import friction_forces, network_tick
-from apps.bench.workload import elements
+from apps.bench.workload import elements, empty_results, own_loop
 from haptics.jit import numba
 
 pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="the kernels are not compiled")

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from apps.bench import network, simulators, slices
-from apps.bench.reference import Reference
+from apps.bench.workload import Reference
 from haptics.jit import numba
 
 

@@ -6,15 +6,15 @@ import os
 import signal
 import sys
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from apps.bench import command, history, options, registry
-from apps.bench.outcome import CannotMeasure, Outcome, table
-from apps.bench.stop import Stop
+from apps.bench import command, history
+from apps.bench.outcome import CannotMeasure, Outcome, Stop, table
 from haptics.errors import ConfigurationError
+
+SHORT = {name: one.default for name, one in command.BENCHMARKS.items() if one.default is not None}
 
 
 def run(*arguments):
@@ -26,7 +26,7 @@ def run(*arguments):
 @pytest.fixture
 def instant(monkeypatch):
     """Replace the benchmarks by functions that return the outcomes of this dictionary at once."""
-    outcomes: dict[str, Any] = {name: Outcome({"rows": [name]}, f"table of {name}") for name in registry.BENCHMARKS}
+    outcomes: dict[str, Any] = {name: Outcome({"rows": [name]}, f"table of {name}") for name in command.BENCHMARKS}
 
     def load(name):
         def run(progress, **options):
@@ -35,16 +35,16 @@ def instant(monkeypatch):
                 raise outcomes[name]
             return replace(outcomes[name], result=outcomes[name].result | {"options": options})
 
-        return SimpleNamespace(TITLE=f"title of {name}", run=run)
+        return run
 
-    monkeypatch.setattr(registry, "load", load)
+    monkeypatch.setattr(command, "load", load)
     monkeypatch.setattr("numba.config.DISABLE_JIT", 0)
     return outcomes
 
 
 def test_list_shows_names_and_titles_without_measuring():
     answer = run("--list")
-    assert list(answer.result["benchmarks"]) == list(registry.BENCHMARKS)
+    assert list(answer.result["benchmarks"]) == list(command.BENCHMARKS)
     for name, entry in answer.result["benchmarks"].items():
         assert name in answer.text and entry["title"] and entry["title"] in answer.text
 
@@ -52,10 +52,10 @@ def test_list_shows_names_and_titles_without_measuring():
 def test_result_holds_all_short_benchmarks_by_name(instant):
     answer = run()
     assert answer.result == {
-        "benchmarks": {name: {"rows": [name], "options": options} for name, options in registry.UNASKED.items()}
+        "benchmarks": {name: {"rows": [name], "options": options} for name, options in SHORT.items()}
     }
-    assert set(registry.UNASKED) == set(registry.BENCHMARKS) - {"soak", "hours", "stream"}
-    assert answer.status == 0 and all(f"table of {name}" in answer.text for name in registry.UNASKED)
+    assert set(SHORT) == set(command.BENCHMARKS) - {"soak", "hours", "stream"}
+    assert answer.status == 0 and all(f"table of {name}" in answer.text for name in SHORT)
     json.dumps(answer.result, allow_nan=False)
 
 
@@ -80,9 +80,9 @@ def test_options_reach_the_benchmarks_that_take_them(instant):
     }
 
 
-@pytest.mark.parametrize("option", options.OPTIONS, ids=lambda option: option.name)
+@pytest.mark.parametrize("option", command.OPTIONS, ids=lambda option: option.name)
 def test_option_without_a_benchmark_for_it_is_refused(option):
-    assert set(option.takers) <= set(registry.BENCHMARKS)
+    assert set(option.takers) <= set(command.BENCHMARKS)
     for names in ([], ["kernel"], ["kernel", "network"]):
         with pytest.raises(ConfigurationError, match=rf"--{option.name} goes with the benchmark {option.takers[0]}"):
             run(*names, f"--{option.name}", "1")

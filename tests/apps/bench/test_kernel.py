@@ -11,17 +11,22 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from apps.bench import kernel, network, quest, rubbing, simulators
-from apps.bench.loop import empty_results, own_loop
+from apps.bench import kernel, network, simulation, simulators
 from apps.bench.outcome import CannotMeasure
-from apps.bench.reference import NoReference, Reference
-from apps.bench.whole import loop, sessions, simulation, sweep, tasks
-from apps.bench.workload import classic_elements, elements, inputs, plainest
+from apps.bench.workload import (
+    NoReference,
+    Reference,
+    classic_elements,
+    elements,
+    empty_results,
+    inputs,
+    own_loop,
+    plainest,
+)
 from apps.experiment.procedures.quest import QuestPlus
 from haptics.device import Causality
 from haptics.elements.network import Network
 from haptics.elements.tables import MODELS
-from haptics.servo.offline import Reduced
 
 
 def ignore_progress(share, words):
@@ -132,20 +137,18 @@ def test_network_counts_contacts_per_millisecond(few_rounds, reference):
 
 def test_missing_simulator_is_reported_with_its_package(monkeypatch):
     absent = simulators.Simulator("no_such_simulator", "nothing", simulators.SIMULATORS[0].make)
-    monkeypatch.setattr(simulators, "SIMULATORS", (absent,))
-    rows = simulators.measured()
+    rows = [simulators.measured(absent)]
     assert rows[0]["times_faster"] is None
     assert "not installed: pip install no_such_simulator" in simulators.text(rows)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(CannotMeasure, match="pip install mujoco"):
-        rubbing.run(ignore_progress)
+        simulators.run_mujoco(ignore_progress)
 
 
-def test_simulator_receives_the_forces_of_model_a(few_rounds, monkeypatch):
+def test_simulator_receives_the_forces_of_model_a(few_rounds):
     seen = []
     present = simulators.Simulator("numpy", "a sum", lambda forces: lambda: seen.append(forces.sum(axis=1)))
-    monkeypatch.setattr(simulators, "SIMULATORS", (present,))
-    (row,) = simulators.measured()
+    row = simulators.measured(present)
     assert abs(seen[0]).max() > 4.0  # the friction force
     assert row["times_faster"] > 0.0 and row["version"]
 
@@ -158,9 +161,9 @@ def test_installed_simulator_can_be_measured(simulator):
 
 def test_exact_friction_in_mujoco_neither_creeps_nor_changes_its_sliding_force(monkeypatch):
     pytest.importorskip("mujoco")
-    monkeypatch.setattr(rubbing, "_ROUNDS", 3)
-    monkeypatch.setattr(rubbing, "_STEPS", 50)
-    outcome = rubbing.run(ignore_progress)
+    monkeypatch.setattr(simulators, "_SCENE_ROUNDS", 3)
+    monkeypatch.setattr(simulators, "_STEPS", 50)
+    outcome = simulators.run_mujoco(ignore_progress)
     rows = {row["friction"]: row for row in outcome.result["rows"]}
     exact = rows["exact, by a callback"]
     assert exact["creep_um_s"] == 0.0
@@ -175,9 +178,9 @@ def test_exact_friction_in_mujoco_neither_creeps_nor_changes_its_sliding_force(m
 
 
 def test_quest_reference_chooses_the_same_levels():
-    own = QuestPlus(quest.SETTINGS, 0.5)
-    trial = quest.array_trial(own.right)
-    levels = np.geomspace(quest.SETTINGS.minimum, quest.SETTINGS.maximum, quest.SETTINGS.count)
+    own = QuestPlus(simulation.QUEST, 0.5)
+    trial = simulation.array_trial(own.right)
+    levels = np.geomspace(simulation.QUEST.minimum, simulation.QUEST.maximum, simulation.QUEST.count)
     middle = levels[len(levels) // 2]
     for _ in range(12):
         level = own.level()
@@ -186,7 +189,7 @@ def test_quest_reference_chooses_the_same_levels():
 
 
 def test_quest_trial_is_faster_than_with_whole_arrays(few_rounds):
-    (row,) = quest.run(ignore_progress).result["rows"]
+    (row,) = simulation.run_quest(ignore_progress).result["rows"]
     assert (row["levels"], row["cells"]) == (50, 2400)
     assert row["ratio"] == pytest.approx(row["us_per_trial"] / row["reference_us_per_trial"], rel=0.5)
     assert row["ratio"] < 0.5
@@ -195,25 +198,14 @@ def test_quest_trial_is_faster_than_with_whole_arrays(few_rounds):
 # --- whole runs ------------------------------------------------------------------------------------------------------
 
 
-def test_tick_costs_more_than_a_step_and_a_batch_less_than_sessions(few_rounds, monkeypatch):
-    monkeypatch.setattr(loop, "_ROUNDS", 5)
-    monkeypatch.setattr(simulation, "_ROUNDS", 3)
-    (tick,) = loop.run(ignore_progress).result["rows"]
+def test_tick_costs_more_than_a_step(few_rounds, monkeypatch):
+    monkeypatch.setattr(simulation, "_LOOP_ROUNDS", 5)
+    (tick,) = simulation.run_loop(ignore_progress).result["rows"]
     assert 2.0 < tick["ratio"] < 200.0
-    (session,) = simulation.run(ignore_progress).result["rows"]
-    assert session["ratio"] < 0.95
-    assert session["real_time_factor"] > 50.0
-
-
-def test_batch_and_single_sessions_give_the_same_results():
-    together, alone = sessions.together(0.05)(), sessions.alone(0.05)()
-    assert isinstance(together, list) and isinstance(alone, list)
-    assert all(isinstance(one, Reduced) for one in together)
-    assert [one.sums.tobytes()[16:] for one in together] == [one.sums[0].tobytes()[16:] for one in alone]
 
 
 def test_sweep_sessions_are_simulated(compiled_kernels):
-    assert 0.0 < sweep.simulate_batch(2, 0) < 60.0
+    assert 0.0 < simulation.simulate_batch(2, 0) < 60.0
 
 
 def sleep(number):
@@ -223,14 +215,14 @@ def sleep(number):
 
 def test_sleeping_tasks_speed_up_with_the_number_of_workers():
     with ThreadPoolExecutor(2) as executor:
-        speed = tasks.measure_tasks(executor, 2, sleep, 5)
+        speed = simulation.measure_tasks(executor, 2, sleep, 5)
     assert speed.working == pytest.approx(0.02)
     assert speed.overhead < 0.02
     assert 1.3 < speed.speedup < 2.5
 
 
 def test_many_workers_are_limited_by_the_task_overhead():
-    speed = tasks.Speed(working=0.3, overhead=0.003, speedup=2.0)
+    speed = simulation.Speed(working=0.3, overhead=0.003, speedup=2.0)
     assert [speed.time(1000, workers) for workers in (1, 10, 10_000)] == pytest.approx([303.0, 30.3, 3.0])
-    assert tasks.in_words(7200.0) == "2.0 h"
-    assert tasks.in_words(0.5) == "0.50 s"
+    assert simulation.in_words(7200.0) == "2.0 h"
+    assert simulation.in_words(0.5) == "0.50 s"

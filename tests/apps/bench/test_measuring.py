@@ -17,11 +17,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apps.bench import slices
-from apps.bench.live import cyclictest
-from apps.bench.live.lateness import SETTLING, figures, ratios, whole_lateness
-from apps.bench.live.memory import Watch, resident_memory
+from apps.bench import cyclictest, slices
 from apps.bench.outcome import CannotMeasure
+from apps.bench.servo import SETTLING, figures, ratios, whole_lateness
+from apps.bench.soak import Watch, resident_memory
 from haptics.clock import Clock
 from haptics.elements.models import MasslessImpedance
 from haptics.friction.laws import Coulomb
@@ -217,7 +216,7 @@ def test_installed_cyclictest_reports_the_requested_number_of_wake_ups(tmp_path)
 def watched(size, duration, step):
     """Watch a process whose memory is a function of time [s]."""
     now = 0.0
-    watch = Watch(1, duration, look=lambda _: size(now))
+    watch = Watch(1, duration, memory=lambda _: size(now))
     while now < duration:
         watch.at(now)
         now += step

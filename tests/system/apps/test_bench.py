@@ -18,12 +18,11 @@ import numpy as np
 import pytest
 
 from apps import cli
-from apps.bench.live import cyclictest, soak, stage
-from apps.bench.live.receiver import missing
-from apps.bench.live.servo import Settings as ServoSettings
-from apps.bench.live.servo_report import report as report_servo
-from apps.bench.live.servo_slices import Condition, ServoSlice, Slice, Trial
-from apps.bench.live.stream_report import Streamed, report
+from apps.bench import cyclictest, soak, stage
+from apps.bench.servo import Condition, ServoSlice, Slice, Trial
+from apps.bench.servo import Settings as ServoSettings
+from apps.bench.servo import report as report_servo
+from apps.bench.stream import Streamed, missing, report
 from haptics.errors import ConfigurationError
 from haptics.recording.recording import Recording
 from haptics.recording.replay import Verification
@@ -184,7 +183,7 @@ def streamed(lateness, tick=20e-6, away=0, **counts):
     return Streamed(own) if away is None else Streamed(own, 990 - away, away, min(away, 1))
 
 
-def test_stream_report_takes_the_median_over_rounds():
+def test_report_takes_the_median_over_rounds():
     slices = {
         "off": [streamed(lateness, away=None) for lateness in (10e-6, 20e-6, 10e-6)],
         "udp": [streamed(20e-6, 30e-6), streamed(40e-6, 30e-6), streamed(5e-3, 90e-6)],
@@ -202,7 +201,7 @@ def test_stream_report_takes_the_median_over_rounds():
     assert [line.split()[0] for line in lines[-5:]] == ["off", "udp", "ratio", "websocket", "ratio"]
 
 
-def test_stream_report_allows_lost_datagrams_but_no_websocket_losses():
+def test_report_allows_lost_datagrams_but_no_websocket_losses():
     base = [streamed(1e-5, away=None)]
     assert report({"off": base, "udp": [streamed(1e-5, away=3)]}, TRIAL, 1.0).error == ""
     said = report({"off": base, "websocket": [streamed(1e-5, away=3)]}, TRIAL, 1.0).error

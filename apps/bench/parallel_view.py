@@ -19,8 +19,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from apps.bench.outcome import CannotMeasure
-from apps.bench.stop import Stop
+from apps.bench.outcome import CannotMeasure, Stop
 from apps.front_ends.messages import Quit, SessionStarted
 from apps.view.launch import window_obstacle
 from haptics.records import Rows, with_missing_columns
@@ -94,7 +93,12 @@ class View:
                 self._process.start()
             far_end.close()
             self._connection.send(message)
-            self._await_frames()
+            until = time.monotonic() + _PATIENCE
+            while self.frames < _FIRST_FRAMES:
+                self._stop.check()
+                if not self._process.is_alive() or time.monotonic() > until:
+                    raise CannotMeasure("a window draws nothing here: leave it out with --view off.")
+                time.sleep(0.05)
         except BaseException:
             self._end()
             raise
@@ -104,14 +108,6 @@ class View:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._end()
-
-    def _await_frames(self) -> None:
-        until = time.monotonic() + _PATIENCE
-        while self.frames < _FIRST_FRAMES:
-            self._stop.check()
-            if not self._process.is_alive() or time.monotonic() > until:
-                raise CannotMeasure("a window draws nothing here: leave it out with --view off.")
-            time.sleep(0.05)
 
     def _end(self) -> None:
         with contextlib.suppress(OSError):  # the connection was closed, or the process has died

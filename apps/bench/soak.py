@@ -13,15 +13,15 @@ import resource
 import shutil
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from apps.bench.live.memory import Watch
-from apps.bench.outcome import Outcome, Progress, table
-from apps.bench.stop import Stop
+import numpy as np
+
+from apps.bench.outcome import Outcome, Progress, Stop, table
 from apps.session.progress import Quiet
-from apps.session.run import Outcome as SessionOutcome
 from apps.session.run import Session
 from apps.settings.config import SessionConfig, complete
 from haptics.errors import ConfigurationError, DeviceFault, RecordingError
@@ -32,8 +32,6 @@ from haptics.records import columns_with
 from haptics.servo.realtime import stolen_time
 from haptics.settings import bounded, build, check, documented, string
 from haptics.trace import Ring
-
-TITLE = "one long session: no tick lost, memory flat, replay bit-exact (only if named; an hour by default)"
 
 FLAT = 8192.0
 """Maximum memory growth after the warm-up [KiB]. It exceeds the fluctuations of allocators, and is below a leak of
@@ -77,7 +75,9 @@ def run(progress: Progress, **options: Any) -> Outcome:
             cleaning.callback(shutil.rmtree, folder)
         config = _config(settings, folder)
         progress(0.0, f"a session of {settings.duration:g} s")
-        attendant, outcome = _session(config, stop)
+        session = Session(config, lambda line: None, progress=Quiet())
+        attendant = _Attendant(session, stop)
+        outcome = session.run(attendant)
         ended, peak = time.monotonic(), _peak_memory()
         recording = Path(outcome.summary["recording"])
         if outcome.fault is not None:
@@ -143,13 +143,6 @@ class _Attendant:
         return None if now is None or self._stolen is None else round(now - self._stolen, 3)
 
 
-def _session(config: SessionConfig, stop: Stop) -> tuple[_Attendant, SessionOutcome]:
-    session = Session(config, lambda line: None, progress=Quiet())
-    attendant = _Attendant(session, stop)
-    outcome = session.run(attendant)
-    return attendant, outcome
-
-
 def _replayed(recording: Path) -> dict[str, Any]:
     """Replay a recording and return ``ticks``, ``mismatches`` and the ``error`` that prevented it."""
     try:
@@ -164,7 +157,7 @@ def _result(
     settings: Settings, attendant: _Attendant, summary: dict[str, Any], replay: dict[str, Any]
 ) -> dict[str, Any]:
     files = [path for path in Path(summary["recording"]).iterdir() if path.is_file()]
-    result = {
+    return {
         **{name: value for name, value in summary.items() if name not in {"picture", "recording"}},
         "duration_s": settings.duration,
         "expected_ticks": round(settings.duration * settings.rate),
@@ -174,7 +167,6 @@ def _result(
         "stolen_s": attendant.stolen,
         "peak_memory_mib": _peak_memory(),
     }
-    return result
 
 
 def _peak_memory() -> float:
@@ -197,8 +189,7 @@ def _time_since_last_tick(recording: Path, ended: float) -> float | None:
     if not len(found) or origin is None:
         return None
     (last,) = found.read(len(found) - 1, columns=("time", "period_error"))
-    after = ended - (1e-9 * float(origin) + float(last["time"] + last["period_error"]))
-    return round(after, 3)
+    return round(ended - (1e-9 * float(origin) + float(last["time"] + last["period_error"])), 3)
 
 
 def failures(result: dict[str, Any]) -> list[str]:
@@ -244,3 +235,81 @@ def _text(result: dict[str, Any]) -> str:
             table([("memory", "after warm-up KiB", "at the end KiB", "slope KiB/min"), *rows]),
         ]
     )
+
+
+# --- memory --------------------------------------------------------------------------------------------------------
+
+_FILL_TIME = 30.0
+"""Time after which the ring buffers of a run at 1 kHz have been filled once, so that all pages are in use [s]."""
+
+_KIB = 1024.0
+
+
+def resident_memory(pid: int) -> int | None:
+    """Return the resident memory of a process [bytes].
+
+    Return None if the process has ended or the system does not provide the value.
+    """
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
+    except (OSError, IndexError, ValueError):
+        return None
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+class Watch:
+    """Periodic samples of the memory usage of a process.
+
+    Parameters
+    ----------
+    pid : int
+        Process.
+    duration : float
+        Planned duration of the run [s]. The warm-up takes a fifth of it, at most 30 s.
+    every : float
+        Time between two samples [s]; shorter in a short run.
+    memory : callable
+        Takes the process and returns its memory [bytes] or None.
+    """
+
+    def __init__(
+        self, pid: int, duration: float, every: float = 10.0, memory: Callable[[int], int | None] = resident_memory
+    ) -> None:
+        self._pid = pid
+        self._memory = memory
+        self._every = min(every, duration / 20.0)
+        self._next = min(_FILL_TIME, duration / 5.0)
+        self._samples: list[tuple[float, int]] = []
+
+    def at(self, time: float) -> None:
+        """Take a sample if it is due at `time` since the start of the run [s]."""
+        if time < self._next:
+            return
+        self._next = time + self._every
+        memory = self._memory(self._pid)
+        if memory is not None:
+            self._samples.append((time, memory))
+
+    @property
+    def growth(self) -> float | None:
+        """Growth of the memory from the end of the warm-up to the last sample [KiB]; None without two samples."""
+        if len(self._samples) < 2:
+            return None
+        return (self._samples[-1][1] - self._samples[0][1]) / _KIB
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the growth of the memory, its slope, and the number of samples.
+
+        The keys are ``first_kib``, ``last_kib``, ``growth_kib``, ``slope_kib_per_min`` and ``samples``; only
+        ``samples`` without two samples.
+        """
+        if self.growth is None:
+            return {"samples": len(self._samples)}
+        times, sizes = np.array(self._samples).T
+        return {
+            "first_kib": round(sizes[0] / _KIB),
+            "last_kib": round(sizes[-1] / _KIB),
+            "growth_kib": round(self.growth),
+            "slope_kib_per_min": round(float(np.polyfit(times / 60.0, sizes / _KIB, 1)[0]), 3),
+            "samples": len(sizes),
+        }

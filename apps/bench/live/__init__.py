@@ -1,1 +1,0 @@
-"""Real-time benchmarks of the servo, the stage and the streams."""

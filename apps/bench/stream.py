@@ -1,0 +1,381 @@
+"""Benchmark ``stream``: wake-up latency of the servo with and without streaming its ticks.
+
+Slices of several seconds alternate between a session (virtual joystick, model C) without a stream and the same session
+with a stream to a client, which receives and parses every message in a separate process. Because the load of a machine
+changes from minute to minute, the slices of a round are compared, and the result is the median of these ratios. Ticks
+that the client did not receive are counted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import multiprocessing
+import signal
+import socket
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from types import TracebackType
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.bench.outcome import CannotMeasure, Outcome, Progress, Stop, table
+from apps.bench.servo import (
+    DEVICE,
+    MODEL,
+    SETTLING,
+    Candidates,
+    ServoSlice,
+    Trial,
+    Turns,
+    circumstances_text,
+    figures,
+    medians,
+    ratios,
+    servo_figures,
+)
+from apps.session.service import Service
+from apps.stream import UDP, WEBSOCKET, StreamAddress, open_stream
+from haptics.servo.standby import without_signals
+from haptics.settings import build, choice, documented
+
+OFF = "off"
+
+_KINDS = {UDP: (UDP,), WEBSOCKET: (WEBSOCKET,), "both": (UDP, WEBSOCKET)}
+
+
+@documented
+@dataclass(frozen=True)
+class Settings(Turns):
+    """Settings of the benchmark."""
+
+    where: ClassVar[str] = "bench stream"
+
+    stream: str = choice("both", tuple(_KINDS), doc="what is streamed in turns with nothing")
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Candidates in a round."""
+        return (OFF, *_KINDS[self.stream])
+
+    @property
+    def turns(self) -> int:
+        """Number of slices in a round."""
+        return len(self.kinds)
+
+
+def run(progress: Progress, **options: Any) -> Outcome:
+    """Run the benchmark.
+
+    The first candidate changes from round to round.
+    """
+    settings = build(Settings, options, Settings.where)
+    if WEBSOCKET in settings.kinds:
+        try:
+            import websockets.sync.client  # noqa: F401
+        except ImportError as error:
+            raise CannotMeasure(
+                "bench stream: needs the package websockets: pip install 'haptics[stream]', or take --stream udp."
+            ) from error
+    slices: dict[str, list[Streamed]] = {kind: [] for kind in settings.kinds}
+    with Stop() as stop, tempfile.TemporaryDirectory(prefix="haptics-bench-") as folder:
+        progress(0.0, "a warm-up session")
+        candidates = Candidates(Path(folder), settings.rate, settings.servo, stop)
+        trial = candidates.trial()
+        total, done = settings.turns * settings.rounds, 0
+        for number in range(settings.rounds):
+            first = number % settings.turns
+            for kind in (*settings.kinds[first:], *settings.kinds[:first]):
+                progress(done / total, f"stream {kind}, slice {done + 1} of {total}")
+                slices[kind].append(_slice(candidates, settings.length, kind, stop))
+                done += 1
+    return report(slices, trial, settings.length)
+
+
+def _slice(candidates: Candidates, length: float, kind: str, stop: Stop) -> Streamed:
+    """Run a session of `length` [s] with a stream, or without one."""
+    service = Service(lambda line: None)
+    if kind == OFF:
+        return Streamed(candidates.servo(length, None, service))
+    with Receiver(kind, stop) as client:
+        try:
+            service.streams.add(open_stream(client.address))
+            client.await_ready()
+            own = candidates.servo(length, None, service)
+        finally:
+            service.streams.close()
+        received = client.finish()
+    return Streamed(own, len(received), *missing(own.numbers, received))
+
+
+# --- report --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """Slice of the servo and the ticks received by its client.
+
+    Without a stream there is no client.
+
+    Attributes
+    ----------
+    own : ServoSlice
+        Measurement of the servo.
+    received, missing, gaps : int or None
+        Number of received ticks, of missing ticks, and of the gaps that they form.
+    """
+
+    own: ServoSlice
+    received: int | None = None
+    missing: int | None = None
+    gaps: int | None = None
+
+
+_HEADING = ("", "median us", "99 % us", "99.9 % us", "late of 1000", "tick us", "ticks", "missing", "gaps")
+
+
+def report(slices: Mapping[str, Sequence[Streamed]], trial: Trial, length: float) -> Outcome:
+    """Compute the result.
+
+    Missing datagrams are permitted, because UDP may lose them if the client reads too slowly.
+
+    Parameters
+    ----------
+    slices : mapping
+        Kind of stream to its slices, round by round. The first, without a stream, is the reference.
+    trial : Trial
+        Warm-up session.
+    length : float
+        Length of a slice [s].
+    """
+    (off, reference), *streams = slices.items()
+    found = [_measured(kind, own, reference) for kind, own in streams]
+    result = {
+        "device": DEVICE,
+        "model": MODEL,
+        "rate_hz": reference[0].own.summary["rate_hz"],
+        **trial.facts,
+        "slice_s": length,
+        "rounds": len(reference),
+        "settling_s": SETTLING,
+        "without": _figures(reference),
+        "streams": found,
+    }
+    doubts = []
+    for name, one in (("without a stream", result["without"]), *((one["stream"], one) for one in found)):
+        if one["lost_ticks"]:
+            doubts.append(f"{one['lost_ticks']} ticks ({name}) are missing in the recordings.")
+    for one in found:
+        if not one["received"] or (one["stream"] == WEBSOCKET and one["missing"]):
+            doubts.append(f"the client of {one['stream']} missed {one['missing']} ticks in {one['gaps']} gaps.")
+    return Outcome(result, _text(result, off), " ".join(doubts))
+
+
+def _measured(kind: str, own: Sequence[Streamed], reference: Sequence[Streamed]) -> dict[str, Any]:
+    """Return the figures of a kind of stream, and the median over rounds of its ratios to the reference."""
+    rounds = [_ratios(one.own, other.own) for one, other in zip(own, reference, strict=True)]
+    return {
+        "stream": kind,
+        **medians(rounds),
+        "ratio_tick": round(float(np.median([one["ratio_tick"] for one in rounds])), 6),
+        **_figures(own),
+        **{name: sum(getattr(one, name) or 0 for one in own) for name in ("received", "missing", "gaps")},
+        "slices": [{**each, "missing": one.missing, "gaps": one.gaps} for each, one in zip(rounds, own, strict=True)],
+    }
+
+
+def _ratios(own: ServoSlice, reference: ServoSlice) -> dict[str, float]:
+    count = min(len(own.lateness), len(reference.lateness))
+    tick = float(np.median(own.tick_time)) / max(float(np.median(reference.tick_time)), 1e-9)
+    return {**ratios(figures(own.lateness), figures(reference.lateness), count), "ratio_tick": round(tick, 6)}
+
+
+def _figures(slices: Sequence[Streamed]) -> dict[str, Any]:
+    return servo_figures([one.own for one in slices], ("ticks", "skipped", "lost_ticks"))
+
+
+def _text(result: dict[str, Any], off: str) -> str:
+    rows: list[tuple[Any, ...]] = [_HEADING]
+    keys = ("p50", "p99", "p999")
+    for name, one in ((off, result["without"]), *((one["stream"], one) for one in result["streams"])):
+        times, late, tick = (
+            (one["period_error_us"][key] for key in keys),
+            1e3 * one["late_share"],
+            one["tick_us"]["p50"],
+        )
+        rows.append((name, *times, late, tick, one["ticks"], one.get("missing"), one.get("gaps")))
+        if "stream" in one:
+            times = (one[f"ratio_{key}"] for key in keys)
+            rows.append(("ratio", *times, one["ratio_late_share"], one["ratio_tick"], None, None, None))
+    return "\n".join(
+        [
+            circumstances_text(result),
+            f"slices of {result['slice_s']:g} s, {result['rounds']} of each kind, the first {SETTLING:g} s of each "
+            "left out; ratio: median over rounds; late: by more than 1 ms; missing: executed, but not received",
+            "",
+            table(rows),
+        ]
+    )
+
+
+# --- client --------------------------------------------------------------------------------------------------------
+
+Ticks = NDArray[np.int64]
+"""Numbers of ticks, (n,)."""
+
+READY = "ready"
+
+_HERE = "127.0.0.1"
+_PATIENCE, _LAST_WORDS = 60.0, 20.0
+_QUIET = 0.3
+"""Time without a datagram after which a closed stream has ended [s]."""
+
+_ROOM = 1 << 22
+"""Requested size of the receive buffer of a socket [bytes]."""
+
+
+class Receiver:
+    """Client process, which runs while the context is active.
+
+    Parameters
+    ----------
+    kind : str
+        ``udp`` or ``websocket``.
+    stop : Stop
+        Polled while the client starts.
+
+    Attributes
+    ----------
+    address : StreamAddress
+        Destination of the stream.
+    """
+
+    def __init__(self, kind: str, stop: Stop) -> None:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM if kind == UDP else socket.SOCK_STREAM) as line:
+            line.bind((_HERE, 0))  # the system chooses a free port
+            self.address = StreamAddress(kind, _HERE, int(line.getsockname()[1]))
+        self._stop = stop
+
+    def __enter__(self) -> Self:
+        context = multiprocessing.get_context("spawn")
+        self._connection, far_end = context.Pipe()
+        self._process = context.Process(target=receive, args=(far_end, self.address), name="stream client", daemon=True)
+        with without_signals():
+            self._process.start()
+        far_end.close()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._process.kill()
+        self._process.join()
+        self._connection.close()
+
+    def await_ready(self) -> None:
+        """Wait until the client is ready.
+
+        A WebSocket client can connect only when the stream exists.
+
+        Raises
+        ------
+        CannotMeasure
+            If the client does not become ready.
+        """
+        until = time.monotonic() + _PATIENCE
+        while not self._connection.poll(0.02):
+            self._stop.check()
+            if not self._process.is_alive() or time.monotonic() > until:
+                break
+        if self._receive() != READY:
+            raise CannotMeasure(f"bench stream: the client of {self.address} could not begin.")
+
+    def finish(self) -> Ticks:
+        """Return the received ticks in the order of arrival, after the stream has been closed.
+
+        Raises
+        ------
+        CannotMeasure
+            If the client does not answer.
+        """
+        with contextlib.suppress(OSError):
+            self._connection.send(None)
+        ticks = self._receive() if self._connection.poll(_LAST_WORDS) else None
+        if not isinstance(ticks, np.ndarray):
+            raise CannotMeasure(f"bench stream: the client of {self.address} ended without an answer.")
+        return ticks
+
+    def _receive(self) -> Any:
+        try:
+            return self._connection.recv()
+        except (EOFError, OSError):
+            return None
+
+
+def missing(executed: Ticks, received: Ticks) -> tuple[int, int]:
+    """Return the number of `executed` ticks that were not `received`, and the number of gaps."""
+    away = ~np.isin(executed, received)
+    return int(away.sum()), int((np.diff(away.astype(np.int8), prepend=0) == 1).sum())
+
+
+# --- process of the client -----------------------------------------------------------------------------------------
+
+
+def receive(connection: Connection[Any, Any], stream: StreamAddress) -> None:
+    """Receive until the stream is closed, and send the tick numbers.
+
+    This is the target of the process.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ticks = _datagrams(connection, stream) if stream.kind == UDP else _messages(connection, stream)
+    connection.send(np.array(ticks, np.int64))
+
+
+def _datagrams(connection: Connection[Any, Any], stream: StreamAddress) -> list[int]:
+    ticks: list[int] = []
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as line:
+        line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _ROOM)
+        line.bind((stream.host, stream.port))
+        line.settimeout(_QUIET)
+        connection.send(READY)
+        while True:
+            try:
+                ticks.append(json.loads(line.recv(65536))["tick"])
+            except TimeoutError:
+                if connection.poll():  # the stream has been closed
+                    return ticks
+
+
+def _messages(connection: Connection[Any, Any], stream: StreamAddress) -> list[int]:
+    from websockets.exceptions import ConnectionClosed
+
+    ticks: list[int] = []
+    with _connected(stream) as line, contextlib.suppress(ConnectionClosed):
+        connection.send(READY)
+        for text in line:  # until the server closes the connection
+            message = json.loads(text)
+            if message["kind"] == "start":
+                place = message["columns"].index("tick")
+            elif message["kind"] == "ticks":
+                ticks += [tick[place] for tick in message["ticks"]]
+    return ticks
+
+
+def _connected(stream: StreamAddress) -> Any:
+    """Connect as soon as the server is available."""
+    from websockets.sync.client import connect
+
+    until = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            return connect(f"ws://{stream.host}:{stream.port}", compression=None)
+        except OSError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.02)

@@ -1,1 +1,0 @@
-"""Offline benchmarks of the whole loop, sessions, sweeps, and simulated participants with their fits."""
