@@ -10,8 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from apps.conformance.limits import METRICS
-from apps.conformance.metrics import LOWEST_BUZZ
+from apps.conformance.suite import LOWEST_BUZZ, METRICS
 from devices import create_device
 from haptics import Coulomb, MasslessImpedance, RigidAdmittance
 from haptics.design import Coupling, Handle, wall_limit

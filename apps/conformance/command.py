@@ -46,7 +46,10 @@ def run(options: argparse.Namespace) -> Answer:
         subjects = [*choose(options.element, options.peers), *subjects]
     if options.out is not None:
         make_folder(options.out)
-    _require_different([subject.name for subject in subjects])
+    names = [subject.name for subject in subjects]
+    for name in names:  # rows are identified by name
+        if names.count(name) > 1:
+            raise ConfigurationError(f"--renderer: two renderers are called {name}; rename one file or function.")
     cells: Sequence[Cell] = (REFERENCE,) if options.quick else CELLS
     with Line() as line:
         rows = judge_all(
@@ -55,7 +58,7 @@ def run(options: argparse.Namespace) -> Answer:
         raw = judge_raw(subjects)
     found, text = result(rows, raw), describe(rows, raw)
     if options.out is not None:
-        from apps.conformance.picture import draw
+        from apps.conformance.report import draw
 
         found["files"] = {
             **write(rows, options.out, raw),
@@ -63,10 +66,3 @@ def run(options: argparse.Namespace) -> Answer:
         }
         text += "\n" + "\n".join(f"{what:<8} {path}" for what, path in found["files"].items())
     return Answer(found, text)
-
-
-def _require_different(names: list[str]) -> None:
-    """Raise `ConfigurationError` if two renderers have the same name, because rows are identified by name."""
-    for name in names:
-        if names.count(name) > 1:
-            raise ConfigurationError(f"--renderer: two renderers are called {name}; rename one file or function.")

@@ -1,4 +1,4 @@
-"""Result of the suite as text, JSON and CSV."""
+"""Result of the suite as text, JSON, CSV and picture."""
 
 from __future__ import annotations
 
@@ -7,39 +7,43 @@ import json
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from apps.conformance.cells import REFERENCE
-from apps.conformance.limits import METRICS, Metric, Row, passes, worst
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.conformance import cells
+from apps.conformance.cells import FRICTION, REFERENCE
+from apps.conformance.suite import METRICS, Metric, Result, passes, worst
 
 _KEYS = ("element", "grip", "quantisation_um", "rate_hz", "velocity", "causality")
 
 
-def by_element(rows: Iterable[Row]) -> dict[str, list[Row]]:
+def by_element(rows: Iterable[Result]) -> dict[str, list[Result]]:
     """Group the rows by renderer, in the order of their first rows."""
-    table: dict[str, list[Row]] = {}
+    table: dict[str, list[Result]] = {}
     for row in rows:
         table.setdefault(row["element"], []).append(row)
     return table
 
 
-def reference_row(rows: Sequence[Row]) -> Row | None:
+def reference_row(rows: Sequence[Result]) -> Result | None:
     """Return the row of the reference cell among the `rows` of one renderer; None if missing."""
     wanted = (REFERENCE.grip.name, REFERENCE.quantisation_um, REFERENCE.rate)
     return next((row for row in rows if (row["grip"], row["quantisation_um"], row["rate_hz"]) == wanted), None)
 
 
-def ranked(rows: Iterable[Row]) -> list[tuple[str, list[Row]]]:
+def ranked(rows: Iterable[Result]) -> list[tuple[str, list[Result]]]:
     """Return the renderers with their rows, best first: by exceeded limits, then by the excess."""
 
-    def badness(own: list[Row]) -> tuple[int, float]:
+    def badness(own: list[Result]) -> tuple[int, float]:
         excesses = [metric.excess(row) for row in own for metric in METRICS]
         return sum(e > 1.0 for e in excesses), sum(math.log(min(max(e, 1.0), 1e12)) for e in excesses)
 
     return sorted(by_element(rows).items(), key=lambda item: badness(item[1]))
 
 
-def verdicts(rows: Iterable[Row], raw: Iterable[Row] = ()) -> dict[str, dict[str, Any]]:
+def verdicts(rows: Iterable[Result], raw: Iterable[Result] = ()) -> dict[str, dict[str, Any]]:
     """Return the verdict of each renderer, and its number of cells within the limits.
 
     The verdict applies to the reference cell.
@@ -58,13 +62,13 @@ def verdicts(rows: Iterable[Row], raw: Iterable[Row] = ()) -> dict[str, dict[str
     return table
 
 
-def _verdict(row: Row | None) -> dict[str, Any]:
+def _verdict(row: Result | None) -> dict[str, Any]:
     if row is None:
         return {"passed": None, "failed": []}
     return {"passed": passes(row), "failed": [metric.key for metric in METRICS if metric.excess(row) > 1.0]}
 
 
-def result(rows: list[Row], raw: Sequence[Row] = ()) -> dict[str, Any]:
+def result(rows: list[Result], raw: Sequence[Result] = ()) -> dict[str, Any]:
     """Return the content of the ``--json`` output."""
     return {
         "rows": rows,
@@ -79,7 +83,7 @@ def result(rows: list[Row], raw: Sequence[Row] = ()) -> dict[str, Any]:
     }
 
 
-def describe(rows: list[Row], raw: Sequence[Row] = ()) -> str:
+def describe(rows: list[Result], raw: Sequence[Result] = ()) -> str:
     """Format the table, best first, with up to three lines per renderer and a star beyond a limit."""
     words = [metric.title.rpartition(" ") for metric in METRICS]
     heads = [
@@ -98,7 +102,7 @@ def describe(rows: list[Row], raw: Sequence[Row] = ()) -> str:
     return "\n".join([*lines[: len(heads)], "-" * max(map(len, lines)), *lines[len(heads) :], *notes])
 
 
-def _lines(element: str, own: list[Row], plain: Row | None) -> list[tuple[str, ...]]:
+def _lines(element: str, own: list[Result], plain: Result | None) -> list[tuple[str, ...]]:
     """Return the lines of one renderer: reference cell, raw, and the worst value if there are more cells."""
     reference = reference_row(own)
     lines = []
@@ -128,7 +132,7 @@ def _aligned(table: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-def write(rows: list[Row], folder: Path, raw: Sequence[Row] = ()) -> dict[str, str]:
+def write(rows: list[Result], folder: Path, raw: Sequence[Result] = ()) -> dict[str, str]:
     """Write ``conformance.json`` and ``conformance.csv`` into `folder` and return their paths.
 
     In the CSV file, the rows of `raw` follow the others and differ in their column ``velocity``.
@@ -140,3 +144,194 @@ def write(rows: list[Row], folder: Path, raw: Sequence[Row] = ()) -> dict[str, s
         table.writeheader()
         table.writerows([*rows, *raw])
     return {"json": str(as_json), "csv": str(as_csv)}
+
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from apps.conformance.subjects import Subject
+
+PICTURE = "conformance.png"
+
+_INK, _GRID = "#222222", "#E6E6E6"
+_CLASSES = (
+    (1.0, "#B5DDF2", _INK, "within the limit"),
+    (10.0, "#F6EC9A", _INK, "up to 10 times the limit"),
+    (100.0, "#EFB13A", _INK, "up to 100 times"),
+    (float("inf"), "#C24E00", "white", "more"),
+)
+"""Okabe-Ito colours: blue, yellow, orange, vermilion, distinguishable by colour-blind readers."""
+
+_SHOWN = "#EEEEEE"
+"""Background of values without a limit."""
+
+_LINES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#222222")
+_CHARACTER = 0.092
+"""Width of a character of a name in the picture [inch]."""
+
+_ROW, _HEADS, _LEGEND, _TRACES, _FOOT = 0.36, 1.85, 1.2, 3.0, 0.65
+"""Heights in the picture [inch]: a row, everything above the rows, legend with a title, traces, and their axis."""
+
+_SMALLEST = 1.0
+
+
+def draw(rows: Sequence[Result], subjects: Sequence[Subject], folder: Path, raw: Sequence[Result] = ()) -> str:
+    """Draw the table of `rows` and traces of several `subjects`; return the path of the picture.
+
+    The panels show the reference cell, the same cell with the difference of positions as the velocity (`raw`), and the
+    worst value over all cells, as far as available.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    table = ranked(rows)
+    panels = _panels(table, raw)
+    height = _HEADS + _ROW * len(table) + _LEGEND + _TRACES + _FOOT
+    width = 3.0 + 9.0 * len(panels)
+    figure = Figure(figsize=(width, height), dpi=100, facecolor="white")
+    FigureCanvasAgg(figure)
+    left = (_CHARACTER * max(len(name) for name, _ in table) + 0.3) / width
+    top, middle, bottom = 1.0 - _HEADS / height, (_LEGEND + _TRACES + _FOOT) / height, _FOOT / height
+    grid = figure.add_gridspec(1, len(panels), left=left, right=0.99, top=top, bottom=middle, wspace=0.03)
+    names = [name for name, _ in table]
+    first = figure.add_subplot(grid[0, 0])
+    for column, (words, values) in enumerate(panels):
+        axes = first if column == 0 else figure.add_subplot(grid[0, column])
+        _heat(axes, names if column == 0 else [""] * len(names), values, words)
+    _legend(first)
+    below = figure.add_gridspec(1, 1, left=left, right=1.0 - left, top=(_TRACES + _FOOT) / height, bottom=bottom)
+    _traces(figure.add_subplot(below[0, 0]), table, subjects)
+    title = f"Friction conformance: {FRICTION:g} N asked for, what was rendered"
+    figure.text(left, 1.0 - 0.45 / height, title, fontsize=17, color=_INK)
+    path = folder / PICTURE
+    figure.savefig(path)
+    return str(path)
+
+
+def _words() -> str:
+    return f"{REFERENCE.grip.name} grip, {REFERENCE.quantisation_um:g} µm, {REFERENCE.rate:g} Hz"
+
+
+def _class(metric: Metric, value: float | None) -> tuple[str, str]:
+    """Return the colours of a table cell and its text."""
+    if not metric.is_judged:
+        return _SHOWN, _INK
+    excess = metric.excess({metric.key: value})
+    return next((colour, ink) for bound, colour, ink, _ in _CLASSES if excess <= bound)
+
+
+Values = list[dict[str, float | None] | None]
+"""Values of every renderer by metric key; None if missing."""
+
+
+def _panels(table: Sequence[tuple[str, list[Result]]], raw: Sequence[Result]) -> list[tuple[str, Values]]:
+    """Return title and values of each panel of the table."""
+
+    def values(row: Result | None) -> dict[str, float | None] | None:
+        return None if row is None else {metric.key: row[metric.key] for metric in METRICS}
+
+    plain = {row["element"]: row for row in raw}
+    panels: list[tuple[str, Values]] = [
+        (f"reference cell: {_words()}", [values(reference_row(own)) for _, own in table])
+    ]
+    if raw:
+        panels.append(("raw: the same, velocity the plain difference", [values(plain.get(name)) for name, _ in table]))
+    if len(table[0][1]) > 1:
+        everywhere: Values = [{metric.key: worst(metric, own) for metric in METRICS} for _, own in table]
+        panels.append((f"the worst of {len(table[0][1])} cells", everywhere))
+    return panels
+
+
+def _heat(axes: Axes, names: Sequence[str], values: Values, title: str) -> None:
+    from matplotlib.patches import Rectangle
+
+    for y, own in enumerate(values):
+        for x, metric in enumerate(METRICS):
+            if own is None:
+                continue
+            value = own[metric.key]
+            colour, ink = _class(metric, value)
+            axes.add_patch(Rectangle((x, y), 1.0, 1.0, facecolor=colour, edgecolor="white", linewidth=1.5))
+            axes.text(x + 0.5, y + 0.5, metric.shown(value), ha="center", va="center", fontsize=10.5, color=ink)
+    axes.set_xlim(0.0, len(METRICS))
+    axes.set_ylim(len(values), 0.0)
+    heads = [
+        f"{m.title.replace(' ', chr(10), 1)}\n{m.unit.replace('um', 'µm')}\n{m.limit_shown.replace('<=', '≤')}"
+        for m in METRICS
+    ]
+    axes.set_xticks(np.arange(len(METRICS)) + 0.5, heads, fontsize=10, color=_INK)
+    axes.xaxis.tick_top()
+    axes.set_yticks(np.arange(len(values)) + 0.5, names, fontsize=11.5, color=_INK)
+    axes.tick_params(length=0)
+    for side in axes.spines.values():
+        side.set_visible(False)
+    axes.set_title(title, fontsize=13, color=_INK, pad=14, loc="left")
+
+
+def _legend(axes: Axes) -> None:
+    from matplotlib.patches import Patch
+
+    patches = [Patch(facecolor=colour, label=words) for _, colour, _, words in _CLASSES]
+    patches.append(Patch(facecolor=_SHOWN, label="not judged"))
+    axes.legend(handles=patches, loc="upper left", bbox_to_anchor=(0.0, -0.005), ncols=5, frameon=False, fontsize=10.5)
+
+
+def _traces(axes: Axes, table: Sequence[tuple[str, list[Result]]], subjects: Sequence[Subject]) -> None:
+    """Plot the displacement under the fluctuating load for several subjects, from the best to the worst."""
+    ends = []
+    for colour, subject in zip(_LINES, _spread(table, subjects), strict=False):
+        rows = subject.run(REFERENCE, cells.FLUCTUATION)
+        if rows is None:
+            continue
+        way = _way(rows["position"])
+        t = np.arange(len(way)) / REFERENCE.rate - cells.SETTLING
+        shown = t >= 0.0
+        axes.plot(t[shown], np.maximum(way[shown], _SMALLEST), color=colour, linewidth=1.6)
+        ends.append((float(max(way[-1], _SMALLEST)), subject.name, colour))
+    axes.set_yscale("log")
+    axes.set_xlim(0.0, cells.FLUCTUATION_DURATION)
+    axes.grid(True, color=_GRID, linewidth=0.7)
+    axes.set_axisbelow(True)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    axes.set_xlabel("time [s]", fontsize=11)
+    axes.set_ylabel("way [µm]", fontsize=11)
+    axes.set_title(
+        "carried away by a load that never exceeds 0.9 of the friction (2 N + 1.6 N at 3 Hz, reference cell; "
+        f"below {_SMALLEST:g} µm drawn at {_SMALLEST:g} µm)",
+        fontsize=12,
+        loc="left",
+        color=_INK,
+    )
+    _labels(axes, ends)
+
+
+def _way(position: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the displacement since the settling, averaged over the cycle before each tick, (n,) [um]."""
+    cycle = round(REFERENCE.rate / cells.FLUCTUATION_FREQUENCY)
+    total = np.cumsum(np.vstack((np.zeros((cycle, 2)), position)), axis=0)
+    mean = (total[cycle:] - total[:-cycle]) / cycle
+    way = mean - mean[round(cells.SETTLING * REFERENCE.rate) - 1]
+    return np.asarray(np.hypot(way[:, 0], way[:, 1]) * 1e6)
+
+
+def _spread(table: Sequence[tuple[str, list[Result]]], subjects: Sequence[Subject]) -> list[Subject]:
+    """Return as many subjects as there are colours: models C and LuGre if available, others evenly spaced."""
+    named = {subject.name: subject for subject in subjects}
+    order = [name for name, _ in table]
+    wanted = [name for name in ("C", "lugre") if name in order]
+    others = [name for name in order if name not in wanted]
+    count = min(len(_LINES) - len(wanted), len(others))
+    places = np.linspace(0, len(others) - 1, count).round().astype(int) if count else np.zeros(0, int)
+    picked = {others[k] for k in places}
+    return [named[name] for name in order if name in wanted or name in picked]
+
+
+def _labels(axes: Axes, ends: list[tuple[float, str, str]]) -> None:
+    """Write the names at the ends of the lines, with a minimum distance."""
+    low, high = np.log10(axes.get_ylim())
+    least, below = 0.075, -np.inf
+    for end, name, colour in sorted(ends):
+        at = max((np.log10(end) - low) / (high - low), below + least)
+        axes.text(1.01, at, name, transform=axes.transAxes, color=colour, fontsize=11, va="center")
+        below = at

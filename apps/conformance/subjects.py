@@ -1,8 +1,14 @@
-"""Subjects of the suite: the elements of the project, published renderers, and renderers of the user."""
+"""Subjects of the suite: the elements of the project, published renderers, and renderers of the user.
+
+Published renderers are re-implemented from the formulas of their authors, with the force and stiffness of the suite,
+and show the behaviour of a formula on its plant. They are not the products, which run on other hardware, in other loops
+and with other settings.
+"""
 
 from __future__ import annotations
 
 import importlib.util
+import math
 import sys
 import traceback
 from collections.abc import Callable, Iterable
@@ -10,9 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from apps.conformance.cells import DAMPING, FRICTION, MASS, STIFFNESS, Cell
-from apps.conformance.motions import Motion
-from apps.conformance.peers import PEERS
+from apps.conformance.cells import DAMPING, FRICTION, MASS, STIFFNESS, Cell, Motion
 from apps.conformance.plant import Renderer, run_compiled, run_python
 from haptics.device import Causality
 from haptics.elements.models import Element
@@ -121,11 +125,6 @@ def elements() -> dict[str, list[Subject]]:
     return table
 
 
-def peers() -> dict[str, list[Subject]]:
-    """Return the re-implemented renderers by name."""
-    return {name: [RendererSubject(name, make)] for name, make in PEERS.items()}
-
-
 def choose(names: Iterable[str], with_peers: bool = False) -> list[Subject]:
     """Return the subjects called `names`, or all elements if empty, and all peers if `with_peers`.
 
@@ -134,11 +133,11 @@ def choose(names: Iterable[str], with_peers: bool = False) -> list[Subject]:
     ConfigurationError
         If a name is unknown.
     """
-    own, others = elements(), peers()
-    wanted = [*(list(names) or own), *(others if with_peers else ())]
-    table = {**own, **others}
-    for subjects in own.values():
-        table.update({subject.name: [subject] for subject in subjects})
+    own = elements()
+    wanted = [*(list(names) or own), *(PEERS if with_peers else ())]
+    table: dict[str, list[Subject]] = dict(own)
+    table.update({name: [RendererSubject(name, make)] for name, make in PEERS.items()})
+    table.update({subject.name: [subject] for subjects in own.values() for subject in subjects})
     for name in wanted:
         if name not in table:
             raise unknown_name("element", name, table)
@@ -171,3 +170,120 @@ def load_renderer(place: str) -> RendererSubject:
     if not callable(make):
         raise ConfigurationError(f"--renderer {place}: there is no function {function!r} in {path}.")
     return RendererSubject(f"{path.stem}:{function}", make)
+
+
+Pair = tuple[float, float]
+Formula = Callable[[Any, Any], Pair]
+"""``formula(position, velocity) -> force`` on the handle; all are pairs."""
+
+REGULARISATION = 0.01
+"""Half width of the ramp of the regularised sign around zero speed [m/s]."""
+
+RAMP_SPEED = 0.25
+"""Speed at the end of OpenFFBoard's ramp [m/s]: a quarter of a full-scale speed of 1 m/s."""
+
+RAMP_FILTER_FREQUENCY, RAMP_FILTER_QUALITY = 50.0, 0.2
+"""Frequency [Hz] and quality factor of OpenFFBoard's low-pass filter for friction."""
+
+
+def sign(period: float) -> Formula:
+    """Return Coulomb's law as a sign function: -F v/|v|, zero at rest."""
+
+    def formula(_: Any, velocity: Any) -> Pair:
+        speed = math.hypot(velocity[0], velocity[1])
+        gain = -FRICTION / speed if speed > 0.0 else 0.0
+        return gain * velocity[0], gain * velocity[1]
+
+    return formula
+
+
+def regularised_sign(period: float) -> Formula:
+    """Return the sign with a linear ramp up to `REGULARISATION`, as in games and physics engines."""
+
+    def formula(_: Any, velocity: Any) -> Pair:
+        gain = -FRICTION / max(math.hypot(velocity[0], velocity[1]), REGULARISATION)
+        return gain * velocity[0], gain * velocity[1]
+
+    return formula
+
+
+def chai3d_stick_slip(period: float) -> Formula:
+    """Return the effect ``cEffectStickSlip`` of CHAI3D 3.3: a spring to an anchor that jumps to the tool.
+
+    When the spring would exceed the maximum force, the anchor jumps to the tool and the force of that tick is zero.
+    """
+    anchor: list[float] = []
+
+    def formula(position: Any, _: Any) -> Pair:
+        if not anchor:
+            anchor.extend(position)
+        x, y = anchor[0] - position[0], anchor[1] - position[1]
+        if STIFFNESS * math.hypot(x, y) > FRICTION:
+            anchor[:] = position
+            return 0.0, 0.0
+        return STIFFNESS * x, STIFFNESS * y
+
+    return formula
+
+
+def proxy(period: float) -> Formula:
+    """Return proxy friction (Ruspini et al. 1997; CHAI3D, HAPI): an undamped spring to a dragged point.
+
+    Static and kinetic friction are equal. The formula is model C with zero damping.
+    """
+    anchor: list[float] = []
+
+    def formula(position: Any, _: Any) -> Pair:
+        if not anchor:
+            anchor.extend(position)
+        x, y = anchor[0] - position[0], anchor[1] - position[1]
+        reach, longest = math.hypot(x, y), FRICTION / STIFFNESS
+        if reach > longest:
+            x, y = x * longest / reach, y * longest / reach
+            anchor[:] = position[0] + x, position[1] + y
+        return STIFFNESS * x, STIFFNESS * y
+
+    return formula
+
+
+def _low_pass(frequency: float, quality: float, period: float) -> Callable[[float], float]:
+    """Return a second-order low-pass filter, discretized by the bilinear transform."""
+    k = math.tan(math.pi * frequency * period)
+    norm = 1.0 + k / quality + k * k
+    gain, b1, b2 = k * k / norm, 2.0 * (k * k - 1.0) / norm, (1.0 - k / quality + k * k) / norm
+    memory = [0.0, 0.0]
+
+    def process(x: float) -> float:
+        y = gain * x + memory[0]
+        memory[0] = 2.0 * gain * x - b1 * y + memory[1]
+        memory[1] = gain * x - b2 * y
+        return y
+
+    return process
+
+
+def openffboard_ramp(period: float) -> Formula:
+    """Return the friction effect of OpenFFBoard.
+
+    It is half a sine wave up to `RAMP_SPEED`, per axis, with a low-pass filter.
+    """
+    filters = [_low_pass(RAMP_FILTER_FREQUENCY, RAMP_FILTER_QUALITY, period) for _ in range(2)]
+
+    def formula(_: Any, velocity: Any) -> Pair:
+        forces = []
+        for process, v in zip(filters, velocity, strict=True):
+            rise = 0.5 * (1.0 - math.cos(math.pi * min(abs(v) / RAMP_SPEED, 1.0)))
+            forces.append(process(-math.copysign(FRICTION * rise, v)))
+        return forces[0], forces[1]
+
+    return formula
+
+
+PEERS: dict[str, Callable[[float], Formula]] = {
+    "peer-sign": sign,
+    "peer-regularised-sign": regularised_sign,
+    "peer-chai3d-stick-slip": chai3d_stick_slip,
+    "peer-proxy": proxy,
+    "peer-openffboard-ramp": openffboard_ramp,
+}
+"""Re-implemented renderers by their names in the results."""

@@ -15,11 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.conformance import metrics, motions
-from apps.conformance.cells import CELLS, DAMPING, FRICTION, REFERENCE, STIFFNESS, Cell
-from apps.conformance.kernels import ROW, run_element
-from apps.conformance.motions import Motion
-from apps.conformance.plant import drive_of, new_plant
+from apps.conformance import cells, suite
+from apps.conformance.cells import CELLS, DAMPING, FRICTION, REFERENCE, STIFFNESS, Cell, Motion
+from apps.conformance.plant import ROW, drive_of, new_plant, run_element
 from devices.common.settings import VelocitySettings
 from devices.common.velocity import VelocityEstimator, fill_velocity, prepare_velocity
 from haptics.device import Causality
@@ -92,7 +90,7 @@ def run(settings: VelocitySettings, cell: Cell, motion: Motion, damping: float =
 
 
 def _kick(t: Array) -> Array:
-    return np.outer(np.where(t < 0.01, 2.0, 0.0), motions.PUSH_DIRECTION)
+    return np.outer(np.where(t < 0.01, 2.0, 0.0), cells.PUSH_DIRECTION)
 
 
 KICK = Motion("kick", 2.0, 0.5, _kick)
@@ -120,12 +118,12 @@ def delay(settings: VelocitySettings) -> float:
 
 def measure(settings: VelocitySettings) -> Figures:
     """Compute the measures of an estimator."""
-    holds = {cell: run(settings, cell, motions.HOLD) for cell in CELLS}
-    circles = [run(settings, cell, motions.CIRCLE) for cell in USUAL]
+    holds = {cell: run(settings, cell, cells.HOLD) for cell in CELLS}
+    circles = [run(settings, cell, cells.CIRCLE) for cell in USUAL]
     return Figures(
-        drift=max(metrics.hold_drift(rows, cell.rate) for cell, rows in holds.items()) * 1e6,
-        buzz=max(metrics.buzz(holds[cell], cell.rate) for cell in USUAL),
-        direction=max(metrics.direction_error_p95(rows) for rows in circles),
+        drift=max(suite.hold_drift(rows, cell.rate) for cell, rows in holds.items()) * 1e6,
+        buzz=max(suite.buzz(holds[cell], cell.rate) for cell in USUAL),
+        direction=max(suite.direction_error_p95(rows) for rows in circles),
         delay=delay(settings) * 1e3,
         damping=least_damping(settings),
     )
@@ -184,10 +182,10 @@ def _style(axes: Axes, title: str, x: str, y: str) -> None:
 
 def _held(axes: Axes) -> None:
     for name in ("difference", "tracker"):
-        rows = run(CANDIDATES[name], REFERENCE, motions.HOLD)[2000:2150]
-        force = -rows["force"] @ motions.PUSH_DIRECTION
+        rows = run(CANDIDATES[name], REFERENCE, cells.HOLD)[2000:2150]
+        force = -rows["force"] @ cells.PUSH_DIRECTION
         axes.plot(np.arange(len(force)) / REFERENCE.rate * 1e3, force, color=_LINES[name], linewidth=1.3, label=name)
-    axes.axhline(motions.HOLD_FORCE, color=_INK, linewidth=0.8, linestyle=":")
+    axes.axhline(cells.HOLD_FORCE, color=_INK, linewidth=0.8, linestyle=":")
     _style(axes, "held with 2 N", "time [ms]", "force [N]")
     axes.legend(loc="upper right", fontsize=9, ncols=2)
     axes.set_ylim(1.55, 2.6)
@@ -195,11 +193,11 @@ def _held(axes: Axes) -> None:
 
 def _turned(axes: Axes) -> None:
     for name in ("difference", "tracker"):
-        rows = run(CANDIDATES[name], REFERENCE, motions.CIRCLE)[1000:1300]
+        rows = run(CANDIDATES[name], REFERENCE, cells.CIRCLE)[1000:1300]
         v, f = rows["velocity"], -rows["force"]
         error = np.degrees(np.arctan2(v[:, 0] * f[:, 1] - v[:, 1] * f[:, 0], np.sum(v * f, axis=1)))
         axes.plot(np.arange(len(error)) / REFERENCE.rate * 1e3, error, color=_LINES[name], linewidth=1.2, label=name)
-    lag = math.degrees(math.asin(FRICTION / STIFFNESS / motions.CIRCLE_RADIUS))
+    lag = math.degrees(math.asin(FRICTION / STIFFNESS / cells.CIRCLE_RADIUS))
     axes.axhline(-lag, color=_INK, linewidth=0.8, linestyle=":", label="lag of the spring")
     _style(axes, "circle of 100 mm radius at 100 mm/s", "time [ms]", "friction to motion [deg]")
     axes.legend(loc="upper right", fontsize=9, ncols=2)
@@ -209,7 +207,7 @@ def _turned(axes: Axes) -> None:
 def _drifts(axes: Axes, figures: dict[str, Figures]) -> None:
     names = list(figures)[::-1]
     for y, name in enumerate(names):
-        drifts = [metrics.hold_drift(run(CANDIDATES[name], cell, motions.HOLD), cell.rate) * 1e6 for cell in CELLS]
+        drifts = [suite.hold_drift(run(CANDIDATES[name], cell, cells.HOLD), cell.rate) * 1e6 for cell in CELLS]
         colour = _LINES["tracker"] if name == "tracker" else "#8A8A8A"
         axes.plot(np.maximum(drifts, _SMALLEST), np.full(len(drifts), y), "o", color=colour, alpha=0.7, markersize=6)
     axes.axvline(1.0, color=_LINES["difference"], linewidth=1.2, linestyle="--")

@@ -12,7 +12,7 @@ import pytest
 
 from apps.conformance import suite
 from apps.conformance.command import add_options, run
-from apps.conformance.limits import METRICS
+from apps.conformance.suite import METRICS
 from haptics.errors import ConfigurationError
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "conformance.md"

@@ -13,11 +13,19 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.linalg import expm
 
-from apps.conformance import cells, metrics, motions
-from apps.conformance.cells import CELLS, LIGHT, REFERENCE, Cell
-from apps.conformance.kernels import PLANT, ROW, move_mass
-from apps.conformance.motions import Motion
-from apps.conformance.plant import drive_of, new_plant, run_compiled, run_python, substeps, transition
+from apps.conformance import cells, suite
+from apps.conformance.cells import CELLS, LIGHT, REFERENCE, Cell, Motion
+from apps.conformance.plant import (
+    PLANT,
+    ROW,
+    drive_of,
+    mass_transition,
+    move_mass,
+    new_plant,
+    run_compiled,
+    run_python,
+    substep_count,
+)
 from haptics import CompliantAdmittance, Coulomb, InertialImpedance, MasslessImpedance, RigidAdmittance
 from haptics.device import Causality
 from haptics.elements.models import Element
@@ -33,7 +41,7 @@ def nothing(_, __):
 
 
 def push_of(force, duration=0.5):
-    return Motion("push", 0.0, duration, lambda t: np.outer(np.full(len(t), force), motions.PUSH_DIRECTION))
+    return Motion("push", 0.0, duration, lambda t: np.outer(np.full(len(t), force), cells.PUSH_DIRECTION))
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.name)
@@ -42,8 +50,8 @@ def test_pushed_handle_approaches_its_terminal_velocity(cell):
     damping = cells.HANDLE_DAMPING + cell.grip.damping
     t = np.arange(len(rows)) / cell.rate
     expected = 2.0 / damping * -np.expm1(-damping / cells.HANDLE_MASS * t)
-    np.testing.assert_allclose(rows["velocity"] @ motions.PUSH_DIRECTION, expected, atol=1e-12)
-    across = rows["velocity"] @ np.array((-motions.PUSH_DIRECTION[1], motions.PUSH_DIRECTION[0]))
+    np.testing.assert_allclose(rows["velocity"] @ cells.PUSH_DIRECTION, expected, atol=1e-12)
+    across = rows["velocity"] @ np.array((-cells.PUSH_DIRECTION[1], cells.PUSH_DIRECTION[0]))
     assert np.abs(across).max() < 1e-12
 
 
@@ -51,7 +59,7 @@ def test_pushed_handle_approaches_its_terminal_velocity(cell):
     mass=st.floats(0.1, 10.0), stiffness=st.floats(0.0, 1e4), damping=st.floats(0.0, 1e3), step=st.floats(1e-5, 1e-4)
 )
 def test_substep_is_the_matrix_exponential(mass, stiffness, damping, step):
-    matrix, response = transition(mass, stiffness, damping, step)
+    matrix, response = mass_transition(mass, stiffness, damping, step)
     generator = np.array(((0, 1, 0), (-stiffness / mass, -damping / mass, 1 / mass), (0, 0, 0)))
     expected = expm(step * generator)[:2]
     np.testing.assert_allclose(np.column_stack((matrix, response)), expected, rtol=1e-9, atol=1e-9 * step)
@@ -61,7 +69,7 @@ def test_released_handle_decays_as_the_closed_form():
     """The mass of the handle on 400 N/m is released at 1 cm."""
     damping, frequency, x = 3.0, 40.0, np.empty(5000)
     record = np.zeros(1, PLANT)
-    record["transition"], record["response"] = transition(cells.HANDLE_MASS, 400.0, damping, 1e-4)
+    record["transition"], record["response"] = mass_transition(cells.HANDLE_MASS, 400.0, damping, 1e-4)
     record["handle"] = 0.01
     plant = record.view(np.recarray)[0]
     for k in range(len(x)):
@@ -85,7 +93,7 @@ def test_force_acts_half_a_period_late(rate):
 
 @given(st.floats(50.0, 10000.0))
 def test_substeps_divide_half_a_period(rate):
-    count = substeps(rate)
+    count = substep_count(rate)
     assert count % 2 == 0
     assert 1.0 / (rate * count) <= cells.LONGEST_SUBSTEP * (1.0 + 1e-6)
 
@@ -137,7 +145,7 @@ IMPEDANCES: dict[str, Callable[[float], Element]] = {
 
 
 @pytest.mark.parametrize("cell", [CELLS[0], REFERENCE, CELLS[-1]], ids=lambda cell: cell.name)
-@pytest.mark.parametrize("motion", [motions.BREAKAWAY, motions.CIRCLE, motions.SLIDES[0.02, 0.0]], ids=lambda m: m.name)
+@pytest.mark.parametrize("motion", [cells.BREAKAWAY, cells.CIRCLE, cells.SLIDES[0.02, 0.0]], ids=lambda m: m.name)
 @pytest.mark.parametrize("model", IMPEDANCES)
 def test_python_and_compiled_runs_are_identical(model, motion, cell):
     element = IMPEDANCES[model](1.0 / cell.rate)
@@ -152,11 +160,11 @@ def test_python_and_compiled_runs_are_identical(model, motion, cell):
 def test_arm_deflects_by_its_servo_stiffness():
     """At rest the reference stays; the deflection and the sensor show the force of the hand."""
     cell = replace(REFERENCE, quantisation=1e-9)
-    rows = run_compiled(RigidAdmittance(Coulomb(4.0), 2.0), cell, motions.HOLD)
-    plant = new_plant(cell, Causality.ADMITTANCE, motions.HOLD)
+    rows = run_compiled(RigidAdmittance(Coulomb(4.0), 2.0), cell, cells.HOLD)
+    plant = new_plant(cell, Causality.ADMITTANCE, cells.HOLD)
     assert not rows["position"].any()
     settled = rows[4000:]
-    held = motions.HOLD_FORCE * motions.PUSH_DIRECTION
+    held = cells.HOLD_FORCE * cells.PUSH_DIRECTION
     np.testing.assert_allclose(-settled["felt"], [held] * len(settled), atol=1e-4)
     np.testing.assert_allclose(-settled["force"].mean(axis=0), held + np.array(cells.SENSOR_BIAS), atol=0.01)
     assert -settled["force"][:, 0].std() == pytest.approx(-cells.SENSOR_NOISE, rel=0.1)
@@ -173,14 +181,14 @@ def test_arm_follows_its_reference():
 
 def test_unstable_element_ends_the_run():
     hopeless = CompliantAdmittance(Coulomb(1e300), 1e-300, 1e300, 0.0)
-    assert run_compiled(hopeless, REFERENCE, motions.HOLD) is None
+    assert run_compiled(hopeless, REFERENCE, cells.HOLD) is None
 
 
 def test_drive_does_not_depend_on_the_rate():
     """In the middle of each substep, and the same function of time at every rate."""
-    slow, fast = (drive_of(motions.FLUCTUATION, LIGHT, rate) for rate in (500.0, 1000.0))
+    slow, fast = (drive_of(cells.FLUCTUATION, LIGHT, rate) for rate in (500.0, 1000.0))
     np.testing.assert_allclose(slow, fast, atol=1e-9)
-    finer = drive_of(motions.FLUCTUATION, LIGHT, 2000.0)
+    finer = drive_of(cells.FLUCTUATION, LIGHT, 2000.0)
     at = (np.arange(len(finer)) + 0.5) / 12000.0
     coarse = np.interp(at, (np.arange(len(slow)) + 0.5) / 10000.0, slow[:, 0])
     np.testing.assert_allclose(finer[:-1, 0], coarse[:-1], atol=1e-4)
@@ -197,15 +205,15 @@ def rows_of(count):
 def test_hold_drift_is_the_speed_of_steady_creep(vx, vy):
     rows, t = rows_of(8000)
     rows["position"] = np.outer(t, (vx, vy)) + np.array((3.0, -5.0))
-    assert metrics.hold_drift(rows, RATE) == pytest.approx(math.hypot(vx, vy), abs=1e-12)
+    assert suite.hold_drift(rows, RATE) == pytest.approx(math.hypot(vx, vy), abs=1e-12)
     rows["position"][:, 0] += 1e-4 * np.sin(2.0 * np.pi * 50.0 * t)
-    assert metrics.hold_drift(rows, RATE) == pytest.approx(math.hypot(vx, vy), abs=1e-7), "vibration is no drift"
+    assert suite.hold_drift(rows, RATE) == pytest.approx(math.hypot(vx, vy), abs=1e-7), "vibration is no drift"
 
 
 def test_net_drift_is_the_distance_between_two_cycles():
     rows, t = rows_of(10000)
     rows["position"][:, 0] = 1e-3 * np.sin(2.0 * np.pi * 10.0 * t) + 2e-3 * t
-    assert metrics.net_drift(rows[:100], rows[-100:]) == pytest.approx(2e-3 * 9.9)
+    assert suite.net_drift(rows[:100], rows[-100:]) == pytest.approx(2e-3 * 9.9)
 
 
 @pytest.mark.parametrize(("frequency", "heard"), [(2.0, 0.0), (9.0, 0.0), (11.0, 1.0), (200.0, 1.0), (490.0, 1.0)])
@@ -213,7 +221,7 @@ def test_buzz_is_the_rms_above_ten_hertz(frequency, heard):
     rows, t = rows_of(8000)
     wave = np.sin(2.0 * np.pi * frequency * t)
     rows["felt"] = np.stack((3.0 * wave, 4.0 * wave), axis=1) + np.array((2.0, 1.0))
-    assert metrics.buzz(rows, RATE) == pytest.approx(heard * 5.0 / math.sqrt(2.0), rel=1e-2, abs=1e-9)
+    assert suite.buzz(rows, RATE) == pytest.approx(heard * 5.0 / math.sqrt(2.0), rel=1e-2, abs=1e-9)
 
 
 @pytest.mark.parametrize(("frequency", "heard"), [(2.0, 0.0), (7.3, 0.0), (14.7, 1.0), (200.0, 1.0), (490.0, 1.0)])
@@ -221,9 +229,9 @@ def test_sliding_buzz_ignores_the_mean(frequency, heard):
     rows, t = rows_of(1000)
     wave = np.sin(2.0 * np.pi * frequency * t)
     rows["felt"] = np.stack((3.0 * wave + 5.0 * t, 4.0 * wave - np.exp(-t)), axis=1)
-    found = metrics.sliding_buzz(rows, RATE)
+    found = suite.sliding_buzz(rows, RATE)
     assert found == pytest.approx(heard * 5.0 / math.sqrt(2.0), rel=1e-2, abs=2e-2)
-    assert heard or metrics.buzz(rows, RATE) > 0.2  # leakage without fading
+    assert heard or suite.buzz(rows, RATE) > 0.2  # leakage without fading
 
 
 @given(st.floats(-3.1, 3.1), st.floats(0.01, 100.0))
@@ -231,7 +239,7 @@ def test_direction_error_is_the_angle_to_the_opposite_force(angle, size):
     rows, t = rows_of(500)
     rows["velocity"] = np.stack((np.cos(t), np.sin(t)), axis=1)
     rows["force"] = -size * np.stack((np.cos(t + angle), np.sin(t + angle)), axis=1)
-    assert metrics.direction_error_p95(rows) == pytest.approx(math.degrees(abs(angle)), abs=1e-9)
+    assert suite.direction_error_p95(rows) == pytest.approx(math.degrees(abs(angle)), abs=1e-9)
 
 
 def test_zero_force_has_a_direction_error_of_90_degrees():
@@ -239,55 +247,55 @@ def test_zero_force_has_a_direction_error_of_90_degrees():
     rows["velocity"] = rows["force"] = (1.0, 0.0)
     rows["force"] *= -1.0
     rows["force"][:10] = 0.0
-    assert metrics.direction_error_p95(rows) == pytest.approx(90.0)
+    assert suite.direction_error_p95(rows) == pytest.approx(90.0)
 
 
 def ramp(breakaway, kinetic):
     """A law that holds up to `breakaway` and then slides under `kinetic`."""
     rows, t = rows_of(12000)
-    push = motions.RAMP_RATE * t
+    push = cells.RAMP_RATE * t
     slipping = push > breakaway
-    rows["force"] = np.outer(np.where(slipping, kinetic, push), -motions.PUSH_DIRECTION)
-    rows["position"] = np.outer(np.cumsum(np.where(slipping, 1e-4, 0.0)), motions.PUSH_DIRECTION)
+    rows["force"] = np.outer(np.where(slipping, kinetic, push), -cells.PUSH_DIRECTION)
+    rows["position"] = np.outer(np.cumsum(np.where(slipping, 1e-4, 0.0)), cells.PUSH_DIRECTION)
     return rows
 
 
 @pytest.mark.parametrize("breakaway", [1.0, 4.0, 5.5])
 def test_breakaway_is_the_peak_before_the_slip(breakaway):
-    found = metrics.breakaway_force(ramp(breakaway, 0.5 * breakaway), RATE)
-    assert found == pytest.approx(breakaway, abs=motions.RAMP_RATE * metrics.AVERAGING)
+    found = suite.breakaway_force(ramp(breakaway, 0.5 * breakaway), RATE)
+    assert found == pytest.approx(breakaway, abs=cells.RAMP_RATE * suite.AVERAGING)
 
 
 def test_breakaway_ignores_the_force_after_the_slip():
     rows = ramp(3.0, 3.0)
     rows["force"][-1000:] *= 3.0
-    assert metrics.breakaway_force(rows, RATE) == pytest.approx(3.0, abs=0.01)
+    assert suite.breakaway_force(rows, RATE) == pytest.approx(3.0, abs=0.01)
 
 
 def test_creeping_law_breaks_away_at_the_slip_distance():
     """A viscous law creeps at push/c: it has gone 2 mm when r t^2/(2 c) = 2 mm."""
     rows, t = rows_of(12000)
     damping = 200.0
-    push = motions.RAMP_RATE * t
-    rows["force"] = np.outer(push, -motions.PUSH_DIRECTION)
-    rows["position"] = np.outer(motions.RAMP_RATE * t**2 / (2.0 * damping), motions.PUSH_DIRECTION)
-    expected = motions.RAMP_RATE * math.sqrt(2.0 * damping * metrics.SLIP_DISTANCE / motions.RAMP_RATE)
-    assert metrics.breakaway_force(rows, RATE) == pytest.approx(expected, rel=0.01)
+    push = cells.RAMP_RATE * t
+    rows["force"] = np.outer(push, -cells.PUSH_DIRECTION)
+    rows["position"] = np.outer(cells.RAMP_RATE * t**2 / (2.0 * damping), cells.PUSH_DIRECTION)
+    expected = cells.RAMP_RATE * math.sqrt(2.0 * damping * suite.SLIP_DISTANCE / cells.RAMP_RATE)
+    assert suite.breakaway_force(rows, RATE) == pytest.approx(expected, rel=0.01)
 
 
 def test_breakaway_averages_chatter():
     rows, _ = rows_of(12000)
-    rows["force"] = np.outer(np.where(np.arange(12000) % 2, 9.0, -1.0), -motions.PUSH_DIRECTION)
-    assert metrics.breakaway_force(rows, RATE) == pytest.approx(4.0)
+    rows["force"] = np.outer(np.where(np.arange(12000) % 2, 9.0, -1.0), -cells.PUSH_DIRECTION)
+    assert suite.breakaway_force(rows, RATE) == pytest.approx(4.0)
 
 
 def test_spread_is_relative_to_a_positive_mean():
-    assert metrics.spread([3.9, 4.0, 4.1]) == pytest.approx(0.05)
-    assert metrics.spread([0.0, 0.0]) is None
-    assert metrics.spread([-4.0, -4.1]) is None
+    assert suite.spread([3.9, 4.0, 4.1]) == pytest.approx(0.05)
+    assert suite.spread([0.0, 0.0]) is None
+    assert suite.spread([-4.0, -4.1]) is None
 
 
-@pytest.mark.parametrize("motion", [motions.CIRCLE, *motions.SLIDES.values()], ids=lambda m: m.name)
+@pytest.mark.parametrize("motion", [cells.CIRCLE, *cells.SLIDES.values()], ids=lambda m: m.name)
 def test_path_velocity_is_the_derivative(motion):
     t = np.linspace(0.0, motion.settling + motion.duration, 20001)
     position, velocity = motion.shape(t)

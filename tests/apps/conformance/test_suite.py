@@ -14,15 +14,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from apps.conformance import cells, evaluate, metrics, motions, velocity
+from apps.conformance import cells, evaluate, suite, velocity
 from apps.conformance.cells import CELLS, DAMPING, FIRM, RAW, REFERENCE, Cell
-from apps.conformance.kernels import ROW
-from apps.conformance.limits import METRICS, passes, worst
-from apps.conformance.peers import PEERS
-from apps.conformance.plant import run_python
+from apps.conformance.plant import ROW, run_python
 from apps.conformance.report import describe, ranked, reference_row, result
-from apps.conformance.subjects import ElementSubject, choose, load_renderer
-from apps.conformance.suite import judge_all, run_cell
+from apps.conformance.subjects import PEERS, ElementSubject, choose, load_renderer
+from apps.conformance.suite import METRICS, judge_all, passes, run_cell, worst
 from apps.conformance.velocity import CANDIDATES, Figures, delay, draw, measure, run, table
 from devices.common.settings import ESTIMATORS, VelocitySettings
 from haptics import Coulomb, MasslessImpedance
@@ -58,7 +55,7 @@ class Oracle:
         else:
             size = np.hypot(*shape.T)
             rows["force"] = -shape * np.minimum(1.0, 4.0 / np.maximum(size, 1e-9))[:, None]
-            rows["position"] = np.outer(np.cumsum(np.where(size > 4.0, 1e-4, 0.0)), motions.PUSH_DIRECTION)
+            rows["position"] = np.outer(np.cumsum(np.where(size > 4.0, 1e-4, 0.0)), cells.PUSH_DIRECTION)
         rows["felt"] = rows["force"]
         self.change(rows)
         return rows
@@ -77,13 +74,13 @@ def test_exact_coulomb_friction_has_no_error(cell):
 def test_viscous_renderer_agrees_with_theory(grip):
     (row,) = evaluate(viscous, "viscous", [Cell(grip, 5e-6, 1000.0)])
     total = VISCOSITY + cells.HANDLE_DAMPING + grip.damping
-    assert row["hold_drift_um_s"] == pytest.approx(1e6 * motions.HOLD_FORCE / total, rel=1e-3)
-    assert row["fluctuation_drift_um"] == pytest.approx(9e6 * motions.HOLD_FORCE / total, rel=1e-2)
+    assert row["hold_drift_um_s"] == pytest.approx(1e6 * cells.HOLD_FORCE / total, rel=1e-3)
+    assert row["fluctuation_drift_um"] == pytest.approx(9e6 * cells.HOLD_FORCE / total, rel=1e-2)
     assert row["sliding_error"] == pytest.approx(VISCOSITY * 0.02 / 4.0 - 1.0, rel=1e-2)
     assert row["isotropy"] < 0.01
     assert row["direction_error_deg_p95"] < 3.0
-    until_slip = math.sqrt(2.0 * total * 2e-3 / motions.RAMP_RATE)
-    error = motions.RAMP_RATE * until_slip * VISCOSITY / total / 4.0 - 1.0
+    until_slip = math.sqrt(2.0 * total * 2e-3 / cells.RAMP_RATE)
+    error = cells.RAMP_RATE * until_slip * VISCOSITY / total / 4.0 - 1.0
     assert row["breakaway_error"] == pytest.approx(error, abs=0.02)
 
 
@@ -172,13 +169,11 @@ def test_model_c_keeps_every_limit_in_the_reference_cell():
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.name)
 def test_model_c_does_not_creep_in_any_cell(cell):
     (subject,) = choose(["C"])
-    rows = subject.run(cell, motions.HOLD)
-    assert metrics.hold_drift(rows[round(motions.SETTLING * cell.rate) :], cell.rate) < 1e-6
+    rows = subject.run(cell, cells.HOLD)
+    assert suite.hold_drift(rows[round(cells.SETTLING * cell.rate) :], cell.rate) < 1e-6
 
 
-@pytest.mark.parametrize(
-    "motion", [motions.BREAKAWAY, motions.SLIDES[0.2, motions.DIRECTIONS[1]]], ids=lambda m: m.name
-)
+@pytest.mark.parametrize("motion", [cells.BREAKAWAY, cells.SLIDES[0.2, cells.DIRECTIONS[1]]], ids=lambda m: m.name)
 def test_peer_proxy_equals_model_c_without_damping(motion):
     """On the increments of the position; an estimated velocity has other ones."""
     element, last = MasslessImpedance(Coulomb(4.0), 6000.0, 0.0), np.zeros(2)
@@ -210,9 +205,9 @@ def test_buzz_is_measured_while_sliding():
 
 def test_cell_selects_the_velocity_estimator():
     (subject,) = choose(["C"])
-    usual, raw = (subject.run(cell, motions.BREAKAWAY) for cell in (REFERENCE, RAW))
+    usual, raw = (subject.run(cell, cells.BREAKAWAY) for cell in (REFERENCE, RAW))
     assert not np.array_equal(usual["force"], raw["force"])
-    again = subject.run(replace(RAW, velocity="tracker"), motions.BREAKAWAY)
+    again = subject.run(replace(RAW, velocity="tracker"), cells.BREAKAWAY)
     np.testing.assert_array_equal(usual, again)
     assert RAW not in CELLS
 
@@ -250,7 +245,7 @@ def documented(name):
 def test_default_estimator_holds_in_every_cell(cell):
     """With 100 um the handle may creep over one count, depending on rounding."""
     limit = 1e-6 if cell.quantisation <= 20e-6 else 3e-6
-    assert metrics.hold_drift(run(VelocitySettings(), cell, motions.HOLD), cell.rate) < limit
+    assert suite.hold_drift(run(VelocitySettings(), cell, cells.HOLD), cell.rate) < limit
 
 
 @pytest.mark.parametrize("name", ["tracker", "difference"])
@@ -270,12 +265,12 @@ RESONANT = next(cell for cell in COARSE if cell.grip.name == "light" and cell.ra
 
 def drift_of_the_difference(cell, damping=DAMPING):
     """Return the hold drift of the difference [um/s]."""
-    return 1e6 * metrics.hold_drift(run(CANDIDATES["difference"], cell, motions.HOLD, damping), cell.rate)
+    return 1e6 * suite.hold_drift(run(CANDIDATES["difference"], cell, cells.HOLD, damping), cell.rate)
 
 
 def test_difference_drifts_only_at_its_resonant_damping():
     """Rounding decides the drift at this damping: only its magnitude and its limits are asserted."""
-    assert RESONANT.quantisation * RESONANT.rate * DAMPING == pytest.approx(motions.HOLD_FORCE)
+    assert RESONANT.quantisation * RESONANT.rate * DAMPING == pytest.approx(cells.HOLD_FORCE)
     assert max(drift_of_the_difference(cell) for cell in COARSE if cell is not RESONANT) < 0.2
     at_it = [drift_of_the_difference(RESONANT, DAMPING * (1.0 + 1e-9 * k)) for k in range(1, 9)]
     assert 100.0 < max(at_it) < 1000.0

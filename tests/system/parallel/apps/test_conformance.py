@@ -10,11 +10,9 @@ import pytest
 
 from apps.cli import main
 from apps.conformance.cells import CELLS, REFERENCE
-from apps.conformance.limits import METRICS, passes
-from apps.conformance.picture import draw
-from apps.conformance.report import by_element
+from apps.conformance.report import by_element, draw
 from apps.conformance.subjects import RendererSubject, choose
-from apps.conformance.suite import judge_all, run_cell
+from apps.conformance.suite import METRICS, judge_all, passes, run_cell
 from tests.processes import ROOT
 from tests.system.parallel.commands import run_python
 
