@@ -10,10 +10,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from apps.doctor.checks.can import can_interfaces
-from apps.doctor.checks.service import BACKEND, listens
-from apps.doctor.checks.usb import Plugged, openable, plugged
 from apps.doctor.machine import Machine, program
+from apps.doctor.ports import BACKEND, can_interfaces, listens
+from apps.doctor.usb import Plugged, openable, plugged
 from devices import BACKENDS
 from devices.arm import ODRIVES
 from devices.common.bus import GROUP, RULES_FILE, Node, device_rules, setting

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from apps.shared.command import Answer
+from apps.shared.command import Answer, listed, select
 from apps.shared.terminal import Line
 
 
@@ -34,17 +34,13 @@ def run(options: argparse.Namespace) -> Answer:
     """Run the checks, or print udev rules."""
     if options.udev is not None:
         return _rules(options.udev)
-    from apps.doctor.registry import CHECKS, chosen
+    from apps.doctor.registry import CHECKS, describe, result, run_all
 
-    names = chosen(options.names)
+    names = select("check", options.names, CHECKS)
     if options.list:
-        from apps.shared.command import listed
-
         titles = {name: CHECKS[name].summary for name in names}
         return Answer({"checks": titles}, listed(titles))
     from apps.doctor.machine import Machine
-    from apps.doctor.registry import run_all
-    from apps.doctor.report import describe, result
 
     with Line() as line:
         findings = dict(run_all(names, Machine(record=options.record, show=line.show)))
@@ -52,10 +48,8 @@ def run(options: argparse.Namespace) -> Answer:
 
 
 def _rules(name: str) -> Answer:
-    from apps.doctor.checks.families import FAMILIES, named, names
-    from apps.doctor.checks.udev import rules
-    from apps.doctor.checks.usb import unknown_sticks
     from apps.doctor.machine import Machine
+    from apps.doctor.usb import FAMILIES, named, names, rules, unknown_sticks
     from haptics.settings import unknown_name
 
     families = (*FAMILIES, *unknown_sticks(Machine())) if name == "all" else named(name)

@@ -1,19 +1,21 @@
-"""Registry of the checks by name, in the order of execution.
+"""Registry of the checks by name, their execution, and the report of the findings as JSON and as text.
 
-Modules are imported on demand.
+Modules of checks are imported on demand.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Iterator
+import re
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import cast
+from typing import Any
 
 from apps.doctor.child import NoAnswer
-from apps.doctor.finding import Finding, ok, problem
-from apps.doctor.machine import Machine, program
-from apps.shared.command import select
+from apps.doctor.machine import Finding, Machine, Severity, ok, problem, program
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class Check:
     group : str
         Heading in the report.
     function : str
-        ``module:function`` in `apps.doctor.checks`.
+        ``module:function`` in `apps.doctor`.
     summary : str
         Description.
     linux : bool
@@ -50,36 +52,36 @@ _GROUPS: dict[str, dict[str, tuple[str, ...]]] = {
         "kernels": ("software:kernels", "the compiler, and the folder of compiled kernels", _VITAL),
     },
     "real time": {
-        "scheduling": ("real_time:scheduling", "permission for real-time scheduling, really tried"),
-        "memory-lock": ("real_time:memory_lock", "permission to lock memory, really tried"),
-        "cpu-dma-latency": ("real_time:cpu_dma_latency", "deep sleep of the processor", _LINUX),
-        "throttling": ("real_time:throttling", "throttling of real-time processes", _LINUX),
-        "linux-kernel": ("real_time:kernel", "whether the kernel is preemptible", _LINUX),
+        "scheduling": ("timing:scheduling", "permission for real-time scheduling, really tried"),
+        "memory-lock": ("timing:memory_lock", "permission to lock memory, really tried"),
+        "cpu-dma-latency": ("timing:cpu_dma_latency", "deep sleep of the processor", _LINUX),
+        "throttling": ("timing:throttling", "throttling of real-time processes", _LINUX),
+        "linux-kernel": ("timing:kernel", "whether the kernel is preemptible", _LINUX),
     },
     "timing": {
-        "timer": ("timer:timer", "a measurement of 2 s with the servo's own clock"),
-        "governor": ("processor:governor", "frequency of the processors", _LINUX),
-        "clock-source": ("processor:clock_source", "the kernel's clock, and what reading it costs", _LINUX),
-        "cores": ("processor:cores", "number of processors, and limits of a container"),
-        "virtual": ("processor:virtual", "virtual machine or container", _LINUX),
+        "timer": ("timing:timer", "a measurement of 2 s with the servo's own clock"),
+        "governor": ("timing:governor", "frequency of the processors", _LINUX),
+        "clock-source": ("timing:clock_source", "the kernel's clock, and what reading it costs", _LINUX),
+        "cores": ("timing:cores", "number of processors, and limits of a container"),
+        "virtual": ("timing:virtual", "virtual machine or container", _LINUX),
     },
     "window": {
-        "display": ("window:display", "whether X11 or Wayland answers", _LINUX),
-        "opengl": ("window:opengl", "libraries of OpenGL", _LINUX),
-        "window-libraries": ("window:libraries", "libraries that a window needs", _LINUX),
-        "window": ("window:window", "whether Qt can show a window, really tried"),
+        "display": ("software:display", "whether X11 or Wayland answers", _LINUX),
+        "opengl": ("software:opengl", "libraries of OpenGL", _LINUX),
+        "window-libraries": ("software:window_libraries", "libraries that a window needs", _LINUX),
+        "window": ("software:window", "whether Qt can show a window, really tried"),
     },
     "devices": {
         "libusb": ("usb:libusb", "the USB library"),
         "udev": ("usb:udev", "USB devices plugged in, and rules that open them", _LINUX),
-        "serial-ports": ("serial:serial_ports", "group of the serial ports", _LINUX),
-        "modem-manager": ("serial:modem_manager", "whether somebody else talks to serial devices", _LINUX),
-        "can-bus": ("can:can_bus", "whether CAN interfaces are up", _LINUX),
-        "haply-service": ("service:haply_service", "whether the service of an Inverse3 runs", _LINUX),
+        "serial-ports": ("ports:serial_ports", "group of the serial ports", _LINUX),
+        "modem-manager": ("ports:modem_manager", "whether somebody else talks to serial devices", _LINUX),
+        "can-bus": ("ports:can_bus", "whether CAN interfaces are up", _LINUX),
+        "haply-service": ("ports:haply_service", "whether the service of an Inverse3 runs", _LINUX),
     },
     "language": {
-        "numbers": ("language:numbers", "decimal point or comma"),
-        "encoding": ("language:encoding", "letters that can be printed"),
+        "numbers": ("software:numbers", "decimal point or comma"),
+        "encoding": ("software:encoding", "letters that can be printed"),
     },
     "storage": {
         "disk": ("storage:disk", "speed and room of the disk for recordings"),
@@ -93,11 +95,6 @@ CHECKS: dict[str, Check] = {
     for group, checks in _GROUPS.items()
     for name, (function, summary, *marks) in checks.items()
 }
-
-
-def chosen(names: Iterable[str]) -> list[str]:
-    """Return the requested checks, all if `names` is empty; see `apps.shared.command.select`."""
-    return select("check", names, CHECKS)
 
 
 def run_all(names: Iterable[str], machine: Machine) -> Iterator[tuple[str, Finding]]:
@@ -115,7 +112,9 @@ def run_one(name: str, check: Check, machine: Machine) -> Finding:
     if check.linux and machine.system != "linux":
         return ok(f"does not apply on {machine.system}")
     try:
-        return _load(check.function)(machine)
+        module, function = check.function.split(":")
+        finding: Finding = getattr(importlib.import_module(f"apps.doctor.{module}"), function)(machine)
+        return finding
     except Exception as error:  # a failing check must not prevent the others
         kind = "" if isinstance(error, NoAnswer) else f"{type(error).__name__}: "
         return problem(
@@ -125,6 +124,97 @@ def run_one(name: str, check: Check, machine: Machine) -> Finding:
         )
 
 
-def _load(function: str) -> Callable[[Machine], Finding]:
-    module, name = function.split(":")
-    return cast("Callable[[Machine], Finding]", getattr(importlib.import_module(f"apps.doctor.checks.{module}"), name))
+# --- report -------------------------------------------------------------------------------------------------------
+
+_WIDEST, _NARROWEST = 120, 60
+_PASTE = " " * 11
+"""Indentation of shell lines."""
+_UNIT = re.compile(r"(?<=\d) (?=(?:[num]?s|[kMG]?B|k?Hz|h|min)\b|%)")
+"""Space between a number and its unit, where lines are not broken."""
+_TIMING = {"scheduling", "timer"}
+"""Checks that are required for a statement about the timing of this machine."""
+
+
+def result(findings: Mapping[str, Finding]) -> dict[str, Any]:
+    """Return the findings for ``--json``.
+
+    ``ready`` is True if there is no problem.
+    """
+    rows = [
+        {
+            "name": name,
+            "group": CHECKS[name].group,
+            "severity": str(finding.severity),
+            "found": finding.found,
+            "fix": finding.fix,
+        }
+        for name, finding in findings.items()
+    ]
+    timer = findings.get("timer")
+    return {"findings": rows, "timer": dict(timer.facts) if timer else {}, "ready": not _problems(findings)}
+
+
+def describe(findings: Mapping[str, Finding]) -> str:
+    """Format the findings by group, followed by the verdict."""
+    width = min(max(shutil.get_terminal_size((_WIDEST, 24)).columns, _NARROWEST), _WIDEST)
+    longest = max(map(len, findings))
+    lines: list[str] = []
+    heading = ""
+    groups = list(dict.fromkeys(check.group for check in CHECKS.values()))
+    for name, finding in sorted(findings.items(), key=lambda item: groups.index(CHECKS[item[0]].group)):
+        if CHECKS[name].group != heading:
+            heading = CHECKS[name].group
+            lines += ["", heading]
+        lines += _entry(f"  {finding.severity:<7}  {name:<{longest}}  ", finding, width)
+    if any(finding.fix for finding in findings.values()):
+        lines += ["", "The lines below a finding fix it; paste them into a shell."]
+    return printable("\n".join([*lines, "", verdict(findings)]).lstrip("\n"))
+
+
+def _entry(begin: str, finding: Finding, width: int) -> list[str]:
+    indent = " " * len(begin)
+    options: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
+    found = _UNIT.sub("\0", finding.found)
+    wrapped = textwrap.wrap(found, width, initial_indent=begin, subsequent_indent=indent, **options)
+    return [*(line.replace("\0", " ") for line in wrapped), *(_PASTE + line for line in finding.fix.splitlines())]
+
+
+def verdict(findings: Mapping[str, Finding]) -> str:
+    """Return the last line of the report, the overall verdict."""
+    problems = _problems(findings)
+    notes = sum(finding.severity is Severity.NOTE for finding in findings.values())
+    noted = f" ({_count(notes, 'note')})" if notes else ""
+    vital = [name for name in problems if CHECKS[name].vital]
+    if vital:
+        others = len(problems) - len(vital)
+        more = f", and {_count(others, 'more problem')}" if others else ""
+        return f"does not work yet: {', '.join(vital)}{more}{noted}"
+    if problems:
+        return f"works, but {_consequence(problems)}{noted}"
+    if not findings.keys() >= _TIMING:
+        return f"no problem found in {_count(len(findings), 'check')}{noted}"
+    return f"ready for 1 kHz with real-time priority{noted}"
+
+
+def _consequence(problems: list[str]) -> str:
+    if "scheduling" in problems:
+        rest = [name for name in problems if name not in _TIMING]
+        more = f", and with {_count(len(rest), 'more problem')}: {', '.join(rest)}" if rest else ""
+        return f"without real-time priority, so ticks will be late at times{more}"
+    if problems == ["timer"]:
+        return "ticks come late on this machine: do not hold a real device"
+    return f"with {_count(len(problems), 'problem')}: {', '.join(problems)}"
+
+
+def _problems(findings: Mapping[str, Finding]) -> list[str]:
+    return [name for name, finding in findings.items() if finding.severity is Severity.PROBLEM]
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
+def printable(text: str) -> str:
+    """Return `text` with backslash escapes for characters that standard output cannot encode."""
+    encoding = getattr(sys.stdout, "encoding", None) or "ascii"
+    return text.encode(encoding, "backslashreplace").decode(encoding)

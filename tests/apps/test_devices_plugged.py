@@ -9,11 +9,10 @@ import pytest
 
 from apps import plugged
 from apps.cli import main
-from apps.doctor.checks import usb
-from apps.doctor.checks.service import haply_service
-from apps.doctor.checks.udev import rules
-from apps.doctor.checks.usb import unknown_sticks
+from apps.doctor import usb
 from apps.doctor.machine import Machine, program
+from apps.doctor.ports import haply_service
+from apps.doctor.usb import rules, unknown_sticks
 from apps.plugged import describe, survey
 from apps.settings.config import parse_assignment
 from devices.emulators.pid.profiles import read_hex

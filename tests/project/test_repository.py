@@ -17,8 +17,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from apps import plugged
-from apps.doctor.checks import service
-from apps.doctor.checks.families import FAMILIES
+from apps.doctor import ports
+from apps.doctor.usb import FAMILIES
 from devices import BACKENDS, is_virtual
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -127,7 +127,7 @@ SHARED = ("shared.display", "shared.theme", "front_ends.front_end", "front_ends.
     [
         ("import haptics.errors", HEAVY),
         ("import devices", HEAVY),
-        ("import apps.doctor.checks.families", (*HEAVY, "usb")),
+        ("import apps.doctor.usb", (*HEAVY, "usb")),
         ("from apps.cli import main; main(['devices', '--json'])", HEAVY),
         ("import apps.stage.launch", WINDOWS),
         ("import " + ", ".join(f"apps.view.{name}" for name in VIEW), WINDOWS),
@@ -155,7 +155,7 @@ def test_every_backend_is_documented_checked_and_detected():
     settings = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
     assert [name for name in BACKENDS if f"`{name}`" not in settings] == []
     real = {name for name in BACKENDS if not is_virtual(name)}
-    assert {family.backend for family in FAMILIES} | {service.BACKEND} == real == set(plugged._NEEDED)
+    assert {family.backend for family in FAMILIES} | {ports.BACKEND} == real == set(plugged._NEEDED)
 
 
 # --- writers of devices -----------------------------------------------------------------------------------------

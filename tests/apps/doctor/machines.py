@@ -2,8 +2,7 @@
 
 import subprocess
 
-from apps.doctor.finding import Severity
-from apps.doctor.machine import Machine
+from apps.doctor.machine import Machine, Severity
 
 ROOT, PERSON = 0, 1000
 

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.doctor import report
-from apps.doctor.finding import Finding, Severity, note, ok, problem
-from apps.doctor.registry import CHECKS, Check, chosen, run_one
-from haptics.errors import ConfigurationError
+from apps.doctor import registry
+from apps.doctor.machine import Finding, Severity, note, ok, problem
+from apps.doctor.registry import CHECKS, Check, run_one
 from tests.apps.doctor.machines import expect, machine
 
 GOOD = {name: ok("fine") for name in CHECKS}
@@ -34,15 +33,15 @@ MALFORMED = ("/proc/sys/kernel/sched_rt_runtime_us", "/sys/fs/cgroup/cpu.max")
     ],
 )
 def test_verdict(changes, verdict):
-    assert report.verdict({**GOOD, **changes}) == verdict
+    assert registry.verdict({**GOOD, **changes}) == verdict
 
 
 def test_verdict_without_real_time_or_without_a_timing_check_does_not_claim_readiness():
     findings = {**GOOD, "scheduling": problem("no", "x"), "timer": problem("slow", "x")}
     verdict = "works, but without real-time priority, so ticks will be late at times"
-    assert report.verdict(findings) == verdict
-    assert report.verdict({**findings, "disk": problem("full", "x")}) == f"{verdict}, and with 1 more problem: disk"
-    assert report.verdict({"cores": ok("2"), "disk": note("slow", "x")}) == "no problem found in 2 checks (1 note)"
+    assert registry.verdict(findings) == verdict
+    assert registry.verdict({**findings, "disk": problem("full", "x")}) == f"{verdict}, and with 1 more problem: disk"
+    assert registry.verdict({"cores": ok("2"), "disk": note("slow", "x")}) == "no problem found in 2 checks (1 note)"
 
 
 @given(
@@ -52,39 +51,32 @@ def test_verdict_without_real_time_or_without_a_timing_check_does_not_claim_read
 def test_every_finding_is_in_both_reports(severities, words):
     fix = "echo mend\n# then log in again"
     findings = {name: Finding(kind, words, "" if kind is Severity.OK else fix) for name, kind in severities.items()}
-    result = report.result(findings)
+    result = registry.result(findings)
     assert [row["name"] for row in result["findings"]] == list(findings)
     assert all(set(row) == {"name", "group", "severity", "found", "fix"} for row in result["findings"])
     assert result["ready"] == (Severity.PROBLEM not in severities.values())
-    lines = report.describe(findings).splitlines()
+    lines = registry.describe(findings).splitlines()
     mended = sum(kind is not Severity.OK for kind in severities.values())
     assert sum(line.strip() == "echo mend" for line in lines) == mended
-    assert lines[-1] == report.verdict(findings)
+    assert lines[-1] == registry.verdict(findings)
     assert all(sum(line.split()[:2] == [str(kind), name] for line in lines) >= 1 for name, kind in severities.items())
 
 
 def test_report_lines_do_not_break_between_a_number_and_its_unit():
     for length in range(60, 130):
-        text = report.describe({"timer": ok("x" * length + " 99.9 % of 250 us and 8 MB")})
+        text = registry.describe({"timer": ok("x" * length + " 99.9 % of 250 us and 8 MB")})
         assert "99.9 %" in text and "250 us" in text and "8 MB" in text
 
 
 def test_report_escapes_letters_that_the_output_cannot_encode(monkeypatch):
     plain = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     monkeypatch.setattr(sys, "stdout", plain)
-    text = report.describe({"disk": ok("/home/jörg/\udcff")})
+    text = registry.describe({"disk": ok("/home/jörg/\udcff")})
     plain.write(text)
     assert "j\\xf6rg" in text and "\\udcff" in text
 
 
-def test_checks_are_chosen_by_name():
-    assert chosen([]) == list(CHECKS)
-    assert chosen(["timer", "disk", "timer"]) == ["timer", "disk"]
-    with pytest.raises(ConfigurationError, match="unknown check 'clock'"):
-        chosen(["clock"])
-
-
-@pytest.mark.parametrize("function", ["timer:nothing", "nowhere:nothing", "report:describe"])
+@pytest.mark.parametrize("function", ["timing:nothing", "nowhere:nothing", "registry:describe"])
 def test_failing_check_is_reported_as_a_problem(tmp_path, function):
     finding = run_one("disk", Check("storage", function, "x"), machine(tmp_path))
     expect(finding, "problem", "could not be checked", "disk --json")

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from apps.doctor.checks import language, software, storage, window
-from apps.doctor.checks.libraries import OPENGL, WINDOW, install_line, missing
-from apps.doctor.checks.storage import need
+from apps.doctor import software, storage
 from apps.doctor.child import NoAnswer
+from apps.doctor.software import OPENGL, WINDOW, install_line, missing
+from apps.doctor.storage import need
 from haptics.errors import ConfigurationError
 from haptics.records import COLUMNS
 from tests.apps.doctor.machines import expect, machine
@@ -84,13 +84,13 @@ def test_kernel_cache_is_tried(tmp_path, monkeypatch, is_file, severity):
 )
 def test_locale_is_adopted(tmp_path, monkeypatch, name, severity, fix):
     monkeypatch.setenv("LC_ALL", name)
-    expect(language.numbers(machine(tmp_path, environment={"LC_ALL": name})), severity, f"LC_ALL={name}", fix)
+    expect(software.numbers(machine(tmp_path, environment={"LC_ALL": name})), severity, f"LC_ALL={name}", fix)
 
 
 @pytest.mark.parametrize("variable", ["LANG", "LC_ALL"])
 def test_decimal_comma_is_noted_with_a_fix(tmp_path, variable):
     here = machine(tmp_path, environment={variable: "de_DE.UTF-8"})
-    finding = language.numbers(here, lambda: {"decimal_point": ","})
+    finding = software.numbers(here, lambda: {"decimal_point": ","})
     expect(finding, "note", f"{variable}=de_DE.UTF-8", "export LC_NUMERIC=C.UTF-8")
     assert ("unset LC_ALL" in finding.fix) == (variable == "LC_ALL")
 
@@ -99,7 +99,7 @@ def test_decimal_comma_is_noted_with_a_fix(tmp_path, variable):
     ("code", "severity"), [("utf-8", "ok"), ("UTF8", "ok"), ("ascii", "note"), ("latin-1", "note"), ("none", "note")]
 )
 def test_encoding(tmp_path, code, severity):
-    expect(language.encoding(machine(tmp_path), lambda: code), severity, code)
+    expect(software.encoding(machine(tmp_path), lambda: code), severity, code)
 
 
 # --- windows ---------------------------------------------------------------------------------------------------------
@@ -114,26 +114,26 @@ def always(_):
 
 
 def test_display_must_answer_if_one_is_set(tmp_path):
-    expect(window.display(machine(tmp_path), never, never), "note", "demo --headless")
+    expect(software.display(machine(tmp_path), never, never), "note", "demo --headless")
     here = machine(tmp_path, environment={**X11, "WAYLAND_DISPLAY": "wayland-0", "XDG_RUNTIME_DIR": "/run/user/7"})
-    expect(window.display(here, never, never), "problem", "X11 :0", "Wayland wayland-0")
-    expect(window.display(here, always, never), "ok", "X11 :0 answers")
-    expect(window.display(here, never, lambda path: path == "/run/user/7/wayland-0"), "ok", "wayland-0 answers")
+    expect(software.display(here, never, never), "problem", "X11 :0", "Wayland wayland-0")
+    expect(software.display(here, always, never), "ok", "X11 :0 answers")
+    expect(software.display(here, never, lambda path: path == "/run/user/7/wayland-0"), "ok", "wayland-0 answers")
 
 
 @pytest.mark.parametrize("name", ["", "nonsense", "host", ":x", ":987654321", "unix:4711", ":4711.0"])
 def test_unreachable_x11_display_does_not_answer(name):
-    assert not window.reach_x11(name)
+    assert not software.reach_x11(name)
 
 
 @pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="needs sockets with a path")
 def test_listening_wayland_socket_answers(tmp_path):
     path = str(tmp_path / "w")
-    assert not window.reach_wayland(path)
+    assert not software.reach_wayland(path)
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(path)
         server.listen()
-        assert window.reach_wayland(path)
+        assert software.reach_wayland(path)
 
 
 def test_window_libraries_are_those_that_the_run_script_installs():
@@ -141,11 +141,11 @@ def test_window_libraries_are_those_that_the_run_script_installs():
 
 
 def test_missing_libraries_are_a_problem_only_with_a_display(tmp_path):
-    expect(window.opengl(machine(tmp_path), never), "note", "libGL.so.1", "libegl1 libgl1")
-    expect(window.libraries(machine(tmp_path, environment=X11), never), "problem", f"{len(WINDOW) - 3} more")
-    expect(window.libraries(machine(tmp_path), always), "ok")
-    expect(window.opengl(machine(tmp_path), always), "ok", "the processor draws")
-    expect(window.opengl(machine(tmp_path, {"/dev/dri/renderD128": ""}), always), "ok", "the graphics card draws")
+    expect(software.opengl(machine(tmp_path), never), "note", "libGL.so.1", "libegl1 libgl1")
+    expect(software.window_libraries(machine(tmp_path, environment=X11), never), "problem", f"{len(WINDOW) - 3} more")
+    expect(software.window_libraries(machine(tmp_path), always), "ok")
+    expect(software.opengl(machine(tmp_path), always), "ok", "the processor draws")
+    expect(software.opengl(machine(tmp_path, {"/dev/dri/renderD128": ""}), always), "ok", "the graphics card draws")
     assert missing({"libnowhere.so.9": "libnowhere9"}) == {"libnowhere.so.9": "libnowhere9"}
     assert install_line(["a", "b", "a"], "sudo ", apt=True).endswith("--no-install-recommends a b")
     assert install_line(["a", "b"], "", apt=False).startswith("#")
@@ -156,11 +156,11 @@ def test_window(tmp_path):
         raise NoAnswer("SIGABRT: could not connect to display")
 
     here = machine(tmp_path, environment=X11)
-    expect(window.window(here, lambda: {"platform": "xcb"}), "ok", "xcb")
-    expect(window.window(here, lambda: {"platform": "offscreen"}), "note", "unset QT_QPA_PLATFORM")
-    expect(window.window(machine(tmp_path), lambda: {"reason": "no display"}), "note", "no display")
-    expect(window.window(here, lambda: {"reason": "Qt cannot be loaded"}), "problem", "window-libraries")
-    expect(window.window(here, aborted), "problem", "SIGABRT")
+    expect(software.window(here, lambda: {"platform": "xcb"}), "ok", "xcb")
+    expect(software.window(here, lambda: {"platform": "offscreen"}), "note", "unset QT_QPA_PLATFORM")
+    expect(software.window(machine(tmp_path), lambda: {"reason": "no display"}), "note", "no display")
+    expect(software.window(here, lambda: {"reason": "Qt cannot be loaded"}), "problem", "window-libraries")
+    expect(software.window(here, aborted), "problem", "SIGABRT")
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere there is always a display")
@@ -168,7 +168,7 @@ def test_window_on_an_absent_display_is_a_problem(tmp_path, monkeypatch):
     pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError)
     monkeypatch.setenv("DISPLAY", ":4711")
     monkeypatch.setenv("QT_QPA_PLATFORM", "xcb")
-    expect(window.window(machine(tmp_path, environment={"DISPLAY": ":4711"})), "problem", "the test program ended")
+    expect(software.window(machine(tmp_path, environment={"DISPLAY": ":4711"})), "problem", "the test program ended")
 
 
 # --- disk and shared memory ------------------------------------------------------------------------------------------

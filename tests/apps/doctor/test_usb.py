@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.doctor.checks import serial, usb
-from apps.doctor.checks.can import can_bus, can_interfaces
-from apps.doctor.checks.families import FAMILIES, named, names
-from apps.doctor.checks.udev import SEAT, access, parse, read_rules, rule_files, rules
+from apps.doctor import ports, usb
 from apps.doctor.child import NoAnswer
+from apps.doctor.ports import can_bus, can_interfaces
+from apps.doctor.usb import FAMILIES, SEAT, access, named, names, parse, read_rules, rule_files, rules
 from apps.plugged import describe, survey
 from devices import BACKENDS
 from devices.common.bus import RULES_FILE, Node
@@ -94,14 +93,14 @@ def test_missing_libusb_is_a_problem(tmp_path):
 ])  # fmt: skip
 def test_group_of_the_serial_ports(tmp_path, file, user, groups, name, severity, word):
     here = machine(tmp_path, {"/etc/group": file} if file else {}, user, groups=frozenset(groups))
-    expect(serial.serial_ports(here, lambda: name), severity, word)
+    expect(ports.serial_ports(here, lambda: name), severity, word)
 
 
 def test_modem_manager_is_noted_unless_the_rules_exclude_it(tmp_path):
     running = {"/proc/77/comm": "ModemManager\n"}
-    expect(serial.modem_manager(machine(tmp_path / "a", {"/proc/1/comm": "systemd\n"})), "ok")
-    expect(serial.modem_manager(machine(tmp_path / "b", running)), "note", "doctor --udev")
-    expect(serial.modem_manager(machine(tmp_path / "c", running | {RULES_FILE: rules()})), "ok", "alone")
+    expect(ports.modem_manager(machine(tmp_path / "a", {"/proc/1/comm": "systemd\n"})), "ok")
+    expect(ports.modem_manager(machine(tmp_path / "b", running)), "note", "doctor --udev")
+    expect(ports.modem_manager(machine(tmp_path / "c", running | {RULES_FILE: rules()})), "ok", "alone")
 
 
 # --- CAN -------------------------------------------------------------------------------------------------------------

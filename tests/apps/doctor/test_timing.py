@@ -5,10 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.doctor import timing
-from apps.doctor.checks import processor, real_time, timer
-from apps.doctor.checks.processor import CLOCK_SOURCE, CPUS
-from apps.doctor.checks.real_time import LATENCY_DEVICE, LIMIT_LINES, LIMITS
 from apps.doctor.machine import Machine
+from apps.doctor.timing import CLOCK_SOURCE, CPUS, LATENCY_DEVICE, LIMIT_LINES, LIMITS
 from haptics.recording.certificate import Fitness
 from tests.apps.doctor.machines import ROOT, expect, machine
 
@@ -24,20 +22,20 @@ def granted(**facts):
 
 
 def test_scheduling_reports_the_class_that_was_granted(tmp_path):
-    answer = real_time.granted()
-    assert (real_time.scheduling(Machine()).severity == "ok") == (answer["scheduling"] == "fifo")
+    answer = timing.granted()
+    assert (timing.scheduling(Machine()).severity == "ok") == (answer["scheduling"] == "fifo")
     assert set(answer) >= {"scheduling", "priority", "memory_locked", "low_latency"}
     everything = granted(scheduling="fifo", priority=80, memory_locked=True, low_latency=True)
-    expect(real_time.scheduling(machine(tmp_path), everything), "ok", "80")
-    expect(real_time.memory_lock(machine(tmp_path), everything), "ok")
-    expect(real_time.cpu_dma_latency(machine(tmp_path), everything), "ok")
+    expect(timing.scheduling(machine(tmp_path), everything), "ok", "80")
+    expect(timing.memory_lock(machine(tmp_path), everything), "ok")
+    expect(timing.cpu_dma_latency(machine(tmp_path), everything), "ok")
 
 
 @pytest.mark.parametrize("user", [ROOT, 1000])
 def test_rights_in_a_container_are_granted_from_outside(tmp_path, user):
     inside = machine(tmp_path, {"/.dockerenv": ""}, user)
-    memory = real_time.memory_lock(inside, granted(), lambda _: 8.0 * 2**20)
-    for finding in (real_time.scheduling(inside, granted()), expect(memory, "note", "8 MB")):
+    memory = timing.memory_lock(inside, granted(), lambda _: 8.0 * 2**20)
+    for finding in (timing.scheduling(inside, granted()), expect(memory, "note", "8 MB")):
         assert "--cap-add=SYS_NICE" in finding.fix and "sudo" not in finding.fix
 
 
@@ -46,36 +44,36 @@ CGROUP_RUNTIME = "/sys/fs/cgroup/cpu/cpu.rt_runtime_us"
 
 
 def test_missing_scheduling_right_is_a_problem(tmp_path):
-    limited = real_time.scheduling(machine(tmp_path / "a"), granted(), lambda _: 50.0)
+    limited = timing.scheduling(machine(tmp_path / "a"), granted(), lambda _: 50.0)
     expect(limited, "problem", "50", "sudo tee", LIMITS, *LIMIT_LINES)
-    root = real_time.scheduling(machine(tmp_path / "b", user=ROOT), granted(), lambda _: 0.0)
+    root = timing.scheduling(machine(tmp_path / "b", user=ROOT), granted(), lambda _: 0.0)
     assert "sudo" not in expect(root, "problem", "CAP_SYS_NICE").fix
-    expect(real_time.scheduling(machine(tmp_path / "c", {RUNTIME: "0\n"}), granted()), "problem", "sysctl")
-    expect(real_time.scheduling(machine(tmp_path / "d", {CGROUP_RUNTIME: "0\n"}), granted()), "problem", "sysctl")
+    expect(timing.scheduling(machine(tmp_path / "c", {RUNTIME: "0\n"}), granted()), "problem", "sysctl")
+    expect(timing.scheduling(machine(tmp_path / "d", {CGROUP_RUNTIME: "0\n"}), granted()), "problem", "sysctl")
 
 
 def test_limits_file_counts_for_members_of_the_group_after_a_login(tmp_path):
     files = {LIMITS: "\n".join(LIMIT_LINES), "/etc/group": "haptics:x:977:ada\n"}
-    member = real_time.scheduling(machine(tmp_path, files), granted(), lambda _: 0.0)
+    member = timing.scheduling(machine(tmp_path, files), granted(), lambda _: 0.0)
     assert "tee" not in expect(member, "problem", "log out and in again").fix
     empty = machine(tmp_path, {"/etc/group": "haptics:x:977:\n"})
-    expect(real_time.scheduling(empty, granted(), lambda _: 0.0), "problem", "usermod")
+    expect(timing.scheduling(empty, granted(), lambda _: 0.0), "problem", "usermod")
 
 
 def test_other_systems_have_no_real_time_class(tmp_path):
     here = machine(tmp_path, system="darwin")
-    expect(real_time.scheduling(here, granted()), "note", "Linux")
-    expect(real_time.memory_lock(here, granted()), "ok", "does not apply")
+    expect(timing.scheduling(here, granted()), "note", "Linux")
+    expect(timing.memory_lock(here, granted()), "ok", "does not apply")
 
 
 def test_latency_device_is_noted_with_a_fix(tmp_path):
     udev, none = {LATENCY_DEVICE: "", "/run/udev/control": ""}, machine(tmp_path / "c")
     rule = 'KERNEL=="cpu_dma_latency"'
     container = machine(tmp_path / "d", {"/run/.containerenv": ""})
-    expect(real_time.cpu_dma_latency(machine(tmp_path / "a", {LATENCY_DEVICE: ""}), granted()), "note", "chgrp haptics")
-    expect(real_time.cpu_dma_latency(machine(tmp_path / "b", udev), granted()), "note", "udevadm", rule)
-    expect(real_time.cpu_dma_latency(none, granted()), "note", "max_cstate")
-    expect(real_time.cpu_dma_latency(container, granted()), "note", f"--device {LATENCY_DEVICE}")
+    expect(timing.cpu_dma_latency(machine(tmp_path / "a", {LATENCY_DEVICE: ""}), granted()), "note", "chgrp haptics")
+    expect(timing.cpu_dma_latency(machine(tmp_path / "b", udev), granted()), "note", "udevadm", rule)
+    expect(timing.cpu_dma_latency(none, granted()), "note", "max_cstate")
+    expect(timing.cpu_dma_latency(container, granted()), "note", f"--device {LATENCY_DEVICE}")
 
 
 @pytest.mark.parametrize(
@@ -83,8 +81,8 @@ def test_latency_device_is_noted_with_a_fix(tmp_path):
     [("950000", "ok", "95 %"), ("-1", "ok", "not throttled"), ("100000", "problem", "10 %"), ("0", "problem", "0 %")],
 )
 def test_throttling(tmp_path, runtime, severity, word):
-    expect(real_time.throttling(machine(tmp_path / "none")), "ok", "does not say")
-    expect(real_time.throttling(machine(tmp_path, {RUNTIME: runtime, RT_PERIOD: "1000000"})), severity, word)
+    expect(timing.throttling(machine(tmp_path / "none")), "ok", "does not say")
+    expect(timing.throttling(machine(tmp_path, {RUNTIME: runtime, RT_PERIOD: "1000000"})), severity, word)
 
 
 @pytest.mark.parametrize(
@@ -98,9 +96,9 @@ def test_throttling(tmp_path, runtime, severity, word):
     ],
 )
 def test_kernel(tmp_path, version, severity, word):
-    expect(real_time.kernel(machine(tmp_path), version), severity, word)
+    expect(timing.kernel(machine(tmp_path), version), severity, word)
     real = machine(tmp_path, {"/sys/kernel/realtime": "1\n"})
-    expect(real_time.kernel(real, version), "ok", "PREEMPT")
+    expect(timing.kernel(real, version), "ok", "PREEMPT")
 
 
 # --- processor -------------------------------------------------------------------------------------------------------
@@ -111,9 +109,9 @@ def test_governor(tmp_path):
         return {f"{CPUS}/cpu{k}/cpufreq/scaling_governor": f"{name}\n" for k, name in enumerate(names)}
 
     mixed = machine(tmp_path / "a", governors("powersave", "performance", "schedutil", "powersave"))
-    expect(processor.governor(mixed), "note", "3 of 4", "2 with 'powersave'", "1 with 'schedutil'", "sudo tee")
-    expect(processor.governor(machine(tmp_path / "b", governors("performance", "performance"))), "ok")
-    expect(processor.governor(machine(tmp_path / "c")), "ok", "cannot set")
+    expect(timing.governor(mixed), "note", "3 of 4", "2 with 'powersave'", "1 with 'schedutil'", "sudo tee")
+    expect(timing.governor(machine(tmp_path / "b", governors("performance", "performance"))), "ok")
+    expect(timing.governor(machine(tmp_path / "c")), "ok", "cannot set")
 
 
 @pytest.mark.parametrize(("current", "available", "cost", "severity", "word"), [
@@ -122,7 +120,7 @@ def test_governor(tmp_path):
 ])  # fmt: skip
 def test_clock_source(tmp_path, current, available, cost, severity, word):
     files = {f"{CLOCK_SOURCE}/current_clocksource": current, f"{CLOCK_SOURCE}/available_clocksource": available}
-    expect(processor.clock_source(machine(tmp_path, files), lambda: cost), severity, word)
+    expect(timing.clock_source(machine(tmp_path, files), lambda: cost), severity, word)
 
 
 @pytest.mark.parametrize(
@@ -141,21 +139,21 @@ def test_clock_source(tmp_path, current, available, cost, severity, word):
     ],
 )
 def test_virtual_machine(tmp_path, files, severity, word):
-    expect(processor.virtual(machine(tmp_path, files, ROOT)), severity, word)
-    expect(processor.virtual(machine(tmp_path / "lxc", environment={"container": "lxc"})), "ok", "lxc")
+    expect(timing.virtual(machine(tmp_path, files, ROOT)), severity, word)
+    expect(timing.virtual(machine(tmp_path / "lxc", environment={"container": "lxc"})), "ok", "lxc")
 
 
 def test_clock_reading_time_and_number_of_processors(tmp_path):
-    assert 0.0 < processor.reading_time(100) < 1e-3
-    assert processor.usable_processors() >= 1
-    expect(processor.cores(machine(tmp_path), lambda: 8), "ok", "8")
-    expect(processor.cores(machine(tmp_path), lambda: 1), "note", "--headless")
+    assert 0.0 < timing.reading_time(100) < 1e-3
+    assert timing.usable_processors() >= 1
+    expect(timing.cores(machine(tmp_path), lambda: 8), "ok", "8")
+    expect(timing.cores(machine(tmp_path), lambda: 1), "note", "--headless")
 
 
 @given(limit=st.integers(1, 3_200_000), count=st.integers(2, 64))
 def test_container_quota_is_noted(tmp_path_factory, limit, count):
     small = machine(tmp_path_factory.mktemp("m"), {"/sys/fs/cgroup/cpu.max": f"{limit} 100000\n"})
-    assert (processor.cores(small, lambda: count).severity == "note") == (limit / 100000 < count)
+    assert (timing.cores(small, lambda: count).severity == "note") == (limit / 100000 < count)
 
 
 # --- timer -----------------------------------------------------------------------------------------------------------
@@ -197,7 +195,7 @@ def timer_facts(**others):
      "problem", "doctor scheduling cpu-dma-latency timer"),
 ])  # fmt: skip
 def test_timer(tmp_path, others, severity, word):
-    expect(timer.timer(machine(tmp_path), lambda _: timer_facts(**others)), severity, word)
+    expect(timing.timer(machine(tmp_path), lambda _: timer_facts(**others)), severity, word)
 
 
 @given(late=st.floats(0.0, 1.0), part=st.floats(0.0, 1.0), longest=st.floats(1.0, 1e6))
@@ -208,4 +206,4 @@ def test_timer_problems_are_those_that_make_a_run_unfit(late, part, longest):
         **dict.fromkeys(("skipped", "unusable_ticks", "lost_ticks"), 0),
     }
     unfit = bool(Fitness().evaluate(certificate)) or late * part > Fitness().skipped_share
-    assert (timer.severity_of(found) == "problem") == (unfit and late > 0.001)
+    assert (timing.severity_of(found) == "problem") == (unfit and late > 0.001)

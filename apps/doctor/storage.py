@@ -11,8 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from apps.doctor.finding import Finding, note, ok, problem
-from apps.doctor.machine import Machine, program
+from apps.doctor.machine import Finding, Machine, note, ok, problem, program
 from haptics.errors import HapticError
 
 HIGHEST_RATE = 8000.0
@@ -47,12 +46,6 @@ def write_speed(folder: Path) -> float:
         return SIZE / (time.perf_counter() - start)
 
 
-def _existing(folder: Path) -> Path:
-    """Return `folder`, or its closest existing parent."""
-    folder = folder.absolute()
-    return next(path for path in (folder, *folder.parents) if path.exists())
-
-
 def disk(
     machine: Machine,
     speed: Callable[[Path], float] = write_speed,
@@ -61,7 +54,8 @@ def disk(
     """Check that the disk is fast enough for a recording and has enough space."""
     again = f"{program()} doctor disk --record "
     try:
-        folder = _existing(machine.record)
+        wanted = machine.record.absolute()
+        folder = next(path for path in (wanted, *wanted.parents) if path.exists())
         rate, room = speed(folder), free(folder)
     except OSError as error:
         return problem(
@@ -71,8 +65,9 @@ def disk(
         )
     growth = need()
     seconds = room / growth
+    time = f"{seconds / 3600.0:.0f} h" if seconds >= 3600.0 else f"{seconds / 60.0:.0f} min"
     words = (
-        f"{folder} takes {_amount(rate)}/s and has room for {_hours(seconds)}; "
+        f"{folder} takes {_amount(rate)}/s and has room for {time}; "
         f"a recording at {HIGHEST_RATE / 1000:g} kHz needs {_amount(growth)}/s"
     )
     fix = ("# another folder may be on another disk:", again + '"$HOME/recordings"')
@@ -85,10 +80,6 @@ def disk(
 
 def _amount(count: float) -> str:
     return f"{count / 1e6:.3g} MB" if count < 1e9 else f"{count / 1e9:.3g} GB"
-
-
-def _hours(seconds: float) -> str:
-    return f"{seconds / 3600.0:.0f} h" if seconds >= 3600.0 else f"{seconds / 60.0:.0f} min"
 
 
 def share(size: int) -> Path:

@@ -1,1 +1,0 @@
-"""Checks of ``haptics doctor``, one module per subject."""
