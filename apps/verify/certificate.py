@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.verify.facts import ENDED_LATE, FLAGS, STARTED_LATE, UNUSABLE
 from apps.verify.findings import Findings
-from apps.verify.recorded import Recorded
+from apps.verify.recorded import ENDED_LATE, FLAGS, STARTED_LATE, UNUSABLE, Recorded
 
 _DURATIONS = {
     "period_error_us": "period_error",
@@ -43,19 +42,19 @@ _LIMITS = {
 
 def check_certificate(run: Recorded, findings: Findings) -> None:
     """Compare the stored certificate and statistics with the values recomputed from the rows."""
-    told = run.metadata.get("certificate")
-    if not isinstance(told, dict):
+    recorded = run.metadata.get("certificate")
+    if not isinstance(recorded, dict):
         findings.lack("certificate", "the recording has no certificate: the application ended before it was made.")
         return
-    if run.gap < len(run.source) or run.count != told.get("ticks"):
+    if run.gap < len(run.source) or run.count != recorded.get("ticks"):
         findings.lack("certificate", "the certificate cannot be made again: rows are missing.")
         return
     beside = {name: run.metadata.get(name) for name in ("flags", "force_n", "stick_fraction")}
     rows = _Rows.of(run)
     differing, absent = [], []
-    for name, value in _made(run, rows, told).items():
-        stated = beside.get(name, told.get(name))
-        tolerance = 2e-3 + rows.resolution(name, told) if name.endswith("_us") else 2e-6
+    for name, value in _made(run, rows, recorded).items():
+        stated = beside.get(name, recorded.get(name))
+        tolerance = 2e-3 + rows.resolution(name, recorded) if name.endswith("_us") else 2e-6
         if stated is None and value is not None:
             absent.append(name)
         elif not _alike(stated, value, tolerance):
@@ -133,12 +132,12 @@ class _Rows:
         """Mean and maximum norm of the force on the hand [N]."""
         return {"mean": self._force / self._forces, "max": self._largest} if self._forces else {}
 
-    def resolution(self, name: str, told: Mapping[str, Any]) -> float:
+    def resolution(self, name: str, recorded: Mapping[str, Any]) -> float:
         """Return the resolution of quantiles stated in the certificate [us].
 
         The stated value is accepted only if the number of distinct values requires rounding.
         """
-        stated = told.get("resolution_us")
+        stated = recorded.get("resolution_us")
         resolution = stated.get(name, 0.0) if isinstance(stated, dict) and name in self.durations else 0.0
         if not isinstance(resolution, int | float) or isinstance(resolution, bool):
             return 0.0
@@ -157,7 +156,7 @@ class _Values:
         self._values: NDArray[np.float64] | None = np.empty(0)
         self._counts = np.empty(0, np.int64)
         self._found: dict[int, float] = {}
-        self._histogram = np.zeros(len(_EDGES) - 1, np.int64)
+        self.histogram = np.zeros(len(_EDGES) - 1, np.int64)
         self._least, self._largest = math.inf, -math.inf
         self.coarsest = 0.0
 
@@ -170,7 +169,7 @@ class _Values:
         self._least, self._largest = min(self._least, float(values.min())), max(self._largest, float(values.max()))
         clipped = np.clip(values, 0.0, _EDGES[-1])
         places = np.minimum(np.searchsorted(_EDGES, clipped, side="right"), len(_EDGES) - 1)
-        self._histogram += np.bincount(places, minlength=len(_EDGES))[1:]
+        self.histogram += np.bincount(places, minlength=len(_EDGES))[1:]
         if self._values is not None:
             new, counts = np.unique(values, return_counts=True)
             both = np.concatenate((self._values, new))
@@ -207,13 +206,6 @@ class _Values:
                 found[name] = self._found[low] + part * (self._found[high] - self._found[low])
         return found
 
-    def histogram(self) -> list[int]:
-        """Return the number of ticks per bin.
-
-        Values beyond the last edge count in the last bin.
-        """
-        return [int(one) for one in self._histogram]
-
     def _between(self, share: float) -> tuple[int, int, float]:
         place = share * (self.count - 1)
         low = max(int(place), 0)
@@ -246,10 +238,15 @@ def _ordered(values: NDArray[np.float64]) -> NDArray[np.uint64]:
     return np.where(bits & sign, ~bits, bits | sign)
 
 
-def _made(run: Recorded, rows: _Rows, told: Mapping[str, Any]) -> dict[str, Any]:
+def _made(run: Recorded, rows: _Rows, recorded: Mapping[str, Any]) -> dict[str, Any]:
     """Recompute the statistics that the metadata contain."""
+    session = run.metadata.get("configuration", {}).get("session", {})
+    duration = session.get("duration") if isinstance(session, dict) else None
+    deadlines = rows.last_tick + 1
+    if run.metadata.get("reason") == "completed" and isinstance(duration, int | float):
+        deadlines = round(duration * float(run.metadata["rate_hz"]))
     made: dict[str, Any] = {
-        "skipped": max(_deadlines(run, rows) - rows.count, 0),
+        "skipped": max(deadlines - rows.count, 0),
         "lost_ticks": 0,
         "overruns": rows.late_count,
         "longest_gap_us": None if rows.gap is None else rows.gap * 1e6,
@@ -262,49 +259,40 @@ def _made(run: Recorded, rows: _Rows, told: Mapping[str, Any]) -> dict[str, Any]
     for name, values in rows.durations.items():
         made[name] = values.quantiles(name == "period_error_us")
     edges = [round(float(edge), 4) for edge in _EDGES]
-    made["histograms"] = {"edges_us": edges, **{name: one.histogram() for name, one in rows.durations.items()}}
-    made |= {name: value for name, value in run.metadata.get("real_time", {}).items() if name in told}
+    made["histograms"] = {"edges_us": edges, **{name: one.histogram.tolist() for name, one in rows.durations.items()}}
+    made |= {name: value for name, value in run.metadata.get("real_time", {}).items() if name in recorded}
     if run.metadata.keys() & {"rows_sha256", "ticks_sha256"}:
-        made["fit"] = _is_fit(run, {"ticks": rows.count, **made})
+        timing = {"ticks": rows.count, **made}
+        configured = run.metadata.get("configuration", {}).get("fitness", {})
+        limits = {**_LIMITS, **(configured if isinstance(configured, dict) else {})}
+        executed, deadlines = max(timing["ticks"], 1), max(timing["ticks"] + timing["skipped"], 1)
+        gap = timing["longest_gap_us"]
+        made["fit"] = not (
+            timing["overruns"] / executed > limits["late_share"]
+            or timing["skipped"] / deadlines > limits["skipped_share"]
+            or timing["unusable_ticks"] / executed > limits["unusable_share"]
+            or (gap is not None and round(gap, 3) * 1e-6 > limits["longest_gap"])
+            or timing["lost_ticks"] > limits["lost_ticks"]
+            or run.metadata.get("error")
+        )
     return made
 
 
-def _deadlines(run: Recorded, rows: _Rows) -> int:
-    """Return the number of deadlines up to the end of the run."""
-    session = run.metadata.get("configuration", {}).get("session", {})
-    duration = session.get("duration") if isinstance(session, dict) else None
-    if run.metadata.get("reason") == "completed" and isinstance(duration, int | float):
-        return round(duration * float(run.metadata["rate_hz"]))
-    return rows.last_tick + 1
-
-
-def _is_fit(run: Recorded, timing: Mapping[str, Any]) -> bool:
-    """Return True if the certificate meets the fitness limits of the run's configuration."""
-    configured = run.metadata.get("configuration", {}).get("fitness", {})
-    limits = {**_LIMITS, **(configured if isinstance(configured, dict) else {})}
-    executed, deadlines = max(timing["ticks"], 1), max(timing["ticks"] + timing["skipped"], 1)
-    gap = timing["longest_gap_us"]
-    return not (
-        timing["overruns"] / executed > limits["late_share"]
-        or timing["skipped"] / deadlines > limits["skipped_share"]
-        or timing["unusable_ticks"] / executed > limits["unusable_share"]
-        or (gap is not None and round(gap, 3) * 1e-6 > limits["longest_gap"])
-        or timing["lost_ticks"] > limits["lost_ticks"]
-        or run.metadata.get("error")
-    )
-
-
-def _alike(told: Any, value: Any, tolerance: float) -> bool:
+def _alike(recorded: Any, value: Any, tolerance: float) -> bool:
     """Return True if two plain values are equal up to the rounding of the last stored digit."""
-    match told, value:
+    match recorded, value:
         case dict(), dict():
-            return told.keys() == value.keys() and all(_alike(told[key], one, tolerance) for key, one in value.items())
+            return recorded.keys() == value.keys() and all(
+                _alike(recorded[key], one, tolerance) for key, one in value.items()
+            )
         case list(), list():
-            return len(told) == len(value) and all(map(lambda one, other: _alike(one, other, tolerance), told, value))
+            return len(recorded) == len(value) and all(
+                map(lambda one, other: _alike(one, other, tolerance), recorded, value)
+            )
         case bool(), bool():
-            return told == value
+            return recorded == value
         case bool(), _:
             return False
         case int() | float(), float():
-            return math.isclose(told, value, rel_tol=1e-9, abs_tol=tolerance)
-    return type(told) is type(value) and bool(told == value)
+            return math.isclose(recorded, value, rel_tol=1e-9, abs_tol=tolerance)
+    return type(recorded) is type(value) and bool(recorded == value)

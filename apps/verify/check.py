@@ -7,17 +7,16 @@ from pathlib import Path
 
 import numpy as np
 
-from apps.verify import clock, description
+from apps.verify import description
 from apps.verify.certificate import check_certificate
-from apps.verify.contact.check import Contact
-from apps.verify.envelope import admittance, impedance
-from apps.verify.envelope.energy import Ledger
-from apps.verify.envelope.gate import Gate
-from apps.verify.envelope.history import EnvelopeTracker
-from apps.verify.envelope.passivity import Controller
-from apps.verify.envelope.samples import Samples, check_safe_output
+from apps.verify.commands import check_admittance, check_force_bounds, check_impedance, check_reference_bounds
+from apps.verify.contact import Contact
+from apps.verify.description import Gate
+from apps.verify.energy import Controller, Ledger
 from apps.verify.findings import Findings
+from apps.verify.history import EnvelopeTracker
 from apps.verify.recorded import Recorded, Window
+from apps.verify.samples import Samples, check_safe_output
 
 _BESIDE_THE_ROWS = (
     description.check_end,
@@ -26,8 +25,8 @@ _BESIDE_THE_ROWS = (
     description.check_settings,
     description.check_configuration,
     description.check_limits,
-    clock.check_ticks,
-    clock.check_origin,
+    description.check_ticks,
+    description.check_origin,
     check_certificate,
 )
 
@@ -66,9 +65,9 @@ def _check_ticks(run: Recorded, findings: Findings) -> None:
     first = len(_BESIDE_THE_ROWS)
     checks: dict[str, tuple[int, Callable[[Window, Findings], None]]] = {
         "settings": (_SETTINGS, description.check_versions),
-        "times": (first, clock.check_times),
-        "permissions": (first + 1, clock.check_permissions),
-        "ending": (first + 2, clock.check_ending),
+        "times": (first, description.check_times),
+        "permissions": (first + 1, description.check_permissions),
+        "ending": (first + 2, description.check_ending),
         "gate": (first + 3, Gate().check),
         "physics": (first + 4, _Physics(findings, first + 4).check),
     }
@@ -118,9 +117,9 @@ class _Physics:
                 findings.begin(self._number, 3, stretch.segment)
                 if run.impedance:
                     dampers = added[stretch.rows], loose[stretch.rows]
-                    impedance.check_impedance(stretch, history, dampers, findings)
+                    check_impedance(stretch, history, dampers, findings)
                 else:
-                    admittance.check_admittance(stretch, history, findings)
+                    check_admittance(stretch, history, findings)
             findings.begin(self._number, 4)
             self._ledger.check(run, history, (contact.stored, contact.doubt), contact.walls.stiffness, findings)
-            (impedance if run.impedance else admittance).check_bounds(run, findings)
+            (check_force_bounds if run.impedance else check_reference_bounds)(run, findings)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,7 @@ from apps.shared.command import Answer
 from apps.shared.terminal import wrapped
 
 if TYPE_CHECKING:
-    from apps.verify.findings import Finding, Findings
+    from apps.verify.findings import Finding
 
 BLOCKS = "blocks"
 """Folder of the block recordings in the session of an experiment."""
@@ -37,20 +36,21 @@ def run(options: argparse.Namespace) -> Answer:
     from apps.verify.findings import OK, Findings
 
     folders = recordings_in(options.recording)
-    ticks, each, found = 0, [], Findings()
+    ticks, found = 0, Findings()
+    each: list[dict[str, Any]] = []
     for folder in folders:
-        recorded, one = verify(folder)
+        recorded, findings = verify(folder)
         ticks += recorded.count
         each.append(
             {
                 "recording": str(folder),
                 "ticks": recorded.count,
-                "verdict": one.verdict,
-                "violated_ticks": one.violated_ticks,
-                "violated_markers": sorted(one.violated_markers),
+                "verdict": findings.verdict,
+                "violated_ticks": findings.violated_ticks,
+                "violated_markers": sorted(findings.violated_markers),
             }
         )
-        found.add(one, f"{folder.name}: " if len(folders) > 1 else "")
+        found.add(findings, f"{folder.name}: " if len(folders) > 1 else "")
     result: dict[str, Any] = {
         "recording": str(options.recording),
         "ticks": ticks,
@@ -64,7 +64,17 @@ def run(options: argparse.Namespace) -> Answer:
         "recordings": each,
         "verdict": found.verdict,
     }
-    return Answer(result, wrapped(_in_words(ticks, each, found), 4), status=0 if found.verdict == OK else 1)
+    lines = [f"{ticks} ticks; largest residuals, and what rounding can leave:"]
+    for name, one in found.residuals.items():
+        lines.append(f"  {name:<24} {one.value:9.2e} of {one.bound:8.2e} {one.unit:<4} ({one.ticks} ticks)")
+    lines += [_finding_line("violated", one) for one in found.violations] + [
+        _finding_line("missing", one) for one in found.missing
+    ]
+    for own in each if len(each) > 1 else ():
+        trials = f", in the trials {str(own['violated_markers'])[1:-1]}" if own["violated_markers"] else ""
+        lines.append(f"{Path(own['recording']).name}: {own['ticks']} ticks, {own['verdict']}{trials}")
+    text = "\n".join([*lines, f"verdict: {found.verdict}"])
+    return Answer(result, wrapped(text, 4), status=0 if found.verdict == OK else 1)
 
 
 def recordings_in(folder: Path) -> list[Path]:
@@ -75,21 +85,6 @@ def recordings_in(folder: Path) -> list[Path]:
     return sorted(path for path in blocks.iterdir() if path.is_dir() and not path.name.startswith(".")) or [folder]
 
 
-def _in_words(ticks: int, each: Sequence[dict[str, Any]], found: Findings) -> str:
-    lines = [f"{ticks} ticks; largest residuals, and what rounding can leave:"]
-    for name, one in found.residuals.items():
-        lines.append(f"  {name:<24} {one.value:9.2e} of {one.bound:8.2e} {one.unit:<4} ({one.ticks} ticks)")
-    lines += [_said("violated", one) for one in found.violations] + [_said("missing", one) for one in found.missing]
-    if len(each) > 1:
-        lines += map(_of_one, each)
-    return "\n".join([*lines, f"verdict: {found.verdict}"])
-
-
-def _of_one(one: dict[str, Any]) -> str:
-    trials = f", in the trials {str(one['violated_markers'])[1:-1]}" if one["violated_markers"] else ""
-    return f"{Path(one['recording']).name}: {one['ticks']} ticks, {one['verdict']}{trials}"
-
-
-def _said(kind: str, finding: Finding) -> str:
+def _finding_line(kind: str, finding: Finding) -> str:
     at = f", tick {finding.tick}" if finding.tick is not None else ""
     return f"{kind}: {finding.rule}{at}: {finding.words}"

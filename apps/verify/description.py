@@ -1,17 +1,34 @@
-"""Consistency checks of the metadata: end, hash, columns, settings, configuration and limits."""
+"""Checks of the metadata (end, hash, columns, settings, configuration, limits), and of ticks, times and the gate."""
 
 from __future__ import annotations
 
 import hashlib
 import math
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from apps.verify.facts import ADMITTANCE, IMPEDANCE, MOTION
 from apps.verify.findings import Findings
-from apps.verify.recorded import Recorded, Window
+from apps.verify.recorded import (
+    ADMITTANCE,
+    AFTER_SKIP,
+    DEAD_MAN_BUTTON,
+    ENDED_LATE,
+    ENDING_BIT,
+    FADE_OUT,
+    FLAGS,
+    GATE_TIME,
+    IMPEDANCE,
+    LATE_SHARE,
+    MOTION,
+    RELEASED_BIT,
+    STARTED_LATE,
+    Recorded,
+    Window,
+)
 from haptics.errors import RecordingError
 
 _AT_ONCE = 1 << 20
@@ -54,8 +71,8 @@ def check_end(run: Recorded, findings: Findings) -> None:
         words = f"the recording was not closed properly (state {str(state)[:40]!r}, reason {str(reason)[:60]!r})."
         findings.lack("state", words)
     certificate = metadata.get("certificate")
-    told = certificate if isinstance(certificate, dict) else {}
-    lost, executed = told.get("lost_ticks", 0), told.get("ticks", _ticks_of_the_end(run))
+    stated = certificate if isinstance(certificate, dict) else {}
+    lost, executed = stated.get("lost_ticks", 0), stated.get("ticks", _ticks_of_the_end(run))
     if lost:
         findings.lack("rows", f"{lost} ticks of the run were lost before they could be written.")
     elif isinstance(executed, int) and count < executed:
@@ -67,10 +84,10 @@ def check_end(run: Recorded, findings: Findings) -> None:
 def _ticks_of_the_end(run: Recorded) -> Any:
     """Return the number of executed ticks that the servo reported at the end of the run."""
     try:
-        said = [event.get("ticks") for event in run.source.events if "ticks" in event]
+        counts = [event.get("ticks") for event in run.source.events if "ticks" in event]
     except RecordingError:
         return None
-    return said[-1] if said else None
+    return counts[-1] if counts else None
 
 
 def check_hash(run: Recorded, findings: Findings) -> None:
@@ -85,16 +102,20 @@ def check_hash(run: Recorded, findings: Findings) -> None:
             findings.lack("hash", "the recording has no hash of its rows: nobody closed it, or an older version did.")
         return
     found = hashlib.sha256()
-    if run.source.ticks.suffix == ".npz":
-        _check_hash_of_packed(run, of_rows is not None, stored, findings)
-        return
     try:
-        with open(run.source.ticks, "rb") as file:
-            preamble = file.read(10) if of_rows is not None else b""
-            header = preamble + file.read(int.from_bytes(preamble[8:], "little"))
-            while piece := file.read(_AT_ONCE):
-                found.update(piece)
-            found.update(header)
+        if run.source.ticks.suffix == ".npz":  # packed: the hash covers the unpacked rows
+            header = run.source.table.header()
+            found.update(b"" if of_rows is not None else header)
+            for rows in run.source.chunks():
+                found.update(rows.tobytes())
+            found.update(header if of_rows is not None else b"")
+        else:
+            with open(run.source.ticks, "rb") as file:
+                preamble = file.read(10) if of_rows is not None else b""
+                header = preamble + file.read(int.from_bytes(preamble[8:], "little"))
+                while piece := file.read(_AT_ONCE):
+                    found.update(piece)
+                found.update(header)
     except OSError as error:
         findings.lack("hash", f"{run.source.ticks.name} cannot be read again ({error}).")
         return
@@ -102,20 +123,9 @@ def check_hash(run: Recorded, findings: Findings) -> None:
         findings.violate("hash", _CHANGED)
 
 
-def _check_hash_of_packed(run: Recorded, of_rows: bool, stored: Any, findings: Findings) -> None:
-    """Compare the stored hash with the hash of the unpacked rows."""
-    header = run.source.table.header()
-    found = hashlib.sha256(b"" if of_rows else header)
-    for rows in run.source.chunks():
-        found.update(rows.tobytes())
-    found.update(header if of_rows else b"")
-    if found.hexdigest() != stored:
-        findings.violate("hash", _CHANGED)
-
-
 def check_columns(run: Recorded, findings: Findings) -> None:
     """Compare columns and units with the metadata and the channels of the device."""
-    names, told = run.source.table.dtype.names or (), run.metadata.get("columns", {})
+    names, stated = run.source.table.dtype.names or (), run.metadata.get("columns", {})
     expected = dict(_UNITS)
     if int(run.metadata["format"]) < 3:
         expected = {name: unit for name, unit in expected.items() if name not in _SINCE_3 or name in names}
@@ -128,7 +138,7 @@ def check_columns(run: Recorded, findings: Findings) -> None:
         shape = run.source.table.dtype[column].shape if column in names else None
         if shape is None or math.prod(shape) != size:
             findings.violate("columns", f"the table of ticks lacks the column {column}, which its device measures")
-    if sorted(names) != sorted(told) or any(expected.get(name, unit) != unit for name, unit in told.items()):
+    if sorted(names) != sorted(stated) or any(expected.get(name, unit) != unit for name, unit in stated.items()):
         words = "the described columns differ from those of the table of ticks, or have other units"
         findings.violate("columns", words)
 
@@ -210,15 +220,17 @@ def check_limits(run: Recorded, findings: Findings) -> None:
     """Compare the limits with the device's limits, tightened by the configuration."""
     limits, device = run.metadata["limits"], run.metadata["device"]
     configuration = run.metadata.get("configuration")
-    asked = _table(configuration, "envelope") if isinstance(configuration, dict) else {}
+    configured = _table(configuration, "envelope") if isinstance(configuration, dict) else {}
     for name, value in limits.items():
-        expected = asked.get(name, device.get(name, {"passivity_control": False, "dead_man": "none"}.get(name, value)))
+        expected = configured.get(
+            name, device.get(name, {"passivity_control": False, "dead_man": "none"}.get(name, value))
+        )
         if isinstance(configuration, dict) and expected != value:
             words = f"{name} = {str(value)[:40]} does not follow from device and configuration, which give {expected}"
             findings.violate("limits", words)
         if _is_wider(name, value, device.get(name)):
             findings.violate("limits", f"{name} = {str(value)[:40]} is wider than the device's {device.get(name)}")
-    for name in asked:
+    for name in configured:
         if name not in limits:
             findings.violate("limits", f"{name} is configured, but is no limit of the run")
 
@@ -232,3 +244,134 @@ def _is_wider(name: str, value: Any, own: Any) -> bool:
     if name == "fade_in":
         return bool(value < own)
     return name == "dead_man" and own not in ("none", value)
+
+
+_ROUNDING = 1e-9
+ORIGIN_SINCE = 3
+"""First recording format that contains the time of tick 0."""
+
+
+def check_ticks(run: Recorded, findings: Findings) -> None:
+    """Check that the ticks are complete and increasing."""
+    order = run.order
+    if order.back is not None:
+        before, after = order.back
+        findings.violate("tick", f"tick {after} comes after tick {before}", after)
+    elif order.gap < len(run.source):
+        words = f"ticks are missing before tick {order.gap_tick}, and no deadline was missed."
+        findings.lack("tick", words, order.gap_tick)
+    if not len(run.source):
+        findings.lack("rows", "the recording holds no tick: there is nothing to check.")
+
+
+def check_times(run: Window, findings: Findings) -> None:
+    """Check times, lateness, durations and the corresponding flags."""
+    T, tick, status = run.period, run.tick, run.status
+    late, taken, written = (run.column(name) for name in ("period_error", "tick_time", "write_time"))
+    where = findings.where
+    where("time", tick, run.column("time") != tick * T, "the time is not the number of the tick times the period")
+    with np.errstate(invalid="ignore"):
+        within = (late >= -_ROUNDING) & (late < T + _ROUNDING)
+        where("timing", tick, ~within, "a lateness must be at least 0 and less than a period")
+        orderly = (written >= -_ROUNDING) & (written <= taken + _ROUNDING) & np.isfinite(taken)
+        where("timing", tick, ~orderly, "a command was handed over before its tick began, or after it ended")
+        _flag(run, findings, STARTED_LATE, late > LATE_SHARE * T, "started")
+        _flag(run, findings, ENDED_LATE, late + taken > T, "ended")
+    jumped = np.diff(tick, prepend=-1) != 1
+    flagged = ((status & AFTER_SKIP) != 0) & ~jumped
+    where("timing", tick, flagged, "deadlines are said to have been skipped, but no tick is missing")
+    unknown = (status & ~sum(FLAGS.values())) != 0
+    where("flag", tick, unknown, "a flag is set that there is not")
+    age = run.column("sample_age")
+    where("timing", tick, ~(age >= 0.0) & ~np.isnan(age), "a sample is younger than its tick")
+
+
+def _flag(run: Window, findings: Findings, flag: int, expected: NDArray[np.bool_], word: str) -> None:
+    broken = ((run.status & flag) != 0) != expected
+    findings.where("timing", run.tick, broken, f"the flag that a tick {word} late and its times disagree")
+
+
+def check_permissions(run: Window, findings: Findings) -> None:
+    """Check the dead-man's switch against the buttons, and that an ending run did not continue."""
+    tick, permission = run.tick, run.column("permission").astype(np.int64)
+    released, ending = (permission & RELEASED_BIT) != 0, (permission & ENDING_BIT) != 0
+    where, dead_man = findings.where, str(run.limit("dead_man", "none"))
+    where("permission", tick, (permission & ~(RELEASED_BIT | ENDING_BIT)) != 0, "an undefined bit is set")
+    where("permission", tick, np.diff(ending, prepend=False) & ~ending, "a run that was ending went on")
+    if dead_man == "none":
+        where("permission", tick, released, "a dead-man's switch was released, but the run has none")
+    elif dead_man == "button":
+        held = (run.column("buttons").astype(np.int64) & DEAD_MAN_BUTTON) != 0
+        where("permission", tick, released == held, "the dead-man's button and its release disagree")
+
+
+def check_ending(run: Window, findings: Findings) -> None:
+    """Check that a run of planned length fades out at its planned end, and that its last ticks exist."""
+    session = run.metadata.get("configuration", {}).get("session", {})
+    duration = session.get("duration")
+    if run.metadata.get("reason") != "completed" or not isinstance(duration, int | float):
+        return
+    planned = round(duration / run.period)
+    fading = _ticks_in(run, FADE_OUT)
+    if not run.impedance:
+        fading = max(fading, _ticks_in(run, float(run.limit("max_speed")) / float(run.limit("max_acceleration"))))
+    begins = planned - min(fading, planned // 2)
+    ending = (run.column("permission").astype(np.int64) & ENDING_BIT) != 0
+    wrong = ending != (run.tick >= begins)
+    findings.where("permission", run.tick, wrong, f"the planned end begins at tick {begins}, the rows say otherwise")
+    findings.where("tick", run.tick, run.tick >= planned, f"the run was planned to have {planned} ticks")
+    # Up to that many ticks may be missing because the last deadlines were missed.
+    if run.is_last and planned - 1 - int(run.tick[-1]) > _ticks_in(run, FADE_OUT):
+        words = f"the last ticks of the {planned} that were planned are missing, or their deadlines were missed."
+        findings.lack("end", words, int(run.tick[-1]))
+
+
+def _ticks_in(run: Recorded, duration: float) -> int:
+    """Return the number of ticks in a duration [s], plus one for rounding."""
+    return math.ceil(duration / run.period * (1.0 - 1e-9)) + 1
+
+
+def check_origin(run: Recorded, findings: Findings) -> None:
+    """Check the time of tick 0."""
+    monotonic, utc = (run.metadata.get(name) for name in ("origin_monotonic_ns", "origin_utc"))
+    if int(run.metadata["format"]) < ORIGIN_SINCE or not len(run.source):
+        return
+    if monotonic is None or utc is None:
+        findings.lack("origin", "the recording lacks the time of tick 0.")
+        return
+    try:
+        right = type(monotonic) is int and monotonic > 0 and datetime.fromisoformat(utc).utcoffset() == timedelta(0)
+    except (TypeError, ValueError):
+        right = False
+    if not right:
+        findings.violate("origin", f"the time of tick 0 cannot be {str(monotonic)[:40]} ns, {str(utc)[:40]}")
+
+
+_NEAR = 1e-12
+
+
+class Gate:
+    """Tracks the gate over consecutive windows."""
+
+    def __init__(self) -> None:
+        self._opening = 1.0
+
+    def check(self, run: Window, findings: Findings) -> None:
+        """Check that the gate moves by one step per tick, or stays at an end."""
+        gate = run.column("gate")
+        outside = ~((gate >= 0.0) & (gate <= 1.0))
+        findings.where("gate", run.tick, outside, "the gate is outside 0 to 1")
+        jumps = np.zeros(run.count, bool)
+        step = run.period / GATE_TIME
+        moves = np.flatnonzero((gate != 1.0) | np.concatenate(([False], gate[:-1] != 1.0)))
+        for k in moves[moves >= run.skip].tolist():
+            choices = (max(self._opening - step, 0.0), min(self._opening + step, 1.0))
+            off = [abs(gate[k] - (0.5 - 0.5 * math.cos(math.pi * choice))) for choice in choices]
+            if min(off) <= _NEAR:
+                self._opening = choices[0] if off[0] <= off[1] else choices[1]
+                continue
+            jumps[k] = True
+            whole = min(max(1.0 - 2.0 * float(gate[k]), -1.0), 1.0)
+            self._opening = math.acos(whole) / math.pi if not outside[k] else 1.0
+        words = "the gate jumps to {:.6g}: it takes 50 ms to move"
+        findings.where("gate", run.tick, jumps, lambda k: words.format(gate[k]))

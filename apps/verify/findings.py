@@ -106,7 +106,7 @@ class Findings:
         self._violations: dict[Hashable, _Entry] = {}
         self._missing: dict[Hashable, _Entry] = {}
         self._residuals: dict[str, tuple[_Place, Residual]] = {}
-        self._taken: dict[bool, list[Finding]] = {True: [], False: []}
+        self._added: dict[bool, list[Finding]] = {True: [], False: []}
         self._window: Window | None = None
         self._broken: list[Any] = []
         self._at: _Place = ()
@@ -117,12 +117,12 @@ class Findings:
     @property
     def violations(self) -> list[Finding]:
         """Violated rules, in the order of the checks."""
-        return [*self._said(self._violations, always=False), *self._taken[True]]
+        return [*self._ordered(self._violations, always=False), *self._added[True]]
 
     @property
     def missing(self) -> list[Finding]:
         """Checks that were not possible, in the order of the checks."""
-        return [*self._said(self._missing, always=True), *self._taken[False]]
+        return [*self._ordered(self._missing, always=True), *self._added[False]]
 
     @property
     def residuals(self) -> dict[str, Residual]:
@@ -133,14 +133,14 @@ class Findings:
     @property
     def verdict(self) -> str:
         """`VIOLATED` after any violation, else `INCOMPLETE` if a check was not possible, else `OK`."""
-        if self._violations or self._taken[True]:
+        if self._violations or self._added[True]:
             return VIOLATED
-        return INCOMPLETE if self._missing or self._taken[False] else OK
+        return INCOMPLETE if self._missing or self._added[False] else OK
 
     def add(self, other: Findings, where: str) -> None:
         """Add the findings of another recording, with the prefix `where`."""
         for violated, found in ((True, other.violations), (False, other.missing)):
-            self._taken[violated] += [Finding(one.rule, one.tick, f"{where}{one.words}") for one in found]
+            self._added[violated] += [Finding(one.rule, one.tick, f"{where}{one.words}") for one in found]
         for name, residual in other.residuals.items():
             self._keep(name, residual)
 
@@ -233,15 +233,18 @@ class Findings:
             return
         share = np.where(held, np.where(size > 0.0, size / np.maximum(most, 1e-300), 0.0), 0.0)
         share = np.where(held & ~np.isfinite(size), np.inf, share)
-        self._keep(name, Residual(unit, int(held.sum()), *_worst(share, size, np.where(held, most, 0.0))), place)
+        bounds = np.where(held, most, 0.0)
+        k = int(np.argmax(share)) if share.any() else int(np.argmax(bounds))
+        worst = Residual(unit, int(held.sum()), float(share[k]), float(size[k]), float(bounds[k]))
+        self._keep(name, worst, place)
         broken = held & ~(size <= most)
         count = int(np.count_nonzero(broken))
         if count:
             self._broken.append(np.asarray(ticks)[broken])
             k = int(np.argmax(broken))
-            said = f"{words}: off by {size[k]:.3g} {unit}, rounding explains {most[k]:.1g}"
+            message = f"{words}: off by {size[k]:.3g} {unit}, rounding explains {most[k]:.1g}"
             key = (self._at, rule, name, words)
-            self._count(self._violations, key, place, rule, said, k, int(ticks[k]), count)
+            self._count(self._violations, key, place, rule, message, k, int(ticks[k]), count)
 
     def _place(self) -> _Place:
         """Return the sort key of the current call."""
@@ -272,7 +275,7 @@ class Findings:
         entries[key].count += count
 
     @staticmethod
-    def _said(entries: dict[Hashable, _Entry], *, always: bool) -> list[Finding]:
+    def _ordered(entries: dict[Hashable, _Entry], *, always: bool) -> list[Finding]:
         """Return the findings in order, without duplicates."""
         found: dict[tuple[str, str], Finding] = {}
         for entry in sorted(entries.values(), key=lambda one: one.place):
@@ -290,8 +293,3 @@ class Findings:
         kept = new if worse else old
         kept.ticks = ticks
         self._residuals[name] = (place, kept)
-
-
-def _worst(share: Numbers, size: Numbers, most: Numbers) -> tuple[float, float, float]:
-    k = int(np.argmax(share)) if share.any() else int(np.argmax(most))
-    return float(share[k]), float(size[k]), float(most[k])

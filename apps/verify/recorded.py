@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,76 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.verify.facts import AFTER_SKIP, IMPEDANCE, MOTION, UNUSABLE
 from haptics.errors import RecordingError
 from haptics.recording.recording import Recording
+
+NOT_FINITE, STALE, LIMITED, SLEW = 1 << 0, 1 << 1, 1 << 2, 1 << 3
+WORKSPACE, SPEED, FADE, ENERGY = 1 << 4, 1 << 5, 1 << 6, 1 << 7
+STARTED_LATE, ENDED_LATE, AFTER_SKIP, IMPLAUSIBLE = 1 << 8, 1 << 9, 1 << 10, 1 << 11
+RELEASED, PASSIVITY, ASTRAY, FOLLOWING_ERROR = 1 << 12, 1 << 13, 1 << 14, 1 << 15
+
+FLAGS = {
+    "NOT_FINITE": NOT_FINITE,
+    "STALE": STALE,
+    "LIMITED": LIMITED,
+    "SLEW": SLEW,
+    "WORKSPACE": WORKSPACE,
+    "SPEED": SPEED,
+    "FADE": FADE,
+    "ENERGY": ENERGY,
+    "STARTED_LATE": STARTED_LATE,
+    "ENDED_LATE": ENDED_LATE,
+    "AFTER_SKIP": AFTER_SKIP,
+    "IMPLAUSIBLE": IMPLAUSIBLE,
+    "RELEASED": RELEASED,
+    "PASSIVITY": PASSIVITY,
+    "ASTRAY": ASTRAY,
+    "FOLLOWING_ERROR": FOLLOWING_ERROR,
+}
+"""Bits of the column ``status``."""
+
+UNUSABLE = NOT_FINITE | STALE | IMPLAUSIBLE | ASTRAY | FOLLOWING_ERROR
+"""Flags of a tick with the safe output."""
+
+ENVELOPE = UNUSABLE | PASSIVITY | RELEASED | FADE | LIMITED | SLEW | SPEED | ENERGY | WORKSPACE
+
+RELEASED_BIT, ENDING_BIT = 1, 2
+"""Bits of the column ``permission``."""
+
+DEAD_MAN_BUTTON = 1
+
+FADE_OUT = 8e-3
+"""Duration of the fade-out [s]."""
+
+GATE_TIME = 0.05
+"""Duration of the gate's half cosine [s]."""
+
+SPEED_MARGIN = 0.1
+"""Share of the speed limit, just below it, over which a driving force decreases to zero."""
+
+CLOCK_ROUNDING = 1.0 + 1e-9
+"""Factor on limits for the rounding of a clock that has run for days."""
+
+PATIENCE = 0.02
+"""Time for which the end effector may exceed the maximum speed of a motion [s]."""
+
+LATE_SHARE = 0.5
+"""Share of a period after which the start of a tick counts as late."""
+
+EPS = 2.0**-52
+
+ROUNDINGS = 64.0
+"""Number of roundings in a value, each half a unit in the last place of the largest term, times two."""
+
+ADMITTANCE, IMPEDANCE = "admittance", "impedance"
+MOTION = "motion"
+
+
+def rounding(*terms: Any) -> Array:
+    """Return the rounding bound of a sum of `terms`: numbers or arrays, of any sign."""
+    bound: Array = ROUNDINGS * EPS * sum(abs(term) for term in terms)
+    return bound
+
 
 Array = NDArray[Any]
 
@@ -267,7 +334,7 @@ class Window(Recorded):
     @cached_property
     def reference(self) -> Array:
         """Reference of an admittance device before each tick, (n, 2) [m]; initially the device position."""
-        before, place = _shifted(self.column("command")), self.column("position")
+        before, place = shifted(self.column("command")), self.column("position")
         unknown = ~np.isfinite(before).all(axis=1) | (np.arange(self.count) == 0)
         before[unknown] = place[unknown]
         return before
@@ -277,8 +344,8 @@ class Window(Recorded):
         """Previous output, (n, 2): the force [N], or the velocity of the reference [m/s]."""
         command = self.column("command")
         if self.impedance:
-            return _shifted(command)
-        moved = _shifted(command - self.reference) / self.period
+            return shifted(command)
+        moved = shifted(command - self.reference) / self.period
         moved[~np.isfinite(moved).all(axis=1)] = 0.0
         return moved
 
@@ -291,7 +358,14 @@ class Window(Recorded):
             yield Stretch(self, *place, int(versions[start]), self._segment + number)
 
 
-def _shifted(values: Array) -> Array:
+def copy_rows(target: Any, rows: Any, source: Any, own: Any = slice(None)) -> None:
+    """Copy rows of all arrays of a dataclass to another of the same kind, except its number of rows ``count``."""
+    for one in fields(target):
+        if one.name != "count":
+            getattr(target, one.name)[rows] = getattr(source, one.name)[own]
+
+
+def shifted(values: Array) -> Array:
     """Return values shifted by one tick, with zeros before the first."""
     before: Array = np.zeros_like(values)
     before[1:] = values[:-1]

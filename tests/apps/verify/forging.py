@@ -495,13 +495,13 @@ def _other_rate(forged):
 @wrong("certificate edited")
 def _forged_certificate(forged):
     forged.resealed = False
-    told = forged.metadata["certificate"]
+    stored = forged.metadata["certificate"]
     edits = [
-        (told, "overruns", 1),
-        (told, "skipped", 1),
-        (told, "fit", 1 - 2 * told["fit"]),
-        (told["period_error_us"], "p99", 1.0),
-        (told["histograms"]["tick_us"], 3, 1),
+        (stored, "overruns", 1),
+        (stored, "skipped", 1),
+        (stored, "fit", 1 - 2 * stored["fit"]),
+        (stored["period_error_us"], "p99", 1.0),
+        (stored["histograms"]["tick_us"], 3, 1),
         (forged.metadata["force_n"], "max", 0.01),
     ]
     table, key, difference = edits[forged.choose.integers(len(edits))]

@@ -12,8 +12,8 @@ import pytest
 
 import devices
 from apps.verify.check import verify
-from apps.verify.facts import FOLLOWING_ERROR
 from apps.verify.findings import VIOLATED
+from apps.verify.recorded import FOLLOWING_ERROR
 from calibration.motions import Mover
 from calibration.motions.arm import JointExcitation
 from calibration.motions.excitation import Excitation

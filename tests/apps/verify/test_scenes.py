@@ -10,9 +10,7 @@ import pytest
 
 from apps.verify.check import verify
 from apps.verify.findings import INCOMPLETE, VIOLATED
-from apps.verify.walls.handles import Touch, on_a_handle
-from apps.verify.walls.masses import Mass, on_a_mass
-from apps.verify.walls.solids import on_the_surface
+from apps.verify.walls import Mass, Touch, on_a_handle, on_a_mass, on_the_surface
 from haptics import Coulomb, Elliptic, Stribeck
 from haptics.friction.laws import ClosedForm
 from haptics.recording.recording import Recording

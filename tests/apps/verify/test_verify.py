@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 
 from apps import cli
-from apps.verify import facts, recorded
+from apps.verify import recorded
 from apps.verify.certificate import _Values
 from apps.verify.check import verify
-from apps.verify.contact.inclusion import inclusion
-from apps.verify.contact.laws import law_of
-from apps.verify.contact.text_law import NotUnderstood, levels
 from apps.verify.findings import INCOMPLETE, OK, VIOLATED
+from apps.verify.inclusion import inclusion
+from apps.verify.laws import law_of
 from apps.verify.recorded import Order
+from apps.verify.text_law import NotUnderstood, levels
 from haptics.elements.tables import make_law
 from haptics.recording.recording import METADATA
 from haptics.records import ROW, Permission, Status
@@ -99,9 +99,9 @@ def test_killed_recording_is_incomplete(tmp_path):
 
 def test_command_reports_the_verdict(honest, tmp_path, capsys):
     assert cli.main(["verify", str(honest[A_FEW.index(28)])]) == 0
-    said = capsys.readouterr().out
-    assert "law while sliding" in said
-    assert said.endswith("verdict: ok\n")
+    output = capsys.readouterr().out
+    assert "law while sliding" in output
+    assert output.endswith("verdict: ok\n")
     forgery = copy_of(honest[0], tmp_path / "forged")
     forgery.rows["time"][7] += 1e-6
     forgery.save()
@@ -125,12 +125,12 @@ def test_blocks_of_a_session_are_verified_together(honest, tmp_path, capsys):
     forgery.rows["marker"][50:200], forgery.rows["marker"][300:] = 7, 9
     forgery.save()
     assert cli.main(["verify", str(tmp_path)]) == 1
-    said = capsys.readouterr().out
-    assert "block-02: the proxy is not" in said
-    assert f"block-02: {len(forgery.rows)} ticks, violated, in the trials 7, 9" in said
+    output = capsys.readouterr().out
+    assert "block-02: the proxy is not" in output
+    assert f"block-02: {len(forgery.rows)} ticks, violated, in the trials 7, 9" in output
     assert cli.main(["verify", str(tmp_path), "--json"]) == 1
-    told = json.loads(capsys.readouterr().out)["recordings"]
-    assert [(one["violated_ticks"], one["violated_markers"]) for one in told] == [(0, []), (3, [7, 9]), (0, [])]
+    recordings = json.loads(capsys.readouterr().out)["recordings"]
+    assert [(one["violated_ticks"], one["violated_markers"]) for one in recordings] == [(0, []), (3, [7, 9]), (0, [])]
 
 
 @pytest.mark.parametrize(
@@ -241,9 +241,9 @@ def test_verification_imports_no_rendering_code():
 
 
 def test_flags_and_times_agree_with_the_program():
-    assert {flag.name: int(flag) for flag in Status} == facts.FLAGS
-    assert (facts.TOLD_RELEASED, facts.TOLD_ENDING) == (Permission.RELEASED, Permission.ENDING)
-    assert facts.GATE_TIME == GATE_TIME
+    assert {flag.name: int(flag) for flag in Status} == recorded.FLAGS
+    assert (recorded.RELEASED_BIT, recorded.ENDING_BIT) == (Permission.RELEASED, Permission.ENDING)
+    assert recorded.GATE_TIME == GATE_TIME
 
 
 EXACT = [name for name in LAWS if name != "closed-form"]

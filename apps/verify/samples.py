@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.verify.contact.inclusion import length
-from apps.verify.envelope.history import History
-from apps.verify.facts import (
+from apps.verify.findings import Findings
+from apps.verify.history import History
+from apps.verify.inclusion import length
+from apps.verify.recorded import (
     ASTRAY,
     CLOCK_ROUNDING,
     ENVELOPE,
@@ -19,9 +20,8 @@ from apps.verify.facts import (
     NOT_FINITE,
     STALE,
     UNUSABLE,
+    Window,
 )
-from apps.verify.findings import Findings
-from apps.verify.recorded import Window
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -171,13 +171,15 @@ class Samples:
             "sample",
             samples.tick,
             wrong,
-            lambda k: f"the sample was {_said(int(flags[k]))}, by the rules it is {_said(int(expected[k]))}",
+            lambda k: (
+                f"the sample was {_flag_words(int(flags[k]))}, by the rules it is {_flag_words(int(expected[k]))}"
+            ),
         )
         words = "the element's output is said to have been no finite number, which the rows cannot show"
         findings.lack_where("sample", samples.tick, of_output & (flags == NOT_FINITE), words)
 
 
-def _said(flag: int) -> str:
+def _flag_words(flag: int) -> str:
     words = {
         0: "usable",
         NOT_FINITE: "refused as not finite",

@@ -8,28 +8,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.verify.contact import bristles, iwan, rigid
-from apps.verify.contact.hidden import Momentum
-from apps.verify.contact.inclusion import inclusion, length, slides_though_it_could_stick
-from apps.verify.contact.laws import Law, law_of
-from apps.verify.contact.models import MODELS, Equation, Step, mobility
-from apps.verify.contact.motion import Motions
-from apps.verify.contact.scenes import background, surface
-from apps.verify.contact.text_law import NotUnderstood
-from apps.verify.envelope.admittance import blur, braking, output_of
-from apps.verify.envelope.history import History
-from apps.verify.facts import EPS, MOTION
+from apps.verify.classic import BRISTLE_MODELS, IWAN, RIGID_MODELS, Elements, Momentum, bristle, with_mass, without_mass
+from apps.verify.commands import braking, output_of, velocity_blur
 from apps.verify.findings import Findings
-from apps.verify.recorded import Stretch, Window
-from apps.verify.walls.handles import Walls
-from apps.verify.walls.touching import Touching, check_proxy, tables_of
+from apps.verify.history import History
+from apps.verify.inclusion import inclusion, length, slides_though_it_could_stick
+from apps.verify.laws import Law, law_of
+from apps.verify.models import MODELS, Equation, Step, mobility
+from apps.verify.motion import Motions
+from apps.verify.recorded import EPS, MOTION, Stretch, Window
+from apps.verify.scenes import background, surface
+from apps.verify.text_law import NotUnderstood
+from apps.verify.walls import Touching, Walls, check_proxy, tables_of
 
 Floats = NDArray[np.float64]
 
 _NO_SCENE = (NotUnderstood, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """Exceptions that a malformed scene table may cause."""
 
-_CLASSICS = (*rigid.MODELS, *bristles.MODELS, iwan.MODEL)
+_CLASSICS = (*RIGID_MODELS, *BRISTLE_MODELS, IWAN)
 """Classic models with implemented equations, in addition to A to D."""
 
 
@@ -56,7 +53,7 @@ class Contact:
     walls: Walls = field(init=False)
 
     def __post_init__(self) -> None:
-        self._momentum, self._motions, self._elements = Momentum(), Motions(), iwan.Elements()
+        self._momentum, self._motions, self._elements = Momentum(), Motions(), Elements()
         self._touching = Touching()
         self.stored, self.doubt = np.zeros(0), np.zeros(0)
 
@@ -91,7 +88,16 @@ class Contact:
         self._enter(stretch, equations)
         if law is not None:
             self._on_the_law(stretch, law, Z)
-        self._keep(stretch, model, element, step)
+        # Store the energy of the element, K |e|^2/2 + M |v|^2/2, and its error bound.
+        K, M = element.get("stiffness", 0.0), element.get("mass", 0.0)
+        moving = step.output if model == "D" else step.velocity
+        e, v = (step.stretch**2).sum(axis=1), (moving**2).sum(axis=1)
+        self.stored[stretch.rows] = 0.5 * K * e + 0.5 * M * v + self.walls.store[stretch.rows]
+        slack = M * np.sqrt(v) * step.blur[:, 0]
+        if model == "D":
+            size = np.sqrt((stretch["command"] ** 2).sum(axis=1))
+            slack = slack + K * np.sqrt(e) * 8.0 * EPS * np.where(np.isfinite(size), size, 0.0)
+        self.doubt[stretch.rows] = 4.0 * slack + 0.1 * self.walls.doubt[stretch.rows]
 
     def _law(self, settings: dict[str, Any]) -> Law | None:
         try:
@@ -110,11 +116,11 @@ class Contact:
             places = self._places(stretch)
             law = ground.law_at(places)
             found, unsure = ground.regions_at(places)
-            said = background(table)
+            own_law = background(table)
         except _NO_SCENE as error:
             self.findings.lack("scene", f"the scene cannot be checked: {error!s:.120}.")
             return None
-        if said != stretch.settings.get("law"):
+        if own_law != stretch.settings.get("law"):
             self.findings.violate("settings", "the law is not that of the scene's background")
         wrong = (stretch["region"] != found) & ~unsure & stretch.good
         self.findings.where("region", stretch.tick, wrong, "the proxy was not in this region")
@@ -127,14 +133,9 @@ class Contact:
         fresh = self.history.fresh[stretch.rows]
         before = np.where(fresh[:, None], 0.0, stretch.back("displacement", 1))
         known = ~fresh & (np.arange(stretch.start, stretch.stop) > 0) & (self.history.after_bad[stretch.rows] == 0)
-        known &= ~self._in_motion_before(stretch)
+        known &= ~np.concatenate(([False], self.run.in_motion[:-1]))[stretch.rows]
         last = stretch.back("position", 1) - stretch.back("displacement", 1)
         return np.where(known[:, None], last, stretch["position"] - before)
-
-    def _in_motion_before(self, stretch: Stretch) -> NDArray[np.bool_]:
-        """Return the ticks that follow a tick of a prescribed motion."""
-        moving = np.concatenate(([False], self.run.in_motion[:-1]))
-        return np.asarray(moving[stretch.rows])
 
     def _on_the_law(self, stretch: Stretch, law: Law, Z: float) -> None:
         """Check that the forces satisfy the law, and that a contact sticks whenever it can."""
@@ -185,9 +186,9 @@ class Contact:
             anew = fresh | (history.after_bad[rows] > 0)[:, None]
             before = np.where(anew, given, stretch.back("sliding_velocity", 1))
             return Step(given, output, blurred, before, stretch_before, stretch["displacement"], force, velocity)
-        heard = np.where(braking(history, rows), 1.0, history.share[rows])[:, None]
-        given = heard * stretch["force"] + self.walls.force[rows]
-        output, blurred = output_of(stretch), blur(stretch)
+        felt_share = np.where(braking(history, rows), 1.0, history.share[rows])[:, None]
+        given = felt_share * stretch["force"] + self.walls.force[rows]
+        output, blurred = output_of(stretch), velocity_blur(stretch)
         stretched = stretch["displacement"]
         if model == "D":  # anti-windup removes the part that the reference could not follow
             stuck = ((stretch["sticking"] != 0) & stretch.good)[:, None]
@@ -196,39 +197,27 @@ class Contact:
             stretched = np.where(relaxed, stretch_before + T * (output - velocity), stretched)
         return Step(given, output, blurred, stretch.last, stretch_before, stretched, force, velocity)
 
-    def _keep(self, stretch: Stretch, model: str, element: dict[str, float], step: Step) -> None:
-        """Store the energy of the element, K |e|^2/2 + M |v|^2/2, and its error bound."""
-        K, M = element.get("stiffness", 0.0), element.get("mass", 0.0)
-        moving = step.output if model == "D" else step.velocity
-        e, v = (step.stretch**2).sum(axis=1), (moving**2).sum(axis=1)
-        self.stored[stretch.rows] = 0.5 * K * e + 0.5 * M * v + self.walls.store[stretch.rows]
-        slack = M * np.sqrt(v) * step.blur[:, 0]
-        if model == "D":
-            size = np.sqrt((stretch["command"] ** 2).sum(axis=1))
-            slack = slack + K * np.sqrt(e) * 8.0 * EPS * np.where(np.isfinite(size), size, 0.0)
-        self.doubt[stretch.rows] = 4.0 * slack + 0.1 * self.walls.doubt[stretch.rows]
-
     def _classic(self, stretch: Stretch, model: str, element: dict[str, float], law: Law | None) -> None:
         """Check the equations of a classic model."""
         if model not in _CLASSICS:
             self.findings.lack("equations", f"the equations of the model {model[:40]!r} cannot be put to the rows.")
         if law is None or model not in _CLASSICS:
             return
-        if model == iwan.MODEL and "scene" in stretch.settings:
+        if model == IWAN and "scene" in stretch.settings:
             self.findings.lack("equations", "the elements of the model 'iwan' are not followed over a scene.")
             return
         step, T = self._step(stretch, model), self.run.period
         try:
-            if model == iwan.MODEL:
+            if model == IWAN:
                 found = self._elements.outcome(law, stretch, step, element, T, self.history)
-            elif model in bristles.MODELS:
-                found = bristles.bristle(model, law, step, element, T)
+            elif model in BRISTLE_MODELS:
+                found = bristle(model, law, step, element, T)
             elif "mass" in element:
                 masses = self._momentum.masses(stretch, self.history, step, model, element)
-                found = rigid.with_mass(model, law, step, element, T, masses, self.run.impedance)
+                found = with_mass(model, law, step, element, T, masses, self.run.impedance)
                 self.doubt[stretch.rows] = 8.0 * element["mass"] * (length(masses.after) * masses.blur[:, 0])
             else:
-                found = rigid.without_mass(model, law, step, element)
+                found = without_mass(model, law, step, element)
         except (KeyError, NotUnderstood) as error:
             self.findings.lack("settings", f"version {stretch.version} of the settings lacks {error}.")
             return

@@ -17,12 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.verify.contact.inclusion import length
-from apps.verify.envelope.admittance import blur, output_of
-from apps.verify.envelope.history import History
-from apps.verify.facts import ASTRAY, PATIENCE, UNUSABLE, rounding
+from apps.verify.commands import output_of, velocity_blur
 from apps.verify.findings import Findings
-from apps.verify.recorded import Stretch
+from apps.verify.history import History
+from apps.verify.inclusion import length
+from apps.verify.recorded import ASTRAY, PATIENCE, UNUSABLE, Stretch, rounding
 
 Floats = NDArray[np.float64]
 
@@ -67,12 +66,12 @@ class Motions:
         if not stretch.run.impedance:  # an arm that holds its position has no error
             off = np.where((history.share[stretch.rows] == 0.0)[:, None], stretch["displacement"], off)
         good, tick = stretch.good & (rows >= 0), stretch.tick
-        size = np.asarray(rounding(stretch["position"], table[at, :2], origins))
+        size = rounding(stretch["position"], table[at, :2], origins)
         findings.residual(
             "motion", "place of the reference", tick, off, size, "m", "the motion went on otherwise", good
         )
-        told = np.where(moved[:, None], table[at, 2:4], 0.0) != stretch["sliding_velocity"]
-        findings.where("motion", tick, good & told.any(axis=1), "the velocity is not that of the reference")
+        differs = np.where(moved[:, None], table[at, 2:4], 0.0) != stretch["sliding_velocity"]
+        findings.where("motion", tick, good & differs.any(axis=1), "the velocity is not that of the reference")
         ended = (stretch["sticking"] != 0) != (at + 1 >= len(table))
         findings.where("sticking", tick, good & ended, "the motion is said to be at its end or not, and is not")
         self._bounds(stretch, motion, findings)
@@ -177,7 +176,7 @@ class Motions:
                 self._load = self._load - rate * T * e[k]
                 self._steps += 1
         terms = (K * e, B * stretch["velocity"], table[at, 4:6], B * stretch["sliding_velocity"])
-        slack = np.asarray(rounding(*terms, loads, bound)) * (1.0 + 0.1 * steps[:, None])
+        slack = rounding(*terms, loads, bound) * (1.0 + 0.1 * steps[:, None])
         off, good = stretch["command_unlimited"] - expected, stretch.good & (rows >= 0)
         words = "the force is not that of the motion's controller"
         findings.residual("motion", "controller of the motion", stretch.tick, off, slack, "N", words, good)
@@ -185,10 +184,10 @@ class Motions:
 
 def _led(stretch: Stretch, place: Floats, bound: float, good: NDArray[np.bool_], findings: Findings) -> None:
     """Check the velocity of an admittance device's reference."""
-    asked = (place - stretch.reference) / stretch.run.period
-    size = np.maximum(length(asked), 1e-300)[:, None]
-    expected = np.where(size > bound, asked * (bound / size), asked)
-    slack = np.asarray(rounding(place, stretch.reference)) / stretch.run.period + blur(stretch)
+    wanted = (place - stretch.reference) / stretch.run.period
+    size = np.maximum(length(wanted), 1e-300)[:, None]
+    expected = np.where(size > bound, wanted * (bound / size), wanted)
+    slack = rounding(place, stretch.reference) / stretch.run.period + velocity_blur(stretch)
     words = "the output does not lead to the next place of the reference"
     findings.residual(
         "motion", "velocity of the motion", stretch.tick, output_of(stretch) - expected, slack, "m/s", words, good

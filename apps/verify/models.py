@@ -15,7 +15,7 @@ D      (39)-(45)                   M (u_k - u_{k-1})/T - h_k + f_k; f_k - K e_k 
 =====  ==========================  ==========================================================================
 
 In all models, f_k must be a force that the law allows at v_k (`inclusion`). The bound of each residual is
-`apps.verify.facts.ROUNDINGS` eps times the sum of its terms' magnitudes. The velocity of an admittance device's
+`apps.verify.recorded.ROUNDINGS` eps times the sum of its terms' magnitudes. The velocity of an admittance device's
 reference is not recorded. It is a difference of references c over a period, which adds a few eps |c|/T to the bound.
 """
 
@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.verify.facts import rounding
+from apps.verify.recorded import rounding
 
 Floats = NDArray[np.float64]
 
@@ -87,7 +87,7 @@ Model = Callable[[Step, Element, float], list[Equation]]
 
 
 def _bound(*terms: Any) -> Floats:
-    return np.asarray(rounding(*terms))
+    return rounding(*terms)
 
 
 def _mass(step: Step, M: float, T: float, after: Floats, pull: Floats, *, blurred: bool) -> Equation:

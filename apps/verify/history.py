@@ -8,16 +8,26 @@ later ticks.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.verify.contact.laws import law_of
-from apps.verify.contact.text_law import NotUnderstood
-from apps.verify.facts import ASTRAY, FADE_OUT, MOTION, NOT_FINITE, TOLD_ENDING, TOLD_RELEASED, UNUSABLE
-from apps.verify.recorded import Recorded, Window
+from apps.verify.laws import law_of
+from apps.verify.recorded import (
+    ASTRAY,
+    ENDING_BIT,
+    FADE_OUT,
+    MOTION,
+    NOT_FINITE,
+    RELEASED_BIT,
+    UNUSABLE,
+    Recorded,
+    Window,
+    copy_rows,
+)
+from apps.verify.text_law import NotUnderstood
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -84,17 +94,6 @@ class History:
         self.eases, self.fresh, self.started_anew = (np.zeros(n, bool) for _ in range(3))
         self.after_bad, self.bad = np.zeros(n, np.int64), np.zeros(n, np.int64)
 
-    def continue_from(self, last: History, count: int) -> None:
-        """Copy the look-back rows from the end of the `last` window."""
-        if count:
-            for one in fields(self):
-                if one.name != "count":
-                    getattr(self, one.name)[:count] = getattr(last, one.name)[-count:]
-
-    def rest(self, rows: slice) -> None:
-        """Set rows in which the envelope is fully faded in."""
-        self.before[rows] = self.share[rows] = self.gain[rows] = 1.0
-
 
 class _Memory:
     """Current state of the envelope, and its update in a tick."""
@@ -129,22 +128,22 @@ class _Memory:
 
     def fade(self, permission: int) -> None:
         """Apply rules 5 and 6: increase or decrease the gain by one tick."""
-        released = bool(permission & TOLD_RELEASED)
-        if released or permission & TOLD_ENDING:
+        released = bool(permission & RELEASED_BIT)
+        if released or permission & ENDING_BIT:
             self.gain = max(self.gain - self.T / FADE_OUT, 0.0)
         else:
             self.gain = min(self.gain + self.T / self.rise, 1.0) if self.rise > 0.0 else 1.0
         if self.gain == 1.0 or released:
             self.rise = self.fade_in
 
-    def begin_easing(self, gate: float, asked: float, last: tuple[float, float]) -> None:
+    def begin_easing(self, gate: float, wanted: float, last: tuple[float, float]) -> None:
         """Start easing from the present force after a change of parameters."""
         self.changed = False
         share = self.gain * gate
         if not self.eases_down:
             self.rise, present = self.fade_in, math.hypot(*last)
-            if self.gain * asked > present:
-                self.gain = present / asked
+            if self.gain * wanted > present:
+                self.gain = present / wanted
         elif self.fade_in > 0.0 and share > 0.0:
             self.ease, self.held, self.held_share = 1.0, last, share
 
@@ -170,20 +169,26 @@ class EnvelopeTracker:
     def follow(self, run: Window) -> History:
         """Return the state of the envelope in every tick of the next window."""
         found, memory, skip = History(run.count), self._memory, run.skip
-        if self._last is not None:
-            found.continue_from(self._last, skip)
+        if self._last is not None and skip:
+            copy_rows(found, slice(0, skip), self._last, slice(-skip, None))
         status, gate, permission = run.status, run.column("gate"), run.column("permission")
-        version, sampled = run.column("settings_version"), _sampled(run)
-        command, asked = run.column("command"), np.hypot(*run.column("command_unlimited").T)
+        version = run.column("settings_version")
+        finite = np.ones(run.count, bool)
+        for name in ("position", "velocity", "force"):
+            finite &= np.isfinite(run.column(name)).all(axis=1)
+        rejected_output = ((status & ASTRAY) != 0) | (((status & NOT_FINITE) != 0) & finite)
+        sampled = run.good | rejected_output  # the sample was trusted, even if the element's output was rejected
+        command, wanted = run.column("command"), np.hypot(*run.column("command_unlimited").T)
         quiet = self._quiet(run, sampled, status, permission, gate, version)
-        ends = _ends_of(quiet)
+        index = np.where(quiet, len(quiet), np.arange(len(quiet)))
+        ends = np.asarray(np.minimum.accumulate(index[::-1])[::-1])
         ticks, status, gate = run.tick.tolist(), status.tolist(), gate.tolist()
         permission, version, sampled = permission.tolist(), version.tolist(), sampled.tolist()
         k = skip
         while k < run.count:
             if quiet[k] and memory.is_quiet:
-                end = ends[k]
-                found.rest(slice(k, end))
+                end = ends[k]  # until then the envelope is fully faded in
+                found.before[k:end] = found.share[k:end] = found.gain[k:end] = 1.0
                 memory.last_tick = memory.good_tick = ticks[end - 1]
                 self._before_gate, memory.rise = gate[end - 1], memory.fade_in
                 k = end
@@ -192,7 +197,7 @@ class EnvelopeTracker:
             if status[k] & UNUSABLE:
                 memory.lose(ticks[k])
             else:
-                _good(found, memory, k, (gate[k], self._before_gate, permission[k]), float(asked[k]), last)
+                _good(found, memory, k, (gate[k], self._before_gate, permission[k]), float(wanted[k]), last)
                 memory.bad, memory.good_tick = 0, ticks[k]
             found.bad[k], found.gain[k] = memory.bad, memory.gain
             memory.last_tick, self._before_gate = ticks[k], gate[k]
@@ -226,20 +231,14 @@ class EnvelopeTracker:
         return np.asarray(quiet)
 
 
-def _ends_of(quiet: Mask) -> NDArray[np.int64]:
-    """Return for each quiet tick the end of its run of quiet ticks."""
-    index = np.where(quiet, len(quiet), np.arange(len(quiet)))
-    return np.asarray(np.minimum.accumulate(index[::-1])[::-1])
-
-
 def _good(
-    found: History, memory: _Memory, k: int, told: tuple[float, float, int], asked: float, last: tuple[float, float]
+    found: History, memory: _Memory, k: int, inputs: tuple[float, float, int], wanted: float, last: tuple[float, float]
 ) -> None:
     """Store the state in a tick with a trusted sample."""
-    gate, before_gate, permission = told
+    gate, before_gate, permission = inputs
     found.before[k] = memory.gain * before_gate
     if memory.changed and memory.run.impedance:
-        memory.begin_easing(gate, asked, last)
+        memory.begin_easing(gate, wanted, last)
     memory.changed = False
     memory.fade(permission)
     share = memory.gain * gate
@@ -250,12 +249,3 @@ def _good(
         found.left[k] = min(share / memory.held_share, 1.0)
         found.held[k] = memory.held
         memory.ease = max(memory.ease - memory.T / memory.fade_in, 0.0)
-
-
-def _sampled(run: Window) -> Mask:
-    """Return the ticks whose sample was trusted, even if the element's output was rejected."""
-    finite = np.ones(run.count, bool)
-    for name in ("position", "velocity", "force"):
-        finite &= np.isfinite(run.column(name)).all(axis=1)
-    own = ((run.status & ASTRAY) != 0) | (((run.status & NOT_FINITE) != 0) & finite)
-    return np.asarray(run.good | own)

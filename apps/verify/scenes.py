@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.verify.contact.laws import Law, law_with
-from apps.verify.contact.text_law import NotUnderstood
+from apps.verify.laws import Law, law_with
+from apps.verify.text_law import NotUnderstood
 
 Floats = NDArray[np.float64]
 Numbers = dict[str, Any]
@@ -160,23 +160,19 @@ def distance(region: Mapping[str, Any], places: Floats) -> Floats:
         normal = np.array(plane["normal"], float)
         return np.asarray((places - np.array(plane["point_m"], float)) @ (normal / math.hypot(*normal)))
     if "polygon" in region:
-        return _polygon_distance(np.array(region["polygon"]["points_m"], float), places)
+        corners = np.array(region["polygon"]["points_m"], float)
+        if corners.ndim != 2 or corners.shape[1] != 2 or len(corners) > 1000:
+            raise NotUnderstood("a polygon is no list of points")
+        nearest, winding = np.full(len(places), np.inf), np.zeros(len(places))
+        for a, b in zip(corners, np.roll(corners, -1, axis=0), strict=True):
+            edge, to = b - a, places - a
+            along = np.clip(to @ edge / (edge @ edge), 0.0, 1.0)
+            nearest = np.minimum(nearest, np.hypot(*(to - along[:, None] * edge).T))
+            ahead = places - b
+            turn = np.arctan2(to[:, 0] * ahead[:, 1] - to[:, 1] * ahead[:, 0], (to * ahead).sum(axis=1))
+            winding += turn
+        return np.asarray(np.where(np.abs(winding) > math.pi, -nearest, nearest))
     raise NotUnderstood("a region has no shape that is known here")
-
-
-def _polygon_distance(corners: Floats, places: Floats) -> Floats:
-    """Return the distance to the nearest edge, negative inside the polygon (by winding number)."""
-    if corners.ndim != 2 or corners.shape[1] != 2 or len(corners) > 1000:
-        raise NotUnderstood("a polygon is no list of points")
-    nearest, winding = np.full(len(places), np.inf), np.zeros(len(places))
-    for a, b in zip(corners, np.roll(corners, -1, axis=0), strict=True):
-        edge, to = b - a, places - a
-        along = np.clip(to @ edge / (edge @ edge), 0.0, 1.0)
-        nearest = np.minimum(nearest, np.hypot(*(to - along[:, None] * edge).T))
-        ahead = places - b
-        turn = np.arctan2(to[:, 0] * ahead[:, 1] - to[:, 1] * ahead[:, 0], (to * ahead).sum(axis=1))
-        winding += turn
-    return np.asarray(np.where(np.abs(winding) > math.pi, -nearest, nearest))
 
 
 def _pattern(texture: Mapping[str, Any], places: Floats) -> Floats:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.verify.contact.text_law import NotUnderstood, levels
+from apps.verify.text_law import NotUnderstood, levels
 
 Floats = NDArray[np.float64]
 

@@ -1,1 +1,0 @@
-"""Walls in a recording, recomputed from its rows."""
