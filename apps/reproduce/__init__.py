@@ -1,8 +1,5 @@
 """Reproductions of figures and tables of the papers, compared with the expected numbers.
 
-- `apps.reproduce.command`: the command ``haptics reproduce``.
-- `apps.reproduce.registry`: the reproductions by ID; one module each.
-- `apps.reproduce.outcome`: the result of a reproduction: rows to compare and a picture to draw.
-- `apps.reproduce.report`: the output files: picture, table, summary.
-- `apps.reproduce.style`: the style of the pictures.
+`apps.reproduce.command` lists them, `apps.reproduce.outcome` is the result of one: rows to compare and a picture to
+draw, and `apps.reproduce.report` writes pictures, tables and the summary.
 """

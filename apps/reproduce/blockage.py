@@ -137,14 +137,8 @@ def blockage(model: str, servo: dict[str, Any], **settings: Any) -> Freed:
     while len(arm.seen) < round(END / clock.period):
         clock.wait(clock.tick + 1)
         arm.read()
-    return _freed(np.array(arm.seen), round(FREED / clock.period), clock.period, message, ended)
-
-
-def _freed(seen: Array, first: int, period: float, message: str, ended: float) -> Freed:
-    """Evaluate the logged states.
-
-    `seen`, (n, 4, 2), contains position, velocity, clamp force and reference of every tick.
-    """
+    seen = np.array(arm.seen)
+    first = round(FREED / clock.period)
     place, force = seen[:, 0], seen[: first + 1, 2]
     way = norms(place[first:] - place[first])
     away = np.flatnonzero(norms(place[first:] - place[-1]) > NEAR)
@@ -153,7 +147,7 @@ def _freed(seen: Array, first: int, period: float, message: str, ended: float) -
         force=float(norms(force).max()),
         jump=float(way.max()),
         speed=float(norms(seen[first:, 1]).max()),
-        rest=period * float(away[-1] + 1) if len(away) else 0.0,
+        rest=clock.period * float(away[-1] + 1) if len(away) else 0.0,
         message=message,
         ended=ended,
     )

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from haptics import Law
 
-TITLE = "the approximation (46), (57) against the exact solution (Kikuuwe et al. 2006, section III-E)"
-
 LAW = Stribeck(kinetic_force=4.0, static_force=5.0, stribeck_velocity=0.1)
 VISCOUS = Stribeck(kinetic_force=4.0, static_force=5.0, stribeck_velocity=0.1, viscosity=20.0)
 
@@ -49,7 +47,10 @@ def reproduce() -> Outcome:
     """Compare exact and approximate forces over the argument of Phi_Z."""
     rows: list[Row] = []
     for name, mobility in MOBILITIES.items():
-        reach = _reach(mobility)
+        breakaway = mobility * LAW.breakaway_force
+        near = breakaway * (1.0 + np.linspace(-0.5, 1.0, 3001))
+        just_beyond = breakaway * (1.0 + np.geomspace(1e-12, 1e-4, 20))
+        reach = np.sort(np.concatenate((near, just_beyond, np.geomspace(2.0 * breakaway, 3.0, 300))))
         exact, approximate = forces(LAW, reach, mobility), forces(ClosedForm(LAW), reach, mobility)
         error, error_tolerance, peak, peak_tolerance = _EXPECTED[name]
         worst = 100.0 * float(np.max(np.abs(approximate - exact) / exact))
@@ -69,14 +70,6 @@ def reproduce() -> Outcome:
     fastest = (10.0 - mobility * VISCOUS.kinetic_force) / (1.0 + mobility * VISCOUS.viscosity)
     rows.append(Row(f"{where}, exact", fastest, exact_slip, 1e-9, "m/s", "derived"))
     return Outcome(rows, _draw)
-
-
-def _reach(mobility: float) -> Array:
-    """Return arguments from stick to fast slip, dense near break-away."""
-    breakaway = mobility * LAW.breakaway_force
-    near = breakaway * (1.0 + np.linspace(-0.5, 1.0, 3001))
-    just_beyond = breakaway * (1.0 + np.geomspace(1e-12, 1e-4, 20))
-    return np.sort(np.concatenate((near, just_beyond, np.geomspace(2.0 * breakaway, 3.0, 300))))
 
 
 def _draw(figure: Figure) -> None:

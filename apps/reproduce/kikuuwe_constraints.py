@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from haptics import Element, Law
 
-TITLE = "the models solve their implicit equations and are passive (Kikuuwe et al. 2006, (26), (36), (38), (45))"
-
 PERIOD, MASS, STIFFNESS, DAMPING = 1e-3, 0.3, 6000.0, 10.0
 STEPS = 3000
 EXACT = 2e-12

@@ -14,8 +14,6 @@ from haptics import Coulomb, RigidAdmittance, simulate
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TITLE = "model A as a friction law: no threshold to choose (Kikuuwe et al. 2006, Fig. 8, (27))"
-
 MASS, FRICTION, PERIOD = 2.0, 6.0, 1e-3
 FORCES = (-3.0, 0.0, 3.0)
 

@@ -20,12 +20,9 @@ from haptics import Coulomb, CoulombViscous, Stribeck
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from haptics import Law
-
-TITLE = "friction laws and their implicit counterparts (Kikuuwe et al. 2006, Figs. 4, 5, (16), (52))"
 
 LAWS = 60
 POINTS = 200
@@ -103,19 +100,16 @@ def _draw(figure: Figure) -> None:
         "Stribeck, 4 to 5 N over 0.1 m/s": Stribeck(4.0, 5.0, 0.1),
     }
     for axes, (title, law) in zip(figure.subplots(1, 3, sharey=True), laws.items(), strict=True):
-        _panel(axes, law, 1.0 / 16.0)
+        mobility = 1.0 / 16.0
+        half = np.linspace(0.0, 0.8, 801)[1:]
+        right, left = level(law, half), -level(law, half)[::-1]
+        axes.plot(np.r_[-half[::-1], half], np.r_[left, right], color=BLUE, linewidth=1.8, label="law $\\Phi$(v)")
+        x = np.linspace(-0.8, 0.8, 1601)
+        counterpart = law.implicit(np.column_stack((x, np.zeros(len(x)))), mobility)[:, 0]
+        axes.plot(x, counterpart, color=ORANGE, linewidth=1.8, linestyle="--", label="counterpart $\\Phi_Z$(x)")
+        axes.plot(x, x / mobility, color=PALE, linewidth=0.9, linestyle=":", label="x/Z: sticking")
+        axes.set_ylim(-12.0, 12.0)
+        axes.legend(fontsize=10, loc="lower right")
+        dress(axes, "v, x [m/s]", "friction force [N]")
         axes.set_title(title, fontsize=11, color=INK)
     figure.suptitle("Figs. 4, 5: a friction law and its implicit counterpart, Z = 1/16 m/(N s)", color=INK)
-
-
-def _panel(axes: Axes, law: Law, mobility: float) -> None:
-    half = np.linspace(0.0, 0.8, 801)[1:]
-    right, left = level(law, half), -level(law, half)[::-1]
-    axes.plot(np.r_[-half[::-1], half], np.r_[left, right], color=BLUE, linewidth=1.8, label="law $\\Phi$(v)")
-    x = np.linspace(-0.8, 0.8, 1601)
-    counterpart = law.implicit(np.column_stack((x, np.zeros(len(x)))), mobility)[:, 0]
-    axes.plot(x, counterpart, color=ORANGE, linewidth=1.8, linestyle="--", label="counterpart $\\Phi_Z$(x)")
-    axes.plot(x, x / mobility, color=PALE, linewidth=0.9, linestyle=":", label="x/Z: sticking")
-    axes.set_ylim(-12.0, 12.0)
-    axes.legend(fontsize=10, loc="lower right")
-    dress(axes, "v, x [m/s]", "friction force [N]")

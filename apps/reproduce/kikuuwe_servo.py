@@ -8,19 +8,21 @@ flatness-based (20), with exact linearization, (12) to (15) there, and with the 
 elasticity of the arm, but not its static friction, which no smooth law can represent.
 
 The measures use the true position of the handle and the true force of the hand, which no sensor of the arm provides.
-PID leaves an error of 0.2 mm, the torsion of the gears under friction, for any gains, because encoders on the
-motors do not measure it.
+PID leaves an error of 0.2 mm, the torsion of the gears under friction, for any gains, because encoders on the motors do
+not measure it.
 
 The paper has none of these results. The perceived friction F, the break-away at F and the absence of motion at rest
-follow from model A. The quality of a servo law does not, so those rows are guards. `apps.reproduce.servo_sensitivity`
-shows how the comparison of PID and feed-forward depends on errors of the arm model.
+follow from model A. The quality of a servo law does not, so those rows are guards. ``python -m
+apps.reproduce.kikuuwe_servo`` writes tables of the servo laws, and of the comparison of PID and feed-forward under
+errors of the arm model.
 """
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
-from apps.reproduce.arm_tour import (
+from apps.reproduce.kikuuwe_arm import (
     CURVE,
     FRICTION,
     HANDLE,
@@ -28,21 +30,22 @@ from apps.reproduce.arm_tour import (
     MASS,
     REST,
     STRAIGHT,
+    USUAL,
     Felt,
+    Ratios,
+    Trial,
     experiment,
     ratios,
     remainder,
     trial_measures,
 )
-from apps.reproduce.outcome import Bound, Outcome, Row
+from apps.reproduce.outcome import Bound, Outcome, Row, guard
 from apps.reproduce.planar import norms
 from apps.reproduce.style import BLUE, GREEN, INK, ORANGE, PALE, PINK, dress
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-TITLE = "model A on the virtual arm under every servo law: what the hand feels (Kikuuwe et al. 2006, section V-A)"
 
 COLOURS = {"pid": ORANGE, "rigid": PINK, "flatness": BLUE, "fractional": GREEN, "linearising": PALE}
 """Colour of each law in the picture."""
@@ -61,7 +64,13 @@ def reproduce() -> Outcome:
     """Compare all servo laws."""
     results = {law: trial_measures(experiment(law)) for law in LAWS}
     rows = [row for law, result in results.items() for row in _rows(law, result)]
-    return Outcome([*rows, *_comparison(results["pid"], results["flatness"])], _draw)
+    times = ratios(results["pid"], results["flatness"])
+    comparison = [
+        guard("how many times smoother with flatness than with pid", Bound(minimum=2.0), times.smoother),
+        guard("how many times weaker knocks are with flatness than with pid", Bound(minimum=2.0), times.weaker),
+        guard("how many times closer with flatness than with pid", Bound(minimum=3.0), times.closer),
+    ]
+    return Outcome([*rows, *comparison], _draw)
 
 
 def _rows(law: str, result: Felt) -> list[Row]:
@@ -79,25 +88,12 @@ def _rows(law: str, result: Felt) -> list[Row]:
         ),
         Row(f"{law}: drift of the reference at rest at {REST}", 0.0, 1e6 * result.reference_drift, 0.0, "um"),
         Row(f"{law}: drift of the handle at rest at {REST}", 0.0, drift, 1.0, "um"),
-        _guard(f"{law}: force of the hand when the handle breaks away", Bound(FRICTION, 7.5), handle, "N"),
-        _guard(f"{law}: angle of the friction felt to the motion", Bound(maximum=0.2), result.angle, "deg"),
-        _guard(f"{law}: force that is neither F nor M a, rms", Bound(maximum=UNEVENNESS[law]), result.unevenness, "N"),
-        _guard(f"{law}: largest of that force along the motion", Bound(maximum=KNOCK[law]), result.knock, "N"),
-        _guard(f"{law}: error of the handle, rms", Bound(maximum=ERROR[law]), rms, "um"),
-        _guard(f"{law}: error of the handle, largest", Bound(maximum=1e3), largest, "um"),
-    ]
-
-
-def _guard(what: str, bound: Bound, ours: float, unit: str = "") -> Row:
-    return Row(what, bound, ours, 0.0, unit, "guard")
-
-
-def _comparison(pid: Felt, flatness: Felt) -> list[Row]:
-    times = ratios(pid, flatness)
-    return [
-        _guard("how many times smoother with flatness than with pid", Bound(minimum=2.0), times.smoother),
-        _guard("how many times weaker knocks are with flatness than with pid", Bound(minimum=2.0), times.weaker),
-        _guard("how many times closer with flatness than with pid", Bound(minimum=3.0), times.closer),
+        guard(f"{law}: force of the hand when the handle breaks away", Bound(FRICTION, 7.5), handle, "N"),
+        guard(f"{law}: angle of the friction felt to the motion", Bound(maximum=0.2), result.angle, "deg"),
+        guard(f"{law}: force that is neither F nor M a, rms", Bound(maximum=UNEVENNESS[law]), result.unevenness, "N"),
+        guard(f"{law}: largest of that force along the motion", Bound(maximum=KNOCK[law]), result.knock, "N"),
+        guard(f"{law}: error of the handle, rms", Bound(maximum=ERROR[law]), rms, "um"),
+        guard(f"{law}: error of the handle, largest", Bound(maximum=1e3), largest, "um"),
     ]
 
 
@@ -108,7 +104,11 @@ def _draw(figure: Figure) -> None:
     first = None
     for column, stroke in enumerate((*STRAIGHT, CURVE)):
         axes = figure.add_subplot(grid[1, column], sharey=first)
-        _draw_forces(axes, stroke)
+        for law in ("pid", "flatness"):
+            run = experiment(law)
+            ticks = run.middle(stroke)
+            axes.plot(run.rows["time"][ticks], remainder(run, ticks), color=COLOURS[law], linewidth=1.2, label=law)
+        axes.axhline(FRICTION, color=INK, linewidth=1.0, linestyle=":", label=f"F = {FRICTION:g} N")
         dress(axes, "time [s]", "", stroke)
         if first is None:
             first = axes
@@ -135,9 +135,88 @@ def _draw_errors(axes: Axes) -> None:
     axes.legend(loc="center", bbox_to_anchor=(0.53, 0.8), fontsize=10, ncols=2)
 
 
-def _draw_forces(axes: Axes, stroke: str) -> None:
-    for law in ("pid", "flatness"):
-        run = experiment(law)
-        ticks = run.middle(stroke)
-        axes.plot(run.rows["time"][ticks], remainder(run, ticks), color=COLOURS[law], linewidth=1.2, label=law)
-    axes.axhline(FRICTION, color=INK, linewidth=1.0, linestyle=":", label=f"F = {FRICTION:g} N")
+# --- tables of ``docs/reproduction.md``, with the sensitivity to errors of the arm model --------------------------
+
+NAMES = {
+    "pid": "PID",
+    "rigid": "rigid feed-forward",
+    "flatness": "flatness-based feed-forward",
+    "fractional": "fractional order",
+    "linearising": "exact linearisation, encoders also on the joints",
+}
+"""Names of the servo laws in the table."""
+
+
+def _model_error(name: str, per_cent: float) -> Trial:
+    return Trial(arm=((f"model_{name}", per_cent / 100.0),))
+
+
+TRIALS: dict[str, Trial] = {
+    "as above": USUAL,
+    "friction believed 30 % too low": _model_error("friction", 70.0),
+    "friction believed 20 % too low": _model_error("friction", 80.0),
+    "friction believed 10 % too low": _model_error("friction", 90.0),
+    "friction believed 10 % too high": _model_error("friction", 110.0),
+    "friction believed 20 % too high": _model_error("friction", 120.0),
+    "friction believed 30 % too high": _model_error("friction", 130.0),
+    "stiffness believed 30 % too low": _model_error("stiffness", 70.0),
+    "stiffness believed 15 % too low": _model_error("stiffness", 85.0),
+    "stiffness believed 30 % too high": _model_error("stiffness", 130.0),
+    "inertia believed 30 % too low": _model_error("inertia", 70.0),
+    "inertia believed 30 % too high": _model_error("inertia", 130.0),
+    "F = 3 N": Trial(friction=3.0),
+    "F = 10 N": Trial(friction=10.0),
+    "M = 1.2 kg": Trial(mass=1.2),
+    "M = 4 kg": Trial(mass=4.0),
+    "bandwidth 25 Hz": Trial(servo=(("bandwidth", 25.0),)),
+    "bandwidth 80 Hz": Trial(servo=(("bandwidth", 80.0),)),
+    "hand at 0.09 m/s": Trial(hand=(("speed", 0.09),)),
+    "hand at 0.3 m/s": Trial(hand=(("speed", 0.3),)),
+    "hand half as stiff and damped": Trial(hand=(("stiffness", 300.0), ("damping", 20.0))),
+    "hand twice as stiff": Trial(hand=(("stiffness", 1200.0),)),
+}
+"""Varied conditions by the name in the table; all others are as in the figures."""
+
+
+def of_law(law: str) -> Felt:
+    """Return the measures of a servo law under the conditions of the figures."""
+    return trial_measures(experiment(law))
+
+
+def compared(trial: Trial) -> tuple[Felt, Ratios]:
+    """Return the measures of flatness-based feed-forward, and its improvement over PID."""
+    pid, flatness = (trial_measures(experiment(law, trial), trial) for law in ("pid", "flatness"))
+    return flatness, ratios(pid, flatness)
+
+
+def law_line(law: str, result: Felt) -> str:
+    """Format the row of a servo law in Markdown."""
+    error = f"{1e6 * result.error_rms:.0f} um ({1e6 * result.error_max:.0f} um)"
+    numbers = f"{result.level:.3f} N | {result.unevenness:.2f} N | {result.knock:.1f} N | {result.breakaway:.1f} N"
+    return f"| {NAMES[law]} | {error} | {numbers} |"
+
+
+def trial_line(name: str, result: Felt, times: Ratios) -> str:
+    """Format the row of a trial in Markdown."""
+    felt_as = f"{1e6 * result.error_rms:.0f} um | {result.unevenness:.2f} N | {result.knock:.1f} N"
+    return f"| {name} | {felt_as} | {times.closer:.1f} | {times.smoother:.1f} | {times.weaker:.1f} |"
+
+
+def main() -> None:
+    """Run all cases and write both tables."""
+    lines = [
+        "| servo law | error of the handle, rms (largest) | friction felt | force that is neither F nor M a, rms "
+        "| hardest knock | handle breaks away at |",
+        "|---|---|---|---|---|---|",
+        *(law_line(law, of_law(law)) for law in LAWS),
+        "",
+        "| flatness-based feed-forward | error, rms | force that is neither F nor M a, rms | hardest knock "
+        "| times closer than PID | times smoother | knocks times weaker |",
+        "|---|---|---|---|---|---|---|",
+        *(trial_line(name, *compared(trial)) for name, trial in TRIALS.items()),
+    ]
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()

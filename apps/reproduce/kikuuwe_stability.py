@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from apps.reproduce.alternatives import mass_on_contact, pulled_mass
-from apps.reproduce.kikuuwe_fig13 import MASS, PERIOD, STIFFNESSES, critical_damping
+from apps.reproduce.kikuuwe_fig13_14 import MASS, PERIOD, STIFFNESSES, critical_damping, mass_on_contact, pulled_mass
 from apps.reproduce.outcome import Outcome, Row
 from apps.reproduce.planar import Array, along_x
 from apps.reproduce.style import INK, ORANGE, SKY, dress
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.collections import QuadMesh
     from matplotlib.figure import Figure
-
-TITLE = "stability of a mass on model C in static friction (Kikuuwe et al. 2006, (63))"
 
 LARGEST_A, LARGEST_B = 5.0, 2.5
 DRAWS = 20000
@@ -178,11 +175,7 @@ def _map(axes: Axes, width: float, height: float) -> QuadMesh:
     root = np.linspace(0.0, 1.0, 400)
     border = np.concatenate((2.0 * np.sqrt(root) - root, np.ones(2)))
     axes.plot(
-        np.concatenate((root, (1.0, 0.0))),
-        border,
-        color=SKY,
-        linewidth=2.2,
-        label="eigenvalues between 0 and 1 inside",
+        np.concatenate((root, (1.0, 0.0))), border, color=SKY, linewidth=2.2, label="eigenvalues between 0 and 1 inside"
     )
     axes.plot(
         line, 2.0 * np.sqrt(line), color="white", linewidth=1.2, linestyle=":", label="b = 2 sqrt a: critical damping"

@@ -1,7 +1,6 @@
 """Result of a reproduction: rows that compare an expected number with ours, and a picture to draw.
 
-The module of a reproduction has a ``TITLE`` and a function ``reproduce() -> Outcome``, and is listed in
-`apps.reproduce.registry`.
+A reproduction is a function that returns an `Outcome`, and is listed in `apps.reproduce.command`.
 """
 
 from __future__ import annotations
@@ -88,6 +87,11 @@ class Row:
     def met(self) -> bool | None:
         """Whether ours agrees with the paper or its equations; None for a guard."""
         return None if self.is_guard else self.holds
+
+
+def guard(what: str, expected: float | Bound, ours: float, unit: str = "", tolerance: float = 0.0) -> Row:
+    """Return a row that is a guard."""
+    return Row(what, expected, float(ours), tolerance, unit, "guard")
 
 
 def tally(rows: Sequence[Row]) -> dict[Source, dict[str, int]]:

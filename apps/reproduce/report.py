@@ -93,7 +93,11 @@ def write(name: str, title: str, outcome: Outcome, folder: Path) -> Result:
 def write_summary(results: Sequence[Result], folder: Path) -> Path:
     """Write one page with all pictures and tables into `folder`."""
     path = folder / SUMMARY
-    lines = ["# Reproductions", "", _CLASSES, "", *_contents(results)]
+    lines = ["# Reproductions", "", _CLASSES, ""]
+    lines += ["| reproduction | | paper | derived | guards that hold |", "|---|---|---|---|---|"]
+    for result in results:
+        counts = [f"{own['holding']} of {own['count']}" if own["count"] else "" for own in tally(result.rows).values()]
+        lines.append(f"| [{result.id}](#{result.id}) | {result.title} | {' | '.join(counts)} |")
     for result in results:
         lines += ["", f"## {result.id}", result.title, "", f"![{result.title}]({result.picture.name})", ""]
         lines += ["| what | expected | ours | tolerance | unit | source | met |", "|---|---|---|---|---|---|---|"]
@@ -112,34 +116,24 @@ def describe(results: Sequence[Result], summary: Path) -> str:
         lines.append(f"{result.id:<{width}}  {count:<{column}}  {result.title}")
         lines += [f"  not met: {row_sentence(row)}" for row in result.missed]
         lines += [f"  guard does not hold: {row_sentence(row)}" for row in result.broken]
-    everything = [row for result in results for row in result.rows]
-    return "\n".join([*lines, *_totals(everything), f"pictures, tables and summary: {summary}"])
-
-
-def _totals(rows: Sequence[Row]) -> list[str]:
-    """Format the counts of all rows by source."""
-    found = tally(rows)
+    found = tally([row for result in results for row in result.rows])
     numbers = [f"{found[source]['holding']} of {found[source]['count']} {source}" for source in ("paper", "derived")]
+    lines.append(f"numbers met: {', '.join(numbers)}")
     guards = found["guard"]
-    lines = [f"numbers met: {', '.join(numbers)}"]
     if guards["count"]:
         lines.append(f"guards: {guards['holding']} of {guards['count']} hold (bounds set by us: they prove nothing)")
-    return lines
-
-
-def _contents(results: Sequence[Result]) -> list[str]:
-    lines = ["| reproduction | | paper | derived | guards that hold |", "|---|---|---|---|---|"]
-    for result in results:
-        counts = [f"{own['holding']} of {own['count']}" if own["count"] else "" for own in tally(result.rows).values()]
-        lines.append(f"| [{result.id}](#{result.id}) | {result.title} | {' | '.join(counts)} |")
-    return lines
+    return "\n".join([*lines, f"pictures, tables and summary: {summary}"])
 
 
 def row_as_json(row: Row) -> dict[str, Any]:
     """Return a row in the format of the command's JSON output."""
+    expected: Any = row.expected
+    if isinstance(expected, Bound):
+        ends = {"minimum": expected.minimum, "maximum": expected.maximum}
+        expected = {name: value for name, value in ends.items() if math.isfinite(value)}
     return {
         "what": row.what,
-        "expected": _bound_as_json(row.expected) if isinstance(row.expected, Bound) else row.expected,
+        "expected": expected,
         "ours": _finite(row.ours),
         "difference": _finite(row.difference),
         "tolerance": row.tolerance,
@@ -148,11 +142,6 @@ def row_as_json(row: Row) -> dict[str, Any]:
         "met": row.met,
         "holds": row.holds,
     }
-
-
-def _bound_as_json(bound: Bound) -> dict[str, float]:
-    ends = {"minimum": bound.minimum, "maximum": bound.maximum}
-    return {name: value for name, value in ends.items() if math.isfinite(value)}
 
 
 def _finite(value: float) -> float | None:

@@ -129,7 +129,7 @@ class Watched:
 
 
 def tour(device: str, settings: dict[str, Any], element: Element, last: str) -> Tour:
-    """Run `element` on a virtual device until the hand has visited the point `last`."""
+    """Run `joystick_element` on a virtual device until the hand has visited the point `last`."""
 
     def make(clock: Clock | None = None) -> VirtualDevice:
         return cast(VirtualDevice, create_device(device, settings, clock=clock))

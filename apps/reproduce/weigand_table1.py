@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from apps.reproduce.outcome import Bound, Outcome, Row
+from apps.reproduce.outcome import Bound, Outcome, Row, guard
 from apps.reproduce.style import BLUE, GREEN, INK, ORANGE, SKY, dress
 from apps.reproduce.weigand import HELD, PERIOD, mean, run, worst
 from devices.arm.flatness.control import FeedForwardServo
@@ -27,8 +27,6 @@ from devices.arm.flatness.simulation import Circumstances
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-TITLE = "errors measured and simulated, by servo law (Weigand et al. 2020, Table 1)"
 
 MEASURED = {
     "C-FB": ((0.200, 0.062, 0.266), (0.087, 0.020, 0.106)),
@@ -68,10 +66,6 @@ def reproduce() -> Outcome:
     return Outcome([*_ranking_rows(), *_reading_rows(), *_text_rows()], _draw)
 
 
-def _guard(what: str, expected: float | Bound, ours: float, tolerance: float = 0.0, unit: str = "") -> Row:
-    return Row(what, expected, ours, tolerance, unit, "guard")
-
-
 def over(better: str, worse: str, circumstances: Circumstances) -> float:
     """Return the ratio of the largest errors of two servo laws."""
     return worst(run(LAWS[better], circumstances=circumstances)) / worst(run(LAWS[worse], circumstances=circumstances))
@@ -84,20 +78,15 @@ def _ranking_rows() -> list[Row]:
     return [
         Row("simulated, right model: error of FB-FF over R-FF", Bound(maximum=1.0), exact),
         Row("simulated, right model: error of R-FF over C-FB", Bound(maximum=1.0), 1.0 / without),
-        _guard("simulated, real inertia 1 % less: error of FB-FF over R-FF", Bound(0.5, 1.0), less),
-        _guard("simulated, real inertia 1 % more: error of FB-FF over R-FF", Bound(1.0, 1.6), more),
-        _guard(
+        guard("simulated, real inertia 1 % less: error of FB-FF over R-FF", Bound(0.5, 1.0), less),
+        guard("simulated, real inertia 1 % more: error of FB-FF over R-FF", Bound(1.0, 1.6), more),
+        guard(
             "simulated, no feed-forward, K_V as printed: largest error",
             Bound(8.0, 15.0),
-            _error("C-FB", LAWS),
-            0.0,
+            worst(run(LAWS["C-FB"], circumstances=HELD)),
             "deg",
         ),
     ]
-
-
-def _error(name: str, laws: dict[str, FeedForwardServo]) -> float:
-    return worst(run(laws[name], circumstances=HELD))
 
 
 def _reading_rows() -> list[Row]:
@@ -114,7 +103,7 @@ def _reading_rows() -> list[Row]:
         ):
             least = 0.5 * of_joints[0] if law.feed_forward == "none" else 0.0
             words = f"K_V read per degree: {name}, {what} error ({of_joints[0]:.3f} deg measured)"
-            rows.append(_guard(words, Bound(least, 2.0 * of_joints[0]), ours, 0.0, "deg"))
+            rows.append(guard(words, Bound(least, 2.0 * of_joints[0]), ours, "deg"))
     return rows
 
 
@@ -130,44 +119,36 @@ def _text_rows() -> list[Row]:
         ("FB-FF", "R-FF", 2, 29.0),
     )
     rows = [
-        _guard(
+        guard(
             f"text against table, joint {joint + 1}: mean error saved by {better} over {worse}",
             printed,
             saved(better, worse, joint),
-            0.5,
             "%",
+            0.5,
         )
         for better, worse, joint, printed in stated
     ]
     what = "text against table, joint 2: mean error saved by FB-FF over R-FF, which the text puts at 0 or more"
-    return [*rows, _guard(what, -27.8, saved("FB-FF", "R-FF", 1), 0.1, "%")]
+    return [*rows, guard(what, -27.8, saved("FB-FF", "R-FF", 1), "%", 0.1)]
 
 
 def _draw(figure: Figure) -> None:
     left, right = figure.subplots(1, 2)
-    _bars(left)
+    places = np.arange(3)
+    for k, (name, (largest, average)) in enumerate(MEASURED.items()):
+        at = places + 0.2 * (k - 1.5)
+        left.bar(at, largest, 0.18, color=COLOURS[name], alpha=0.35)
+        left.bar(at, average, 0.18, color=COLOURS[name], label=name)
+    left.set_xticks(places, ["joint 1", "joint 2", "joint 3"])
+    left.legend(fontsize=10, loc="upper center")
+    dress(left, "", "error of the link [deg]", "measured on the robot: mean, and largest (pale)")
     _curves(right)
     figure.suptitle("Table 1: errors of the link", color=INK)
 
 
-def _bars(axes: Axes) -> None:
-    places = np.arange(3)
-    for k, (name, (largest, average)) in enumerate(MEASURED.items()):
-        at = places + 0.2 * (k - 1.5)
-        axes.bar(at, largest, 0.18, color=COLOURS[name], alpha=0.35)
-        axes.bar(at, average, 0.18, color=COLOURS[name], label=name)
-    axes.set_xticks(places, ["joint 1", "joint 2", "joint 3"])
-    axes.legend(fontsize=10, loc="upper center")
-    dress(axes, "", "error of the link [deg]", "measured on the robot: mean, and largest (pale)")
-
-
 def _curves(axes: Axes) -> None:
     for name in ("R-FF", "FB-FF"):
-        cases = (
-            (HELD, "-", "right model"),
-            (_OFF[0.99], "--", "real inertia 1 % less"),
-            (_OFF[1.01], ":", "1 % more"),
-        )
+        cases = ((HELD, "-", "right model"), (_OFF[0.99], "--", "real inertia 1 % less"), (_OFF[1.01], ":", "1 % more"))
         for circumstances, style, words in cases:
             result = run(LAWS[name], circumstances=circumstances)
             error = np.degrees(result.error[::20])

@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.image import imread
 
-from apps.reproduce import command, kikuuwe_fig7, weigand, weigand_fig3, weigand_table1
-from apps.reproduce import stacked_blocks as blocks
-from apps.reproduce.arm_tour import USUAL, experiment, trial_measures
+from apps.reproduce import command, weigand, weigand_fig2_3, weigand_table1
+from apps.reproduce import kikuuwe_fig11 as blocks
 from apps.reproduce.blockage import MODELS, RULES, SERVOS, blockage, line
+from apps.reproduce.command import REPRODUCTIONS
+from apps.reproduce.kikuuwe_arm import USUAL, experiment, trial_measures
 from apps.reproduce.outcome import Bound, Outcome, Row, count_words
-from apps.reproduce.registry import REPRODUCTIONS
 from apps.reproduce.report import COLUMNS, describe, write, write_summary
 from haptics.errors import ConfigurationError
 from tests.processes import ROOT
@@ -64,7 +64,7 @@ def test_command_writes_picture_table_and_summary(tmp_path):
     ids=["number", "guard"],
 )
 def test_unmet_number_or_guard_gives_status_1(tmp_path, monkeypatch, rows, all_met, error, words):
-    monkeypatch.setattr(kikuuwe_fig7, "reproduce", lambda: Outcome(rows, lambda figure: figure.subplots()))
+    monkeypatch.setattr(command, "reproduce", lambda name: Outcome(rows, lambda figure: figure.subplots()))
     answer = reproduce("kikuuwe-fig7", "--out", str(tmp_path))
     assert (answer.status, answer.error, answer.result["all_met"]) == (1, error, all_met)
     assert answer.result["all_guards_hold"] != all_met
@@ -294,8 +294,8 @@ def test_stiffness_with_slack_equals_the_other_at_rest():
 
 def test_printed_pieces_differ_only_beyond_the_play():
     twist = np.linspace(0.0, weigand.BACKLASH, 20)
-    np.testing.assert_array_equal(weigand_fig3.printed_pieces(twist), weigand_fig3.PIECES.torque(twist))
-    assert weigand_fig3.printed_pieces(np.array([1e-3])) != pytest.approx(weigand_fig3.PIECES.torque(1e-3), rel=0.1)
+    np.testing.assert_array_equal(weigand_fig2_3.printed_pieces(twist), weigand_fig2_3.PIECES.torque(twist))
+    assert weigand_fig2_3.printed_pieces(np.array([1e-3])) != pytest.approx(weigand_fig2_3.PIECES.torque(1e-3), rel=0.1)
 
 
 def test_ranking_depends_on_the_inertia_and_ratios_within_the_table_of_the_paper_do_not_count():

@@ -6,7 +6,7 @@ from the commanded motion and the force of the hand. Feed-forward of the flat mo
 (20)) turns the motor in advance by the twist.
 
 No sensor measures the true position of the handle. It is taken from a second, identical run that is observed from
-outside (`apps.reproduce.arm_tour`).
+outside (`apps.reproduce.kikuuwe_arm`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from apps.gallery.outcome import Guide, Outcome, Scene
 from apps.gallery.showing import Showing, Tables
-from apps.reproduce.arm_tour import FRICTION, HAND, HANDLE, MASS, experiment, trial_measures
+from apps.reproduce.kikuuwe_arm import FRICTION, HAND, HANDLE, MASS, experiment, trial_measures
 from apps.reproduce.outcome import Bound, Row
 from apps.reproduce.planar import norms
 from apps.reproduce.style import BLUE, INK, ORANGE, dress

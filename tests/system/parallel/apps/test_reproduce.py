@@ -9,11 +9,11 @@ from matplotlib.figure import Figure
 from matplotlib.image import imread
 
 from apps.cli import main
-from apps.reproduce import weigand, weigand_fig7
-from apps.reproduce.arm_tour import LAWS
-from apps.reproduce.registry import REPRODUCTIONS, load
+from apps.reproduce import weigand, weigand_fig7_9
+from apps.reproduce.command import REPRODUCTIONS, reproduce, title_of
+from apps.reproduce.kikuuwe_arm import LAWS
+from apps.reproduce.kikuuwe_servo import NAMES, TRIALS, compared, law_line, of_law, trial_line
 from apps.reproduce.report import write
-from apps.reproduce.servo_sensitivity import NAMES, TRIALS, compared, law_line, of_law, trial_line
 from devices.arm.flatness.control import FeedForwardServo
 from tests.apps.test_reproduce import numbers, stated
 from tests.sampling import sample
@@ -21,7 +21,7 @@ from tests.sampling import sample
 
 @pytest.mark.parametrize("name", REPRODUCTIONS)
 def test_reproduction_meets_every_number_and_has_a_picture_and_a_table(name, tmp_path):
-    outcome = load(name).reproduce()
+    outcome = reproduce(name)
     names = [row.what for row in outcome.rows]
     assert len(set(names)) == len(names) > 0
     assert [row for row in outcome.rows if not row.holds] == []
@@ -30,7 +30,7 @@ def test_reproduction_meets_every_number_and_has_a_picture_and_a_table(name, tmp
     outcome.draw(figure)
     assert figure.axes
     assert all(axes.has_data() for axes in figure.axes)
-    result = write(name, load(name).TITLE, outcome, tmp_path)
+    result = write(name, title_of(name), outcome, tmp_path)
     with result.table.open(newline="") as file:
         assert [row["what"] for row in csv.DictReader(file)] == names
     ink = (np.asarray(imread(result.picture))[..., :3] < 0.9).any(axis=2)
@@ -68,7 +68,7 @@ def test_trial_has_the_numbers_of_the_page(name):
 
 
 def test_feedback_is_compared_with_the_same_feed_forward_without_it():
-    row = next(row for row in weigand_fig7.reproduce().rows if "rigid, conventional feedback" in row.what)
+    row = next(row for row in weigand_fig7_9.reproduce_fig7().rows if "rigid, conventional feedback" in row.what)
     with_it, without = (
         weigand.worst(weigand.run(FeedForwardServo("rigid", feedback), circumstances=weigand.HELD))
         for feedback in ("conventional", "none")

@@ -1,13 +1,15 @@
-"""Weigand et al. 2020, Fig. 3: backlash, lost motion and stiffness, and two smooth approximations.
+"""Weigand et al. 2020, Figs. 2 and 3: friction of the joint; backlash, lost motion and stiffness of its gearbox.
 
-The printed branches of (6) are discontinuous, and (10) is not their inverse. Here branch 2 starts at the end of the
-backlash, branch 3 at the end of branch 2, and (10) is their inverse. The smooth functions (9) and (11) are not inverse
-to each other either: each is a separate law, and is inverted here itself. The stiffness of lost motion is not printed;
-a tenth of the full stiffness is assumed.
+Fig. 2 is dry and viscous friction with its smooth approximation, Fig. 3 the torque of the gearbox with two smooth
+approximations. The printed branches of (6) are discontinuous, and (10) is not their inverse. Here branch 2 starts at
+the end of the backlash, branch 3 at the end of branch 2, and (10) is their inverse. The smooth functions (9) and (11)
+are not inverse to each other either: each is a separate law, and is inverted here itself. The stiffness of lost motion
+is not printed; a tenth of the full stiffness is assumed.
 """
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +24,71 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-TITLE = "torque of the gearbox over its twist, and back (Weigand et al. 2020, Fig. 3, (6) to (11))"
+FRICTION_LAW = weigand.JOINT.friction
+
+
+def discontinuous(velocity: Array) -> Array:
+    """Return the friction torque of (3) [N m]."""
+    return np.asarray(weigand.VISCOSITY * velocity + weigand.COULOMB * np.sign(velocity))
+
+
+def printed_friction(velocity: Array) -> Array:
+    """Return the friction torque of (4) as printed [N m]."""
+    level = 2.0 * weigand.COULOMB / (1.0 + np.exp(-weigand.STEEPNESS * velocity))
+    return np.asarray(weigand.VISCOSITY * velocity + level - weigand.COULOMB)
+
+
+def reproduce_fig2() -> Outcome:
+    """Compare both laws, and the derivatives with finite differences."""
+    velocity = np.linspace(-0.1, 0.1, 2001)
+    values = FRICTION_LAW.derivatives(velocity)
+    reach = 0.02
+    apart = float(discontinuous(np.array(reach)) - FRICTION_LAW(reach))
+    left = 2.0 * weigand.COULOMB / (1.0 + math.exp(weigand.STEEPNESS * reach))
+    step = 1e-6
+    first = (FRICTION_LAW(velocity + step) - FRICTION_LAW(velocity - step)) / (2.0 * step)
+    slopes = FRICTION_LAW.derivatives(velocity[:, None] + step * np.array((-1.0, 1.0)))[..., 1]
+    second = (slopes[:, 1] - slopes[:, 0]) / (2.0 * step)
+    rest = weigand.VISCOSITY + 0.5 * weigand.COULOMB * weigand.STEEPNESS
+    slope = float(FRICTION_LAW.derivatives(0.0)[1])
+    distance = float(np.abs(values[:, 0] - printed_friction(velocity)).max())
+    rows = [
+        Row("largest distance from (4)", 0.0, distance, 1e-12, "N m"),
+        Row("slope at rest, f_v + f_c s_F/2", rest, slope, 1e-9, "N m s/rad", "derived"),
+        Row(f"distance from (3) at {reach:g} rad/s, 2 f_c/(1 + exp(s_F v))", left, apart, 1e-9, "N m", "derived"),
+        Row("torque at rest, where (3) jumps by 2 f_c", 0.0, float(FRICTION_LAW(0.0)), 0.0, "N m"),
+        Row(
+            "first derivative against differences, of its largest value",
+            0.0,
+            float(np.abs(first - values[:, 1]).max() / np.abs(values[:, 1]).max()),
+            1e-6,
+            "",
+            "derived",
+        ),
+        Row(
+            "second derivative against differences, of its largest value",
+            0.0,
+            float(np.abs(second - values[:, 2]).max() / np.abs(values[:, 2]).max()),
+            1e-6,
+            "",
+            "derived",
+        ),
+    ]
+    return Outcome(rows, _draw_fig2)
+
+
+def _draw_fig2(figure: Figure) -> None:
+    left, right = figure.subplots(1, 2)
+    for axes, reach, title in ((left, 0.5, "over the speeds of the robot"), (right, 0.03, "near rest")):
+        velocity = np.linspace(-reach, reach, 4000)  # an even number, so that the jump is drawn as a vertical line
+        axes.plot(velocity, discontinuous(velocity), color=ORANGE, linewidth=1.6, label="discontinuous, (3)")
+        axes.plot(velocity, FRICTION_LAW(velocity), color=BLUE, linewidth=1.8, linestyle="--", label="smooth, (4)")
+        axes.axhline(0.0, color=INK, linewidth=0.7)
+        axes.axvline(0.0, color=INK, linewidth=0.7)
+        dress(axes, "velocity of the link [rad/s]", "friction torque [N m]", title)
+    left.legend(fontsize=10)
+    figure.suptitle("Fig. 2: friction of joint 1 (f_c = 200 N m, f_v = 800 N m s/rad, s_F = 500 s/rad)", color=INK)
+
 
 C, PLAY, LOST, PHI = weigand.STIFFNESS, weigand.BACKLASH, weigand.LOST_MOTION, weigand.EFFECTIVE
 PIECES = LostMotion(C, C / 10.0, PLAY, LOST)
@@ -56,7 +122,7 @@ def round_trip(law: Stiffness) -> float:
     return float(np.abs(law.torque(law.twist(torques)) / torques - 1.0).max())
 
 
-def reproduce() -> Outcome:
+def reproduce_fig3() -> Outcome:
     """Compare the laws with the printed equations and with their own inverses."""
     torques = np.geomspace(1e-3, 1e4, 2000)
     lost = PIECES.lost_motion_stiffness * LOST
@@ -88,7 +154,7 @@ def reproduce() -> Outcome:
         Row("stiffness of (11) at rest", soft, float(KNEE.torque_derivatives(0.0)[1]), 1e-3, "N m/rad", "derived"),
         Row("stiffness of (9) at rest", 0.0, float(RAMP.torque_derivatives(0.0)[1]), 0.0, "N m/rad", "derived"),
     ]
-    return Outcome(rows, _draw)
+    return Outcome(rows, _draw_fig3)
 
 
 def _printed_apart() -> float:
@@ -116,7 +182,7 @@ def _residual() -> float:
     return float(np.abs(residual[2:-2]).max() / (C * PHI))
 
 
-def _draw(figure: Figure) -> None:
+def _draw_fig3(figure: Figure) -> None:
     left, right = figure.subplots(1, 2)
     _curves(left, 1.1e-3, "torque over twist")
     left.annotate("", (-PHI * 1e3, 1500.0), (PHI * 1e3, 1500.0), arrowprops={"arrowstyle": "<->", "color": INK})

@@ -1,7 +1,15 @@
-"""Experiment of Kikuuwe et al. 2006, section V-A, on the virtual arm, and its evaluation.
+"""Kikuuwe et al. 2006, section V-A and Figs. 16 and 17: model A on the virtual arm, and the evaluation of the run.
 
 Like the device of the paper, the arm has about 10 N m of friction in its joints, elastic gears, and encoders on the
-motors. The paper uses stiff PID control; here any servo law can be chosen.
+motors. The paper uses stiff PID control; here any servo law can be chosen (`apps.reproduce.kikuuwe_servo`).
+
+Fig. 16: on straight strokes the hand's force has the direction of the motion. Averaged over a stroke from rest to rest,
+its magnitude equals the friction. On the curve the force points inwards, because it must also turn the mass of the
+model: with the accelerations a_t along and a_n across the path, by the angle atan2(M a_n, F + M a_t). Both the force
+(noisy force sensor) and the path (encoders) are measured, and smoothed with the same window.
+
+Fig. 17 is the same run over time, without drift of the arm. The magnitude of this force and its fluctuation by 1 N or
+more are properties of the chosen hand.
 """
 
 from __future__ import annotations
@@ -9,12 +17,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from apps.reproduce.outcome import Bound, Outcome, Row, guard
 from apps.reproduce.planar import Array, angles, norms
-from apps.reproduce.tour import Tour, smooth, tour
+from apps.reproduce.style import INK
+from apps.reproduce.tour import Motion, Tour, draw_courses, draw_path, motion_of, smooth, tour
 from haptics import Coulomb, RigidAdmittance
 
 FRICTION, MASS, HANDLE = 6.0, 2.0, 0.3
@@ -198,3 +208,90 @@ def _breakaway(run: Tour, stroke: str) -> float:
     ticks = run.between(phase.start, phase.start + 0.5 * phase.duration)
     rests = np.flatnonzero(norms(run.velocity[ticks]) < MOVES)
     return float(norms(run.hand_force)[ticks.start + int(rests[-1]) + 1])
+
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def reproduce_fig16() -> Outcome:
+    """Compare the forces on the strokes and the curve."""
+    run = experiment()
+    rows = [row for stroke in STRAIGHT for row in _straight_rows(run, stroke)]
+    ticks = run.slide(STRAIGHT[0])  # from rest to rest, so that the net momentum of the stroke is zero
+    force, place = run.rows["force"][ticks].mean(axis=0), run.rows["position"][ticks]
+    way = place[-1] - place[0]
+    along = float(force @ way / np.hypot(*way))
+    whole = Row(f"stroke {STRAIGHT[0]} from rest to rest: mean force along it", FRICTION, along, 0.01, "N")
+    slant, expected = slants(run)
+    what = "curve d-e: mean slant, atan2(M a_n, F + M a_t)"
+    curve = [
+        Row(what, float(expected.mean()), float(slant.mean()), 0.1, "deg", "derived"),
+        Row("curve d-e: least slant; to the inside is positive", Bound(minimum=0.0), float(slant.min()), 0.0, "deg"),
+    ]
+    return Outcome([whole, *rows, *curve], lambda figure: _draw_fig16(figure, run))
+
+
+def response(run: Tour, ticks: slice) -> tuple[Motion, Array]:
+    """Return the smoothed forces at `ticks`, (n, 2) [N], after the smoothed motion that they cause.
+
+    The reference moves during the period after a sample, so the motion is taken one tick after the force.
+    """
+    motion = motion_of(run, slice(ticks.start + 1, ticks.stop + 1))
+    return motion, smooth(run.rows["force"], run.period)[ticks]
+
+
+def _straight_rows(run: Tour, stroke: str) -> list[Row]:
+    motion, force = response(run, run.straight(stroke))
+    along = np.sum(force * motion.velocity, axis=1) / norms(motion.velocity)
+    beyond = float(np.mean(along - MASS * motion.along))
+    turned = float(angles(motion.velocity, force).mean())
+    where = f"straight stroke {stroke}"
+    return [
+        Row(f"{where}: mean force along the motion, less M a", FRICTION, beyond, 0.01, "N", "derived"),
+        Row(f"{where}: mean angle of the force to the motion", 0.0, turned, 0.1, "deg"),
+    ]
+
+
+def slants(run: Tour) -> tuple[Array, Array]:
+    """Return the measured and expected angles (n,) [deg] between force and motion, positive inwards."""
+    motion, force = response(run, run.middle(CURVE))
+    expected = np.arctan2(MASS * motion.inwards, FRICTION + MASS * motion.along)
+    return angles(motion.velocity, force), np.degrees(expected)
+
+
+def _draw_fig16(figure: Figure, run: Tour) -> None:
+    letters = {"a": (-14, 0), "b": (-10, 12), "c": (-16, -4), "d": (16, 4), "e": (-16, 0)}
+    draw_path(figure.subplots(), run, run.rows["force"], 0.02, (20.0, FRICTION), letters)
+    figure.suptitle("Fig. 16: model A (F = 6 N, M = 2 kg) on the virtual arm; path and force of the hand", color=INK)
+
+
+def reproduce_fig17() -> Outcome:
+    """Evaluate the rest period."""
+    run = experiment()
+    rest = run.rows[run.rest(REST)]
+    force = norms(rest["force"])
+    reference = float(norms(np.ptp(rest["command"], axis=0)[None])[0] * 1e6)
+    handle = float(norms(np.ptp(run.handle[run.rest(REST)], axis=0)[None])[0] * 1e6)
+    rows = [
+        Row(
+            "rest at c: the measured force, tremor and noise included, stays below F",
+            Bound(maximum=FRICTION),
+            float(force.max()),
+            0.0,
+            "N",
+        ),
+        guard(
+            "rest at c: the force fluctuates, peak to peak (hand chosen for it)", Bound(minimum=1.0), np.ptp(force), "N"
+        ),
+        Row("rest at c: largest speed of model A", 0.0, float(norms(rest["sliding_velocity"]).max()), 0.0, "m/s"),
+        Row("rest at c: drift of the position reference", 0.0, reference, 0.0, "um"),
+        Row("rest at c: drift of the handle itself", 0.0, handle, 1.0, "um"),
+        Row("rest at c: ticks that slide", 0, int(np.count_nonzero(rest["sticking"] == 0))),
+    ]
+    return Outcome(rows, lambda figure: _draw_fig17(figure, run))
+
+
+def _draw_fig17(figure: Figure, run: Tour) -> None:
+    draw_courses(figure, run, norms(run.rows["force"]), "|h|", FRICTION)
+    figure.suptitle("Fig. 17: model A (F = 6 N, M = 2 kg) on the virtual arm; position and measured force", color=INK)

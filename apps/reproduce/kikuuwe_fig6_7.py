@@ -1,26 +1,24 @@
-"""Kikuuwe et al. 2006, Fig. 6: model A brings a sliding body to rest, for any time step.
+"""Kikuuwe et al. 2006, Figs. 6 and 7: model A brings a sliding body to rest, or reverses it, for any time step.
 
-The caption gives 0.7 m/s as the initial velocity, the text 1.3 m/s. The caption is correct: only with 0.7 m/s does the
-body stop at about the time at which the body of Fig. 7 reverses (1.3/18 = 0.072 s). Both are computed here.
+The caption of Fig. 6 gives 0.7 m/s as the initial velocity, the text 1.3 m/s. The caption is correct: only with 0.7 m/s
+does the body stop at about the time at which the body of Fig. 7 reverses (1.3/18 = 0.072 s). Both are computed here.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from apps.reproduce.outcome import Outcome, Row
-from apps.reproduce.planar import along_x
+from apps.reproduce.planar import Array, along_x
 from apps.reproduce.style import BLUE, INK, ORANGE, PALE, dress
 from haptics import Coulomb, RigidAdmittance, Simulation, simulate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-TITLE = "model A reaches zero velocity without chattering (Kikuuwe et al. 2006, Fig. 6)"
 
 MASS, FRICTION, PUSH = 1.0, 8.0, -1.0
 PERIODS = (1e-3, 4e-3)
@@ -38,7 +36,7 @@ def sliding(start: float, push: float, period: float, duration: float = DURATION
     return simulate(element, along_x(np.full(round(duration / period), push)))
 
 
-def reproduce() -> Outcome:
+def reproduce_fig6() -> Outcome:
     """Simulate both initial velocities with both time steps."""
     runs = {period: sliding(START, PUSH, period) for period in PERIODS}
     rows = [row for period, run in runs.items() for row in _rows(START, period, run)]
@@ -46,7 +44,7 @@ def reproduce() -> Outcome:
         distance = float(runs[period].output[:, 0].sum() * period)
         rows.append(Row(f"T = {period * 1e3:g} ms: distance to rest", stop, distance, 5e-6, "m", "derived"))
     rows += [row for period in PERIODS for row in _rows(START_IN_TEXT, period, sliding(START_IN_TEXT, PUSH, period))]
-    return Outcome(rows, lambda figure: _draw(figure, runs))
+    return Outcome(rows, lambda figure: _draw_fig6(figure, runs))
 
 
 def _rows(start: float, period: float, run: Simulation) -> list[Row]:
@@ -64,18 +62,26 @@ def _rows(start: float, period: float, run: Simulation) -> list[Row]:
     ]
 
 
-def _draw(figure: Figure, runs: dict[float, Simulation]) -> None:
+def _draw(figure: Figure, runs: dict[float, Simulation], start: float, push: float) -> Any:
+    """Plot velocities and friction forces over time; return the axes, (2, 2)."""
     axes = figure.subplots(2, 2, sharex=True, sharey="row", height_ratios=(1.6, 1.0))
     for column, (period, run) in enumerate(runs.items()):
-        draw_velocity(axes[0, column], START, PUSH, period, run)
+        _draw_velocity(axes[0, column], start, push, period, run)
         axes[0, column].set_title(f"T = {period:g} s", fontsize=12, color=INK)
-        draw_friction(axes[1, column], period, run)
-    axes[0, 0].set_xlim(0.0, 0.16)
+        time = period * np.arange(1, len(run.output) + 1)
+        axes[1, column].plot(time, run.friction_force[:, 0], ".", markersize=4.5, color=ORANGE)
+        dress(axes[1, column], "time [s]", "friction f [N]")
     axes[0, 0].legend(loc="upper right", fontsize=10)
+    return axes
+
+
+def _draw_fig6(figure: Figure, runs: dict[float, Simulation]) -> None:
+    axes = _draw(figure, runs, START, PUSH)
+    axes[0, 0].set_xlim(0.0, 0.16)
     figure.suptitle("Fig. 6: a body of 1 kg slides against 8 N of friction and is pulled back with 1 N", color=INK)
 
 
-def draw_velocity(axes: Axes, start: float, push: float, period: float, run: Simulation) -> None:
+def _draw_velocity(axes: Axes, start: float, push: float, period: float, run: Simulation) -> None:
     """Plot the velocity after every step over the exact one."""
     velocity = run.output[:, 0]
     stop = MASS * start / (FRICTION - push)
@@ -98,8 +104,45 @@ def draw_velocity(axes: Axes, start: float, push: float, period: float, run: Sim
     dress(axes, "", "velocity v [m/s]")
 
 
-def draw_friction(axes: Axes, period: float, run: Simulation) -> None:
-    """Plot the friction force of every step."""
-    time = period * np.arange(1, len(run.output) + 1)
-    axes.plot(time, run.friction_force[:, 0], ".", markersize=4.5, color=ORANGE)
-    dress(axes, "time [s]", "friction f [N]")
+REVERSAL_START, REVERSAL_PUSH = 1.3, -10.0
+
+
+def reproduce_fig7() -> Outcome:
+    """Simulate the reversal with both time steps."""
+    runs = {period: sliding(REVERSAL_START, REVERSAL_PUSH, period) for period in PERIODS}
+    small, large = (run.output[:, 0] for run in runs.values())
+    rows = [
+        _crossing_row(1e-3, small),
+        Row("T = 1 ms: velocity after step 72", 0.004, float(small[71]), 1e-12, "m/s", "derived"),
+        Row("T = 1 ms: velocity after step 73 is exactly zero", 0.0, float(small[72]), 0.0, "m/s", "derived"),
+        _acceleration_row("T = 1 ms", small[72:], 1e-3),
+        _crossing_row(4e-3, large),
+        Row("T = 4 ms: velocity after step 18", 0.004, float(large[17]), 1e-12, "m/s", "derived"),
+        Row("T = 4 ms: velocity after step 19, zero is jumped over", -0.004, float(large[18]), 1e-12, "m/s", "derived"),
+        Row("T = 4 ms: steps with exactly zero velocity", 0.0, int(np.count_nonzero(large == 0.0))),
+        _acceleration_row("T = 4 ms", large[18:], 4e-3),
+    ]
+    return Outcome(rows, lambda figure: _draw_fig7(figure, runs))
+
+
+def _crossing_row(period: float, velocity: Array) -> Row:
+    exact = MASS * REVERSAL_START / (FRICTION - REVERSAL_PUSH)
+    seen = (int(np.argmax(velocity <= 0.0)) + 1) * period
+    what = f"T = {period * 1e3:g} ms: when the velocity reaches or crosses zero (exactly: M v/(F - h))"
+    return Row(what, exact, seen, period, "s", "derived")
+
+
+def _acceleration_row(where: str, velocity: Array, period: float) -> Row:
+    """Return the row of the motion after the reversal, which has the acceleration (h + F)/M."""
+    expected, seen = (REVERSAL_PUSH + FRICTION) / MASS, np.diff(velocity) / period
+    worst = float(seen[np.argmax(np.abs(seen - expected))])
+    return Row(f"{where}: acceleration after the reversal, worst step", expected, worst, 1e-9, "m/s^2", "derived")
+
+
+def _draw_fig7(figure: Figure, runs: dict[float, Simulation]) -> None:
+    axes = _draw(figure, runs, REVERSAL_START, REVERSAL_PUSH)
+    for above in axes[0]:
+        above.axhline(0.0, color=INK, linewidth=0.6)
+    axes[0, 0].set_xlim(0.05, 0.1)
+    axes[0, 0].set_ylim(-0.06, 0.42)
+    figure.suptitle("Fig. 7: 8 N of friction and a pull of 10 N turn a body of 1 kg round", color=INK)
