@@ -30,8 +30,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: Namespace) -> Answer:
     """Export a recording."""
-    from apps.export.table import Table
-    from apps.export.writers import write
+    from apps.export.writers import Table, write
     from haptics.recording.recording import Recording
 
     table = Table.of(Recording(options.recording))

@@ -3,18 +3,50 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, cast
 
-from apps.gallery.registry import ALL, chosen, load
-from apps.shared.command import Answer, listed, make_folder
+from apps.shared.command import Answer, listed, make_folder, select
 from apps.shared.terminal import Line, bar
 from haptics.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from apps.front_ends.front_end import FrontEnd
+    from apps.gallery.outcome import Guide, Outcome
     from apps.gallery.report import Result
+    from apps.gallery.showing import Showing
+
+ALL = "all"
+
+DEMONSTRATIONS: dict[str, str] = {
+    "holds": "holds",
+    "materials": "materials",
+    "stick-slip": "stick_slip",
+    "four-models": "four_models",
+    "encoder": "encoder",
+    "delay": "delay",
+    "arm": "arm",
+    "threshold": "threshold",
+}
+"""Module in `apps.gallery.minutes` by name of the demonstration, in the order of ``all``."""
+
+
+class Demonstration(Protocol):
+    """Interface of the module of a demonstration."""
+
+    TITLE: str
+    GUIDE: Guide
+
+    def demonstrate(self, showing: Showing) -> Outcome:
+        """Run the sessions of the demonstration and evaluate them."""
+
+
+def load(name: str) -> Demonstration:
+    """Import the module of a demonstration."""
+    return cast(Demonstration, importlib.import_module(f"apps.gallery.minutes.{DEMONSTRATIONS[name]}"))
+
 
 FOLDER = "gallery"
 
@@ -30,7 +62,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def list_names() -> Answer:
     """List the demonstrations."""
-    found = {name: load(name) for name in chosen(ALL)}
+    found = {name: load(name) for name in DEMONSTRATIONS}
     table = [{"name": name, "title": one.TITLE, "see": one.GUIDE.see} for name, one in found.items()]
     return Answer({"demonstrations": table}, listed({name: one.TITLE for name, one in found.items()}))
 
@@ -48,7 +80,7 @@ def run(
     for name in ("duration", "seed"):
         if getattr(options, name) is not None:
             raise ConfigurationError(f"--{name}: a demonstration of the gallery has its own; leave it out.")
-    names = chosen(options.name)
+    names = select("demonstration", [options.name], DEMONSTRATIONS, ALL)
     make_folder(options.out)
     recordings = Path(options.record or "recordings")
     without_clock = options.clock == "off"
@@ -68,13 +100,8 @@ def run(
             )
             outcome = module.demonstrate(showing)
             results.append(finish(name, module.TITLE, module.GUIDE, outcome, showing.recordings, options.out))
-    return _answer(results, alone=options.name != ALL)
-
-
-def _answer(results: Sequence[Result], *, alone: bool) -> Answer:
-    """Combine the results of the demonstrations into the answer of the command."""
     failed = [result.name for result in results if not result.holds]
     error = f"{', '.join(failed)}: what was promised does not hold." if failed else ""
     together = {"demonstrations": [result.as_json() for result in results], "holds": not failed}
-    answer = results[0].as_json() if alone else together
+    answer = together if options.name == ALL else results[0].as_json()
     return Answer(answer, "\n\n".join(result.describe() for result in results), status=1 if failed else 0, error=error)

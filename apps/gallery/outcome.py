@@ -1,7 +1,7 @@
 """Data types of a demonstration: guide for the visitor, film scenes and outcome.
 
 The module of a demonstration has a ``TITLE``, a ``GUIDE`` and ``demonstrate(showing) -> Outcome``, and is listed in
-`apps.gallery.registry`.
+`apps.gallery.command`.
 """
 
 from __future__ import annotations

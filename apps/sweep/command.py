@@ -33,10 +33,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: Namespace) -> Answer:
     """Run the jobs of a sweep that have no result yet, and write its tables and picture."""
-    from apps.sweep.agreement import agreement
     from apps.sweep.design import read_sweep
-    from apps.sweep.picture import draw
-    from apps.sweep.results import Results, write_tables
+    from apps.sweep.results import Results, agreement, draw, write_tables
     from haptics.errors import ConfigurationError
 
     if options.workers < 0:
@@ -86,7 +84,7 @@ def _describe(result: dict[str, Any], failures: list[str]) -> str:
         *(f"table: {file}" for file in result["files"]),
     ]
     if "bound" in result:
-        from apps.sweep.agreement import describe_agreement
+        from apps.sweep.results import describe_agreement
 
         lines.append(describe_agreement(result["bound"]))
     if result["picture"]:

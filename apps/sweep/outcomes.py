@@ -45,7 +45,7 @@ Function = Callable[[Rows], Any]
 
 
 def outcomes_of(sums: Any, config: SessionConfig, buzz_limit: float) -> dict[str, float | int | None]:
-    """Return the outcomes of a session, except the bound, from one record of `apps.sweep.kernels.SUMS`."""
+    """Return the outcomes of a session, except the bound, from one record of `apps.sweep.simulation.SUMS`."""
     element, causality = config.built_element, config.causality
     strongest = config.strongest_element.law.breakaway_force
     n, sliding = max(int(sums["ticks"]), 1), int(sums["sliding"])

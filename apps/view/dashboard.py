@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6 import QtSvg
 
-from apps.export.table import Table
-from apps.export.writers import write_csv
+from apps.export.writers import Table, write_csv
 from apps.front_ends.run import RunInfo
 from apps.shared.display import clock, grouped
 from apps.shared.theme import DARK, Theme

@@ -20,7 +20,7 @@ from scipy.io import savemat
 
 from apps.cli import main
 from apps.export import writers
-from apps.export.table import Table
+from apps.export.writers import Table
 from apps.pack.packing import pack, unpack
 from haptics.errors import ConfigurationError, RecordingError
 from haptics.recording.recording import PACKED, TICKS, Recording, flat_columns

@@ -13,9 +13,9 @@ from PIL import Image
 from apps import cli
 from apps.experiment.observers import SimulatedObserver
 from apps.gallery import command
+from apps.gallery.command import DEMONSTRATIONS, load
 from apps.gallery.film import HEIGHT, LENGTH, PER_SECOND, WIDTH, Film, write_film
 from apps.gallery.outcome import Guide, Outcome, Scene
-from apps.gallery.registry import DEMONSTRATIONS, load
 from apps.gallery.report import finish
 from apps.gallery.showing import Showing
 from apps.reproduce.outcome import Row

@@ -1,4 +1,4 @@
 """Demonstrations of the gallery, one module each.
 
-`apps.gallery.registry` lists them by name.
+`apps.gallery.command` lists them by name.
 """

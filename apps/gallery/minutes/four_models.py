@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.gallery.outcome import Guide, Outcome, Scene
-from apps.gallery.paths import by_speeds, write_path
-from apps.gallery.showing import Showing, Tables
+from apps.gallery.showing import Showing, Tables, by_speeds, write_path
 from apps.reproduce.outcome import Row
 from apps.reproduce.style import AMBER, BLUE, GREEN, INK, ORANGE, PINK, dress
 

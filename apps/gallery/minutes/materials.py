@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from apps.gallery.outcome import Guide, Outcome, Scene
-from apps.gallery.paths import by_speeds, write_path
-from apps.gallery.showing import Showing, Tables
+from apps.gallery.showing import Showing, Tables, by_speeds, write_path
 from apps.reproduce.outcome import Row
 from apps.reproduce.style import AMBER, BLUE, INK, PINK, dress
 from haptics.scenes import find_scene

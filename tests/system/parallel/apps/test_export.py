@@ -11,7 +11,7 @@ from apps.cli import main
 from apps.experiment.journal import trial_rows
 from apps.experiment.stimulus import measure
 from apps.export import writers
-from apps.export.table import Table
+from apps.export.writers import Table
 from apps.pack import packing
 from apps.pack.packing import pack
 from haptics.errors import RecordingError

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from apps.gallery import report
-from apps.gallery.registry import DEMONSTRATIONS, load
+from apps.gallery.command import DEMONSTRATIONS, load
 from apps.gallery.showing import Showing
 from tests.apps.screen import WHY_NOT
 from tests.conftest import MISSING_QT

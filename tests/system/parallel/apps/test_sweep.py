@@ -19,10 +19,9 @@ import pytest
 
 from apps.cli import main
 from apps.sweep import running
-from apps.sweep.agreement import agreement
 from apps.sweep.design import read_sweep
 from apps.sweep.outcomes import OUTCOMES
-from apps.sweep.results import LINES, Results, table_of
+from apps.sweep.results import LINES, Results, agreement, table_of
 from apps.sweep.running import run_sweep
 from apps.sweep.simulation import simulate_jobs
 from devices import create_device
