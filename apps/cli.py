@@ -92,14 +92,14 @@ _RUN_OPTIONS: dict[str, dict[str, Any]] = {
         "metavar": "NAME@SECONDS",
         "action": "append",
         "default": [],
-        "help": "inject a fault from that time on, for instance nan@2 (repeatable); nan@2+0.05 lasts 0.05 s",
+        "help": "inject a fault from this time on, for instance nan@2 (repeatable); nan@2+0.05 lasts 0.05 s",
     },
 }
 """Options of ``haptics run`` that ``haptics demo`` does not have."""
 
 _SESSION_OPTIONS: dict[str, dict[str, Any]] = {
-    "--record": {"metavar": "DIR", "help": "folder in which the recording is made (default: recordings)"},
-    "--headless": {"action": "store_true", "help": "without any window"},
+    "--record": {"metavar": "DIR", "help": "folder for the recording (default: recordings)"},
+    "--headless": {"action": "store_true", "help": "open no window"},
     "--views": {
         "metavar": "N",
         "type": int,
@@ -110,7 +110,7 @@ _SESSION_OPTIONS: dict[str, dict[str, Any]] = {
     },
     "--stage": {
         "action": "store_true",
-        "help": "also show the stage: the plane with its materials as the hand sees it (needs OpenGL)",
+        "help": "also show the stage: the plane with its materials (needs OpenGL)",
     },
     "--stream": {
         "dest": "streams",
@@ -120,11 +120,10 @@ _SESSION_OPTIONS: dict[str, dict[str, Any]] = {
         "help": "send every tick to other programs: udp (JSON datagrams), websocket (a server) or lsl (Lab Streaming "
         "Layer; repeatable)",
     },
-    "--seed": {"metavar": "N", "type": int, "help": "seed of everything random in a virtual device (default 1)"},
+    "--seed": {"metavar": "N", "type": int, "help": "seed of the random numbers of a virtual device (default 1)"},
     "--clock": {
         "choices": ("wall", "off"),
-        "help": "wall: real time (default); off: as fast as the machine can, virtual devices only, with the same "
-        "result",
+        "help": "wall: real time (default); off: as fast as possible, virtual devices only, with the same result",
     },
     "--theme": {**_THEME, "help": "colours of the windows"},
 }
@@ -248,11 +247,15 @@ def make_parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentPars
     parser.add_argument("--version", action=Version)
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
     demo = subparsers.add_parser(
-        "demo", help="a session without hardware: virtual joystick, model C, a simulated hand; or one of the gallery"
+        "demo",
+        help=(
+            "run a session without hardware (virtual joystick, model C, simulated hand), or a "
+            "demonstration of the gallery"
+        ),
     )
     gallery.add_options(demo)
     run = subparsers.add_parser(
-        "run", help="an interactive session on a device", formatter_class=argparse.RawDescriptionHelpFormatter
+        "run", help="run an interactive session on a device", formatter_class=argparse.RawDescriptionHelpFormatter
     )
     run.write_epilog = _list_faults
     _add_options(run, _RUN_OPTIONS)
@@ -263,12 +266,12 @@ def make_parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentPars
     absent = dict.fromkeys(("device", "model", "config", "hand", "rate"))
     demo.set_defaults(command=_demo, assignments=[], faults=[], **absent)
     run.set_defaults(command=_run)
-    devices = subparsers.add_parser("devices", help="the devices, what is plugged in, what is missing to use it")
+    devices = subparsers.add_parser("devices", help="list devices, connected hardware, and what is missing to use it")
     devices.set_defaults(command=_devices)
-    replay = subparsers.add_parser("replay", help="scrub through a recording, or verify it bit for bit")
+    replay = subparsers.add_parser("replay", help="browse a recording, or verify it bit for bit")
     replay.add_argument("recording", metavar="RECORDING", type=Path, help="folder of the recording")
-    replay.add_argument("--verify", action="store_true", help="replay every tick and compare bit for bit")
-    replay.add_argument("--headless", action="store_true", help="without a window: print a summary and draw a picture")
+    replay.add_argument("--verify", action="store_true", help="recompute every tick and compare bit for bit")
+    replay.add_argument("--headless", action="store_true", help="open no window: print a summary and draw a picture")
     replay.add_argument("--theme", **_THEME, help="colours of the window")
     replay.set_defaults(command=_replay)
     for name, summary in _TOOLS.items():

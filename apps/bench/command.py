@@ -150,9 +150,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "names", metavar="NAME", nargs="*", help="benchmarks to run; default: all short ones; see --list"
     )
-    parser.add_argument("--list", action="store_true", help="list the names and what is measured")
+    parser.add_argument("--list", action="store_true", help="list the names and measured quantities")
     parser.add_argument(
-        "--history", metavar="FILE", type=Path, help="add the results to this file, and show its ratios beside them"
+        "--history",
+        metavar="FILE",
+        type=Path,
+        help=("append the results to this file, and compare them with its earlier ratios"),
     )
     for option in OPTIONS:
         takers = ", ".join(option.takers)

@@ -43,7 +43,7 @@ def arm_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="FILE.toml", type=Path, required=True, help="parameter file to write")
     add_device_options(parser)
     parser.add_argument(
-        "--only", choices=(HANDLE, JOINTS), help="identify only this; default: all that the arm measures"
+        "--only", choices=(HANDLE, JOINTS), help="identify only this part; default: all that the arm can measure"
     )
     parser.add_argument("--model", metavar="NAME", default=AUTOMATIC, help="friction model of the joints (auto)")
 
@@ -156,7 +156,11 @@ _SERVO = "servo"
 def servo_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser."""
     parser.add_argument(
-        "--out", metavar="FILE.toml", type=Path, required=True, help="file to write the settings to, for --config"
+        "--out",
+        metavar="FILE.toml",
+        type=Path,
+        required=True,
+        help=("file to write the settings to; use it with --config"),
     )
     add_device_options(parser)
 

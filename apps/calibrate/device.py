@@ -36,7 +36,7 @@ def device_options(parser: argparse.ArgumentParser) -> None:
         "--out", metavar="FILE.toml", type=Path, required=True, help="parameter file to write, for session.measured"
     )
     parser.add_argument(
-        "--rate", metavar="HZ", type=float, default=1000.0, help="servo rate, that of the sessions to come (1000)"
+        "--rate", metavar="HZ", type=float, default=1000.0, help="servo rate of the later sessions (1000)"
     )
     add_device_options(parser)
 

@@ -397,7 +397,7 @@ def coupling_of(text: str) -> Coupling:
 
 def check_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser."""
-    parser.add_argument("--parameters", metavar="FILE.toml", type=Path, required=True, help="parameters to check")
+    parser.add_argument("--parameters", metavar="FILE.toml", type=Path, required=True, help="parameter file to check")
     add_data_options(parser, "a recording that the parameters were not identified from")
 
 

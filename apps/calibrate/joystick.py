@@ -35,21 +35,30 @@ def joystick_options(parser: argparse.ArgumentParser) -> None:
     add("--out", metavar="FILE.toml", type=Path, required=True, help="parameter file to write")
     add("--travel-x", metavar="M", type=float, help="travel of the handle from left to right, stop to stop")
     add("--travel-y", metavar="M", type=float, help="travel towards you and away, stop to stop")
-    add("--rim-radius", metavar="M", type=float, help="radius of the rim of a wheel, instead of travels")
+    add("--rim-radius", metavar="M", type=float, help="radius of the rim, for a wheel")
     add(
-        "--turn", metavar="DEG", type=float, default=90.0, help="angle to either side by which a wheel is measured (90)"
+        "--turn",
+        metavar="DEG",
+        type=float,
+        default=90.0,
+        help=("angle to which a wheel is turned in both directions (90)"),
     )
     add("--gate", metavar="SHAPE", default="square", help="shape of the gate that bounds the handle: square or round")
-    add("--weight", metavar="KG", type=float, help="find the scale with a weight of this mass")
-    add("--stated-max-force", metavar="N", type=float, help="largest force in every direction, as the maker states it")
+    add("--weight", metavar="KG", type=float, help="determine the scale with a weight of this mass")
+    add(
+        "--stated-max-force",
+        metavar="N",
+        type=float,
+        help=("largest force in every direction, as the manufacturer states it"),
+    )
     add(
         "--push-level",
         metavar="PART",
         type=float,
         default=0.3,
-        help="strongest push allowed, as a part of full force (0.3)",
+        help="strongest push, as a fraction of full force (0.3)",
     )
-    add("--yes", action="store_true", help="do not ask whether the handle really moved as its counts say")
+    add("--yes", action="store_true", help="skip the question whether the handle moved in the displayed direction")
     add(
         "--set",
         dest="assignments",

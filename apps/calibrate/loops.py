@@ -24,7 +24,11 @@ def loops_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser."""
     add_source_options(parser, "recording of the joint")
     parser.add_argument(
-        "--recording", metavar="FOLDER", type=Path, required=True, help="recording of the session that renders it"
+        "--recording",
+        metavar="FOLDER",
+        type=Path,
+        required=True,
+        help=("recording of the session that renders the friction"),
     )
     parser.add_argument(
         "--law", metavar="FILE.toml", type=Path, required=True, help="session file of haptics calibrate friction --law"

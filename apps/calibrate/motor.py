@@ -35,13 +35,15 @@ def motor_options(parser: argparse.ArgumentParser) -> None:
         "--friction",
         metavar="FILE.toml",
         type=Path,
-        help="friction of the joints, as haptics calibrate friction finds it",
+        help="friction of the joints, from haptics calibrate friction",
     )
     parser.add_argument(
         "--open-windings",
         metavar="FILE",
-        help="recording of the joints moved from outside with open windings (no current): tells the back-EMF from "
-        "viscous friction",
+        help=(
+            "recording of the joints moved by hand with open windings (no current): separates back-EMF and "
+            "viscous friction"
+        ),
     )
 
 

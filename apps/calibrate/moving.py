@@ -38,7 +38,7 @@ EXCITATION = "excitation"
 def add_device_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that choose the device and its settings."""
     parser.add_argument(
-        "--device", metavar="NAME", help="measure on this device: its motors move the handle, which nobody may hold"
+        "--device", metavar="NAME", help="measure on this device: its motors move the handle; keep hands off"
     )
     parser.add_argument(
         "--set",
@@ -50,12 +50,12 @@ def add_device_options(parser: argparse.ArgumentParser) -> None:
         "(repeatable)",
     )
     parser.add_argument(
-        "--record", metavar="FOLDER", type=Path, default=Path("recordings"), help="where the recording goes"
+        "--record", metavar="FOLDER", type=Path, default=Path("recordings"), help="folder of the recording"
     )
     parser.add_argument(
         "--clock",
         choices=("wall", "off"),
-        help="wall: in real time, in a servo process; off: as fast as the machine can (default of virtual devices)",
+        help="wall: real time, in a servo process; off: as fast as possible (default of virtual devices)",
     )
     parser.add_argument(
         "--fault",

@@ -40,7 +40,9 @@ def add_source_options(parser: argparse.ArgumentParser, content: str, *, require
         default=[],
         help="a column that has another name in the file, such as torque_nm=load or torque_nm=loads:0 (repeatable)",
     )
-    parser.add_argument("--joint", dest="joints", metavar="NAME", action="append", default=[], help="only this joint")
+    parser.add_argument(
+        "--joint", dest="joints", metavar="NAME", action="append", default=[], help=("use only this joint")
+    )
 
 
 def add_data_options(parser: argparse.ArgumentParser, content: str, *, required: bool = True) -> None:
@@ -49,7 +51,9 @@ def add_data_options(parser: argparse.ArgumentParser, content: str, *, required:
     parser.add_argument(
         "--smooth",
         metavar="HZ",
-        help="cut-off of a zero-phase filter that recomputes velocities, from positions where there are any; or auto",
+        help=(
+            "cut-off frequency of a zero-phase filter that recomputes velocities, from positions if available; or auto"
+        ),
     )
     parser.add_argument(
         "--inertia",
@@ -65,7 +69,7 @@ def add_result_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="FILE.toml", type=Path, required=True, help="parameter file to write")
     parser.add_argument("--report", metavar="FILE.html", type=Path, help="report to write, a page for each joint")
     parser.add_argument(
-        "--identity", metavar="TEXT", default="", help="name of what was measured, if the files do not give it"
+        "--identity", metavar="TEXT", default="", help="name of the measured joint, if the files do not contain it"
     )
 
 
@@ -74,22 +78,28 @@ def add_fit_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model", metavar="NAME", default=AUTOMATIC, help="friction model; auto: the one that predicts best (default)"
     )
-    parser.add_argument("--fit-inertia", action="store_true", help="identify the inertia too; needs accelerations")
+    parser.add_argument("--fit-inertia", action="store_true", help="also identify the inertia; needs accelerations")
     parser.add_argument(
         "--loss", choices=_LOSSES, default=_LOSSES[0], help="huber and tukey are robust against outliers (square)"
     )
-    parser.add_argument("--dead-band", metavar="W", type=float, help="samples slower than this are left out, SI units")
+    parser.add_argument("--dead-band", metavar="W", type=float, help="exclude slower samples, SI units")
     parser.add_argument(
         "--common-offset",
         action="store_true",
-        help="all recordings have the same offset; otherwise each has one of its own, as the zero of a sensor drifts",
+        help=(
+            "use the same offset for all recordings; by default each recording has a separate offset, because "
+            "sensors drift"
+        ),
     )
     parser.add_argument(
         "--unbounded",
         action="store_true",
-        help="allow negative levels and viscosities, and static levels below Coulomb's, while models are compared",
+        help=(
+            "allow negative levels and viscosities, and static levels below the Coulomb level, in the "
+            "comparison of models"
+        ),
     )
-    parser.add_argument("--physical", action="store_true", help="accepted without effect: the default")
+    parser.add_argument("--physical", action="store_true", help="no effect: this is the default")
     add_check_option(parser)
 
 

@@ -37,7 +37,7 @@ def terms_options(parser: argparse.ArgumentParser) -> None:
         choices=KINDS,
         action="append",
         default=[],
-        help="only terms of this kind (repeatable; all)",
+        help="use only terms of this kind (repeatable; default: all)",
     )
     parser.add_argument("--out", metavar="FILE.toml", type=Path, required=True, help="file to write the models to")
     add_check_option(parser)

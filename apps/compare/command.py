@@ -22,22 +22,25 @@ if TYPE_CHECKING:
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.add_argument("first", metavar="A", type=Path, help="folder of a recording")
-    parser.add_argument("second", metavar="B", type=Path, nargs="?", help="folder of another one")
+    parser.add_argument("second", metavar="B", type=Path, nargs="?", help="folder of the second recording")
     parser.add_argument(
         "--with",
         metavar="TABLE.NAME=VALUE",
         action="append",
         default=[],
         dest="changes",
-        help="instead of B: run A again without a clock, as it was and with this setting, the hand doing the same",
+        help=(
+            "instead of B: run A again in simulated time, unchanged and with this setting, with the same motion"
+            " of the hand"
+        ),
     )
     parser.add_argument(
         "--open-loop",
         action="store_true",
-        help="with --with: how another element would have answered the samples of A, which no hand has felt",
+        help="with --with: compute the output of another element for the recorded samples of A",
     )
-    parser.add_argument("--out", metavar="FILE.png", type=Path, help="draw both into this picture")
-    parser.add_argument("--show", action="store_true", help="show both side by side in a window")
+    parser.add_argument("--out", metavar="FILE.png", type=Path, help="write a picture of both to this file")
+    parser.add_argument("--show", action="store_true", help="show both in one window")
     parser.add_argument("--theme", choices=("auto", "dark", "light"), default="auto", help="colours of the window")
     parser.set_defaults(command=run)
 

@@ -21,7 +21,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--element", metavar="NAME", action="append", default=[], help="only this model (repeatable); default: all"
     )
-    parser.add_argument("--peers", action="store_true", help="also the published renderers of others, re-implemented")
+    parser.add_argument(
+        "--peers", action="store_true", help=("also evaluate re-implemented renderers of other projects")
+    )
     parser.add_argument(
         "--renderer",
         metavar="FILE.py:FUNCTION",
@@ -30,8 +32,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="your own renderer, alone unless --element or --peers is given: FUNCTION(period) returns a function of "
         "position and velocity that returns a force (repeatable)",
     )
-    parser.add_argument("--quick", action="store_true", help="only the reference cell, in which the limits apply")
-    parser.add_argument("--out", metavar="DIR", type=Path, help="write table (JSON, CSV) and picture into this folder")
+    parser.add_argument("--quick", action="store_true", help="use only the reference cell, in which the limits apply")
+    parser.add_argument(
+        "--out", metavar="DIR", type=Path, help=("write the table (JSON, CSV) and the picture to this folder")
+    )
 
 
 def run(options: argparse.Namespace) -> Answer:

@@ -12,7 +12,7 @@ from apps.shared.terminal import Line
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.add_argument("names", metavar="NAME", nargs="*", help="only these checks; default: all; see --list")
-    parser.add_argument("--list", action="store_true", help="list the checks and what they look at")
+    parser.add_argument("--list", action="store_true", help="list the checks and their methods")
     parser.add_argument(
         "--record",
         metavar="DIR",
@@ -25,8 +25,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="DEVICE",
         nargs="?",
         const="all",
-        help="print the udev rules that open a USB device, by name or vendor:product (default: all that drivers know "
-        "and whatever stick is plugged in), and do nothing else",
+        help=(
+            "only print the udev rules for a USB device, by name or vendor:product (default: all supported "
+            "devices and connected sticks)"
+        ),
     )
 
 

@@ -24,9 +24,9 @@ def _option(name: str, text: str, **settings: Any) -> _Option:
     return name, {"help": text, **settings}
 
 
-_FILE = _option("file", "the experiment", metavar="FILE.toml", type=Path)
+_FILE = _option("file", "file of the experiment", metavar="FILE.toml", type=Path)
 _FOLDERS = _option("folders", "folder of a session, or one above it", metavar="FOLDER", type=Path, nargs="+")
-_WORKERS = _option("--workers", "processes; default: one a processor", metavar="N", type=int, default=0)
+_WORKERS = _option("--workers", "number of processes; default: one per processor", metavar="N", type=int, default=0)
 _LSL = _option("--lsl", "stream ticks and records by the Lab Streaming Layer", action="store_true")
 
 _FORMATS = {
@@ -40,7 +40,7 @@ _FORMATS = {
 _OPTIONS: dict[str, list[_Option]] = {
     "run": [
         _FILE,
-        _option("--observer", "let an observer in software answer, without a clock", choices=("simulated",)),
+        _option("--observer", "let a simulated observer answer, in simulated time", choices=("simulated",)),
         _option(
             "--clock",
             "of an observer: off: as fast as the machine can, the default on virtual devices; wall: real time",
@@ -48,8 +48,8 @@ _OPTIONS: dict[str, list[_Option]] = {
         ),
         _option("--participant", "code of the participant, never a name", metavar="CODE"),
         _option("--participants", "number of simulated participants, sim01 and so on", metavar="N", type=int),
-        _option("--session", "which session of the participant (default 1)", metavar="N", type=int, default=1),
-        _option("--seed", "seed of everything random, in place of the file's", metavar="N", type=int),
+        _option("--session", "number of the participant's session (default 1)", metavar="N", type=int, default=1),
+        _option("--seed", "seed of all random numbers; replaces that of the file", metavar="N", type=int),
         _option("--out", "folder of all sessions", metavar="DIR", type=Path, default=Path("experiments")),
         _WORKERS,
         _option(
@@ -62,29 +62,35 @@ _OPTIONS: dict[str, list[_Option]] = {
     ],
     "resume": [
         _option("folder", "folder of the session (ses-01), or its journal", metavar="FOLDER", type=Path),
-        _option("--clock", "of an observer, as it was when the session began", choices=("wall", "off")),
-        _option("--screens", "of a rehearsal: show both screens", action="store_true"),
+        _option(
+            "--clock", "clock of a simulated observer; must be that of the interrupted session", choices=("wall", "off")
+        ),
+        _option("--screens", "show both screens (rehearsal)", action="store_true"),
         _LSL,
     ],
     "export": [
         _FOLDERS,
         _option("--to", f"one of {', '.join(_FORMATS)}", metavar="FORMAT", choices=_FORMATS, required=True),
-        _option("--out", "new folder, or that of an earlier export", metavar="DIR", type=Path, required=True),
+        _option("--out", "new folder, or the folder of an earlier export", metavar="DIR", type=Path, required=True),
     ],
     "power": [
-        _option("file", "the experiment; its table power is the question", metavar="FILE.toml", type=Path),
-        _option("--ratio", "effect to be found, in place of power.ratio", metavar="R", type=float),
+        _option("file", "file of the experiment; its table power defines the question", metavar="FILE.toml", type=Path),
+        _option("--ratio", "effect to detect; replaces power.ratio", metavar="R", type=float),
         _option("--people", "number of simulated people, in place of power.people", metavar="N", type=int),
-        _option("--participants", "numbers of participants to try, in place of power.participants", metavar="N,N,..."),
-        _option("--seed", "seed of the simulation, in place of power.seed", metavar="N", type=int),
+        _option(
+            "--participants", "numbers of participants to evaluate; replaces power.participants", metavar="N,N,..."
+        ),
+        _option("--seed", "seed of the simulation; replaces power.seed", metavar="N", type=int),
         _WORKERS,
         _option("--executor", "kind of workers on this machine", choices=("processes", "threads"), default="processes"),
-        _option("--cluster", "a scheduler of Dask's, or one started here", metavar="ADDRESS|local"),
+        _option("--cluster", "address of a Dask scheduler, or local to start one", metavar="ADDRESS|local"),
     ],
     "preregister": [
         _FILE,
         _option("--power", "output of 'haptics experiment power --json'", metavar="FILE.json", type=Path),
-        _option("--participants", "planned number (default: that of --power)", metavar="N", type=int),
+        _option(
+            "--participants", "planned number of participants (default: the number in --power)", metavar="N", type=int
+        ),
         _option("--out", "new folder for preregistration.md and .json", metavar="DIR", type=Path),
     ],
     "report": [
@@ -100,7 +106,13 @@ _OPTIONS: dict[str, list[_Option]] = {
         ),
     ],
     "pack": [
-        _option("folders", "a session, a participant or --out", metavar="FOLDER", type=Path, nargs="+"),
+        _option(
+            "folders",
+            "folder of a session, of a participant or of all sessions",
+            metavar="FOLDER",
+            type=Path,
+            nargs="+",
+        ),
         _option("--undo", "restore the recordings", action="store_true"),
     ],
     "decode": [_FOLDERS],

@@ -75,14 +75,18 @@ this project. Friction coefficients: 0.056 on 0.2 and 0.150 on 0.8, the ends of 
 class ObserverSettings:
     """Table ``observer``: typical simulated observer, about which individuals are distributed."""
 
-    level: int = bounded(1, minimum=1, maximum=2, doc="1: answers by what was asked; 2: by the force that was recorded")
+    level: int = bounded(
+        1, minimum=1, maximum=2, doc="1: answers by the requested stimulus; 2: answers by the recorded force"
+    )
     weber: Any = unrestricted(
-        None, "a number greater than 0", doc="Weber fraction at 75 % correct; none: usual for the axis"
+        None, "a number greater than 0", doc="Weber fraction at 75 % correct; none: typical value for the axis"
     )
     floor: Any = unrestricted(
-        None, "a number of at least 0", doc="least increment at 75 %, in units of the axis; none: usual"
+        None,
+        "a number of at least 0",
+        doc="smallest increment at 75 % correct, in units of the axis; none: typical value",
     )
-    lapse: float = bounded(0.02, minimum=0.0, maximum=0.3, doc="share of wrong answers where nothing could be missed")
+    lapse: float = bounded(0.02, minimum=0.0, maximum=0.3, doc="lapse rate: share of wrong answers to obvious stimuli")
     spread: float = bounded(
         0.3, minimum=0.0, maximum=2.0, doc="standard deviation between people, as a share of the mean"
     )
@@ -90,7 +94,7 @@ class ObserverSettings:
         0.0, minimum=-3.0, maximum=3.0, doc="preference for the second interval, in standard deviations of a comparison"
     )
     false_alarms: float = bounded(
-        0.16, above=0.0, maximum=0.499, doc="share of yes, or different, where there is nothing; before lapses"
+        0.16, above=0.0, maximum=0.499, doc="share of answers yes, or different, without a stimulus, before lapses"
     )
     exponent: float = bounded(1.0, above=0.0, maximum=5.0, doc="exponent of magnitude estimates (Stevens)")
     estimate_spread: float = bounded(
@@ -100,14 +104,12 @@ class ObserverSettings:
     reaction_spread: float = bounded(
         0.3, minimum=0.0, maximum=2.0, doc="standard deviation of the logarithm of reaction times"
     )
-    integration: float = bounded(
-        0.5, above=0.0, maximum=10.0, unit="s", doc="level 2: time of sliding that goes into an estimate"
-    )
+    integration: float = bounded(0.5, above=0.0, maximum=10.0, unit="s", doc="level 2: sliding time of an estimate")
     sampling: float = bounded(
         0.01, above=0.0, maximum=1.0, unit="s", doc="level 2: time between two samples of the force"
     )
     least_speed: float = bounded(
-        0.02, minimum=0.0, maximum=1.0, unit="m/s", doc="level 2: slower motion is not sliding"
+        0.02, minimum=0.0, maximum=1.0, unit="m/s", doc="level 2: speed below which motion is not sliding"
     )
 
     def __post_init__(self) -> None:

@@ -32,11 +32,11 @@ def _table(allowed: str, doc: str) -> dict[str, str]:
 class ExperimentSettings:
     """Table ``experiment``: task and general settings."""
 
-    name: str = string(allowed="small letters, digits and hyphens", doc="name, also of the files")
+    name: str = string(allowed="small letters, digits and hyphens", doc="name of the experiment, also used for files")
     task: str = choice("discrimination", TASKS, doc="kind of trial")
-    title: str = string("", doc="what it is about, for people")
-    seed: int = bounded(1, minimum=0, maximum=2**62, doc="seed of everything random, orders and levels included")
-    language: str = string("en", allowed="a language such as en", doc="which of the texts are shown")
+    title: str = string("", doc="title for participants and reports")
+    seed: int = bounded(1, minimum=0, maximum=2**62, doc="seed of all random numbers, including orders and levels")
+    language: str = string("en", allowed="a language such as en", doc="language of the displayed texts")
     texts: str = string("", allowed="a TOML file", doc="file with a table of texts for each language")
     blind: bool = flag(False, doc="hide condition, level and track from the experimenter until the session has ended")
 
@@ -59,7 +59,7 @@ class StimulusSettings:
         0.0,
         minimum=0.0,
         unit="N",
-        doc="finest step of force that the device renders; 0: that of its data sheet, if it has one",
+        doc="finest step of force that the device renders; 0: the value of its data sheet",
     )
 
     def __post_init__(self) -> None:
@@ -71,14 +71,12 @@ class StimulusSettings:
 class ConditionSettings:
     """Table ``conditions``: settings that are constant within a track."""
 
-    name: str = string(allowed="a name", doc="what it is called in tables and figures")
-    reference: float = bounded(
-        0.0, minimum=0.0, doc="value of the reference, in the unit of the axis; 0 where there is no stimulus"
-    )
-    tracks: int = bounded(1, minimum=1, maximum=8, doc="procedures side by side")
-    law: Any = field(default_factory=dict, metadata=_table("a table", "what is different in the law"))
-    element: Any = field(default_factory=dict, metadata=_table("a table", "what is different in the element"))
-    procedure: Any = field(default_factory=dict, metadata=_table("a table", "what is different in the procedure"))
+    name: str = string(allowed="a name", doc="name in tables and figures")
+    reference: float = bounded(0.0, minimum=0.0, doc="value of the reference, in the unit of the axis; 0 for none")
+    tracks: int = bounded(1, minimum=1, maximum=8, doc="number of parallel procedures")
+    law: Any = field(default_factory=dict, metadata=_table("a table", "settings of the law that differ"))
+    element: Any = field(default_factory=dict, metadata=_table("a table", "settings of the element that differ"))
+    procedure: Any = field(default_factory=dict, metadata=_table("a table", "settings of the procedure that differ"))
 
     def __post_init__(self) -> None:
         check(self, "conditions")
@@ -94,13 +92,15 @@ class ConditionSettings:
 class CatchSettings:
     """Table ``catch``: trials without a difference, and trials with an obvious one."""
 
-    null: float = bounded(0.0, minimum=0.0, maximum=0.3, doc="share of trials with two equal stimuli, or with none")
-    easy: float = bounded(0.05, minimum=0.0, maximum=0.3, doc="share of trials with a difference that is easy")
+    null: float = bounded(
+        0.0, minimum=0.0, maximum=0.3, doc="share of trials with two equal stimuli, or without a stimulus"
+    )
+    easy: float = bounded(0.05, minimum=0.0, maximum=0.3, doc="share of trials with an easy difference")
     easy_level: float = bounded(
-        0.0, minimum=0.0, doc="level of the easy ones, in the unit of the axis; 0: as large as the reference itself"
+        0.0, minimum=0.0, doc="level of easy trials, in the unit of the axis; 0: equal to the reference"
     )
     most_errors: float = bounded(
-        0.2, minimum=0.0, maximum=1.0, doc="share of easy ones that may be wrong before a session is excluded"
+        0.2, minimum=0.0, maximum=1.0, doc="share of wrong easy trials above which a session is excluded"
     )
 
     def __post_init__(self) -> None:
@@ -112,12 +112,12 @@ class CatchSettings:
 class PracticeSettings:
     """Table ``practice``: easy trials with feedback, until the participant answers them reliably."""
 
-    window: int = bounded(0, minimum=0, maximum=100, doc="the last so many trials are looked at; 0: no practice")
-    correct: int = bounded(0, minimum=0, maximum=100, doc="so many of them must be right")
-    most: int = bounded(40, minimum=1, maximum=500, doc="after so many it ends in any case")
-    level: float = bounded(0.0, minimum=0.0, doc="level, in the unit of the axis; 0: as large as the reference itself")
-    feedback: bool = flag(True, doc="say whether an answer was right")
-    failing: str = choice("stop", ("stop", "go on"), doc="what follows when it was not passed")
+    window: int = bounded(0, minimum=0, maximum=100, doc="number of recent trials that are evaluated; 0: no practice")
+    correct: int = bounded(0, minimum=0, maximum=100, doc="number of these trials that must be correct")
+    most: int = bounded(40, minimum=1, maximum=500, doc="largest number of practice trials")
+    level: float = bounded(0.0, minimum=0.0, doc="level, in the unit of the axis; 0: equal to the reference")
+    feedback: bool = flag(True, doc="show whether an answer was correct")
+    failing: str = choice("stop", ("stop", "go on"), doc="reaction to a failed practice")
 
     def __post_init__(self) -> None:
         check(self, "practice")
@@ -134,13 +134,15 @@ class TrialSettings:
 
     interval: float = bounded(4.0, minimum=0.1, maximum=600.0, unit="s", doc="longest time of an interval")
     gap: float = bounded(
-        0.3, minimum=0.15, maximum=60.0, unit="s", doc="shortest time between two intervals, the output being down"
+        0.3, minimum=0.15, maximum=60.0, unit="s", doc="shortest time between two intervals, without output"
     )
     time_out: float = bounded(
-        0.0, minimum=0.0, maximum=600.0, unit="s", doc="an answer later than this repeats the trial; 0: any time"
+        0.0, minimum=0.0, maximum=600.0, unit="s", doc="time after which an unanswered trial is repeated; 0: no limit"
     )
-    feedback: bool = flag(False, doc="say after every trial whether the answer was right")
-    interleave: bool = flag(True, doc="mix all conditions; else one after the other, in orders of a Williams square")
+    feedback: bool = flag(False, doc="show after every trial whether the answer was correct")
+    interleave: bool = flag(
+        True, doc="interleave all conditions; otherwise they follow each other in orders of a Williams square"
+    )
     block: int = bounded(50, minimum=1, maximum=1000, doc="trials between two breaks")
     rest: float = bounded(30.0, minimum=0.0, maximum=3600.0, unit="s", doc="shortest break")
     most_repeated: float = bounded(
@@ -163,17 +165,19 @@ class ExplorationSettings:
     start: Any = unrestricted(
         (), "a point [x, y] in m", doc="centre of the box in which the hand rests before an interval"
     )
-    reach: float = bounded(0.01, above=0.0, maximum=0.5, unit="m", doc="half the side of that box")
-    rest: float = bounded(0.1, minimum=0.0, maximum=10.0, unit="s", doc="time at rest in it before an interval")
-    rest_speed: float = bounded(0.02, above=0.0, maximum=1.0, unit="m/s", doc="slower is at rest")
-    patience: float = bounded(60.0, above=0.0, maximum=3600.0, unit="s", doc="so long is waited for the hand")
-    strokes: int = bounded(0, minimum=0, maximum=100, doc="strokes that end an interval; 0: only time does")
-    stroke: float = bounded(0.03, above=0.0, maximum=1.0, unit="m", doc="length from which a motion is a stroke")
+    reach: float = bounded(0.01, above=0.0, maximum=0.5, unit="m", doc="half of the side of that box")
+    rest: float = bounded(0.1, minimum=0.0, maximum=10.0, unit="s", doc="time at rest in the box before an interval")
+    rest_speed: float = bounded(0.02, above=0.0, maximum=1.0, unit="m/s", doc="speed below which the hand is at rest")
+    patience: float = bounded(60.0, above=0.0, maximum=3600.0, unit="s", doc="longest time to wait for the hand")
+    strokes: int = bounded(
+        0, minimum=0, maximum=100, doc="number of strokes that end an interval; 0: only the time ends it"
+    )
+    stroke: float = bounded(0.03, above=0.0, maximum=1.0, unit="m", doc="smallest length of a stroke")
     least_speed: float = bounded(0.0, minimum=0.0, maximum=10.0, unit="m/s", doc="lowest mean speed of a stroke")
     greatest_speed: float = bounded(10.0, above=0.0, maximum=10.0, unit="m/s", doc="highest mean speed of a stroke")
-    pacing: str = choice("none", ("none", "target", "tone", "both"), doc="what sets the pace")
-    eyes: bool = flag(True, doc="show the workspace; else nothing can be seen while a stimulus is felt")
-    cursor: bool = flag(True, doc="show where the hand is")
+    pacing: str = choice("none", ("none", "target", "tone", "both"), doc="display or sound that paces the strokes")
+    eyes: bool = flag(True, doc="show the workspace during a stimulus; otherwise the screen is black")
+    cursor: bool = flag(True, doc="show the position of the hand")
 
     def __post_init__(self) -> None:
         check(self, "exploration")
@@ -204,9 +208,9 @@ class ResponseSettings:
         default_factory=dict,
         metadata=_table("a table of buttons, 1 to 31, by answer", "buttons of the device, or foot switches"),
     )
-    step: float = bounded(0.05, above=0.0, maximum=1.0, doc="adjustment: part of the value that a key changes")
+    step: float = bounded(0.05, above=0.0, maximum=1.0, doc="adjustment: relative change of the value by a key")
     redo: str = string("backspace", allowed="a key", doc="key with which a participant asks to repeat the last trial")
-    debounce: float = bounded(0.02, minimum=0.0, maximum=1.0, unit="s", doc="contacts may bounce for so long")
+    debounce: float = bounded(0.02, minimum=0.0, maximum=1.0, unit="s", doc="debounce time of contacts")
 
     def __post_init__(self) -> None:
         check(self, "response")
@@ -229,10 +233,10 @@ class ResumeSettings:
     policy: str = choice(
         "resume",
         ("resume", "block", "restart"),
-        doc="go on with the interrupted trial, with its whole block, or not at all",
+        doc="continue with the interrupted trial, repeat its whole block, or do not continue",
     )
     most_age: float = bounded(
-        43200.0, above=0.0, maximum=1e8, unit="s", doc="after a longer interruption a session is not taken up again"
+        43200.0, above=0.0, maximum=1e8, unit="s", doc="longest interruption after which a session can be resumed"
     )
 
     def __post_init__(self) -> None:
@@ -244,10 +248,8 @@ class ResumeSettings:
 class FieldSettings:
     """Table ``fields``: required data about a participant before the first trial, never the name."""
 
-    demanded: Any = unrestricted((), "a list of names such as age_band", doc="without these there is no session")
-    allowed: Any = field(
-        default_factory=dict, metadata=_table("a table of lists, by name", "the values that a field may have")
-    )
+    demanded: Any = unrestricted((), "a list of names such as age_band", doc="names of required fields")
+    allowed: Any = field(default_factory=dict, metadata=_table("a table of lists, by name", "allowed values of fields"))
 
     def __post_init__(self) -> None:
         check(self, "fields")
@@ -266,13 +268,13 @@ class FrictionSettings:
     """Table ``friction``: measurement of the device's friction in every session."""
 
     measure_each_session: bool = flag(
-        False, doc="measure it before the first block, with nobody's hand on the handle, and compensate what was found"
+        False, doc="measure the device friction before the first block, with hands off the handle, and compensate it"
     )
     excitation: Any = field(
         default_factory=dict,
         metadata=_table(
             "a table as of haptics calibrate friction: slowest, fastest, speeds, rounds, strokes ...",
-            "how the device is moved for it",
+            "motion of this measurement",
         ),
     )
 
@@ -295,12 +297,12 @@ class FrictionSettings:
 class ScreenSettings:
     """Table ``screen``: display and sound of the participant's screen."""
 
-    full_screen: bool = flag(True, doc="the whole screen, or else a window of `width` times `height`")
-    screen: int = bounded(0, minimum=0, maximum=15, doc="which screen, the first is 0")
+    full_screen: bool = flag(True, doc="full screen; otherwise a window of `width` times `height`")
+    screen: int = bounded(0, minimum=0, maximum=15, doc="number of the screen; the first is 0")
     width: int = bounded(1280, minimum=640, maximum=7680, unit="pixel", doc="width of the window")
     height: int = bounded(720, minimum=480, maximum=4320, unit="pixel", doc="height of the window")
     theme: str = choice("dark", ("dark", "light"), doc="colours")
-    text_scale: float = bounded(1.0, minimum=0.5, maximum=2.0, doc="size of all text, as a multiple of the usual one")
+    text_scale: float = bounded(1.0, minimum=0.5, maximum=2.0, doc="scale factor of all text")
     noise_level: float = bounded(
         0.0, minimum=0.0, maximum=1.0, doc="amplitude of the masking pink noise, as a share of full scale; 0: none"
     )
@@ -366,39 +368,39 @@ class TextSettings:
     """
 
     instructions: Any = unrestricted(
-        (), "a list of pages", doc="before the first trial, and again after an interruption"
+        (), "a list of pages", doc="pages before the first trial, and again after an interruption"
     )
-    question: str = string("", doc="asked after every trial; a question that suits the task if empty")
-    practice: str = string("", doc="before the practice")
-    rest: str = string("", doc="in a break")
-    end: str = string("", doc="at the end")
-    practice_title: str = string("Practice", doc="above the text before the practice")
-    rest_title: str = string("A break", doc="above the text in a break")
-    pause_title: str = string("Pause", doc="while the session waits")
-    pause: str = string("Press Esc to go on.", doc="below it: how to go on")
-    end_title: str = string("Thank you", doc="above the text at the end")
-    park: str = string("Move to the square and wait", doc="where the hand is to come to the start")
-    hold: str = string("Hold the space bar", doc="where force is given only while that is held")
-    let_go_title: str = string("Let go of the handle", doc="before the device's own friction is measured")
+    question: str = string("", doc="question after every trial; empty for the default of the task")
+    practice: str = string("", doc="text before the practice")
+    rest: str = string("", doc="text in a break")
+    end: str = string("", doc="text at the end")
+    practice_title: str = string("Practice", doc="title of the text before the practice")
+    rest_title: str = string("A break", doc="title of the text in a break")
+    pause_title: str = string("Pause", doc="title while the session is paused")
+    pause: str = string("Press Esc to go on.", doc="text while the session is paused: how to continue")
+    end_title: str = string("Thank you", doc="title of the text at the end")
+    park: str = string("Move to the square and wait", doc="instruction to move the hand to the start box")
+    hold: str = string("Hold the space bar", doc="instruction to hold the dead-man key")
+    let_go_title: str = string("Let go of the handle", doc="title before the device friction is measured")
     let_go: str = string(
         "It is going to move by itself, for about {seconds} s. Keep clear of it.",
         allowed="text; {seconds} is the time",
-        doc="below that",
+        doc="text before the device friction is measured",
     )
-    measured: str = string("The measurement is done.", doc="after that")
-    go_on: str = string("go on", doc="beside the key that turns a page or ends a break")
-    right: str = string("Right", doc="after a right answer, where that is said")
-    wrong: str = string("Wrong", doc="after a wrong one")
+    measured: str = string("The measurement is done.", doc="text after the device friction was measured")
+    go_on: str = string("go on", doc="label of the key that turns a page or ends a break")
+    right: str = string("Right", doc="feedback after a correct answer")
+    wrong: str = string("Wrong", doc="feedback after a wrong answer")
     button: str = string(
         "button {number}", allowed="text; {number} is the button's", doc="name of a button of the device"
     )
     answers: Any = field(
         default_factory=dict,
-        metadata=_table("a table of words, by answer", "what answers are called beside their keys"),
+        metadata=_table("a table of words, by answer", "labels of the answers"),
     )
     keys: Any = field(
         default_factory=dict,
-        metadata=_table("a table of words, by key", "what is written on keys such as space"),
+        metadata=_table("a table of words, by key", "labels of keys such as space"),
     )
 
     def __post_init__(self) -> None:
@@ -474,15 +476,15 @@ class AnalysisSettings:
     percent: Any = unrestricted(
         (),
         "a list of percentages",
-        doc="correct answers at which differences are read off; 75, or what staircases aim at",
+        doc="percentages correct that define differences; default: 75, or the targets of the staircases",
     )
-    stimulus: str = choice("asked", STIMULI, doc="which levels are fitted")
+    stimulus: str = choice("asked", STIMULI, doc="levels to fit")
     probability: float = bounded(0.95, minimum=0.5, maximum=0.999, doc="probability of the intervals")
-    hypotheses: Any = unrestricted((), _TEXTS, doc="for the preregistration: what is expected")
+    hypotheses: Any = unrestricted((), _TEXTS, doc="hypotheses, for the preregistration")
     exclusions: Any = unrestricted(
-        (), _TEXTS, doc="for the preregistration: who does not count, besides the rules of the file"
+        (), _TEXTS, doc="exclusion rules in addition to those of the file, for the preregistration"
     )
-    plan: Any = unrestricted((), _TEXTS, doc="for the preregistration: what is computed and tested")
+    plan: Any = unrestricted((), _TEXTS, doc="planned analysis, for the preregistration")
 
     def __post_init__(self) -> None:
         check(self, "analysis")
@@ -526,33 +528,31 @@ class PowerSettings:
     """Table ``power``: question of the study, and number of simulated observers."""
 
     question: str = choice(
-        "difference", ("difference", "precision"), doc="whether two conditions differ, or how well one is known"
+        "difference", ("difference", "precision"), doc="question: difference of two conditions, or precision of one"
     )
     first: str = string(
-        "", allowed="a condition", doc="the condition, or the first of the two; the file's first if empty"
+        "", allowed="a condition", doc="the condition, or the first of two; empty: the first of the file"
     )
-    second: str = string("", allowed="a condition", doc="the second of the two; the file's second if empty")
-    ratio: float = bounded(
-        1.3, above=0.0, maximum=10.0, doc="Weber fraction of the second divided by that of the first, in truth"
-    )
+    second: str = string("", allowed="a condition", doc="the second condition; empty: the second of the file")
+    ratio: float = bounded(1.3, above=0.0, maximum=10.0, doc="true ratio of the second Weber fraction to the first")
     ratio_spread: float = bounded(
         0.1, minimum=0.0, maximum=2.0, doc="standard deviation of that ratio between people, as a share"
     )
     precision: float = bounded(
-        0.15, above=0.0, maximum=2.0, doc="half of the 95 % interval of the group's mean that is wanted, as a share"
+        0.15, above=0.0, maximum=2.0, doc="required half width of the 95 % interval of the group's mean, relative"
     )
-    proportion: float = bounded(
-        0.75, above=0.5, maximum=0.99, doc="proportion correct at which thresholds are read off"
-    )
+    proportion: float = bounded(0.75, above=0.5, maximum=0.99, doc="proportion correct that defines thresholds")
     shape: str = choice(
-        "weibull", ("weibull", "phi", "logistic", "dprime"), doc="psychometric function that is fitted to the logarithm"
+        "weibull",
+        ("weibull", "phi", "logistic", "dprime"),
+        doc="psychometric function, fitted to the logarithm of the level",
     )
     alpha: float = bounded(0.05, above=0.0, maximum=0.5, doc="significance level of the two-sided test")
-    wanted: float = bounded(0.8, above=0.0, maximum=0.999, doc="power that is wanted")
+    wanted: float = bounded(0.8, above=0.0, maximum=0.999, doc="required power")
     participants: Any = unrestricted(
-        (4, 6, 8, 10, 12, 16, 20, 24, 32), _NUMBERS, doc="numbers of participants that are tried"
+        (4, 6, 8, 10, 12, 16, 20, 24, 32), _NUMBERS, doc="numbers of participants to evaluate"
     )
-    people: int = bounded(2000, minimum=20, maximum=1_000_000, doc="how many people are simulated")
+    people: int = bounded(2000, minimum=20, maximum=1_000_000, doc="number of simulated participants")
     seed: int = bounded(1, minimum=0, maximum=2**62, doc="seed of the simulation")
 
     def __post_init__(self) -> None:

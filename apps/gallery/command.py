@@ -54,7 +54,7 @@ FOLDER = "gallery"
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the gallery to the parser of ``haptics demo``."""
     parser.add_argument("name", metavar="NAME", nargs="?", help="a demonstration of the gallery, or 'all'; see --list")
-    parser.add_argument("--list", action="store_true", help="list the demonstrations and what they show")
+    parser.add_argument("--list", action="store_true", help="list the demonstrations")
     parser.add_argument(
         "--out", metavar="DIR", type=Path, default=Path(FOLDER), help=f"folder for picture and film (default: {FOLDER})"
     )

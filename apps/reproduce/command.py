@@ -104,11 +104,11 @@ def reproduce(name: str) -> Outcome:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    parser.add_argument("ids", metavar="ID", nargs="*", help="which ones, or 'all' (default); see --list")
+    parser.add_argument("ids", metavar="ID", nargs="*", help="IDs, or 'all' (default); see --list")
     parser.add_argument(
         "--out", metavar="DIR", type=Path, default=Path(FOLDER), help=f"folder for the files (default: {FOLDER})"
     )
-    parser.add_argument("--list", action="store_true", help="list the IDs and what they are")
+    parser.add_argument("--list", action="store_true", help="list the IDs with their titles")
 
 
 def run(options: argparse.Namespace) -> Answer:

@@ -73,34 +73,30 @@ _FAULTS_ALLOWED = "a list of texts NAME@SECONDS, such as ['nan@2']"
 class SessionSettings:
     """Settings of the table ``session``: model, rate, duration, scene, faults, and recording."""
 
-    model: str = string(
-        "", allowed=", ".join(MODELS), doc="friction element; the one that suits the device if not given"
-    )
+    model: str = string("", allowed=", ".join(MODELS), doc="friction element; by default the one that suits the device")
     rate: float = bounded(1000.0, minimum=10.0, maximum=10000.0, unit="Hz", doc="servo rate")
     duration: float | None = unrestricted(
-        None, "a time greater than 0 s", doc="length of the run; until it is stopped if not given"
+        None, "a time greater than 0 s", doc="length of the run; by default it runs until stopped"
     )
-    seed: int = bounded(1, minimum=0, maximum=2**62, unit="", doc="seed of everything random in a virtual device")
-    record: str = string(
-        "recordings", allowed="a folder", doc="where the recordings are made, each in a folder of its own"
-    )
+    seed: int = bounded(1, minimum=0, maximum=2**62, unit="", doc="seed of the random numbers of a virtual device")
+    record: str = string("recordings", allowed="a folder", doc="folder in which each recording gets a separate folder")
     clock: str = choice(
-        "wall", ("wall", "off"), doc="off: as fast as the machine can, on a virtual device, with the same result"
+        "wall",
+        ("wall", "off"),
+        doc="wall: real time; off: simulated time, as fast as possible (virtual devices only)",
     )
-    picture: bool = flag(True, doc="whether the recording gets a picture, which takes a second")
+    picture: bool = flag(True, doc="draw a picture of the recording, which takes a second")
     measured: str = string(
         "",
         allowed="a file",
-        doc="file of haptics calibrate device: advice goes by it, couplings beyond its boundary are refused",
+        doc="file of haptics calibrate device; advice uses it, and couplings beyond its boundary are refused",
     )
     scene: str = string(
         "",
         allowed="a scene file, or the name of a scene that is shipped",
-        doc="what the law's numbers are from place to place (docs/how_to/scenes.md); `scene` alone is short for it",
+        doc="parameters of the law by position (docs/how_to/scenes.md); also written `scene`",
     )
-    faults: tuple[str, ...] = unrestricted(
-        (), _FAULTS_ALLOWED, doc="faults on demand (docs/faults.md): the device turns bad"
-    )
+    faults: tuple[str, ...] = unrestricted((), _FAULTS_ALLOWED, doc="injected device faults (docs/faults.md)")
 
     def __post_init__(self) -> None:
         check(self, "session")

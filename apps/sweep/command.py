@@ -19,15 +19,19 @@ if TYPE_CHECKING:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    parser.add_argument("file", metavar="FILE.toml", type=Path, help="the sweep: a session, its axes, its outcomes")
+    parser.add_argument("file", metavar="FILE.toml", type=Path, help="file of the sweep: session, axes and outcomes")
     parser.add_argument(
-        "--out", metavar="DIR", type=Path, required=True, help="folder of the results; run again on it, it goes on"
+        "--out", metavar="DIR", type=Path, required=True, help="folder of the results; an interrupted sweep continues"
     )
-    parser.add_argument("--workers", metavar="N", type=int, default=0, help="processes; default: one a processor")
     parser.add_argument(
-        "--executor", choices=("processes", "threads"), default="processes", help="what runs the jobs here"
+        "--workers", metavar="N", type=int, default=0, help=("number of processes; default: one per processor")
     )
-    parser.add_argument("--cluster", metavar="ADDRESS|local", help="a scheduler of Dask's, or one started here")
+    parser.add_argument(
+        "--executor", choices=("processes", "threads"), default="processes", help="workers on this machine"
+    )
+    parser.add_argument(
+        "--cluster", metavar="ADDRESS|local", help=("address of a Dask scheduler, or local to start one")
+    )
     parser.set_defaults(command=run)
 
 

@@ -101,7 +101,10 @@ class ArmBody:
     coupling: str = choice(
         "gear",
         COUPLINGS,
-        doc="motor to joint: a spring with a soft knee, or behind a gap; a gap between hard ends; or rigid",
+        doc=(
+            "coupling of motor and joint: spring with a soft knee, spring behind a gap, gap between hard stops, "
+            "or rigid"
+        ),
     )
     stiffness: float = bounded(
         3e4, above=0.0, maximum=1e9, unit="N m/rad", doc="stiffness of the coupling, seen at the joint"

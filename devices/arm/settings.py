@@ -76,8 +76,8 @@ class ArmSettings(RunSettings):
         doc="the force sensor, see below; by default with the handle and gravity of the arm",
     )
     servo: Any = unrestricted(None, "a table", doc="references of the motors, see below")
-    half_width: float = bounded(0.2, minimum=0.01, maximum=2.0, unit="m", doc="half the width of the workspace")
-    half_height: float = bounded(0.15, minimum=0.01, maximum=2.0, unit="m", doc="half the height of the workspace")
+    half_width: float = bounded(0.2, minimum=0.01, maximum=2.0, unit="m", doc="half of the width of the workspace")
+    half_height: float = bounded(0.15, minimum=0.01, maximum=2.0, unit="m", doc="half of the height of the workspace")
     force_range: float = bounded(50.0, above=0.0, maximum=10_000.0, unit="N", doc="largest force the sensor measures")
     max_speed: float = bounded(0.5, above=0.0, maximum=5.0, unit="m/s", doc="largest speed of the end effector")
     max_acceleration: float = bounded(
@@ -105,7 +105,7 @@ class ArmSettings(RunSettings):
         doc="natural frequency of the position servo, measured likewise; 0: unknown, without advice on mass",
     )
     servo_damping_ratio: float = bounded(
-        1.0, above=0.0, maximum=100.0, doc="damping of the position servo relative to critical, measured likewise"
+        1.0, above=0.0, maximum=100.0, doc="damping ratio of the position servo, measured in the same way"
     )
     at_home: bool = flag(
         False, doc="whether you hold the end effector at its home; needed for encoders that lose their zero"

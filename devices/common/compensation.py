@@ -81,10 +81,12 @@ class CompensationSettings:
     """Settings of the friction compensation of a device."""
 
     friction_parameters: str = string(
-        "", allowed="a file", doc="file of its own friction, from haptics calibrate friction --device; empty for none"
+        "",
+        allowed="a file",
+        doc="file with the friction of the device, from haptics calibrate friction --device; empty for none",
     )
     compensation: float = bounded(
-        0.9, minimum=0.0, maximum=0.98, doc="fraction of its own friction that is compensated"
+        0.9, minimum=0.0, maximum=0.98, doc="fraction of the device friction that is compensated"
     )
 
 

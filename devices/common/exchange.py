@@ -80,18 +80,28 @@ from haptics.settings import bounded, build, documented
 class ExchangeSettings(ForceDriverSettings):
     """Settings of every driver whose thread exchanges commands for samples."""
 
-    watchdog: float = bounded(0.1, minimum=0.02, maximum=1.0, unit="s", doc="no force after so long without a command")
+    watchdog: float = bounded(
+        0.1, minimum=0.02, maximum=1.0, unit="s", doc="time without a command after which the force is zero"
+    )
     keep_alive: float = bounded(
-        2e-3, minimum=2e-4, maximum=0.01, unit="s", doc="the last command is repeated after this long without a new one"
+        2e-3,
+        minimum=2e-4,
+        maximum=0.01,
+        unit="s",
+        doc="time after which the last command is repeated if no new one arrives",
     )
     round_trip: float = bounded(
         1e-3, above=0.0, maximum=0.1, unit="s", doc="expected time of an exchange, for advice on parameters"
     )
     mass: float = bounded(
-        0.1, minimum=0.05, maximum=5.0, unit="kg", doc="moving mass at the handle, for advice and emulation"
+        0.1, minimum=0.05, maximum=5.0, unit="kg", doc="moving mass at the handle, for advice and for the emulation"
     )
     damping: float = bounded(
-        0.5, minimum=0.0, maximum=20.0, unit="N s/m", doc="own friction at the handle, for advice and emulation"
+        0.5,
+        minimum=0.0,
+        maximum=20.0,
+        unit="N s/m",
+        doc="viscous friction at the handle, for advice and for the emulation",
     )
 
 

@@ -17,8 +17,8 @@ from haptics.settings import bounded, check, choice, documented, string
 class RunSettings:
     """Settings of the run that every device needs."""
 
-    period: float = bounded(1e-3, minimum=1e-5, maximum=1.0, unit="s", doc="period of a tick where there is no clock")
-    log: str = string("", allowed="a file", doc="where to log what was commanded and when")
+    period: float = bounded(1e-3, minimum=1e-5, maximum=1.0, unit="s", doc="period of a tick without a clock")
+    log: str = string("", allowed="a file", doc="log file of commands with their times")
 
 
 @documented
@@ -26,7 +26,7 @@ class RunSettings:
 class SeedSettings:
     """Seed of the random numbers of a simulated device."""
 
-    seed: int = bounded(0, minimum=0, maximum=2**62, doc="seed of everything random")
+    seed: int = bounded(0, minimum=0, maximum=2**62, doc="seed of all random numbers")
 
 
 # --- workspace --------------------------------------------------------------------------------------------------------
@@ -86,18 +86,22 @@ class VelocitySettings:
         If a setting is invalid.
     """
 
-    velocity_estimator: str = choice("tracker", ESTIMATORS, doc="how velocities are made of positions")
+    velocity_estimator: str = choice("tracker", ESTIMATORS, doc="method that estimates velocities from positions")
     velocity_window: int = bounded(
         1, minimum=1, maximum=LONGEST_WINDOW, doc="periods the velocity is averaged over (difference)"
     )
     velocity_memory: float = bounded(
-        1.25e-3, minimum=1e-5, maximum=1.0, unit="s", doc="how long the estimate remembers at rest (tracker, kalman)"
+        1.25e-3, minimum=1e-5, maximum=1.0, unit="s", doc="memory of the estimate at rest (tracker, kalman)"
     )
     velocity_acceleration: float = bounded(
-        15.0, minimum=0.1, maximum=1000.0, unit="m/s^2", doc="how hard the hand brakes or starts (tracker, kalman)"
+        15.0,
+        minimum=0.1,
+        maximum=1000.0,
+        unit="m/s^2",
+        doc="acceleration at which the hand starts and stops (tracker, kalman)",
     )
     velocity_rest_gain: float = bounded(
-        0.3, minimum=0.05, maximum=1.0, doc="share of a motion of about a count at rest that is passed on (tracker)"
+        0.3, minimum=0.05, maximum=1.0, doc="gain for motions of about one count at rest (tracker)"
     )
 
     def __post_init__(self) -> None:

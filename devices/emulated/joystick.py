@@ -28,9 +28,9 @@ class EmulatedStickSettings(EmulationSettings, StickSettings):
 
     NOUN: ClassVar[str] = "stick"
 
-    emulator: str = choice("openffboard", PROFILES, doc="which stick is emulated")
+    emulator: str = choice("openffboard", PROFILES, doc="type of the emulated stick")
     friction: Any = unrestricted(
-        None, "tables x and y of levels [N]", doc="own dry friction, by axis and direction, emulated only"
+        None, "tables x and y of levels [N]", doc="dry friction of the emulated device, by axis and direction"
     )
 
     def __post_init__(self) -> None:

@@ -26,8 +26,8 @@ class EmulationSettings(SeedSettings):
     NOUN: ClassVar[str]
     """Name of the device in messages."""
 
-    emulated: bool = flag(False, doc="whether the driver talks to an emulated device in place of a real one")
-    wire_faults: tuple[str, ...] = unrestricted((), _FAULTS, doc="faults of the emulated wire, on demand")
+    emulated: bool = flag(False, doc="use an emulated device instead of a real one")
+    wire_faults: tuple[str, ...] = unrestricted((), _FAULTS, doc="injected faults of the emulated connection")
     hand: Any = unrestricted(None, "a table", doc="the hand on the emulated handle")
 
     def check_emulation(self, known_faults: Mapping[str, str]) -> None:

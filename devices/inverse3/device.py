@@ -66,20 +66,20 @@ class Inverse3Settings(ExchangeSettings):
         5e-4, above=0.0, maximum=0.1, unit="s", doc="expected time of an exchange, for advice on parameters"
     )
     mass: float = bounded(
-        0.2, minimum=0.05, maximum=5.0, unit="kg", doc="moving mass at the handle, for advice and emulation"
+        0.2, minimum=0.05, maximum=5.0, unit="kg", doc="moving mass at the handle, for advice and for the emulation"
     )
-    address: str = string(ADDRESS, allowed="an address ws://HOST:PORT", doc="where the Haply service listens")
+    address: str = string(ADDRESS, allowed="an address ws://HOST:PORT", doc="address of the Haply service")
     device_id: str = string(
-        "", allowed="a number such as 049D", doc="which device, by its number or UUID; empty for the only one"
+        "", allowed="a number such as 049D", doc="number or UUID of the device; may be empty if there is only one"
     )
-    kind: str = choice("inverse3", KINDS, doc="what it is, for its workspace")
-    preset: str = choice("arm_front_centered", PRESETS, doc="how it stands, by the service's name for it")
-    plane: str = choice("xy", PLANES, doc="the service's axes that are x and y here; the third one is held")
+    kind: str = choice("inverse3", KINDS, doc="type of the device, which determines its workspace")
+    preset: str = choice("arm_front_centered", PRESETS, doc="placement of the device, in the service's terms")
+    plane: str = choice("xy", PLANES, doc="axes of the service that become x and y; the third one is held")
     origin: tuple[float, ...] = unrestricted(
         (0.0, 0.0, 0.0), _POINT, doc="middle of the workspace, along the service's three axes [m]"
     )
     max_force: float = bounded(
-        5.0, above=0.0, maximum=10.0, unit="N", doc="largest force in the plane; the maker states none, so this is ours"
+        5.0, above=0.0, maximum=10.0, unit="N", doc="largest force in the plane; the manufacturer does not state it"
     )
     hold_stiffness: float = bounded(
         300.0, minimum=0.0, maximum=1000.0, unit="N/m", doc="spring that holds the third axis; 0 to leave it free"
@@ -87,10 +87,10 @@ class Inverse3Settings(ExchangeSettings):
     hold_damping: float = bounded(3.0, minimum=0.0, maximum=10.0, unit="N s/m", doc="damper that holds the third axis")
     hold_force: float = bounded(2.0, minimum=0.0, maximum=5.0, unit="N", doc="largest force that holds the third axis")
     patience: float = bounded(
-        5.0, minimum=0.1, maximum=120.0, unit="s", doc="how long the service and the device may take to get ready"
+        5.0, minimum=0.1, maximum=120.0, unit="s", doc="longest time until the service and the device are ready"
     )
     reply_timeout: float = bounded(
-        0.25, minimum=0.02, maximum=2.0, unit="s", doc="after this long without an answer the service counts as lost"
+        0.25, minimum=0.02, maximum=2.0, unit="s", doc="time without an answer after which the service counts as lost"
     )
     resolution: float = bounded(
         1e-5, minimum=0.0, maximum=1e-3, unit="m", doc="smallest step of the position; not stated in the protocol"

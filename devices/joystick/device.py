@@ -40,25 +40,31 @@ class StickSettings(ForceDriverSettings):
     """Settings of a stick, in addition to `ForceDriverSettings`."""
 
     parameters: str = string(
-        "", allowed="a file", doc="parameters of a stick that is not emulated, from haptics calibrate joystick"
+        "",
+        allowed="a file",
+        doc="parameter file of the stick, from haptics calibrate joystick; required unless it is emulated",
     )
-    serial: str = string("", doc="serial number of the stick, where several are plugged in")
+    serial: str = string("", doc="serial number of the stick, to select one of several")
     port: str = string(
         "",
-        doc="USB port of the stick, such as 1-2.3, where no serial number tells those apart that are plugged in",
+        doc="USB port of the stick, such as 1-2.3, to select one of several without distinct serial numbers",
     )
     transport: str = choice(
-        "auto", TRANSPORTS, doc="how to reach the stick: libusb, Linux's hidraw, or hidraw where libusb fails"
+        "auto", TRANSPORTS, doc="access to the stick: libusb, Linux's hidraw, or hidraw if libusb fails"
     )
     force_duration: float = bounded(
-        0.2, minimum=0.02, maximum=LONGEST, unit="s", doc="the device ends a force that is not restarted for so long"
+        0.2,
+        minimum=0.02,
+        maximum=LONGEST,
+        unit="s",
+        doc="time after which the device ends a force that is not restarted",
     )
     keep_alive: float = bounded(
         0.05,
         minimum=0.01,
         maximum=LONGEST / 2.0,
         unit="s",
-        doc="how often a force is restarted, how long a command counts",
+        doc="period at which a force is restarted, and validity of a command",
     )
 
     def __post_init__(self) -> None:

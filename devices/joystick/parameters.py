@@ -159,7 +159,9 @@ class Handle:
     """Properties of the handle for parameter advice, and the dead-man's button."""
 
     moving_mass_kg: float | None = unrestricted(None, "a number greater than 0 kg", doc="moving mass")
-    damping_ns_per_m: float | None = unrestricted(None, "a number of at least 0 N s/m", doc="own viscous friction")
+    damping_ns_per_m: float | None = unrestricted(
+        None, "a number of at least 0 N s/m", doc="viscous friction of the device"
+    )
     dead_man_button: int = bounded(0, minimum=0, maximum=MOST_BUTTONS, doc="button that must be held, 0 for none")
 
 

@@ -31,17 +31,25 @@ SAMPLE_PAUSE = 2e-3
 class PantographSettings(ExchangeSettings):
     """Settings of the pantograph, in addition to `ExchangeSettings`."""
 
-    mechanism: str = choice("gen-1", MECHANISMS, doc="which pantograph is on the board")
-    port: str = string("", allowed="a serial port such as /dev/ttyACM0", doc="serial port; empty to look for the board")
-    at_home: bool = flag(False, doc="your word that the arms are held at their home pose")
-    hold: float = bounded(0.2, minimum=0.05, maximum=10.0, unit="s", doc="how long the arms are watched at home")
+    mechanism: str = choice("gen-1", MECHANISMS, doc="type of pantograph on the board")
+    port: str = string(
+        "", allowed="a serial port such as /dev/ttyACM0", doc="serial port; empty to search for the board"
+    )
+    at_home: bool = flag(False, doc="confirms that the arms are held at their home pose")
+    hold: float = bounded(
+        0.2, minimum=0.05, maximum=10.0, unit="s", doc="time for which the arms are monitored at home"
+    )
     homing_timeout: float = bounded(
         30.0, minimum=0.1, maximum=600.0, unit="s", doc="time to bring the handle into the workspace"
     )
     reply_timeout: float = bounded(
-        0.05, minimum=5e-3, maximum=0.5, unit="s", doc="after this long without an answer it is out of step"
+        0.05,
+        minimum=5e-3,
+        maximum=0.5,
+        unit="s",
+        doc="time without an answer after which the protocol is out of step",
     )
-    resyncs: int = bounded(3, minimum=0, maximum=1000, doc="how often the board may get out of step in a run")
+    resyncs: int = bounded(3, minimum=0, maximum=1000, doc="largest number of resynchronisations in a run")
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -267,20 +267,20 @@ _TABLES = ("arm", "servo", "sensor")
 class ArmSettings(PlantSettings):
     """Settings of the virtual arm, in addition to `PlantSettings`; its parts have separate tables."""
 
-    half_width: float = bounded(0.2, minimum=0.01, maximum=1.0, unit="m", doc="half the width of the workspace")
-    half_height: float = bounded(0.15, minimum=0.01, maximum=1.0, unit="m", doc="half the height of the workspace")
+    half_width: float = bounded(0.2, minimum=0.01, maximum=1.0, unit="m", doc="half of the width of the workspace")
+    half_height: float = bounded(0.15, minimum=0.01, maximum=1.0, unit="m", doc="half of the height of the workspace")
     max_following_error: float = bounded(
         0.01,
         above=0.0,
         maximum=1000.0,
         unit="m",
-        doc="largest distance of the end effector from its reference; 1000 where it is not to be watched",
+        doc="largest distance of the end effector from its reference; 1000 disables the check",
     )
     blocked_at: float = bounded(
-        0.0, minimum=0.0, maximum=1e6, unit="s", doc="when something begins to hold the arm, with device.blocked_for"
+        0.0, minimum=0.0, maximum=1e6, unit="s", doc="time at which the arm is blocked, for device.blocked_for"
     )
     blocked_for: float = bounded(
-        0.0, minimum=0.0, maximum=1e6, unit="s", doc="for how long its last link is held; 0 if nothing does"
+        0.0, minimum=0.0, maximum=1e6, unit="s", doc="duration for which the last link is blocked; 0 for never"
     )
 
 

@@ -223,8 +223,8 @@ _S = TypeVar("_S", bound="PlantSettings")
 class PlantSettings(SeedSettings, RunSettings, VelocitySettings):
     """Settings of every virtual device, in addition to run, seed and velocity settings."""
 
-    half_width: float = bounded(0.1, minimum=0.01, maximum=1.0, unit="m", doc="half the width of the workspace")
-    half_height: float = bounded(0.08, minimum=0.01, maximum=1.0, unit="m", doc="half the height of the workspace")
+    half_width: float = bounded(0.1, minimum=0.01, maximum=1.0, unit="m", doc="half of the width of the workspace")
+    half_height: float = bounded(0.08, minimum=0.01, maximum=1.0, unit="m", doc="half of the height of the workspace")
     substep: float = bounded(1e-4, minimum=1e-6, maximum=1e-3, unit="s", doc="step of the integration")
 
     def __post_init__(self) -> None:

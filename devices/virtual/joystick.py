@@ -162,18 +162,20 @@ class JoystickSettings(CompensationSettings, PlantSettings):
     """Settings of the virtual joystick, in addition to `PlantSettings` and `CompensationSettings`."""
 
     mass: float = bounded(0.2, minimum=0.01, maximum=20.0, unit="kg", doc="moving mass")
-    damping: float = bounded(1.0, minimum=0.0, maximum=100.0, unit="N s/m", doc="own viscous friction")
+    damping: float = bounded(1.0, minimum=0.0, maximum=100.0, unit="N s/m", doc="viscous friction of the device")
     resolution: float = bounded(
         10e-6, minimum=0.0, maximum=1e-3, unit="m", doc="step of the encoder; 0 for a perfect one"
     )
     delay: float = bounded(
         0.5e-3, minimum=0.0, maximum=0.1, unit="s", doc="delay from command to force, a whole number of substeps"
     )
-    max_force: float = bounded(
-        10.0, above=0.0, maximum=100.0, unit="N", doc="largest force of the motors; more is cut to this norm"
+    max_force: float = bounded(10.0, above=0.0, maximum=100.0, unit="N", doc="largest norm of the force of the motors")
+    watchdog: float = bounded(
+        0.02, above=0.0, maximum=10.0, unit="s", doc="time without a command after which the force is zero"
     )
-    watchdog: float = bounded(0.02, above=0.0, maximum=10.0, unit="s", doc="no force after so long without a command")
-    friction: Any = unrestricted(None, "tables x and y of levels [N]", doc="own dry friction, by axis and direction")
+    friction: Any = unrestricted(
+        None, "tables x and y of levels [N]", doc="dry friction of the device, by axis and direction"
+    )
 
     @property
     def delay_steps(self) -> int:

@@ -65,37 +65,42 @@ class WrenchSettings:
         0.002, minimum=0.0, maximum=1.0, unit="N m", doc="white noise of a torque, root mean square per axis"
     )
     bias: Any = unrestricted(
-        (2.0, -1.0, 3.0, 0.02, -0.05, 0.01), "six numbers in N and N m", doc="shown without load when it is switched on"
+        (2.0, -1.0, 3.0, 0.02, -0.05, 0.01), "six numbers in N and N m", doc="reading without load after switching on"
     )
     drift: float = bounded(
         0.002,
         minimum=0.0,
         maximum=10.0,
         unit="N",
-        doc="drift of the bias of a force, per axis: standard deviation after a second, growing with the root of time",
+        doc=(
+            "drift of the bias of a force, per axis: standard deviation after one second; it grows with the "
+            "square root of time"
+        ),
     )
     torque_drift: float = bounded(
-        1e-4, minimum=0.0, maximum=1.0, unit="N m", doc="drift of the bias of a torque, likewise"
+        1e-4, minimum=0.0, maximum=1.0, unit="N m", doc="drift of the bias of a torque, in the same way"
     )
     resolution: float = bounded(0.01, minimum=0.0, maximum=1.0, unit="N", doc="step of a force; 0 for a perfect one")
     torque_resolution: float = bounded(
         5e-4, minimum=0.0, maximum=1.0, unit="N m", doc="step of a torque; 0 for a perfect one"
     )
-    range: float = bounded(50.0, above=0.0, maximum=10_000.0, unit="N", doc="largest force it can show, per axis")
+    range: float = bounded(
+        50.0, above=0.0, maximum=10_000.0, unit="N", doc="largest force that the sensor measures, per axis"
+    )
     torque_range: float = bounded(
-        5.0, above=0.0, maximum=10_000.0, unit="N m", doc="largest torque it can show, per axis"
+        5.0, above=0.0, maximum=10_000.0, unit="N m", doc="largest torque that the sensor measures, per axis"
     )
     rotation: Any = unrestricted(
         (0.0, 0.0, 0.0),
         "three angles in degrees",
-        doc="turned against the flange: about its x, then its y, then its z axis",
+        doc="rotation relative to the flange: about its x, then its y, then its z axis",
     )
     handle_centre: Any = unrestricted(
         (0.0, 0.0, 0.05),
         "three lengths in m",
-        doc="where the handle's mass is and the hand pulls, in the sensor's axes",
+        doc="centre of the handle's mass and point of attack of the hand, in the sensor's axes",
     )
-    tare: bool = flag(True, doc="whether the sensor is tared when the device is opened, before the hand takes hold")
+    tare: bool = flag(True, doc="tare the sensor when the device is opened, before the hand grips")
 
     def __post_init__(self) -> None:
         check(self, "device.sensor")

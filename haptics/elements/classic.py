@@ -76,7 +76,7 @@ def _threshold(default: float, doc: str) -> Any:
 
 
 def _residual() -> Any:
-    doc = "share of its velocity that a mass below the threshold moves on with"
+    doc = "fraction of its velocity at which a mass below the threshold moves"
     return bounded(0.0, minimum=0.0, maximum=1.0, doc=doc)
 
 

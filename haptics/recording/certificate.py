@@ -304,9 +304,9 @@ class Fitness:
     """The table ``fitness``: limits of the timing of a fit run."""
 
     late_share: float = bounded(0.05, minimum=0.0, maximum=1.0, doc="largest share of ticks that started or ended late")
-    skipped_share: float = bounded(0.01, minimum=0.0, maximum=1.0, doc="largest share of deadlines missed whole")
+    skipped_share: float = bounded(0.01, minimum=0.0, maximum=1.0, doc="largest share of skipped deadlines")
     unusable_share: float = bounded(
-        0.01, minimum=0.0, maximum=1.0, doc="largest share of ticks without a sample that could be trusted"
+        0.01, minimum=0.0, maximum=1.0, doc="largest share of ticks without a usable sample"
     )
     longest_gap: float = bounded(0.1, above=0.0, unit="s", doc="longest time between two ticks")
     lost_ticks: float = bounded(0.0, minimum=0.0, doc="largest number of ticks executed but not recorded")

@@ -88,23 +88,30 @@ class Limits:
     max_speed: float = bounded(
         above=0.0,
         unit="m/s",
-        doc="norm of the velocity of the position reference (admittance); speed of the handle from which on no "
-        "force drives it on (impedance)",
+        doc=(
+            "norm of the velocity of the position reference (admittance); speed of the handle above which no "
+            "force accelerates it (impedance)"
+        ),
     )
     max_acceleration: float = bounded(
         above=0.0, unit="m/s^2", doc="rate of change of the reference's velocity (admittance)"
     )
     max_sample_age: float = bounded(above=0.0, unit="s", doc="age beyond which a sample is stale")
     max_energy: float = bounded(above=0.0, unit="J", doc="energy that the loop may inject")
-    plausible_speed: float = bounded(above=0.0, unit="m/s", doc="speed of the handle that no hand reaches")
+    plausible_speed: float = bounded(
+        above=0.0, unit="m/s", doc="speed of the handle above which a sample is implausible"
+    )
     fade_in: float = bounded(
-        minimum=0.0, maximum=10.0, unit="s", doc="time to come up after the start, a release, a change of parameters"
+        minimum=0.0,
+        maximum=10.0,
+        unit="s",
+        doc="fade-in time after the start, after a release and after a change of parameters",
     )
     max_following_error: float = bounded(
         1000.0,
         above=0.0,
         unit="m",
-        doc="distance of the end effector from its reference beyond which that is held (admittance)",
+        doc="distance of the end effector from its reference beyond which the reference is held (admittance)",
     )
     dead_man: str = choice("none", DEAD_MAN_SWITCHES, doc="switch that must be held for any output")
     passivity_control: bool = flag(False, doc="add damping where the loop injects energy (impedance)")

@@ -34,13 +34,19 @@ class RealTimeSettings:
     scheduling: str = choice(
         "auto",
         ("auto", "fifo", "other"),
-        doc="scheduling class of the servo process; auto: FIFO if it is granted, fifo: FIFO or no run, other: the "
-        "ordinary class, before other programs where that is granted",
+        doc=(
+            "scheduling class of the servo process; auto: FIFO if permitted, fifo: FIFO is required, other: "
+            "ordinary class, with niceness -10 if permitted"
+        ),
     )
     priority: int = bounded(80, minimum=1, maximum=98, doc="FIFO priority")
-    cpu: int = bounded(-1, minimum=-1, maximum=4095, doc="processor that the servo stays on; -1: any")
+    cpu: int = bounded(-1, minimum=-1, maximum=4095, doc="processor of the servo; -1: any")
     spin: float = bounded(
-        50e-6, minimum=0.0, maximum=1e-3, unit="s", doc="the last stretch before a deadline that is waited out awake"
+        50e-6,
+        minimum=0.0,
+        maximum=1e-3,
+        unit="s",
+        doc="time before a deadline during which the servo polls the clock instead of sleeping",
     )
 
     def __post_init__(self) -> None:

@@ -57,7 +57,7 @@ class StaircaseSettings:
     minimum: float = bounded(above=0.0, doc="lowest level, in the unit of the axis")
     maximum: float = bounded(above=0.0, doc="highest level, in the unit of the axis")
     down: int = bounded(3, minimum=1, maximum=4, doc="correct answers in a row before a step down")
-    scale: str = choice("dB", SCALES, doc="what steps are: units of the axis, decades, or dB (20 to a decade)")
+    scale: str = choice("dB", SCALES, doc="unit of steps: units of the axis, decades, or dB (20 per decade)")
     steps: tuple[float, ...] = unrestricted(
         (4.0, 4.0, 2.0), _NUMBERS, doc="steps up; the next in the list after each reversal"
     )
@@ -65,13 +65,13 @@ class StaircaseSettings:
         0.0,
         minimum=0.0,
         maximum=4.0,
-        doc="step down divided by step up; 0 takes the one that balances `down` (0.2845, 0.5488, 0.7393, 0.8415)",
+        doc="step down divided by step up; 0: the ratio for `down` by Garcia-Perez (0.2845, 0.5488, 0.7393, 0.8415)",
     )
     initial_rule: bool = flag(True, doc="one correct answer is enough for a step down until the first reversal")
-    reversals: int = bounded(12, minimum=2, maximum=200, doc="it ends with this many reversals ...")
-    trials: int = bounded(0, minimum=0, maximum=2000, doc="... if there were this many trials")
-    most_trials: int = bounded(150, minimum=1, maximum=2000, doc="it ends after this many trials in any case")
-    dropped: int = bounded(4, minimum=0, maximum=199, doc="first reversals that the estimate leaves out")
+    reversals: int = bounded(12, minimum=2, maximum=200, doc="number of reversals that ends the track, ...")
+    trials: int = bounded(0, minimum=0, maximum=2000, doc="... after at least this number of trials")
+    most_trials: int = bounded(150, minimum=1, maximum=2000, doc="largest number of trials")
+    dropped: int = bounded(4, minimum=0, maximum=199, doc="number of first reversals that the estimate omits")
 
     def __post_init__(self) -> None:
         check(self, "procedure")
@@ -112,24 +112,24 @@ class QuestSettings:
 
     minimum: float = bounded(above=0.0, doc="lowest level, in the unit of the axis")
     maximum: float = bounded(above=0.0, doc="highest level, in the unit of the axis")
-    count: int = bounded(40, minimum=2, maximum=500, doc="levels, evenly spaced in their logarithm")
-    thresholds: int = bounded(40, minimum=2, maximum=500, doc="thresholds considered, over the same range")
+    count: int = bounded(40, minimum=2, maximum=500, doc="number of levels, evenly spaced in their logarithm")
+    thresholds: int = bounded(40, minimum=2, maximum=500, doc="number of thresholds on the grid, over the same range")
     shape: str = choice("weibull", ("weibull", "phi", "logistic", "dprime"), doc="the sigmoid F")
     slopes: tuple[float, ...] = unrestricted(
         (0.8, 1.1, 1.5, 2.0, 2.8, 4.0),
         _NUMBERS,
-        doc="slopes considered: b of weibull and dprime, 1/sigma of phi, k of logistic, over ln(level)",
+        doc="slopes on the grid: b of weibull and dprime, 1/sigma of phi, k of logistic, over ln(level)",
     )
-    lapses: tuple[float, ...] = unrestricted((0.0, 0.02, 0.05), _SHARES, doc="shares of lapses considered")
+    lapses: tuple[float, ...] = unrestricted((0.0, 0.02, 0.05), _SHARES, doc="lapse rates on the grid")
     guesses: tuple[float, ...] = unrestricted(
-        (), _SHARES, doc="shares of false alarms considered; none: the task's own"
+        (), _SHARES, doc="false-alarm rates on the grid; none: the value of the task"
     )
-    trials: int = bounded(60, minimum=1, maximum=2000, doc="it ends after this many trials")
-    least_trials: int = bounded(20, minimum=1, maximum=2000, doc="it does not end before")
+    trials: int = bounded(60, minimum=1, maximum=2000, doc="number of trials")
+    least_trials: int = bounded(20, minimum=1, maximum=2000, doc="smallest number of trials")
     posterior_sd: float = bounded(
-        0.0, minimum=0.0, maximum=2.0, doc="it ends when ln(threshold) is known with this standard deviation; 0: never"
+        0.0, minimum=0.0, maximum=2.0, doc="standard deviation of ln(threshold) at which it ends; 0: never"
     )
-    max_repeats: int = bounded(3, minimum=1, maximum=100, doc="the same level at most this often in a row")
+    max_repeats: int = bounded(3, minimum=1, maximum=100, doc="largest number of successive trials with the same level")
 
     def __post_init__(self) -> None:
         check(self, "procedure")
@@ -160,8 +160,8 @@ class ConstantSettings:
     """Constant stimuli: each level equally often, in permuted blocks."""
 
     levels: tuple[float, ...] = unrestricted((), _NUMBERS, doc="the levels")
-    repeats: int = bounded(10, minimum=1, maximum=1000, doc="how often each of them is presented")
-    longest_run: int = bounded(2, minimum=1, maximum=100, doc="the same level at most this often in a row")
+    repeats: int = bounded(10, minimum=1, maximum=1000, doc="number of presentations of each level")
+    longest_run: int = bounded(2, minimum=1, maximum=100, doc="largest number of successive trials with the same level")
 
     def __post_init__(self) -> None:
         check(self, "procedure")
@@ -174,8 +174,10 @@ class AdjustmentSettings:
     """Adjustment: the participant adjusts a value, with initial values in permuted blocks."""
 
     starts: tuple[float, ...] = unrestricted((), _NUMBERS, doc="values at which an adjustment starts")
-    repeats: int = bounded(5, minimum=1, maximum=1000, doc="how often each of them is a start")
-    longest_run: int = bounded(2, minimum=1, maximum=100, doc="the same start at most this often in a row")
+    repeats: int = bounded(5, minimum=1, maximum=1000, doc="number of adjustments from each start")
+    longest_run: int = bounded(
+        2, minimum=1, maximum=100, doc="largest number of successive adjustments from the same start"
+    )
 
     def __post_init__(self) -> None:
         check(self, "procedure")
@@ -188,7 +190,7 @@ class EstimationSettings:
     """Magnitude estimation: each value equally often, in permuted blocks without repetition."""
 
     levels: tuple[float, ...] = unrestricted((), _NUMBERS, doc="the values")
-    repeats: int = bounded(4, minimum=1, maximum=1000, doc="how often each of them is presented")
+    repeats: int = bounded(4, minimum=1, maximum=1000, doc="number of presentations of each level")
 
     def __post_init__(self) -> None:
         check(self, "procedure")
@@ -201,7 +203,7 @@ class SeriesSettings:
     """Series of trials at one level, for the proportion correct or d' at that level."""
 
     level: float = bounded(above=0.0, doc="the level, in the unit of the axis")
-    trials: int = bounded(40, minimum=1, maximum=2000, doc="how many")
+    trials: int = bounded(40, minimum=1, maximum=2000, doc="number of trials")
 
     def __post_init__(self) -> None:
         check(self, "procedure")

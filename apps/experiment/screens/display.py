@@ -190,7 +190,7 @@ class Display:
     def practice(self, text: str) -> None:
         """Announce the practice."""
         show = replace(self._base, kind="practice", title=self._texts.practice_title, text=text, keys=self._go_on())
-        self._show(show, "before the practice")
+        self._show(show, "text before the practice")
 
     def rest(self, until: float, text: str) -> None:
         """Show a break that lasts at least until `until` [s, monotonic]."""
@@ -207,7 +207,7 @@ class Display:
         texts = self._texts
         words = texts.let_go.replace("{seconds}", f"{seconds:.0f}")
         show = replace(self._base, kind="pause", title=texts.let_go_title, text=words, keys=self._go_on())
-        self._show(show, "before the device's own friction is measured")
+        self._show(show, "title before the device friction is measured")
 
     def measures(self, share: float) -> None:
         """Show the progress of the measurement, from 0 to 1."""

@@ -71,7 +71,7 @@ class OdriveSettings:
         "USB (one transfer each way), by its native protocol (about fifteen), as text where the drive answers it; or "
         "all of it on a CAN bus (ODrive with firmware 0.5, Pro, S1)",
     )
-    interface: str = string("can0", doc="with can: the interface of this machine")
+    interface: str = string("can0", doc="with can: name of the CAN interface")
     node_1: int = bounded(0, minimum=0, maximum=63, doc="with can: node of the first motor")
     node_2: int = bounded(1, minimum=0, maximum=63, doc="with can: node of the second motor")
     clear_errors: bool = flag(

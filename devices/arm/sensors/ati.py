@@ -89,9 +89,11 @@ AXIA: Mapping[int, str] = {
 class AtiSettings(RdtSettings):
     """Settings of an ATI Net F/T or Axia."""
 
-    web_port: int = bounded(80, minimum=1, maximum=65535, doc="port of its web pages")
+    web_port: int = bounded(80, minimum=1, maximum=65535, doc="port of the sensor's web pages")
     rate: int = bounded(1000, minimum=100, maximum=7000, unit="Hz", doc="records per second")
-    filter: float = bounded(0.0, minimum=0.0, unit="Hz", doc="cut-off frequency of its low-pass filter, 0 for none")
+    filter: float = bounded(
+        0.0, minimum=0.0, unit="Hz", doc="cut-off frequency of the sensor's low-pass filter, 0 for none"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -93,7 +93,7 @@ class SensorSettings:
     patience: float = bounded(
         0.05, minimum=5e-3, maximum=1.0, unit="s", doc="time without a valid force after which the sensor has failed"
     )
-    tare_samples: int = bounded(200, minimum=10, maximum=10_000, doc="measurements of which a tare is the mean")
+    tare_samples: int = bounded(200, minimum=10, maximum=10_000, doc="number of measurements of a tare")
     tare_spread: float = bounded(
         2.0,
         above=0.0,

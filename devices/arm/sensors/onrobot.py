@@ -33,7 +33,9 @@ class OnRobotSettings(RdtSettings):
     """Settings of an OnRobot HEX."""
 
     rate: int = bounded(1000, minimum=100, maximum=1000, unit="Hz", doc="records per second; a divisor of 1000")
-    filter: float = bounded(500.0, minimum=0.0, unit="Hz", doc="cut-off frequency of its low-pass filter, 0 for none")
+    filter: float = bounded(
+        500.0, minimum=0.0, unit="Hz", doc="cut-off frequency of the sensor's low-pass filter, 0 for none"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -175,7 +175,7 @@ class OptoForceSettings(SensorSettings):
     """Settings of an OptoForce sensor."""
 
     port: str = string(
-        "", allowed="a serial port such as /dev/ttyACM0", doc="serial port; empty to look for the sensor"
+        "", allowed="a serial port such as /dev/ttyACM0", doc="serial port; empty to search for the sensor"
     )
     sensitivity: Any = unrestricted(
         None,

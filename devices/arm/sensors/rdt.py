@@ -175,7 +175,7 @@ class RdtSettings(SensorSettings):
     """Settings of a network sensor."""
 
     address: str = string("192.168.1.1", allowed="a network address", doc="host name or address of the sensor")
-    port: int = bounded(49152, minimum=1, maximum=65535, doc="UDP port of its stream")
+    port: int = bounded(49152, minimum=1, maximum=65535, doc="UDP port of the sensor's stream")
 
     def __post_init__(self) -> None:
         super().__post_init__()

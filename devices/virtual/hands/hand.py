@@ -288,7 +288,7 @@ class PressingSettings(HandSettings):
     """Settings of every named hand."""
 
     presses: Any = unrestricted(
-        (), "a list of texts BUTTON@SECONDS+DURATION", doc="buttons that it presses, such as ['2@1.5+0.2']"
+        (), "a list of texts BUTTON@SECONDS+DURATION", doc="buttons that the hand presses, such as ['2@1.5+0.2']"
     )
 
     def __post_init__(self) -> None:

@@ -80,16 +80,20 @@ class MinimumJerkSettings(GripSettings):
     curves: Any = unrestricted(
         (),
         "a list of strokes such as 'd-e'",
-        doc="strokes that are half circles, anticlockwise; empty for the default ones",
+        doc="strokes that are half circles, counter-clockwise; empty for the default ones",
     )
     rests: Any = unrestricted(
-        (), "a list of letters", doc="points at which it rests; empty for the default ones, or all of one's own"
+        (),
+        "a list of letters",
+        doc="points at which the hand rests; empty for the default ones, or all points of a custom tour",
     )
     speed: float = bounded(0.15, minimum=0.005, maximum=1.0, unit="m/s", doc="peak speed of a stroke")
-    pause: float = bounded(0.3, minimum=0.0, maximum=60.0, unit="s", doc="stop at a point")
+    pause: float = bounded(0.3, minimum=0.0, maximum=60.0, unit="s", doc="duration of a stop at a point")
     rest: float = bounded(1.5, minimum=0.0, maximum=60.0, unit="s", doc="length of a rest")
-    rest_force: float = bounded(1.6, minimum=0.0, maximum=10.0, unit="N", doc="peak of the fluctuating force at rest")
-    rest_grip: float = bounded(0.4, minimum=0.0, maximum=1.0, doc="fraction of the grip that is left at rest")
+    rest_force: float = bounded(
+        1.6, minimum=0.0, maximum=10.0, unit="N", doc="peak of the fluctuating force during a rest"
+    )
+    rest_grip: float = bounded(0.4, minimum=0.0, maximum=1.0, doc="fraction of the grip during a rest")
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -53,7 +53,9 @@ the target.
 class MouseSettings(GripSettings):
     """Settings of the hand "mouse"."""
 
-    target: str = string("", allowed="a file", doc="where the live view puts the mouse; set by the session")
+    target: str = string(
+        "", allowed="a file", doc="mailbox with the mouse position of the live view; set by the session"
+    )
     smoothing: float = bounded(
         0.03, minimum=0.001, maximum=1.0, unit="s", doc="time constant of both poles of the mouse filter"
     )

@@ -55,14 +55,16 @@ class RecordedSettings(GripSettings):
         minimum=0.0,
         maximum=3000.0,
         unit="N/m",
-        doc="stiffness of the grip; as firm as a grip can be, since what was recorded is where the handle was",
+        doc="stiffness of the grip; firm by default, because the path of the handle was recorded",
     )
     damping: float = bounded(40.0, minimum=0.0, maximum=50.0, unit="N s/m", doc="damping of the grip")
     file: str = string(
         "",
         allowed="a CSV file",
-        doc="file with a time column and either positions (m) or the joint angles of a five-bar linkage (rad), "
-        "whose geometry then stands in # comment lines (a1=a4=0.1 a2=a3=0.165 a5=0.085)",
+        doc=(
+            "file with a time column and either positions (m) or the joint angles of a five-bar linkage (rad), "
+            "with its geometry in # comment lines (a1=a4=0.1 a2=a3=0.165 a5=0.085)"
+        ),
     )
     scale: float = bounded(1.0, above=0.0, maximum=1000.0, doc="factor on the path")
     centre: bool = flag(

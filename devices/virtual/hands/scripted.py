@@ -34,9 +34,7 @@ class ScriptedForceSettings(PressingSettings):
         "rows of [time, fx, fy] in s and N",
         doc="force against time, linear between the rows, held before and after them",
     )
-    file: str = string(
-        "", allowed="a CSV file", doc="file to take the script from instead, with a time column and columns fx, fy"
-    )
+    file: str = string("", allowed="a CSV file", doc="file that replaces the script, with columns time, fx and fy")
     repeat: float = bounded(
         0.0, minimum=0.0, maximum=1e6, unit="s", doc="period after which the script starts again; 0: it runs once"
     )
