@@ -1,26 +1,21 @@
-"""The compiled loop equals the loop in Python to the last bit; live runs, and the gate that fades the output."""
+"""The compiled loop equals the loop in Python to the last bit; the gate fades the output."""
 
 from __future__ import annotations
 
-import threading
-import time
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 
-from haptics import Clock, Coulomb, DeviceFault, Servo, Stribeck, Trace, WallClock
-from haptics.device import MAX_CHANNELS
-from haptics.elements.models import MasslessImpedance, write_parameters
+from haptics import Clock, Coulomb, DeviceFault, Servo, Stribeck, Trace
 from haptics.records import Rows, Status
-from haptics.rendering.envelope import Limits
 from haptics.rendering.rendering import Rendering
 from haptics.servo.control import Supervision
-from haptics.servo.kernels import AVAILABLE, CONTROL, GATE_TIME, SETTINGS
-from haptics.servo.servo import MAX_TICKS_PER_CALL, EndReason
-from haptics.shared import Mailbox, SharedFile
+from haptics.servo.kernels import AVAILABLE, CONTROL, GATE_TIME
+from haptics.servo.servo import MAX_TICKS_PER_CALL
+from haptics.shared import Mailbox
 from tests.haptics.changing import element_of
-from tests.haptics.doubles import BenchDevice, PlainBench, PortedBench, ThreadedBench
+from tests.haptics.doubles import BenchDevice, PlainBench, PortedBench
 from tests.haptics.strategies import Grip
 from tests.haptics.strategies import make as make_element
 
@@ -103,104 +98,6 @@ def test_offline_run_pauses_for_its_reader(tmp_path):
     counts: list[int] = []
     servo.run(20.0, between=lambda: counts.append(trace.count))
     assert counts == [*range(MAX_TICKS_PER_CALL, 20_000, MAX_TICKS_PER_CALL), 20_000]
-
-
-@pytest.fixture
-def lanes(tmp_path):
-    control, settings = SharedFile("control"), SharedFile("settings")
-    yield Mailbox(control.path, CONTROL, create=True), Mailbox(settings.path, SETTINGS, create=True)
-    control.close()
-    settings.close()
-
-
-def run_live(lanes, folder, action, **limits):
-    """Run on the wall clock while another thread calls `action`."""
-    clock = WallClock(1e-3)
-    element = make("C")
-    device = PortedBench(clock, element.causality)
-    bounds = Limits.for_device(device.spec, dict(limits))
-    servo = Servo(
-        device, element, Trace.create(folder / "live"), clock=clock, limits=bounds, supervision=Supervision(*lanes)
-    )
-    servo.warm_up()
-    other = threading.Thread(target=action, args=(servo.trace,))
-    other.start()
-    end = servo.run(10.0)
-    other.join()
-    assert servo.compiled
-    return servo, end
-
-
-def await_count(trace, count):
-    until = time.monotonic() + 60.0
-    while trace.count < count:
-        assert time.monotonic() < until
-        time.sleep(1e-3)
-
-
-@on_linux
-def test_live_run_takes_settings_and_a_stop_and_keeps_to_the_clock(lanes, tmp_path):
-    control, lane = lanes
-
-    def change(trace):
-        for version in (1, 2, 3):
-            await_count(trace, trace.count + 20)
-            settings = np.zeros(1, SETTINGS)
-            write_parameters(MasslessImpedance(Stribeck(0.5 * version, 1.0 * version, 0.5), 3000.0, 10.0), settings)
-            settings["version"] = version
-            lane.publish(settings[0])
-        await_count(trace, trace.count + 20)
-        control.record["stop"] = 1
-
-    begun = time.monotonic()
-    servo, end = run_live(lanes, tmp_path, change)
-    taken, rows = time.monotonic() - begun, servo.trace.since(0)
-    assert end is EndReason.STOPPED
-    assert list(dict.fromkeys(rows["settings_version"].tolist())) == [0, 1, 2, 3]
-    assert servo.noticed_ns > 0
-    assert np.hypot(*rows["command"][-1]) < np.hypot(*rows["command"][-30])  # it faded out
-    assert (np.diff(rows["tick"]) >= 1).all()
-    np.testing.assert_allclose(rows["time"], 1e-3 * rows["tick"])
-    assert rows["time"][-1] < taken
-    assert (rows["period_error"] >= 0.0).all()
-    assert (rows["tick_time"] >= rows["write_time"]).all()
-    assert (rows["write_time"] > 0.0).all()
-
-
-@on_linux
-def test_live_run_obeys_the_dead_man_key(lanes, tmp_path):
-    control, _ = lanes
-
-    def hold(trace):
-        await_count(trace, 30)
-        for _ in range(50):
-            control.record["key_ns"] = time.monotonic_ns()
-            time.sleep(4e-3)
-        await_count(trace, trace.count + 300)
-        control.record["stop"] = 1
-
-    servo, _ = run_live(lanes, tmp_path, hold, dead_man="key")
-    forces = np.hypot(*servo.trace.since(0)["command"].T)
-    assert not forces[:20].any()
-    assert forces.max() > 1.0
-    assert not forces[-1]
-
-
-@on_linux
-def test_sample_written_by_a_thread_is_never_torn(tmp_path):
-    """Position, velocity and channels of each sample hold the same number."""
-    clock = WallClock(1e-3)
-    patient = {"max_sample_age": 10.0}  # a thread that does not get its turn is another matter
-    device = ThreadedBench(clock, channels=(("everything", "1", MAX_CHANNELS),), **patient)
-    servo = Servo(device, make("C"), Trace.create(tmp_path / "t"), clock=clock)
-    servo.run(1.0)
-    rows = servo.trace.since(0)
-    assert servo.compiled
-    np.testing.assert_array_equal(rows["position"][:, 0], rows["position"][:, 1])
-    np.testing.assert_array_equal(rows["position"], rows["velocity"])
-    np.testing.assert_array_equal(rows["channels"], np.repeat(rows["position"][:, :1], MAX_CHANNELS, axis=1))
-    assert len(np.unique(rows["position"][:, 0])) > 50
-    assert device.commands >= len(rows)
 
 
 # --- gate
