@@ -114,11 +114,13 @@ class HalfPlane:
             x, y = x / length, y / length
         object.__setattr__(self, "normal", (x, y))
 
-    def distance(self, points: ArrayLike) -> Floats:  # noqa: D102 (see Circle)
+    def distance(self, points: ArrayLike) -> Floats:
+        """Return the signed distance [m] of `points` (n, 2) [m] from the edge, negative inside, (n,)."""
         rows, (x, y), (nx, ny) = as_points(points), self.point, self.normal
         return np.asarray((rows[:, 0] - x) * nx + (rows[:, 1] - y) * ny)
 
-    def outline(self, box: Box) -> Floats:  # noqa: D102 (see Circle)
+    def outline(self, box: Box) -> Floats:
+        """Return the corners of the part inside `box`, (n, 2) [m]."""
         (left, low), (right, high) = box
         corners = np.array([(left, low), (right, low), (right, high), (left, high)], dtype=np.float64)
         depths, kept = self.distance(corners), []
@@ -132,7 +134,8 @@ class HalfPlane:
         return np.array(kept).reshape(-1, 2)
 
     @property
-    def bounds(self) -> Box:  # noqa: D102 (see Circle)
+    def bounds(self) -> Box:
+        """Lower left and upper right corner of the bounding box [m], which is infinite."""
         return (-math.inf, -math.inf), (math.inf, math.inf)
 
 
@@ -162,7 +165,8 @@ class Polygon:
                 "edges of a polygon must not meet but in its corners."
             )
 
-    def distance(self, points: ArrayLike) -> Floats:  # noqa: D102 (see Circle)
+    def distance(self, points: ArrayLike) -> Floats:
+        """Return the signed distance [m] of `points` (n, 2) [m] from the edge, negative inside, (n,)."""
         rows = as_points(points)
         x, y = rows[:, 0], rows[:, 1]
         nearest, inside = np.full(len(rows), np.inf), np.zeros(len(rows), bool)
@@ -174,11 +178,13 @@ class Polygon:
                 inside ^= ((ay > y) != (by > y)) & (x < ax + (y - ay) * ex / ey)
         return np.asarray(np.where(inside, -1.0, 1.0) * np.sqrt(nearest))
 
-    def outline(self, box: Box) -> Floats:  # noqa: D102 (see Circle)
+    def outline(self, box: Box) -> Floats:
+        """Return the corners, (n, 2) [m]."""
         return np.array(self.points)
 
     @property
-    def bounds(self) -> Box:  # noqa: D102 (see Circle)
+    def bounds(self) -> Box:
+        """Lower left and upper right corner of the bounding box [m]."""
         xs, ys = zip(*self.points, strict=True)
         return (min(xs), min(ys)), (max(xs), max(ys))
 

@@ -150,6 +150,7 @@ def text_of(value: Any, missing: str = "") -> str:
 
 
 Row = dict[str, Any]
+"""Row of a table: values by the name of their column."""
 
 Measure = Callable[[Path, Record], dict[str, Any]]
 """Function that returns the stimulus columns of a trial.
