@@ -84,6 +84,7 @@ def test_attended_session_with_every_process_killed_in_turn_is_completed(screen,
     running = begin(screen, "run", str(file), "--participant", "P01", "--out", str(out))
     for trials, victim in enumerate(("servo", "screen", "application"), 1):
         press_until(screen, running, trials, out)
+        assert running.poll() is None, running.communicate()[1]
         spawned = spawned_by(running.pid)
         # the participant's screen is spawned first, the servo of the block last
         os.kill({"servo": spawned[-1], "screen": spawned[0], "application": running.pid}[victim], signal.SIGKILL)
