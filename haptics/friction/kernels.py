@@ -280,24 +280,32 @@ def _implicit_elliptic(law: Any, x: float, y: float, Z: float) -> tuple[float, f
 
 
 @kernel
+def _elliptic_force(p: Any, x: float, y: float) -> tuple[float, float]:
+    """Return F^2 v/|F v| + D v [N] in the axes of the law, for v = (x, y) != 0.
+
+    Inlined into `sliding_force`, this would make the step of other laws slower.
+    """
+    c, s, D = p[5], p[6], p[7]
+    speed = math.hypot(x, y)
+    x, y = x / speed, y / speed
+    u, w = c * x + s * y, c * y - s * x
+    a, b = _semi_axes(p, u, w)
+    n = math.hypot(a * u, b * w)
+    fu, fw = a * a * u / n + D * speed * u, b * b * w / n + D * speed * w
+    return c * fu - s * fw, s * fu + c * fw
+
+
+@kernel
 def law_force(law: Any, x: float, y: float) -> tuple[float, float]:
     """Return the friction force Phi(v) [N] for v = (x, y) [m/s].
 
-    The result is zero at rest, where the law only bounds the force. The elliptic law is F^2 v/|F v| + D v in its axes.
+    The result is zero at rest, where the law only bounds the force.
     """
     s = _norm(x, y)
     if s == 0.0:
         return 0.0, 0.0
     if law.kind & (CLOSED_FORM - 1) == ELLIPTIC:
-        p = law.numbers
-        cosine, sine, D = p[5], p[6], p[7]
-        speed = math.hypot(x, y)
-        x, y = x / speed, y / speed
-        u, w = cosine * x + sine * y, cosine * y - sine * x
-        a, b = _semi_axes(p, u, w)
-        n = math.hypot(a * u, b * w)
-        fu, fw = a * a * u / n + D * speed * u, b * b * w / n + D * speed * w
-        return cosine * fu - sine * fw, sine * fu + cosine * fw
+        return _elliptic_force(law.numbers, x, y)
     g = sliding_level(law, s)
     return g * (x / s), g * (y / s)
 
