@@ -161,19 +161,15 @@ def _viscous_sliding(law: Any, r: float, Z: float) -> tuple[float, float]:
 
 
 @kernel
-def _stribeck_sliding(law: Any, r: float, Z: float) -> tuple[float, float]:
-    """Return (g, s) for the exponential Stribeck law.
+def _stribeck_ratio(d: float, q: float) -> float:
+    """Solve t + q (exp(-t) - 1) = d for t = s/v_s > 0, with d > 0 and q >= 0; the solution is unique.
 
-    The equation is t + q (exp(-t) - 1) = d for t = s/v_s > 0, with d > 0 and q >= 0; the solution is unique. It is
-    t = x + W0(-q exp(-x)) with x = d + q and Lambert's W. Halley's iteration on the equation itself is faster, and
-    avoids the cancellation in that form for small t.
+    The solution is t = x + W0(-q exp(-x)) with x = d + q and Lambert's W. Halley's iteration on the equation itself is
+    faster, and avoids the cancellation in that form for small t.
     """
-    p = law.numbers
-    a = 1.0 + Z * p[3]
-    d, q = (r - Z * p[0]) / (a * p[2]), Z * (p[0] - p[1]) / (a * p[2])
-    b = 1.0 - q
+    p = 1.0 - q
     # Start left of the solution, from the parabola above the exponential, or right of it if the left side falls.
-    t = max(2.0 * d / (b + math.sqrt(b * b + 2.0 * q * d)), d) if b > 0.0 else d + q
+    t = max(2.0 * d / (p + math.sqrt(p * p + 2.0 * q * d)), d) if p > 0.0 else d + q
     for _ in range(50):
         decay = math.expm1(-t)
         h = t + q * decay - d
@@ -183,7 +179,16 @@ def _stribeck_sliding(law: Any, r: float, Z: float) -> tuple[float, float]:
         t -= step
         if abs(step) <= 1e-6 * t:
             break
-    s = p[2] * t
+    return t
+
+
+@kernel
+def _stribeck_sliding(law: Any, r: float, Z: float) -> tuple[float, float]:
+    """Return (g, s) for the exponential Stribeck law."""
+    p = law.numbers
+    a = 1.0 + Z * p[3]
+    q = Z * (p[0] - p[1]) / (a * p[2])
+    s = p[2] * _stribeck_ratio((r - Z * p[0]) / (a * p[2]), q)
     return p[1] + (p[0] - p[1]) * math.exp(-s / p[2]) + p[3] * s, s
 
 
