@@ -286,10 +286,7 @@ def _implicit_elliptic(law: Any, x: float, y: float, Z: float) -> tuple[float, f
 
 @kernel
 def _elliptic_force(p: Any, x: float, y: float) -> tuple[float, float]:
-    """Return F^2 v/|F v| + D v [N] in the axes of the law, for v = (x, y) != 0.
-
-    Inlined into `sliding_force`, this would make the step of other laws slower.
-    """
+    """Return F^2 v/|F v| + D v [N] in the axes of the law, for v = (x, y) != 0."""
     c, s, D = p[5], p[6], p[7]
     speed = math.hypot(x, y)
     x, y = x / speed, y / speed
