@@ -196,7 +196,7 @@ def _device(recording: Recording) -> Iterator[Finding]:
             return
     package = metadata.get("device_package")
     if package and name not in BACKENDS:
-        words = f"the device {name!r} is that of the package {str(package)[:80]!r}, which is not installed here."
+        words = f"the device {name!r} belongs to the package {str(package)[:80]!r}, which is not installed here."
         yield Finding("device", INCOMPLETE, words)
         return
     try:

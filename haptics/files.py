@@ -137,14 +137,14 @@ _NO_ARCHIVE = (
 # --- TOML -------------------------------------------------------------------------------------------------------------
 
 
-def read_toml(path: str | Path, what: str = "", remedy: str = "") -> dict[str, Any]:
+def read_toml(path: str | Path, label: str = "", remedy: str = "") -> dict[str, Any]:
     """Return the content of a TOML file.
 
     Parameters
     ----------
     path : str or Path
         The file.
-    what : str
+    label : str
         Name of the file in messages (``device.parameters = 'a.toml'``); by default its path.
     remedy : str
         Advice in the message if the file cannot be read.
@@ -154,38 +154,38 @@ def read_toml(path: str | Path, what: str = "", remedy: str = "") -> dict[str, A
     ConfigurationError
         If the file cannot be read, is not TOML, or exceeds the limits.
     """
-    what = what or str(path)
-    data = read_small(path, what, remedy)
+    label = label or str(path)
+    data = read_small(path, label, remedy)
     try:
         text = data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
-        raise ConfigurationError(f"{what}: is no TOML (byte {error.start} is not UTF-8).") from error
-    return parse_toml(text, what)
+        raise ConfigurationError(f"{label}: is no TOML (byte {error.start} is not UTF-8).") from error
+    return parse_toml(text, label)
 
 
-def read_small(path: str | Path, what: str = "", remedy: str = "") -> bytes:
-    """Return the bytes of a file of at most `MAX_TEXT_BYTES`; see `read_toml` for `what` and `remedy`.
+def read_small(path: str | Path, label: str = "", remedy: str = "") -> bytes:
+    """Return the bytes of a file of at most `MAX_TEXT_BYTES`; see `read_toml` for `label` and `remedy`.
 
     Raises
     ------
     ConfigurationError
         If the file cannot be read or is larger.
     """
-    what = what or str(path)
+    label = label or str(path)
     try:
         with open(path, "rb", opener=open_nonblocking) as file:
             data = file.read(MAX_TEXT_BYTES + 1)
     except (OSError, ValueError) as error:  # the name contains a null byte
         reason = getattr(error, "strerror", None) or error
-        raise ConfigurationError(f"{what}: cannot be read ({reason}){'; ' if remedy else ''}{remedy}.") from error
+        raise ConfigurationError(f"{label}: cannot be read ({reason}){'; ' if remedy else ''}{remedy}.") from error
     if len(data) > MAX_TEXT_BYTES:
-        raise ConfigurationError(f"{what}: is too large; must be at most {MAX_TEXT_BYTES // 1_000_000} MB.")
+        raise ConfigurationError(f"{label}: is too large; must be at most {MAX_TEXT_BYTES // 1_000_000} MB.")
     return data
 
 
-def sha256_of(path: str | Path, what: str = "") -> str:
+def sha256_of(path: str | Path, label: str = "") -> str:
     """Return the SHA-256 of a small file; raises like `read_small`."""
-    return hashlib.sha256(read_small(path, what)).hexdigest()
+    return hashlib.sha256(read_small(path, label)).hexdigest()
 
 
 def open_nonblocking(path: str, flags: int) -> int:
@@ -195,8 +195,8 @@ def open_nonblocking(path: str, flags: int) -> int:
     return descriptor
 
 
-def parse_toml(text: str, what: str) -> dict[str, Any]:
-    """Return the content of the TOML document `text`; `what` is its name in messages.
+def parse_toml(text: str, label: str) -> dict[str, Any]:
+    """Return the content of the TOML document `text`; `label` is its name in messages.
 
     Raises
     ------
@@ -206,17 +206,17 @@ def parse_toml(text: str, what: str) -> dict[str, Any]:
     try:
         content = tomllib.loads(text)
     except RecursionError as error:
-        raise ConfigurationError(f"{what}: is nested too deeply; {MAX_NESTING} levels at most.") from error
+        raise ConfigurationError(f"{label}: is nested too deeply; {MAX_NESTING} levels at most.") from error
     except ValueError as error:
         reason = error if isinstance(error, tomllib.TOMLDecodeError) else "a whole number has too many digits"
-        raise ConfigurationError(f"{what}: is no TOML ({reason}).") from error
+        raise ConfigurationError(f"{label}: is no TOML ({reason}).") from error
     left: list[tuple[Any, int]] = [(content, 0)]
     while left:
         value, depth = left.pop()
         if depth > MAX_NESTING:
-            raise ConfigurationError(f"{what}: is nested too deeply; {MAX_NESTING} levels at most.")
+            raise ConfigurationError(f"{label}: is nested too deeply; {MAX_NESTING} levels at most.")
         if isinstance(value, int) and not -(2**63) <= value < 2**63:
-            raise ConfigurationError(f"{what}: is no TOML (a whole number is beyond 64 bits).")
+            raise ConfigurationError(f"{label}: is no TOML (a whole number is beyond 64 bits).")
         members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
         left.extend((member, depth + 1) for member in members)
     return content

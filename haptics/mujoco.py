@@ -156,4 +156,4 @@ def _require_fitting(model: Any, element: RigidAdmittance, dofs: tuple[int, int]
         raise ConfigurationError("mujoco: the damping of these joints must be 0; give the law a viscosity instead.")
     masses = model.dof_M0[first : second + 1]
     if not np.allclose(masses, element.mass, rtol=_ROUNDING):
-        raise ConfigurationError(f"mass = {element.mass:g} kg: must be that of both joints, {masses} kg.")
+        raise ConfigurationError(f"mass = {element.mass:g} kg: must equal the masses of both joints, {masses} kg.")

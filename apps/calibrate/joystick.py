@@ -20,7 +20,7 @@ from haptics.errors import ConfigurationError, HapticError
 from haptics.settings import unknown_name
 
 if TYPE_CHECKING:
-    from calibration.joystick.person import Look, Pair, Person, Place, Request
+    from calibration.joystick.person import CountReader, Pair, Person, Place, Request
     from calibration.joystick.procedure import Bench, Calibration
     from calibration.motions import Mover
     from devices.emulated.joystick import EmulatedStickSettings
@@ -232,13 +232,15 @@ class TerminalPerson:
         """Print a message."""
         print_message(words)
 
-    def bring(self, place: Place, look: Look) -> None:
+    def bring(self, place: Place, read_counts: CountReader) -> None:
         """Ask the user to hold the handle at a given position, and wait."""
-        self._wait(f"Bring the handle to {place.words}, hold it there, and press Enter.", look)
+        self._wait(f"Bring the handle to {place.words}, hold it there, and press Enter.", read_counts)
 
-    def release_handle(self, look: Look) -> None:
+    def release_handle(self, read_counts: CountReader) -> None:
         """Ask the user to release the handle, and wait."""
-        self._wait("Let go of the handle, keep your hand near it, and press Enter. It will be pushed, gently.", look)
+        self._wait(
+            "Let go of the handle, keep your hand near it, and press Enter. It will be pushed, gently.", read_counts
+        )
 
     def watch(self, words: str) -> None:
         """Announce a push and wait briefly."""
@@ -261,21 +263,21 @@ class TerminalPerson:
             if answer in {"n", "no"}:
                 return False
 
-    def hang(self, mass: float, look: Look) -> None:
+    def hang(self, mass: float, read_counts: CountReader) -> None:
         """Ask the user to attach a weight of `mass` [kg], and wait."""
         self._wait(
             f"Hang {mass:g} kg on a thread over the edge of the table, so that it pulls the handle horizontally and "
             "straight towards you. Keep clear of it, and press Enter. The stick will take it up, slowly.",
-            look,
+            read_counts,
         )
 
-    def take_off(self, mass: float, look: Look) -> None:
+    def take_off(self, mass: float, read_counts: CountReader) -> None:
         """Ask the user to remove the weight, and wait."""
-        self._wait("Take the weight off, and press Enter. The stick does not carry it any more.", look)
+        self._wait("Take the weight off, and press Enter. The stick does not carry it any more.", read_counts)
 
-    def _wait(self, words: str, look: Look) -> None:
+    def _wait(self, words: str, read_counts: CountReader) -> None:
         print_message(words)
         with Line() as line:
             while self._answers.next(_LOOK) is None:
-                x, y = look()
+                x, y = read_counts()
                 line.show(f"counts {x}, {y}")

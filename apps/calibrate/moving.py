@@ -196,7 +196,9 @@ def mover_for(options: argparse.Namespace, *motions: str) -> tuple[Mover, dict[s
     if name != options.device:
         raise ConfigurationError(f"device.name = {name!r}: --device says {options.device!r}.")
     if "hand" in settings:
-        raise ConfigurationError("device.hand: nobody may hold a device whose own friction is measured; leave it out.")
+        raise ConfigurationError(
+            "device.hand: the handle must be free while the friction of the device is measured; omit this table."
+        )
     if settings.get("friction_parameters"):
         raise ConfigurationError("device.friction_parameters: this command writes that file; name it with --out.")
     if has_simulated_hand(name, settings):

@@ -43,7 +43,7 @@ class Showing:
         Reason why there is no window.
     repeats : bool
         Whether the session in the window is repeated until the visitor stops it or leaves.
-    tell : callable
+    notify : callable
         Function that prints a line for the visitor.
     recordings : list of Recording
         Recordings, starting with the session that was shown.
@@ -57,7 +57,7 @@ class Showing:
     streams: Sequence[Callable[[], FrontEnd]] = ()
     obstacle: str = HEADLESS
     repeats: bool = False
-    tell: Callable[[str], None] = print_status
+    notify: Callable[[str], None] = print_status
     recordings: list[Recording] = field(default_factory=list)
 
     def show(self, tables: Tables) -> Recording:
@@ -95,7 +95,7 @@ class Showing:
         other = _what_was_other(outcome.summary, shown)
         if not other:
             return shown
-        self.tell(f"{other}: it is measured in the same run without a clock.")
+        self.notify(f"{other}: it is measured in the same run without a clock.")
         return self.record_offline(tables, "again")
 
     def _application(self, tables: Tables, again: str) -> Application:
@@ -105,7 +105,7 @@ class Showing:
             windows=self.windows,
             streams=self.streams,
             obstacle=self.obstacle,
-            tell=self.tell,
+            notify=self.notify,
             caption=f"{self.caption} It is repeated until you stop it." if again else self.caption,
             again=again,
         )

@@ -224,9 +224,9 @@ def reproduce_fig16() -> Outcome:
     along = float(force @ way / np.hypot(*way))
     whole = Row(f"stroke {STRAIGHT[0]} from rest to rest: mean force along it", FRICTION, along, 0.01, "N")
     slant, expected = slants(run)
-    what = "curve d-e: mean slant, atan2(M a_n, F + M a_t)"
+    description = "curve d-e: mean slant, atan2(M a_n, F + M a_t)"
     curve = [
-        Row(what, float(expected.mean()), float(slant.mean()), 0.1, "deg", "derived"),
+        Row(description, float(expected.mean()), float(slant.mean()), 0.1, "deg", "derived"),
         Row("curve d-e: least slant; to the inside is positive", Bound(minimum=0.0), float(slant.min()), 0.0, "deg"),
     ]
     return Outcome([whole, *rows, *curve], lambda figure: _draw_fig16(figure, run))

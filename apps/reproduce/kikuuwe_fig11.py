@@ -250,8 +250,8 @@ def _rows(wiring: Wiring, ours: Motion, reference: Motion) -> list[Row]:
     return rows
 
 
-def _row(what: str, expected: float | Bound, ours: float, tolerance: float = 0.0, unit: str = "") -> Row:
-    return Row(what, expected, float(ours), tolerance, unit, "derived")
+def _row(description: str, expected: float | Bound, ours: float, tolerance: float = 0.0, unit: str = "") -> Row:
+    return Row(description, expected, float(ours), tolerance, unit, "derived")
 
 
 def rms_difference(ours: Motion, reference: Motion) -> Array:

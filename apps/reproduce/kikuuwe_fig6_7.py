@@ -128,8 +128,8 @@ def reproduce_fig7() -> Outcome:
 def _crossing_row(period: float, velocity: Array) -> Row:
     exact = MASS * REVERSAL_START / (FRICTION - REVERSAL_PUSH)
     seen = (int(np.argmax(velocity <= 0.0)) + 1) * period
-    what = f"T = {period * 1e3:g} ms: when the velocity reaches or crosses zero (exactly: M v/(F - h))"
-    return Row(what, exact, seen, period, "s", "derived")
+    description = f"T = {period * 1e3:g} ms: when the velocity reaches or crosses zero (exactly: M v/(F - h))"
+    return Row(description, exact, seen, period, "s", "derived")
 
 
 def _acceleration_row(where: str, velocity: Array, period: float) -> Row:

@@ -94,8 +94,8 @@ def reproduce_lag() -> Outcome:
         )
     for radius in (0.6e-3, 0.66e-3, 0.68e-3, 0.8e-3):
         slides = bool(np.any(~simulate(joystick_element(COARSE), small_circle(radius)).sticking))
-        what = f"R = {radius * 1e3:g} mm against F/K = {WINDING * 1e3:.3f} mm: ever slides (1 = yes)"
-        rows.append(Row(what, int(radius > WINDING), int(slides), 0.0, "", "derived"))
+        description = f"R = {radius * 1e3:g} mm against F/K = {WINDING * 1e3:.3f} mm: ever slides (1 = yes)"
+        rows.append(Row(description, int(radius > WINDING), int(slides), 0.0, "", "derived"))
     places = released()
     recoil = float(places[499] - places[-1])
     rows.append(Row("recoil after letting go, F/K", WINDING, recoil, 1e-8, "m", "derived"))
@@ -205,8 +205,8 @@ def reproduce_fig19() -> Outcome:
         turned = float(angles(-run.rows["command"][ticks], motion_of(run, ticks).velocity).mean())
         rows.append(Row(f"straight stroke {stroke}: mean angle of -f to the motion", 0.0, turned, 0.1, "deg"))
     seen, expected = lags(run)
-    what = "curve c-d: mean lag of the force, asin((F/K)/(R (1 + (w B/K)^2)))"
-    rows.append(Row(what, float(expected.mean()), float(seen.mean()), 0.1, "deg", "derived"))
+    description = "curve c-d: mean lag of the force, asin((F/K)/(R (1 + (w B/K)^2)))"
+    rows.append(Row(description, float(expected.mean()), float(seen.mean()), 0.1, "deg", "derived"))
     return Outcome(rows, lambda figure: _draw_fig19(figure, run))
 
 

@@ -109,8 +109,8 @@ def _figure_rows() -> list[Row]:
     ):
         a, b = _coordinates(stiffness)
         found = float(np.sort(eigenvalues(np.array([a]), np.array([b]))[0].real)[which])
-        what = f"K = {stiffness:.1e} N/m: {('smaller', 'larger')[which]} eigenvalue"
-        rows.append(Row(what, expected, found, tolerance, "", "derived"))
+        description = f"K = {stiffness:.1e} N/m: {('smaller', 'larger')[which]} eigenvalue"
+        rows.append(Row(description, expected, found, tolerance, "", "derived"))
     a, b = _coordinates(STIFFNESSES[0])
     soft = eigenvalues(np.array([a]), np.array([b]))
     rows.append(Row(f"K = {STIFFNESSES[0]:.1e} N/m: nonoscillatory (1 = yes)", 1, int(seen_quiet(soft)[0])))
@@ -127,12 +127,19 @@ def _alternative_rows(generator: np.random.Generator) -> list[Row]:
         slid = pulled_mass(body, stiffness, damping, along_x(np.full(6, 101.0)))[1][:, 0]
         contact = MasslessImpedance(Coulomb(1e9), stiffness, damping, PERIOD)
         held = mass_on_contact(contact, MASS, 1.0, 5)
-        for what, sequence in (("12(a), sliding", np.diff(slid)), ("12(b), sticking", held)):
+        for description, sequence in (("12(a), sliding", np.diff(slid)), ("12(b), sticking", held)):
             error = np.abs(_polynomial(sequence) - (2.0 - a - b, 1.0 - b)).max()
-            worst[what] = max(worst[what], float(error))
+            worst[description] = max(worst[description], float(error))
     return [
-        Row(f"Fig. {what}: trace and determinant seen in the motion, worst error", 0.0, error, 1e-6, "", "derived")
-        for what, error in worst.items()
+        Row(
+            f"Fig. {description}: trace and determinant seen in the motion, worst error",
+            0.0,
+            error,
+            1e-6,
+            "",
+            "derived",
+        )
+        for description, error in worst.items()
     ]
 
 

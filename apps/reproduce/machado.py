@@ -129,28 +129,28 @@ def response(run: Run) -> Response:
     )
 
 
-def rows(what: str, found: Response, rise: float, overshoot: float, settling: float, within: float = 0.0) -> list[Row]:
+def rows(label: str, found: Response, rise: float, overshoot: float, settling: float, within: float = 0.0) -> list[Row]:
     """Compare a response with expected values, within 10 %, one sample or one per cent of overshoot.
 
     `within` is an additional tolerance of the settling time [ms]. For a slowly decaying oscillation, one more
     half-oscillation beyond 5 % increases the settling time by half a period.
     """
     return [
-        Row(f"{what}: rise time", rise, found.rise, max(0.1 * rise, 1e3 * PERIOD), "ms", "derived"),
-        Row(f"{what}: overshoot", overshoot, found.overshoot, max(0.1 * overshoot, 1.0), "%", "derived"),
-        Row(f"{what}: settling time", settling, found.settling, max(0.1 * settling, within), "ms", "derived"),
+        Row(f"{label}: rise time", rise, found.rise, max(0.1 * rise, 1e3 * PERIOD), "ms", "derived"),
+        Row(f"{label}: overshoot", overshoot, found.overshoot, max(0.1 * overshoot, 1.0), "%", "derived"),
+        Row(f"{label}: settling time", settling, found.settling, max(0.1 * settling, within), "ms", "derived"),
     ]
 
 
-def error_row(what: str, expected: float, found: Response, tolerance: float) -> Row:
+def error_row(label: str, expected: float, found: Response, tolerance: float) -> Row:
     """Compare the steady-state error of the force with an expected value."""
-    return Row(f"{what}: force missing at the end", expected, found.error, tolerance, "N", "derived")
+    return Row(f"{label}: force missing at the end", expected, found.error, tolerance, "N", "derived")
 
 
 def unstable_row(table: str, run: Run) -> Row:
     """Return the row of a statement of the paper that is not reproduced."""
-    what = f"gains of Table {table}: unstable, as the paper says it was (1 = yes)"
-    return Row(what, 0, int(run.ran_away), 0.0, "", "derived")
+    label = f"gains of Table {table}: unstable, as the paper says it was (1 = yes)"
+    return Row(label, 0, int(run.ran_away), 0.0, "", "derived")
 
 
 def last_swing(run: Run) -> float:

@@ -95,9 +95,9 @@ def reproduce_fig3() -> Outcome:
     static = FORCE / (1.0 + float(CF.force.weights(PERIOD).sum()))
     sampled = experiment(IDEAL, CF, "sampled")
     sideways = 1e3 * float(unheld(CF).rows["along"][-1])
-    what = "sum of the weights c_0 .. c_17 of order"
+    description = "sum of the weights c_0 .. c_17 of order"
     sums = [
-        Row(f"{what} {order:g}", gain, float(np.sum(weights(order, TERMS))), 5e-5, "", "derived")
+        Row(f"{description} {order:g}", gain, float(np.sum(weights(order, TERMS))), 5e-5, "", "derived")
         for order, gain in _GAINS.items()
     ]
     table = [

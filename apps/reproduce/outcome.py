@@ -89,9 +89,9 @@ class Row:
         return None if self.is_guard else self.holds
 
 
-def guard(what: str, expected: float | Bound, ours: float, unit: str = "", tolerance: float = 0.0) -> Row:
+def guard(description: str, expected: float | Bound, ours: float, unit: str = "", tolerance: float = 0.0) -> Row:
     """Return a row that is a guard."""
-    return Row(what, expected, float(ours), tolerance, unit, "guard")
+    return Row(description, expected, float(ours), tolerance, unit, "guard")
 
 
 def tally(rows: Sequence[Row]) -> dict[Source, dict[str, int]]:

@@ -158,9 +158,9 @@ def _cells(row: Row) -> list[str]:
 
 def _markdown(row: Row) -> str:
     expected = str(row.expected) if isinstance(row.expected, Bound) else f"{row.expected:.6g}"
-    what = row.what.replace("|", "\\|")
+    description = row.what.replace("|", "\\|")
     met = ("holds" if row.is_guard else "yes") if row.holds else "**no**"
-    return f"| {what} | {expected} | {row.ours:.6g} | {row.tolerance:g} | {row.unit} | {row.source} | {met} |"
+    return f"| {description} | {expected} | {row.ours:.6g} | {row.tolerance:g} | {row.unit} | {row.source} | {met} |"
 
 
 def row_sentence(row: Row) -> str:

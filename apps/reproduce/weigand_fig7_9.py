@@ -53,8 +53,8 @@ def reproduce_fig7() -> Outcome:
         rows.append(guard(f"rigid, link of {inertia:g} kg m^2: largest error", window, error, "deg"))
     rows.append(guard("rigid with friction (3): largest error", Bound(0.3, 1.0), worst(run(RIGID, model=DRY)), "deg"))
     for name, law in (("flatness-based", FLAT), ("rigid", RIGID)):
-        what = f"inertia off by 10 %, {name}: largest error (easily more than 1 deg in the paper)"
-        rows.append(guard(what, Bound(minimum=1.0), worst(run(law, circumstances=lighter)), "deg"))
+        description = f"inertia off by 10 %, {name}: largest error (easily more than 1 deg in the paper)"
+        rows.append(guard(description, Bound(minimum=1.0), worst(run(law, circumstances=lighter)), "deg"))
     mixed = worst(run(FLAT, ramp, JOINT))
     rows.append(guard("play by (9), feed-forward by (11): largest error", Bound(0.01, 0.1), mixed, "deg"))
     return Outcome([*rows, *_feedback_rows()], _draw_fig7)
@@ -68,8 +68,8 @@ def _feedback_rows() -> list[Row]:
         ("flatness-based, model-based feedback", FeedForwardServo(), Bound(0.5, 2.0)),
         ("rigid, conventional feedback", FeedForwardServo("rigid", "conventional"), Bound(0.15, 0.6)),
     )
-    what = "torque held for 0.8 ms, flatness-based: largest error"
-    rows = [guard(what, Bound(0.005, 0.02), held["elastic"], "deg")]
+    description = "torque held for 0.8 ms, flatness-based: largest error"
+    rows = [guard(description, Bound(0.005, 0.02), held["elastic"], "deg")]
     for name, law, bound in cases:
         ratio = worst(run(law, circumstances=HELD)) / held[law.feed_forward]
         rows.append(guard(f"held 0.8 ms, {name}: error over that without feedback", bound, ratio))

@@ -98,11 +98,11 @@ def _reading_rows() -> list[Row]:
     rows = []
     for name, law in READINGS.items():
         result = run(law, circumstances=HELD)
-        for what, ours, of_joints in zip(
+        for description, ours, of_joints in zip(
             ("largest", "mean"), (worst(result), mean(result)), MEASURED[name], strict=True
         ):
             least = 0.5 * of_joints[0] if law.feed_forward == "none" else 0.0
-            words = f"K_V read per degree: {name}, {what} error ({of_joints[0]:.3f} deg measured)"
+            words = f"K_V read per degree: {name}, {description} error ({of_joints[0]:.3f} deg measured)"
             rows.append(guard(words, Bound(least, 2.0 * of_joints[0]), ours, "deg"))
     return rows
 
@@ -128,8 +128,8 @@ def _text_rows() -> list[Row]:
         )
         for better, worse, joint, printed in stated
     ]
-    what = "text against table, joint 2: mean error saved by FB-FF over R-FF, which the text puts at 0 or more"
-    return [*rows, guard(what, -27.8, saved("FB-FF", "R-FF", 1), "%", 0.1)]
+    description = "text against table, joint 2: mean error saved by FB-FF over R-FF, which the text puts at 0 or more"
+    return [*rows, guard(description, -27.8, saved("FB-FF", "R-FF", 1), "%", 0.1)]
 
 
 def _draw(figure: Figure) -> None:

@@ -54,7 +54,7 @@ class Application:
         Functions that start a stream, which receives messages only.
     obstacle : str
         Reason why there is no live view; empty if there is one. It is reported unless it is `HEADLESS`.
-    tell : callable
+    notify : callable
         Receives lines for the user.
     caption : str
         Caption of the windows.
@@ -72,15 +72,15 @@ class Application:
         windows: Sequence[Callable[[], FrontEnd]] = (),
         streams: Sequence[Callable[[], FrontEnd]] = (),
         obstacle: str = HEADLESS,
-        tell: Callable[[str], None] = print_status,
+        notify: Callable[[str], None] = print_status,
         caption: str = "",
         again: str = "",
         standby: Standby | None = None,
     ) -> None:
         self._tables, self._caption, self._again = tables, caption, again
         self._windows, self._streams, self._obstacle = windows, streams, obstacle
-        self._tell, self._standby = tell, standby
-        self._service = Service(tell)
+        self._notify, self._standby = notify, standby
+        self._service = Service(notify)
         self._interrupted = False
 
     def run(self) -> Outcome:
@@ -166,18 +166,18 @@ class Application:
 
         def warn(line: str) -> None:
             """Report on the terminal and in the windows that parameters do not suit the device."""
-            self._tell(f"advice: {line}")
+            self._notify(f"advice: {line}")
             service.fronts.broadcast(say.Advised(line))
 
         session = Session(
             config,
-            self._tell,
+            self._notify,
             warn,
             prepare=lambda words: service.fronts.broadcast(say.Preparing(words)),
             standby=standby,
         )
         if self._obstacle not in ("", HEADLESS):
-            self._tell(f"no live view: {self._obstacle}.")
+            self._notify(f"no live view: {self._obstacle}.")
         service.begin(session)
         if self._caption:
             service.fronts.broadcast(say.Captioned(self._caption))
@@ -190,7 +190,7 @@ class Application:
             try:
                 outcome.summary["picture"] = draw(Recording(Path(outcome.summary["recording"])))
             except (OSError, RecordingError) as error:
-                self._tell(f"no picture: {error}")
+                self._notify(f"no picture: {error}")
                 outcome.summary["picture"] = None
         return outcome, session.config
 

@@ -82,7 +82,7 @@ class Preparation:
         Name of the device.
     progress : Progress
         Progress line on the terminal.
-    tell : callable
+    notify : callable
         Receives lines for the user that are printed once.
     show : callable
         Receives the present activity; empty when the preparation is complete.
@@ -94,11 +94,11 @@ class Preparation:
     """
 
     def __init__(
-        self, device: str, progress: Progress, tell: Callable[[str], None], show: Callable[[str], None]
+        self, device: str, progress: Progress, notify: Callable[[str], None], show: Callable[[str], None]
     ) -> None:
         self._device = device
         self._progress = progress
-        self._tell = tell
+        self._notify = notify
         self._show = show
         self._began = time.monotonic()
         self._next = 0.0
@@ -114,7 +114,7 @@ class Preparation:
         if stage == "compiling":
             if self._kernels is None:
                 self._progress.clear()
-                self._tell("compiling kernels, which takes a minute or two; the next run reuses them")
+                self._notify("compiling kernels, which takes a minute or two; the next run reuses them")
             self._kernels = facts
         elif stage == "opening":
             self.opening = True

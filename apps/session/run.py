@@ -59,10 +59,10 @@ class Session(Run):
     ----------
     config : SessionConfig
         Complete and validated configuration.
-    tell : callable
+    notify : callable
         Receives lines for the user.
     warn : callable, optional
-        Receives warnings about parameters that do not suit the device; `tell` by default.
+        Receives warnings about parameters that do not suit the device; `notify` by default.
     progress : Progress, optional
         Progress display; a line on the terminal by default.
     prepare : callable, optional
@@ -85,7 +85,7 @@ class Session(Run):
     def __init__(
         self,
         config: SessionConfig,
-        tell: Callable[[str], None],
+        notify: Callable[[str], None],
         warn: Callable[[str], None] | None = None,
         progress: Progress | None = None,
         prepare: Callable[[str], None] = lambda words: None,
@@ -95,15 +95,15 @@ class Session(Run):
         self.config = config
         self._spec, self._limits = config.spec, config.limits
         self._faults = tuple(parse_fault(text) for text in config.session.faults)
-        self._tell = tell
-        self._warn = warn or tell
+        self._notify = notify
+        self._warn = warn or notify
         self._advice = ParameterAdvice(config.known_spec)
         self._advice.consider(config.strongest_element, 0, config.scene)
         self._program = self.version = 0
         self._interrupted = False
         self._attend: Callable[[], None] = lambda: None
         self._progress = progress or Progress(config.session.duration)
-        self._preparation = Preparation(config.device, self._progress, tell, prepare)
+        self._preparation = Preparation(config.device, self._progress, notify, prepare)
         recorder = new_recorder(config, self._advice.record, folder)
         self.folder = recorder.folder
         live = config.session.clock == "wall"
@@ -120,7 +120,7 @@ class Session(Run):
             real_time=config.servo,
             live=live,
         )
-        super().__init__(recorder, job, config.device, tell, standby)
+        super().__init__(recorder, job, config.device, notify, standby)
         self._key_ns = Mailbox(self.servo.job.paths.control.path, CONTROL).record["key_ns"]
         self.keys = KeyJournal(recorder, self.servo.trace, config.session.rate if live else None)
 
@@ -252,9 +252,9 @@ class Session(Run):
         StartCancelled
             If the run was cancelled before the device was opened. In both cases the recording is removed.
         """
-        self._tell(f"recording to {self.folder}")
+        self._notify(f"recording to {self.folder}")
         if self._faults:
-            self._tell(f"faults on demand: {describe(self._faults)}")
+            self._notify(f"faults on demand: {describe(self._faults)}")
         if self._advice.warnings:
             self._warn(" ".join(self._advice.warnings))
         self._attend = attend

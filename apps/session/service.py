@@ -86,7 +86,7 @@ class Service:
 
     Parameters
     ----------
-    tell : callable
+    notify : callable
         Receives lines for the user at the terminal.
 
     Attributes
@@ -103,8 +103,8 @@ class Service:
         Requested next run.
     """
 
-    def __init__(self, tell: Callable[[str], None]) -> None:
-        self._tell = tell
+    def __init__(self, notify: Callable[[str], None]) -> None:
+        self._notify = notify
         self.fronts, self.streams = FrontEnds(self._greeting), FrontEnds(self._greeting)
         self.session: Session | None = None
         self.mouse: Mouse | None = None
@@ -148,7 +148,7 @@ class Service:
             self.handle_loss()
         self.streams.messages()
         for _ in self.streams.remove_lost():
-            self._tell("a stream ended unexpectedly; the run goes on without it.")
+            self._notify("a stream ended unexpectedly; the run goes on without it.")
         session = self.session
         if session is not None and session.config.scene is not self._scene:  # changed by a front end or a program
             self._scene = session.config.scene
@@ -167,9 +167,9 @@ class Service:
                 DeviceFault("the live view ended unexpectedly, and with it the dead-man's key: the run was stopped.")
             )
         elif self.session is not None and self.fronts.open:
-            self._tell("a window ended unexpectedly; the run goes on with the others.")
+            self._notify("a window ended unexpectedly; the run goes on with the others.")
         elif self.session is not None:
-            self._tell("the live view ended unexpectedly; the run goes on without it.")
+            self._notify("the live view ended unexpectedly; the run goes on without it.")
 
     def execute(self, front: FrontEnd, message: Any) -> None:
         """Execute a request of a front end."""

@@ -223,7 +223,7 @@ def law_on(scene: Scene | None, table: Table, causality: Causality) -> Table:
     other = [name for name, value in table.items() if own.get(name) != value]
     if other:
         raise ConfigurationError(
-            f"law.{other[0]} = {table[other[0]]!r}: the laws of this session are those of its scene; change them in "
+            f"law.{other[0]} = {table[other[0]]!r}: this session uses the laws of its scene; change them in "
             "the scene's file, or leave the scene out."
         )
     return own

@@ -131,7 +131,7 @@ class Results:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise ConfigurationError(
-                f"{self.folder}: another program runs this sweep there; let it end first."
+                f"{self.folder}: another program runs this sweep there; wait until it has ended."
             ) from None
 
     def _require_same(self) -> None:

@@ -84,8 +84,8 @@ def _check_ticks(run: Recorded, findings: Findings) -> None:
 
 
 def _not_checked(name: str, error: Exception, findings: Findings) -> None:
-    what = name.removeprefix("check_").strip("_")
-    findings.lack(what, f"{what} could not be checked: the description is not as it should be ({error!r:.120}).")
+    subject = name.removeprefix("check_").strip("_")
+    findings.lack(subject, f"{subject} could not be checked: the description is not as it should be ({error!r:.120}).")
 
 
 class _Physics:

@@ -104,7 +104,7 @@ class Contact:
             return law_of(settings.get("law", {}))
         except NotUnderstood as error:
             package = settings.get("law_package")
-            whose = f", which is that of the package {str(package)[:80]!r}" if package else ""
+            whose = f", which belongs to the package {str(package)[:80]!r}" if package else ""
             self.findings.lack("law", f"the law cannot be checked{whose}: {error}.")
             return None
 

@@ -120,7 +120,7 @@ def law_of(table: Mapping[str, Any]) -> Law:
             return _text_law(table)
         exact = name.removesuffix(APPROXIMATE)
         if exact not in _LAWS:
-            raise NotUnderstood(f"the law {name[:40]!r} is none that the equations are known of")
+            raise NotUnderstood(f"the law {name[:40]!r} is unknown to the verification")
         return _LAWS[exact]({key: float(value) for key, value in table.items() if key != "name"}, exact != name)
     except (KeyError, TypeError, ValueError) as error:
         raise NotUnderstood(f"the law {name[:40]!r} lacks a parameter, or has a wrong one ({error})") from error
@@ -136,7 +136,7 @@ def law_with(name: str, numbers: Mapping[str, Any], loose: float) -> Law:
     """
     exact = name.removesuffix(APPROXIMATE)
     if exact not in _LAWS:
-        raise NotUnderstood(f"the law {name[:40]!r} is none that the equations are known of")
+        raise NotUnderstood(f"the law {name[:40]!r} is unknown to the verification")
     try:
         return replace(_LAWS[exact](numbers, exact != name), loose=loose)
     except (KeyError, TypeError, ValueError) as error:

@@ -81,10 +81,10 @@ def surface(table: Any, model: str, element: Mapping[str, float]) -> Surface:
     Raise `NotUnderstood` if the table is not a scene.
     """
     if not isinstance(table, Mapping) or not isinstance(table.get("law"), Mapping):
-        raise NotUnderstood("its table is not that of a scene")
+        raise NotUnderstood("its table is not a scene")
     unknown = set(table) - {"name", "look", "border_m", "law", "regions", "walls"}
     if unknown:
-        raise NotUnderstood(f"what it says of {sorted(unknown)[0][:40]!r} is not known here")
+        raise NotUnderstood(f"its entry {sorted(unknown)[0][:40]!r} is unknown to the verification")
     border, stiffness = float(table.get("border_m", 0.002)), element.get("stiffness", 0.0)
     if model in ("B", "C") and stiffness > 0.0:
         wider = border + _spread(table) / stiffness

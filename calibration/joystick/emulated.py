@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from calibration.joystick.forces import GRAVITY
-from calibration.joystick.person import Look, Pair, Place
+from calibration.joystick.person import CountReader, Pair, Place
 from devices.common.settings import Point, Workspace
 from devices.virtual.hands.hand import Hand, HandSample, HandSettings
 from haptics.device import Vector
@@ -112,14 +112,14 @@ class EmulatedPerson:
     def show_message(self, words: str) -> None:
         """Ignore the message."""
 
-    def bring(self, place: Place, look: Look) -> None:
+    def bring(self, place: Place, read_counts: CountReader) -> None:
         """Move the handle to a place and hold it there."""
         right, away = self._reach
         self.hand["wanted"][:] = place.x * right, place.y * away
         self.hand["holds"] = 1
         self._wait(math.dist(self.hand["handle"], self.hand["wanted"]) / _SPEED + _STILL)
 
-    def release_handle(self, look: Look) -> None:
+    def release_handle(self, read_counts: CountReader) -> None:
         """Release the handle."""
         self.hand["holds"] = 0
         self._wait(0.05)
@@ -134,13 +134,13 @@ class EmulatedPerson:
         seen, expected = math.hypot(x, y), math.hypot(*motion)
         return seen > _SIGHT and (x * motion[0] + y * motion[1]) > _ALIKE * seen * expected
 
-    def hang(self, mass: float, look: Look) -> None:
+    def hang(self, mass: float, read_counts: CountReader) -> None:
         """Attach the weight and release the handle."""
         self.hand["load"][:] = 0.0, -mass * GRAVITY
         self.hand["holds"] = 0
         self._wait(0.5)
 
-    def take_off(self, mass: float, look: Look) -> None:
+    def take_off(self, mass: float, read_counts: CountReader) -> None:
         """Remove the weight."""
         self.hand["load"][:] = 0.0
 

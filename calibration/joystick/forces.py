@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.joystick.person import MIDDLE, Look, Person
+from calibration.joystick.person import MIDDLE, CountReader, Person
 from calibration.joystick.pushes import LONGEST_DELAY, TOO_FAR, Response, integral, rest, smaller_travel
 from calibration.joystick.stick import PAUSE, RawStick
 from calibration.motions import Procedure
@@ -193,7 +193,7 @@ class Balance:
         Mass of the weight [kg].
     strongest : float
         Maximum force for a handle of `UNIT_MASS` [N].
-    look : callable
+    read_counts : callable
         Returns the present counts, for the person.
     period : float
         Time between two ticks [s].
@@ -207,7 +207,7 @@ class Balance:
     person: Person
     weight: float
     strongest: float
-    look: Look
+    read_counts: CountReader
     period: float
     force: Array = field(default_factory=lambda: np.zeros(2))
 
@@ -231,7 +231,7 @@ class Balance:
             period=period,
         )
         yield rest(_REST, period)
-        self.person.hang(self.weight, self.look)
+        self.person.hang(self.weight, self.read_counts)
         lying = yield rest(_REST, period)
         way = approach(known_rows(lying)["position"][-1], np.zeros(2), period, _RISE)
         if len(way[0]):
@@ -255,7 +255,7 @@ class Balance:
             )
         self.force = force
         yield rest(_REST, period)
-        self.person.take_off(self.weight, self.look)
+        self.person.take_off(self.weight, self.read_counts)
 
     def _require_strong(self, rows: Rows) -> None:
         """Raise `ConfigurationError` if the force was saturated for too long."""

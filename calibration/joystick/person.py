@@ -67,7 +67,7 @@ def in_words(motion: Pair) -> str:
     return _SECTORS[eighth]
 
 
-Look = Callable[[], tuple[int, int]]
+CountReader = Callable[[], tuple[int, int]]
 """Function that returns the present counts of the axes."""
 
 
@@ -81,11 +81,11 @@ class Person(Protocol):
         """Show a message."""
         ...
 
-    def bring(self, place: Place, look: Look) -> None:
+    def bring(self, place: Place, read_counts: CountReader) -> None:
         """Move the handle to `place` and hold it there."""
         ...
 
-    def release_handle(self, look: Look) -> None:
+    def release_handle(self, read_counts: CountReader) -> None:
         """Release the handle at its present position."""
         ...
 
@@ -97,11 +97,11 @@ class Person(Protocol):
         """Return True if the handle has just moved by the given displacement, (x, y) [m]."""
         ...
 
-    def hang(self, mass: float, look: Look) -> None:
+    def hang(self, mass: float, read_counts: CountReader) -> None:
         """Attach a weight of `mass` [kg] that pulls the handle towards the person, and release the handle."""
         ...
 
-    def take_off(self, mass: float, look: Look) -> None:
+    def take_off(self, mass: float, read_counts: CountReader) -> None:
         """Remove the weight, which the stick has ceased to carry."""
         ...
 

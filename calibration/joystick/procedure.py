@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.joystick.forces import GRAVITY, UNIT_MASS, Balance, time_release
-from calibration.joystick.person import Look, Person, Request
+from calibration.joystick.person import CountReader, Person, Request
 from calibration.joystick.pushes import TOO_FAR, NoAnswer, Push, Pusher, Response, agree, smaller_travel
-from calibration.joystick.stick import RawStick, Seen, look
+from calibration.joystick.stick import MeasuredAxes, RawStick, measure_axes
 from calibration.motions import Mover, Present, Procedure, drive
 from devices.joystick.device import StickSettings
 from devices.joystick.parameters import (
@@ -82,7 +82,7 @@ def calibrate(bench: Bench, person: Person, request: Request, place: Path, facts
     HapticError
         As in `calibration.motions.drive`. Recordings are kept.
     """
-    seen = look(bench.settings, bench.backend, person, request)
+    seen = measure_axes(bench.settings, bench.backend, person, request)
     person.show_message("Now the motors.")
     procedure = _Procedure(bench, seen, person, request, place, facts)
     pushed, effects = procedure.pushes()
@@ -132,7 +132,7 @@ class _Procedure:
     """Steps of a calibration in which the motors move the handle; arguments as in `calibrate`."""
 
     bench: Bench
-    seen: Seen
+    seen: MeasuredAxes
     person: Person
     request: Request
     place: Path
@@ -177,9 +177,9 @@ class _Procedure:
         )
         pusher: Pusher | None = None
 
-        def procedure(look: Look, period: float) -> Procedure:
+        def procedure(read_counts: CountReader, period: float) -> Procedure:
             nonlocal pusher
-            pusher = Pusher(seen.axes, self.person, self.request.push_level, seen.full_scale, look, period)
+            pusher = Pusher(seen.axes, self.person, self.request.push_level, seen.full_scale, read_counts, period)
             return pusher.repeat(before) if before else pusher.explore()
 
         recording = self._drive(known, name, procedure)
@@ -187,7 +187,9 @@ class _Procedure:
         assert pusher is not None and pusher.response is not None
         return _Pushed(pusher.pushes, quantum, pusher.level, pusher.response)
 
-    def _drive(self, known: StickParameters, name: str, procedure: Callable[[Look, float], Procedure]) -> Recording:
+    def _drive(
+        self, known: StickParameters, name: str, procedure: Callable[[CountReader, float], Procedure]
+    ) -> Recording:
         """Write the present parameters to a file, and run a procedure with them."""
         folder, present = self.place.with_name(f"{self.place.name}_{name}"), Present()
         file = folder.with_name(f"{folder.name}.toml")
@@ -207,9 +209,9 @@ class _Procedure:
         known = _force(UNIT_MASS, response, None, effects)
         balance: Balance | None = None
 
-        def procedure(look: Look, period: float) -> Procedure:
+        def procedure(read_counts: CountReader, period: float) -> Procedure:
             nonlocal balance
-            balance = Balance(self.person, weight, known.max_force_n, look, period)
+            balance = Balance(self.person, weight, known.max_force_n, read_counts, period)
             return balance.carry()
 
         self._drive(StickParameters(self.seen.device, self.seen.axes, known), "weight", procedure)

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.joystick.person import MIDDLE, Look, Person, in_words
+from calibration.joystick.person import MIDDLE, CountReader, Person, in_words
 from calibration.motions import Procedure
 from calibration.motions.procedure import known_rows
 from devices.joystick.parameters import Axes
@@ -85,7 +85,7 @@ class Pusher:
         Maximum level, above 0 and at most 1.
     full_scale : int
         Number of steps of a level between 0 and 1.
-    look : callable
+    read_counts : callable
         Returns the present counts, for the person.
     period : float
         Time between two ticks [s].
@@ -102,7 +102,7 @@ class Pusher:
     person: Person
     most: float
     full_scale: int
-    look: Look
+    read_counts: CountReader
     period: float
     pushes: list[Push] = field(default_factory=list)
     response: Response | None = None
@@ -116,7 +116,7 @@ class Pusher:
             If it does not move, moves in another direction than the person observes, or not as a free handle does.
         """
         yield rest(_STILL, self.period)
-        self.person.release_handle(self.look)
+        self.person.release_handle(self.read_counts)
         for effect in range(len(self.axes.usages)):
             level = yield from self._find_level(effect)
             for number in range(2 * PAIRS):
@@ -135,7 +135,7 @@ class Pusher:
     def repeat(self, before: Sequence[Push]) -> Procedure:
         """Repeat the pushes of `before` with each effect in both directions, and identify the response."""
         yield rest(_STILL, self.period)
-        self.person.release_handle(self.look)
+        self.person.release_handle(self.read_counts)
         for effect in sorted({push.effect for push in before}):
             peak = next(push.peak for push in before if push.effect == effect)
             for level in (peak, -peak):
@@ -166,8 +166,8 @@ class Pusher:
         """Push once, from near the middle and from rest; the person centres a handle that is far from the middle."""
         here = yield from self._drift()
         if np.hypot(*here) > NEAR * 0.5 * smaller_travel(self.axes):
-            self.person.bring(MIDDLE, self.look)
-            self.person.release_handle(self.look)
+            self.person.bring(MIDDLE, self.read_counts)
+            self.person.release_handle(self.read_counts)
             yield from self._drift()
         whole = 2.0 * RAMP + HOLD
         self.person.watch(f"The handle gets a push of {abs(level):.1%} of full force for {2 * RAMP + HOLD:g} s.")

@@ -260,8 +260,8 @@ def _require_fit(places: Sequence[Place], off: NDArray[np.float64], travel: floa
     if off[worst] > LARGEST_MISFIT * travel:
         raise ConfigurationError(
             f"the places do not fit together: at {places[worst].words} the handle was {1e3 * off[worst]:.1f} mm from "
-            "where the others put it. Begin again, bring the handle to each place as it is called, and hold it there, "
-            "that of a stick against the stops."
+            "the place expected from the others. Start again, move the handle to each place when prompted, and hold it "
+            "there, a stick against the stops."
         )
 
 
@@ -299,7 +299,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Seen:
+class MeasuredAxes:
     """Result of the first step.
 
     Attributes
@@ -334,7 +334,7 @@ class Seen:
         return int(np.gcd.reduce(np.unique(np.abs(counts - counts[0]).astype(int)), initial=0)) if len(counts) else 0
 
 
-def look(settings: StickSettings, backend: Any, person: Person, request: Request) -> Seen:
+def measure_axes(settings: StickSettings, backend: Any, person: Person, request: Request) -> MeasuredAxes:
     """Ask the person to move the handle to its places, and fit the axes to the counts there.
 
     Raises
@@ -369,7 +369,7 @@ def look(settings: StickSettings, backend: Any, person: Person, request: Request
             out_endpoint=link.out_endpoint,
             bcd_device=link.bcd_device,
         )
-        return Seen(device, axes, misfit, stick.quantum, stick.full_scale)
+        return MeasuredAxes(device, axes, misfit, stick.quantum, stick.full_scale)
 
 
 def _mean_counts_at(stick: RawStick, person: Person, place: Place) -> Array:

@@ -136,7 +136,8 @@ def require_forces(spec: DeviceSpec, otherwise: str) -> None:
         raise ConfigurationError(f"{spec.name} {otherwise}")
     if spec.dead_man != "none":
         raise ConfigurationError(
-            f"{spec.name} gives force only while a {spec.dead_man} is held, and nobody may hold the handle meanwhile."
+            f"{spec.name} gives force only while a {spec.dead_man} is held, but the handle must be free during "
+            "the measurement."
         )
 
 

@@ -177,8 +177,8 @@ class ProcedureRunner:
             self._watched, self._begun = self.number, tick
         if (tick - self._begun) * self.motion.period > self.motion.duration + PATIENCE:
             raise DeviceFault(
-                f"the motion {self.motion.label!r} did not finish by tick {tick}, because samples were rejected again "
-                "and again: make sure that nothing is in its way and nobody pulls at it."
+                f"the motion {self.motion.label!r} did not finish by tick {tick}, because samples were rejected "
+                "repeatedly: make sure that nothing blocks or pulls the device."
             )
 
     def close(self) -> None:
@@ -204,8 +204,8 @@ def known_rows(rows: Rows) -> Rows:
     known = usable_rows(rows)
     if not len(known):
         raise DeviceFault(
-            f"none of {len(rows)} samples could be used, so that nobody knows where the handle is: look at the flags "
-            "of the recording, and at the device's cable."
+            f"none of {len(rows)} samples could be used, so the position of the handle is unknown: check the flags "
+            "of the recording, and the cable of the device."
         )
     return known
 

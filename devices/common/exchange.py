@@ -215,8 +215,8 @@ class Exchange(ABC):
         """
         if self.guard is not None and not self.guard.beat():
             raise ExchangeEnded(
-                "the guardian process is gone: this process was silent for too long, so that it set the force to 0, or "
-                "it was ended itself. If the handle still pushes, switch the device off; then start again."
+                "the guardian process has ended: it set the force to 0 because this process was silent for too long, "
+                "or another program ended it. If the handle still pushes, switch the device off; then start again."
             )
 
     def _run(self) -> None:

@@ -380,9 +380,9 @@ class Connection:
                     data = data[self.socket.send(data) :]
                 except BlockingIOError:
                     if not select.select((), (self.socket,), (), self._patience)[1]:
-                        raise ConnectionLost("the service takes nothing any more") from None
+                        raise ConnectionLost("the service accepts no more data") from None
         except OSError as error:
-            raise ConnectionLost(f"the service is gone ({error.strerror or error})") from error
+            raise ConnectionLost(f"the connection to the service failed ({error.strerror or error})") from error
 
     def receive(self, timeout: float) -> list[str]:
         """Return the received texts; wait for one for at most `timeout` [s], 0 to poll.
@@ -400,7 +400,7 @@ class Connection:
             except BlockingIOError:
                 return []
             except OSError as error:
-                raise ConnectionLost(f"the service is gone ({error.strerror or error})") from error
+                raise ConnectionLost(f"the connection to the service failed ({error.strerror or error})") from error
             if not data:
                 raise ConnectionLost("the service has hung up")
             self._process_data(data)

@@ -115,7 +115,7 @@ def require_parameters(known: StickParameters | None, link: Link, file: str) -> 
     ):
         if there != here:
             raise ConfigurationError(
-                f"device.parameters = {file!r}: are those of another stick; {name} is {there!r} in the file and "
+                f"device.parameters = {file!r}: belongs to another stick; {name} is {there!r} in the file and "
                 f"{here!r} of the stick. Run haptics calibrate joystick for this one."
             )
     button = known.handle.dead_man_button
@@ -236,8 +236,8 @@ class PidJoystick(ForceDriver):
         self.parameters = known = self._known()
         if own.serial and known and known.device.serial not in ("", own.serial):
             raise ConfigurationError(
-                f"device.serial = {own.serial!r}: the parameters of device.parameters are those of the stick with "
-                f"serial {known.device.serial!r}. Each stick has a file of its own."
+                f"device.serial = {own.serial!r}: device.parameters belongs to the stick with "
+                f"serial {known.device.serial!r}. Each stick needs its own file."
             )
         super().__init__(STICK, (take_stick, give_stick), clock, own.period)
         self._streaming: Streaming | None = None

@@ -77,7 +77,7 @@ def _rule(s: Any, rule: int, v: Any, h: Any) -> tuple[float, float, bool]:
     """Return the friction force at velocity v under the force h, and True if it is static friction.
 
     The viscous ramp is linear up to the threshold, and the law beyond; (5). Karnopp's force below the threshold is h
-    clipped at the break-away force; (3). The force of the explicit model is that of the law; (6).
+    clipped at the break-away force; (3). The explicit model has the force of the law; (6).
     """
     speed = math.hypot(v[0], v[1])
     if rule == RAMP:

@@ -385,14 +385,14 @@ class Network:
         self._counts[kind] += 1
         return Node(kind, self._counts[kind] - 1, len(self._nodes) - 1, self)
 
-    def _rows(self, what: str, *ends: Node) -> list[int]:
+    def _rows(self, label: str, *ends: Node) -> list[int]:
         for name, end in zip(("first", "second"), ends, strict=True):
             if not isinstance(end, Node) or end.owner is not self:
                 raise ConfigurationError(
-                    f"{what}.{name} = {end!r}: must be a body, a base or the wall of this network."
+                    f"{label}.{name} = {end!r}: must be a body, a base or the wall of this network."
                 )
         if ends[0] == ends[1]:
-            raise ConfigurationError(f"{what}.first = {what}.second = {ends[0]!r}: must be two different nodes.")
+            raise ConfigurationError(f"{label}.first = {label}.second = {ends[0]!r}: must be two different nodes.")
         return [end.row for end in ends]
 
     # --- simulation -------------------------------------------------------------------------------------------------

@@ -155,7 +155,7 @@ def defaults(function: ast.FunctionDef) -> dict[str, float]:
     return values
 
 
-def number(value: Any, what: str) -> float:
+def number(value: Any, label: str) -> float:
     """Return `value` as a finite float, or raise `ConfigurationError`."""
     if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool):
         try:
@@ -164,7 +164,7 @@ def number(value: Any, what: str) -> float:
         except OverflowError:
             pass
     shown = repr(value)
-    raise ConfigurationError(f"{what} = {shown if len(shown) < 40 else shown[:37] + '...'}: must be a finite number.")
+    raise ConfigurationError(f"{label} = {shown if len(shown) < 40 else shown[:37] + '...'}: must be a finite number.")
 
 
 def _faults(function: ast.FunctionDef) -> Iterator[str]:

@@ -328,8 +328,8 @@ class Fitness:
             ("unusable_share", timing["unusable_ticks"] / executed, "of the ticks had no usable sample"),
         )
         reasons = [
-            f"{100 * share:.3g} % {what}; fitness.{name} allows {100 * getattr(self, name):g} %"
-            for name, share, what in found
+            f"{100 * share:.3g} % {event}; fitness.{name} allows {100 * getattr(self, name):g} %"
+            for name, share, event in found
             if share > getattr(self, name)
         ]
         if gap is not None and gap * 1e-6 > self.longest_gap:

@@ -201,7 +201,7 @@ class RunCloser:
         The recording.
     trace : Trace
         Trace of the run.
-    tell : callable
+    notify : callable
         Displays a line to the user.
 
     Attributes
@@ -212,10 +212,10 @@ class RunCloser:
         Whether the servo process died or was killed without an error message.
     """
 
-    def __init__(self, recorder: Recorder, trace: Trace, tell: Callable[[str], None]) -> None:
+    def __init__(self, recorder: Recorder, trace: Trace, notify: Callable[[str], None]) -> None:
         self._recorder = recorder
         self._trace = trace
-        self._tell = tell
+        self._notify = notify
         self.fault: HapticError | None = None
         self.servo_lost = False
 
@@ -225,7 +225,7 @@ class RunCloser:
         if self.fault is None:
             self.fault = fault
         else:
-            self._tell(str(fault))
+            self._notify(str(fault))
 
     def end_reason(self, otherwise: str) -> str:
         """Return the reason for the end of the run: ``fault``, or `otherwise` without a fault."""

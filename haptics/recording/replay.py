@@ -156,7 +156,7 @@ def _program(recording: Recording, entry: dict[str, Any]) -> Program:
     origin, law = entry.get("law_package"), entry.get("law", {})
     if origin is not None and "source" not in law and plugin_of(law) is None:
         raise RecordingError(
-            f"{recording.folder}: its law {law['name']!r} is that of the package {str(origin)[:80]!r}, which is not "
+            f"{recording.folder}: its law {law['name']!r} belongs to the package {str(origin)[:80]!r}, which is not "
             "installed here; install it, if you trust it, to replay the recording."
         )
     causality = Causality(recording.metadata["device"]["causality"])

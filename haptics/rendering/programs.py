@@ -228,7 +228,7 @@ class SceneElement:
             )
         if self.element.law != self.scene.law:
             raise ConfigurationError(
-                f"law {self.element.law}: the law of an element on a scene is that of its background, {self.scene.law}."
+                f"law {self.element.law}: an element on a scene must have the law of its background, {self.scene.law}."
             )
         require_solvable(self.surface, self.element.mobility)
 

@@ -133,8 +133,8 @@ class Region:
         check_name(self.name, "region.name")
         check(self, f"region {self.name!r}")
         wrong = [
-            f"{what} = {value!r:.60}: must be {allowed}"
-            for what, value, kind, allowed in (
+            f"{label} = {value!r:.60}: must be {allowed}"
+            for label, value, kind, allowed in (
                 ("shape", self.shape, Shape, "a shape such as Circle((0.0, 0.0), 0.02)"),
                 ("law", self.law, Law | ImageMap, "a friction law or an ImageMap"),
                 ("texture", self.texture, Texture | None, "a Texture, or None"),
@@ -244,14 +244,14 @@ class Scene:
         shapes = [region.shape for region in self.regions] + [wall.shape for wall in self.walls]
         corners = sum(len(shape.points) for shape in shapes if isinstance(shape, Polygon))
         maps = sum(isinstance(region.law, ImageMap) for region in self.regions)
-        for count, most, what in (
+        for count, most, label in (
             (len(self.regions), MAX_REGIONS, "regions"),
             (corners, MAX_CORNERS, "corners of polygons"),
             (maps, MAX_MAPS, "image maps"),
             (len(self.walls), MAX_WALLS, "walls"),
         ):
             if count > most:
-                raise ConfigurationError(f"scene: {count} {what}; at most {most}.")
+                raise ConfigurationError(f"scene: {count} {label}; at most {most}.")
         names = [region.name for region in self.regions]
         for name in names:
             if names.count(name) > 1:
@@ -322,10 +322,10 @@ def blend(distance: ArrayLike, border: float) -> Floats:
     return np.asarray(share * share * (3.0 - 2.0 * share))
 
 
-def check_name(name: Any, what: str) -> None:
+def check_name(name: Any, label: str) -> None:
     """Raise `ConfigurationError` unless a name is short, printable text."""
     if not isinstance(name, str) or not name or len(name) > MAX_NAME_LENGTH or not name.isprintable():
-        raise ConfigurationError(f"{what} = {name!r:.80}: must be 1 to {MAX_NAME_LENGTH} printable characters.")
+        raise ConfigurationError(f"{label} = {name!r:.80}: must be 1 to {MAX_NAME_LENGTH} printable characters.")
 
 
 EVERYWHERE = ((-MAX_COORDINATE, -MAX_COORDINATE), (MAX_COORDINATE, MAX_COORDINATE))

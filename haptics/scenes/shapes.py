@@ -221,20 +221,20 @@ def _cross(u: Floats, v: Floats) -> Floats:
     return crossed
 
 
-def number(value: Any, what: str, *, above: float = -math.inf) -> float:
+def number(value: Any, label: str, *, above: float = -math.inf) -> float:
     """Return a coordinate or length [m]; raise `ConfigurationError` unless it is finite and within bounds."""
     plain = isinstance(value, int | float | np.number) and not isinstance(value, bool)
     if not plain or not abs(value) <= MAX_COORDINATE or not value > above:
         least = f" greater than {above:g} and" if above > -math.inf else ""
-        raise ConfigurationError(f"{what} = {value!r:.80}: must be a number{least} of at most {MAX_COORDINATE:g} m.")
+        raise ConfigurationError(f"{label} = {value!r:.80}: must be a number{least} of at most {MAX_COORDINATE:g} m.")
     return float(value)
 
 
-def point(value: Any, what: str) -> Point:
+def point(value: Any, label: str) -> Point:
     """Return a point [m]; raise `ConfigurationError` unless it is two finite numbers within `MAX_COORDINATE`."""
     if not isinstance(value, list | tuple | np.ndarray) or len(value) != 2:
-        raise ConfigurationError(f"{what} = {value!r:.80}: must be two numbers, [x, y].")
-    return number(value[0], f"{what}[0]"), number(value[1], f"{what}[1]")
+        raise ConfigurationError(f"{label} = {value!r:.80}: must be two numbers, [x, y].")
+    return number(value[0], f"{label}[0]"), number(value[1], f"{label}[1]")
 
 
 # --- textures ---------------------------------------------------------------------------------------------------------
@@ -448,7 +448,7 @@ def _pgm(data: bytes) -> NDArray[np.uint8]:
     """Return the levels of a binary (P5) or plain (P2) grey map of the Netpbm formats."""
     head = re.match(rb"(P[25])(?:\s+(?:#[^\n]*\n\s*)*)(\d{1,6})\s+(?:#[^\n]*\n\s*)*(\d{1,6})\s+(\d{1,6})\s", data)
     if head is None:
-        raise ValueError("its head is not that of a grey map, P5 or P2")
+        raise ValueError("its header is not that of a grey map, P5 or P2")
     columns, rows, most = (int(found) for found in head.groups()[1:])
     if most != WHITE:
         raise ValueError(f"its white is {most}; must be {WHITE}")

@@ -318,10 +318,10 @@ def _given(table: Table, name: str, keys: Keys) -> Any:
     return table[name]
 
 
-def _only(table: Table, allowed: Iterable[str], keys: Keys, what: str) -> None:
+def _only(table: Table, allowed: Iterable[str], keys: Keys, label: str) -> None:
     for name in table:
         if name not in allowed:
-            raise SceneError((*keys, name), f"{what}: {unknown_name('key', str(name)[:60], allowed)}")
+            raise SceneError((*keys, name), f"{label}: {unknown_name('key', str(name)[:60], allowed)}")
 
 
 def _said(keys: Keys) -> str:

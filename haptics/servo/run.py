@@ -113,9 +113,9 @@ class ServoWatchdog:
             self._end(servo, f"has not run for {FREEZE_TIMEOUT:g} s (its device blocks, or the machine was too busy)")
 
     @staticmethod
-    def _end(servo: ServoProcess, what: str) -> NoReturn:
+    def _end(servo: ServoProcess, label: str) -> NoReturn:
         servo.kill()
-        raise ServoLost(f"the servo process {what} and was ended {servo.progress_phrase}.")
+        raise ServoLost(f"the servo process {label} and was ended {servo.progress_phrase}.")
 
 
 # --- run --------------------------------------------------------------------------------------------------------------
@@ -146,7 +146,7 @@ class Run:
         Job of the servo.
     device : str
         Name of the device in messages.
-    tell : callable
+    notify : callable
         Displays a line to the user.
     standby : Standby, optional
         Process that waits for the job.
@@ -177,13 +177,13 @@ class Run:
         recorder: Recorder,
         job: Job,
         device: str,
-        tell: Callable[[str], None],
+        notify: Callable[[str], None],
         standby: Standby | None = None,
     ) -> None:
         self.recorder, self._device = recorder, device
         self.servo = ServoProcess(job, standby)
         recorder.attach(Reader(self.servo.trace))
-        self.ending = RunCloser(recorder, self.servo.trace, tell)
+        self.ending = RunCloser(recorder, self.servo.trace, notify)
         self.stopping = self.opening = self.opened = False
         self.preparing = threading.Event()
         self.preparing.set()

@@ -357,10 +357,10 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def require_same(place: SessionFolder, contents: Contents) -> None:
     """Raise `RecordingError` if a journal is in the folder of another participant or session."""
-    told = (contents.records[0]["participant"], contents.records[0]["session"])
-    if told != (place.participant, place.session):
+    owner = (contents.records[0]["participant"], contents.records[0]["session"])
+    if owner != (place.participant, place.session):
         raise RecordingError(
-            f"{place.journal} is of participant {told[0]!r}, session {told[1]}: it is under another one's name."
+            f"{place.journal} is of participant {owner[0]!r}, session {owner[1]}: it is under another one's name."
         )
 
 

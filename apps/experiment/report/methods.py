@@ -161,9 +161,9 @@ def _analysis(experiment: Experiment, settings: AnalysisSettings) -> str:
     percents = _listed([f"{percent:g} %" for percent in settings.percent])
     guess = experiment.task.guess
     chance = f"guessing fixed at {guess:g}" if guess is not None else "the share of guesses found with it"
-    what = "correct, without lapses" if guess is not None else "noticed, without guesses and lapses"
+    criterion = "correct, without lapses" if guess is not None else "noticed, without guesses and lapses"
     return (
-        f"Just noticeable differences are read off at {percents} {what}, from a "
+        f"Just noticeable differences are read off at {percents} {criterion}, from a "
         f"{_SHAPE_WORDS[settings.shape]}, fitted to all trials ({settings.stimulus} levels; {chance}; lapses with the "
         f"prior Beta({LAPSES.a:g}, {LAPSES.b:g})): medians of the posterior with {interval} credible intervals. Means "
         f"over participants are geometric, with the {interval} interval of Student's t on logarithms."

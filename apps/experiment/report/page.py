@@ -313,8 +313,8 @@ def people_table(people: Sequence[PersonResult]) -> str:
     for one in people:
         trials = sum(len(condition.rows) for condition in one.conditions)
         wrong = f"{one.catches.easy_wrong} of {one.catches.easy}" if one.catches.easy else ""
-        told = [difference.holds_truth for condition in one.conditions for difference in condition.differences]
-        held = [each for each in told if each is not None]
+        covered = [difference.holds_truth for condition in one.conditions for difference in condition.differences]
+        held = [each for each in covered if each is not None]
         holding = f"{sum(held)} of {len(held)}" if held else ""
         counts = "no" if one.excluded else "yes"
         rows.append([one.code, str(trials), wrong, str(sum(one.repeated.values())), holding, counts])
@@ -330,8 +330,8 @@ def catch_table(result: PersonResult) -> str:
             ["easy ones, wrong", f"{catches.easy_wrong} of {catches.easy}", *number(catches.lapse, 100.0, ".2g")]
         )
     if catches.null:
-        said = "none at all: second, yes or different"
-        rows.append([said, f"{catches.null_second} of {catches.null}", *number(catches.preference, 100.0, ".2g")])
+        phrase = "none at all: second, yes or different"
+        rows.append([phrase, f"{catches.null_second} of {catches.null}", *number(catches.preference, 100.0, ".2g")])
     return table(["", "trials", "share [%]", "95 % interval"], rows) if rows else "<p>There were none.</p>"
 
 

@@ -145,7 +145,7 @@ class Screens(Followers):
         `run_periodic_tasks` raises if the participant's screen is lost.
         """
         if self._participant.open:
-            self._tell("the experimenter's screen has closed; the session continues without it.")
+            self._notify("the experimenter's screen has closed; the session continues without it.")
 
     def _write(self, write: Callable[[ExperimentSession], None]) -> None:
         """Write to the journal, in a separate thread during a block so that the servo's watchdog is served."""
@@ -219,7 +219,7 @@ class Screens(Followers):
     def report_result(self, words: str) -> None:
         """Announce the end of the measurement and its result, and wait until the participant continues."""
         self._display.measured(words)
-        self._tell(words)
+        self._notify(words)
         self._await(self._turned)
 
     def finish(self) -> None:

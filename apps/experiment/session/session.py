@@ -179,8 +179,8 @@ class ExperimentSession:
         from apps.experiment.friction import duration, facts_of, measure
 
         config, motions = design.session, design.friction.motions
-        told = next((one for one in reversed(self.state.events) if one["name"] == OWN_FRICTION), None)
-        if told is None:
+        measured = next((one for one in reversed(self.state.events) if one["name"] == OWN_FRICTION), None)
+        if measured is None:
             seconds = duration(config, motions)
             if hands is not None:
                 hands.free(seconds)
@@ -194,7 +194,7 @@ class ExperimentSession:
             self.event(OWN_FRICTION, **facts)
             if hands is not None:
                 hands.report_result(str(facts["words"]))
-        elif not place.friction.is_file() or sha256_of(place.friction) != told["sha256"]:
+        elif not place.friction.is_file() or sha256_of(place.friction) != measured["sha256"]:
             raise RecordingError(
                 f"{place.friction} is not the friction that was measured for this session; it was changed."
             )

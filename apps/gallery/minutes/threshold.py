@@ -111,7 +111,7 @@ def _draw(figure: Figure, trials: list[tuple[float, bool]], track: dict[str, Any
     numbers = range(1, len(trials) + 1)
     axes.semilogy(numbers, [level for level, _ in trials], color="#C4C4C4", linewidth=1.0)
     for right, colour, mark, words in ((True, BLUE, "o", "right"), (False, ORANGE, "x", "wrong")):
-        chosen = [(number, level) for number, (level, told) in zip(numbers, trials, strict=True) if told == right]
+        chosen = [(number, level) for number, (level, answer) in zip(numbers, trials, strict=True) if answer == right]
         if chosen:
             axes.semilogy(*zip(*chosen, strict=True), mark, color=colour, markersize=9, label=words)
     low, high = track["interval"]

@@ -421,9 +421,9 @@ class PlacedLinkage:
         least = self.least_clearance(lower, upper)
         if not least >= clearance:
             where = f"workspace from ({lower[0]:g}, {lower[1]:g}) to ({upper[0]:g}, {upper[1]:g}) m about its centre"
-            what = f"comes within {least:.3g} of a singular pose" if least > 0.0 else "is not all within reach"
+            flaw = f"comes within {least:.3g} of a singular pose" if least > 0.0 else "is not all within reach"
             raise ConfigurationError(
-                f"{where}: {what} of the linkage, and {clearance:g} is needed (0 singular, 1 best): choose a smaller "
+                f"{where}: {flaw} of the linkage, and {clearance:g} is needed (0 singular, 1 best): choose a smaller "
                 "one, another centre or other lengths."
             )
 

@@ -377,12 +377,12 @@ def measure_rates(line: CanLine) -> dict[str, float]:
 
 def _missing_axis(line: CanLine, axis: int, node: int) -> str:
     """Return the message for an axis that does not send."""
-    heard = f"; there is {', '.join(map(str, sorted(line.others)))}" if line.others else ""
+    received = f"; there is {', '.join(map(str, sorted(line.others)))}" if line.others else ""
     own = [other for other in line.nodes if line.latest(other, bus.HEARTBEAT).total]
-    heard = heard or (f"; there is only {own[0]}" if own else "")
+    received = received or (f"; there is only {own[0]}" if own else "")
     why = f" {line.warning[0].upper()}{line.warning[1:]}." if line.warning else ""
     return (
-        f"axis {axis} was not heard as node {node} of {line.name}{heard}.{why} Switch the drive's supply on, choose "
+        f"axis {axis} was not heard as node {node} of {line.name}{received}.{why} Switch the drive's supply on, choose "
         f"the nodes with {WHERE}.node_1 and node_2, and have both ends at {BIT_RATE} bit/s: "
         f"sudo ip link set {line.name} up type can bitrate {BIT_RATE}; odrv0.can.config.baud_rate = {BIT_RATE}."
     )

@@ -224,8 +224,8 @@ class Line:
             )
         if len(reply) < ticket.least:
             raise TransferError(
-                f"the drive answered with {len(reply)} bytes in place of {ticket.least}: it does not know what it was "
-                f"asked for. {AGAIN.capitalize()}."
+                f"the drive answered with {len(reply)} bytes in place of {ticket.least}: the request is "
+                f"unknown to it. {AGAIN.capitalize()}."
             )
         return reply
 

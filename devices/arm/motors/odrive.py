@@ -141,8 +141,8 @@ class OdriveStage(MotorStage):
             self._end_text()
         if own.protocol == TEXT:
             raise DeviceOpenError(
-                "the drive does not answer lines of text at its serial port on USB: end what else uses that port, or "
-                f"choose {WHERE}.protocol=native."
+                "the drive does not answer lines of text at its serial port on USB: end other programs that use "
+                f"this port, or choose {WHERE}.protocol=native."
             )
         return NativeRounds(drive, own)
 

@@ -306,7 +306,7 @@ class Streaming:
         self._lost_rounds = 0
         if answer.value != (CLOSED_LOOP if answer.name.endswith("state") else 0):
             reason = self._rounds.trouble() or f"{answer.name} is {answer.value}"
-            raise DeviceFault(f"the motors are not driven any more: {reason}.")
+            raise DeviceFault(f"the motors were disabled: {reason}.")
         self._take(answer)
 
     def _take(self, answer: Answer) -> None:
@@ -451,7 +451,7 @@ class MotorStage(Managed):
         if self._streaming is not None:
             raise DeviceOpenError("the motors are armed: disarm them, then home the arm by hand.")
         if not np.isfinite(angles).all():
-            raise ConfigurationError(f"the motors are to be homed to {angles}: angles must be finite.")
+            raise ConfigurationError(f"home = {angles}: angles must be finite.")
         self._require_open()
         with opening():
             self._set_home(np.asarray(angles, np.float64) * self._per_radian)

@@ -272,7 +272,7 @@ class RdtWire(Wire):
                 self._records.add(datagram)
         except OSError as error:
             raise DeviceFault(
-                f"the network is gone ({error}): check the cable and the network of this computer."
+                f"the network failed ({error}): check the cable and the network of this computer."
             ) from error
         now = time.perf_counter()
         record = self._records.collect()

@@ -344,11 +344,11 @@ class ServoedArm:
         body, settings = self.body, self.settings
         count = max(round(tick / settings.period), 1)
         arm = _mechanism(body, grip, tick, tick / count, pose)
-        chain, believed = _chain(settings, settings.period, tick), self._inertia(pose)
+        chain, inertia_matrix = _chain(settings, settings.period, tick), self._inertia(pose)
         joints = [
             LinearServo(settings, body.encoder, joint, (float(home), float(here)), body.kinetic_friction, chain)
             for joint, home, here in zip(
-                self.joints, np.diag(self._inertia(body.linkage.home)), np.diag(believed), strict=True
+                self.joints, np.diag(self._inertia(body.linkage.home)), np.diag(inertia_matrix), strict=True
             )
         ]
         x, force, blocks = _rows(arm, joints, PLANT + 8)
@@ -360,7 +360,7 @@ class ServoedArm:
             hand.step(pushed)
             commands = before + step / count * (after - before)
             motions = [joint.refer(b, c, step) for joint, b, c in zip(joints, blocks, commands, strict=True)]
-            loads = _loads(joints, motions, float(believed[0, 1]), hand)
+            loads = _loads(joints, motions, float(inertia_matrix[0, 1]), hand)
             torques = [
                 joint.torque(blocks[i], motions[i], loads[i], (x[i], x[4 + i])) for i, joint in enumerate(joints)
             ]
@@ -401,10 +401,10 @@ class DrivenArm(ServoedArm):
         count = max(round(tick * RATE), 1)
         period, delay = tick / count, min(self.delay, _LONGEST)
         arm = _mechanism(body, grip, tick, period, pose)
-        chain, believed = _chain(settings, tick, tick), self._inertia(pose)
+        chain, inertia_matrix = _chain(settings, tick, tick), self._inertia(pose)
         joints = [
             LinearReference(settings, joint, float(inertia), body.kinetic_friction, chain, tick)
-            for joint, inertia in zip(self.joints, np.diag(believed), strict=True)
+            for joint, inertia in zip(self.joints, np.diag(inertia_matrix), strict=True)
         ]
         # from a torque per turn at a motor to a torque per radian at the joint
         turns = (np.square(self.reductions) / math.tau)[:, None]
@@ -416,7 +416,7 @@ class DrivenArm(ServoedArm):
         hand.step(arm.jacobian.T @ force @ x)
         commands = np.eye(2, size + 2, size)
         motions = [joint.refer(rows, c, 0) for joint, rows, c in zip(joints, blocks, commands, strict=True)]
-        loads = _loads(joints, motions, float(believed[0, 1]), hand)
+        loads = _loads(joints, motions, float(inertia_matrix[0, 1]), hand)
         motors = [joint.motor_reference(r, load) for joint, r, load in zip(joints, motions, loads, strict=True)]
         sent = [part for both in zip(*motors, strict=True) for part in both]
         arrived = np.vstack((np.stack(sent), x[own:past]))  # newest first

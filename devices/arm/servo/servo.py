@@ -139,8 +139,8 @@ def new_servo(
         require_stable(settings, joint, inertia, encoders, i + 1)
         plant = TwoMasses.of(joint, inertia, settings.period, torque=LOADED, drag=0.0)
         own, axis = gains(settings, plant.total), record["axis"][0, i]
-        believed = replace(joint, friction=_NO_FRICTION) if settings.kind == LINEARISING else joint
-        axis["control"], axis["friction"] = _law(settings, joint, own).record(believed)[0], joint.friction.record[0]
+        model = replace(joint, friction=_NO_FRICTION) if settings.kind == LINEARISING else joint
+        axis["control"], axis["friction"] = _law(settings, joint, own).record(model)[0], joint.friction.record[0]
         axis["integral_gain"], axis["trim_share"] = own.integral, trim_share(settings, own)
         axis["fractional_gain"], axis["proportional"] = own.fractional, own.proportional
         dry = _breakaway(joint)

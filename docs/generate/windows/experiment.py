@@ -14,12 +14,12 @@ _WRONG = (4, 8, 11, 12)
 """Trials of a staircase that were answered wrongly."""
 
 
-def fill(tell: Callable[[Any], None], block: SessionStarted, trace: Trace) -> None:
+def fill(notify: Callable[[Any], None], block: SessionStarted, trace: Trace) -> None:
     """Tell a window all that a session has said up to its sixteenth trial."""
     from dataclasses import replace
 
-    tell(SessionOutline("weber-friction", "P07", 1, 4, 80, "law.force", "N"))
-    tell(replace(block, trace=str(trace.path)))
+    notify(SessionOutline("weber-friction", "P07", 1, 4, 80, "law.force", "N"))
+    notify(replace(block, trace=str(trace.path)))
     for track, shift in (("reference 2 N/1", 1.0), ("reference 2 N/2", 1.15)):
         for number, level in enumerate(_LEVELS):
             right = number not in _WRONG
@@ -27,10 +27,10 @@ def fill(tell: Callable[[Any], None], block: SessionStarted, trace: Trace) -> No
             answer = ("1", "2")[(trial + right) % 2]
             time = 0.45 + 0.03 * (trial % 7)
             kind, condition = "test", "reference 2 N"
-            tell(Outcome(trial, "ok", (), kind, condition, track, shift * level, answer, right, time))
-    tell(Outcome(31, "repeat", ("speed outside 25-160 mm/s",), "test", "reference 2 N", "reference 2 N/1", 0.41, "2"))
-    tell(Progress("interval 1 of 2", 31, 80, 2, "test", "reference 2 N", "reference 2 N/1", 0.41, 2, 540.0))
-    tell(
+            notify(Outcome(trial, "ok", (), kind, condition, track, shift * level, answer, right, time))
+    notify(Outcome(31, "repeat", ("speed outside 25-160 mm/s",), "test", "reference 2 N", "reference 2 N/1", 0.41, "2"))
+    notify(Progress("interval 1 of 2", 31, 80, 2, "test", "reference 2 N", "reference 2 N/1", 0.41, 2, 540.0))
+    notify(
         Certificate(
             (
                 Figure("intervals", "62"),
@@ -40,4 +40,4 @@ def fill(tell: Callable[[Any], None], block: SessionStarted, trace: Trace) -> No
             )
         )
     )
-    tell(Notice("Trial 31 is repeated: the speed was outside 25-160 mm/s."))
+    notify(Notice("Trial 31 is repeated: the speed was outside 25-160 mm/s."))

@@ -247,7 +247,7 @@ def test_invalid_request_is_refused_in_one_line(request_, words, folder, capsys,
     ("arguments", "words"),
     [
         ("friction --device=stove", "unknown device 'stove'"),
-        ("friction --device=virtual-joystick --set=device.hand.name=mouse", "nobody may hold a device"),
+        ("friction --device=virtual-joystick --set=device.hand.name=mouse", "the handle must be free"),
         ("friction --device=virtual-joystick --set=device.friction_parameters=a.toml", "name it with --out"),
         ("friction --device=virtual-joystick --set=device.name=pantograph", "--device says"),
         ("friction --device=virtual-joystick --set=excitation.speed=1", "unknown setting 'excitation.speed'"),
@@ -257,7 +257,7 @@ def test_invalid_request_is_refused_in_one_line(request_, words, folder, capsys,
         ("device --device=virtual-arm", "haptics calibrate servo"),
         ("device --device=virtual-joystick --rate=1", "--rate = 1.0"),
         ("device --device=virtual-joystick --set=autotune.strength=2", "autotune.strength = 2"),
-        ("device --device=virtual-joystick --set=device.hand.name=mouse", "nobody may hold"),
+        ("device --device=virtual-joystick --set=device.hand.name=mouse", "the handle must be free"),
     ],
 )
 def test_invalid_device_request_is_refused_before_motion(arguments, words, tmp_path, capsys):

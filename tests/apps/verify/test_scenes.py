@@ -153,7 +153,7 @@ SCENE_WRONGS: dict[str, tuple[Callable[[Forgery], Any], str]] = {
 def test_unknown_scene_key_is_incomplete(recorded_scene, tmp_path):
     _, found = verify(falsify(recorded_scene, tmp_path / "forged", of_scene(lambda scene: scene.update(lava=True))))
     assert found.verdict == INCOMPLETE
-    assert "'lava' is not known here" in found.missing[0].words
+    assert "its entry 'lava' is unknown" in found.missing[0].words
 
 
 BOX = Scene(

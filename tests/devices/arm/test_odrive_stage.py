@@ -508,7 +508,7 @@ def test_large_speeds_and_torques_are_sent_in_separate_frames():
     ("frame", "message", "error"),
     [
         (codec.message(1, codec.ESTOP), "axis 1: an emergency stop was asked for", True),
-        (codec.message(1, codec.STATE, IDLE), r"not driven any more.*axis1", False),
+        (codec.message(1, codec.STATE, IDLE), r"motors were disabled.*axis1", False),
     ],
 )
 def test_axis_disabled_by_another_program_ends_the_run(frame, message, error):

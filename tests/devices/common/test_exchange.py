@@ -66,5 +66,5 @@ def test_guardian_that_took_over_is_the_reason(beats):
     puck, signs = PuckConnection(OSError(errno.EIO, "the guardian read the answer")), [True] * beats
     puck.guard = SimpleNamespace(beat=lambda: bool(signs and signs.pop()))
     puck._run()
-    assert puck.failure.startswith("the guardian process is gone")
+    assert puck.failure.startswith("the guardian process has ended")
     assert len(puck.received) == beats

@@ -152,7 +152,7 @@ def test_element_that_does_not_fit_a_scene_is_refused():
     scene = Scene(Coulomb(2.0))
     with pytest.raises(ConfigurationError, match="model dahl: cannot be put on a scene; use one of A, B, C, D"):
         SceneElement(element_class("dahl", Causality.IMPEDANCE)(law=scene.law, period=1e-3), scene)
-    with pytest.raises(ConfigurationError, match="is that of its background"):
+    with pytest.raises(ConfigurationError, match="must have the law of its background"):
         SceneElement(element_of("C", Coulomb(1.0)), scene)
     steep = Scene(Stribeck(1.0, 1.0, 0.1), (Region("grit", Circle((0.0, 0.0), 0.01), Stribeck(1.0, 6.0, 0.1)),))
     with pytest.raises(ConfigurationError, match="condition 15"):

@@ -112,7 +112,7 @@ def test_drive_without_torques_leaves_the_joints_out(tmp_path, capsys):
         ([], "--device is missing"),
         (["--device=virtual-joystick"], "has no force sensor that carries a handle"),
         (["--device=arm", "--set=device.emulated=true", "--only=joints"], "does not report joint angles"),
-        (["--device=virtual-arm", "--set=device.hand.name=mouse"], "nobody may hold a device"),
+        (["--device=virtual-arm", "--set=device.hand.name=mouse"], "the handle must be free"),
         (["--device=virtual-arm", "--set=poses.rows=0"], "poses.rows = 0"),
         (["--device=virtual-arm", "--set=poses.colour=1"], "unknown setting 'poses.colour'"),
         (["--device=virtual-arm", "--model=magic"], "unknown friction model 'magic'"),

@@ -175,7 +175,7 @@ ENDED_BY_THE_DRIVE = {
     "motors.nak": "the drive did not take a packet in time|the drive does not answer",
     "motors.wrong-crc": "the drive does not answer: it drops packets",
     "motors.lost-answer": "the drive does not answer",
-    "motors.short": "it does not know what it was asked for",
+    "motors.short": "the request is unknown to it",
     "motors.motor-fault": "axis 0: motor: fault of the gate driver",
 }
 

@@ -399,5 +399,5 @@ def test_guardian_that_takes_over_is_named_and_keeps_the_port(error):
     line.start()
     wait_until(lambda: line.failure)
     line.stop()
-    assert line.failure.startswith("the guardian process is gone")
+    assert line.failure.startswith("the guardian process has ended")
     assert line.calls == []

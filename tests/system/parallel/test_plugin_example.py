@@ -78,7 +78,7 @@ def test_a_recording_with_its_device_and_its_function_is_replayed_without_the_pa
     assert (without["ticks"], without["mismatches"], without["verdict"]) == (run["ticks"], 0, "incomplete")
     (finding,) = without["findings"]
     assert finding["words"] == (
-        "the device 'puck' is that of the package 'haptics-puck 0.1.0', which is not installed here."
+        "the device 'puck' belongs to the package 'haptics-puck 0.1.0', which is not installed here."
     )
 
 
@@ -89,7 +89,7 @@ def test_a_recording_with_its_class_of_a_law_says_which_package_is_missing(site,
     with_it = with_package("replay", "--verify", run["recording"], folder=tmp_path, site=site)
     assert (with_it["mismatches"], with_it["verdict"]) == (0, "ok")
     said = with_package("replay", "--verify", run["recording"], folder=tmp_path, site=None, status=2)
-    words = "its law 'two-levels' is that of the package 'haptics-puck 0.1.0', which is not installed here; install it"
+    words = "its law 'two-levels' belongs to the package 'haptics-puck 0.1.0', which is not installed here; install it"
     assert words in said["error"]
     (site / "haptics_puck-0.1.0.dist-info" / "METADATA").write_text("Name: haptics-puck\nVersion: 0.2.0\n")
     newer = with_package("replay", "--verify", run["recording"], folder=tmp_path, site=site)

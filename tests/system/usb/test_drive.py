@@ -59,7 +59,7 @@ def test_pipe_that_stalled_once_is_restarted(played):
     [
         ("stall", "stall: the drive refused an"),
         ("nak", "timeout: the drive did"),
-        ("short", "in place of 4: it does not know what it was asked for"),
+        ("short", "in place of 4: the request is unknown to it"),
         ("lost-answer", "timeout: the drive does not answer"),
     ],
 )

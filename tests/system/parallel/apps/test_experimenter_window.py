@@ -57,7 +57,7 @@ class Desk:
         self.window.show()
         self.trace = Trace.create(folder / "trace", capacity=4096)
 
-    def tell(self, *messages):
+    def notify(self, *messages):
         """Send messages to the window and draw it."""
         for message in messages:
             self.far.send(message)
@@ -122,10 +122,10 @@ def outcomes(levels, correct, condition="A"):
 
 def test_window_shows_a_session(desk):
     desk.move(3.0)
-    desk.tell(PLAN, started(desk.trace.path), *outcomes((0.8, 0.8, 2.5, 0.4, 0.6), correct=True))
-    desk.tell(Progress("waiting for the answer", 6, 80, 2, "test", "A", "A/2", 0.3125, 2, 780.0))
-    desk.tell(Certificate((Figure("late ticks", "0.02 %", "good"), Figure("felt", "1.98 N"))))
-    desk.tell(Outcome(6, "repeat", ("too fast",), "test", "A", "A/2", 0.3125, "2"), Notice("Trial 6 is repeated."))
+    desk.notify(PLAN, started(desk.trace.path), *outcomes((0.8, 0.8, 2.5, 0.4, 0.6), correct=True))
+    desk.notify(Progress("waiting for the answer", 6, 80, 2, "test", "A", "A/2", 0.3125, 2, 780.0))
+    desk.notify(Certificate((Figure("late ticks", "0.02 %", "good"), Figure("felt", "1.98 N"))))
+    desk.notify(Outcome(6, "repeat", ("too fast",), "test", "A", "A/2", 0.3125, "2"), Notice("Trial 6 is repeated."))
     texts = desk.seen()["texts"]
     assert {"weber-friction   ·   P07   ·   session 1", "waiting for the answer", "about 13 min left"} <= set(texts)
     assert {"block 2 of 4   ·   trial 6 of 80   ·   attempt 2", "test   A/2   level 0.3125 N"} <= set(texts)
@@ -144,10 +144,10 @@ def test_blind_window_is_independent_of_level_track_outcome_and_force(tmp_path):
         folder.mkdir()
         desk = Desk(folder)
         desk.move(force)
-        desk.tell(BLIND, started(desk.trace.path), *outcomes(levels, correct, f"{force} N"))
+        desk.notify(BLIND, started(desk.trace.path), *outcomes(levels, correct, f"{force} N"))
         kind = "test" if correct else "catch-null"
-        desk.tell(Progress("interval 1 of 2", 4, 80, 2, kind, f"{force} N", f"A/{int(correct)}", levels[0], 1, 780.0))
-        desk.tell(Certificate((Figure("late ticks", "0.02 %"),)))
+        desk.notify(Progress("interval 1 of 2", 4, 80, 2, kind, f"{force} N", f"A/{int(correct)}", levels[0], 1, 780.0))
+        desk.notify(Certificate((Figure("late ticks", "0.02 %"),)))
         seen.append(desk.seen())
         assert desk.window.track.tracks == {}
         desk.window.close()
@@ -162,10 +162,10 @@ def test_buttons_send_their_requests_and_abort_asks_for_confirmation(desk):
     buttons = desk.window.buttons
     buttons.pause.click()
     assert desk.said() == []  # there is no session yet
-    desk.tell(PLAN, Progress("interval 1 of 2", 1))
+    desk.notify(PLAN, Progress("interval 1 of 2", 1))
     buttons.pause.click()
     assert desk.said() == [Pause()]
-    desk.tell(Progress("paused", 1, paused=True))
+    desk.notify(Progress("paused", 1, paused=True))
     assert buttons.pause.text() == "Go on"
     buttons.pause.click()
     buttons.redo.click()
@@ -184,7 +184,7 @@ def test_buttons_send_their_requests_and_abort_asks_for_confirmation(desk):
 
 
 def test_notes_are_sent_and_typing_presses_no_button(desk, qtbot):
-    desk.tell(PLAN, Progress("interval 1 of 2", 1))
+    desk.notify(PLAN, Progress("interval 1 of 2", 1))
     line = desk.window.notes.line
     qtbot.keyClicks(line, "  rested a minute ")
     qtbot.keyClick(line, QtCore.Qt.Key.Key_Return)
@@ -197,13 +197,13 @@ def test_notes_are_sent_and_typing_presses_no_button(desk, qtbot):
 
 
 def test_closed_window_sends_close(desk):
-    desk.tell(PLAN)
+    desk.notify(PLAN)
     desk.window.close()
     assert desk.said() == [Close()]
 
 
 def test_window_closes_when_the_experiment_has_ended(desk):
-    desk.tell(PLAN)
+    desk.notify(PLAN)
     desk.far.close()
     desk.window.frame()
     assert not desk.window.isVisible()
@@ -224,14 +224,14 @@ def test_window_fits_small_and_large_screens(room, desk, plan, theme):
     desk.window.apply(theme)
     desk.window.resize(*room)
     desk.move(2.5)
-    desk.tell(plan, started(desk.trace.path), *outcomes(tuple(0.1 * k + 0.1 for k in range(20)), correct=False))
+    desk.notify(plan, started(desk.trace.path), *outcomes(tuple(0.1 * k + 0.1 for k in range(20)), correct=False))
     about_trial = ("catch-easy", "reference 2 N", "reference 2 N/1", 0.3125, 3, 780.0)
-    desk.tell(Progress("paused by the experimenter", 79, 80, 2, *about_trial))
-    desk.tell(Certificate(tuple(Figure(f"a figure, number {k}", "100 % of 12 345", "good") for k in range(3))))
-    desk.tell(Outcome(6, "repeat", ("speed outside 25-160 mm/s",), "test", "A", "A/2", 0.3125, "2"))
-    desk.tell(Notice("Trial 6 is repeated: the speed was outside 25-160 mm/s."))
+    desk.notify(Progress("paused by the experimenter", 79, 80, 2, *about_trial))
+    desk.notify(Certificate(tuple(Figure(f"a figure, number {k}", "100 % of 12 345", "good") for k in range(3))))
+    desk.notify(Outcome(6, "repeat", ("speed outside 25-160 mm/s",), "test", "A", "A/2", 0.3125, "2"))
+    desk.notify(Notice("Trial 6 is repeated: the speed was outside 25-160 mm/s."))
     for _ in range(3):
-        desk.tell()
+        desk.notify()
     least = desk.window.minimumSizeHint()
     assert (least.width() <= room[0], least.height() <= room[1]) == (True, True), least
     assert (desk.window.width(), desk.window.height()) == room

@@ -169,7 +169,9 @@ def shown_to(visitor, folder, duration):
         "device": {"name": "virtual-joystick"},
     }
     again, windows = str(folder / "again"), [lambda: visitor]
-    return Application(tables, windows=windows, obstacle="", tell=lambda line: None, caption="look", again=again).run()
+    return Application(
+        tables, windows=windows, obstacle="", notify=lambda line: None, caption="look", again=again
+    ).run()
 
 
 def test_repeated_run_ends_when_the_window_is_closed(tmp_path, monkeypatch):

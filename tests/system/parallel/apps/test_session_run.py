@@ -522,7 +522,7 @@ def test_command_warns_in_one_line_and_runs(tmp_path):
 
 def test_offline_session_equals_the_session_of_a_servo_process(tmp_path):
     own = record_offline(complete(tables(tmp_path)), tmp_path / "own")
-    outcome = Application(tables(tmp_path / "there"), tell=lambda line: None).run()
+    outcome = Application(tables(tmp_path / "there"), notify=lambda line: None).run()
     other = Recording(Path(outcome.summary["recording"]))
     assert len(own.rows) == len(other.rows) == 500
     for name in ("tick", "position", "velocity", "command", "friction_force", "hand_force", "status"):

@@ -83,8 +83,8 @@ ENDED = {
     "stall": r"the drive refused .* \(stall\): switch its supply off and on",
     "wrong-crc": "the drive does not answer: it drops packets",
     "lost-answer": "the drive does not answer",
-    "short": "answered with 0 bytes in place of [14]: it does not know what it was asked for|at its serial port",
-    "motor-fault": "the motors are not driven any more: axis 0: motor: fault of the gate driver",
+    "short": "answered with 0 bytes in place of [14]: the request is unknown to it|at its serial port",
+    "motor-fault": "the motors were disabled: axis 0: motor: fault of the gate driver",
     "encoder-jump": r"the encoder of axis 0 jumped by \+0\.12.* turns: check its cable",
 }
 ENDED_ON_CAN = {
@@ -122,7 +122,7 @@ def test_can_drive_of_version_0_6_names_its_fault():
     with armed_on("can", version=(0, 6, 10)) as (stage, board):
         run(stage, 0.02)
         board.faults.set("motor-fault")
-        with pytest.raises(DeviceFault, match="not driven any more: axis 0: fault of the gate driver"):
+        with pytest.raises(DeviceFault, match="motors were disabled: axis 0: fault of the gate driver"):
             run(stage, PATIENCE)
         until(board, IDLE)
 
