@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import io
 import math
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -316,7 +315,7 @@ def noise_tile(seed: int) -> NDArray[np.float64]:
 # its edge beyond them. An edge in an image is treated like any other border: the image is smoothed over a square, so
 # that it never changes faster than the borders of its scene.
 #
-# Images are ``.npy`` files of unsigned bytes, or grey ``.pgm`` files; both are read without an image library.
+# Image files are read by Pillow, which bounds nothing by itself: the size is checked before anything is decoded.
 
 WHITE = 255
 """Highest grey level."""
@@ -422,12 +421,20 @@ class ImageMap:
 
 
 def read_levels(path: str | Path) -> NDArray[np.uint8]:
-    """Return the grey levels in a ``.npy`` or ``.pgm`` file, (rows, columns).
+    """Return the grey levels of an image file, (rows, columns).
+
+    Colours become their luminance (ITU-R 601), 16-bit levels their upper eight bits. The image is turned as its EXIF
+    orientation states, and its first row is the uppermost.
+
+    Parameters
+    ----------
+    path : str or Path
+        PNG, JPEG, TIFF, BMP or Netpbm file, or a ``.npy`` file of unsigned bytes.
 
     Raises
     ------
     ConfigurationError
-        If the file is not such an image, or is larger than `MAX_PIXELS`.
+        If the file is not such an image, is transparent, has several images or more than `MAX_PIXELS` pixels.
     """
     data = read_small(path)
     try:
@@ -436,36 +443,46 @@ def read_levels(path: str | Path) -> NDArray[np.uint8]:
             header = read_header(file)
             if header.descr not in ("|u1", "<u1", "u1") or header.fortran_order or len(header.shape) != 2:
                 raise ValueError("must hold unsigned bytes, rows by columns")
-            return _shaped(data[file.tell() :], header.shape[0], header.shape[1])
-        if data[:1] == b"P":
-            return _pgm(data)
-        raise ValueError("it is neither a .npy nor a .pgm file; convert it, for instance with: convert map.png map.pgm")
+            rows, columns = header.shape
+            _check_size(columns, rows)
+            levels = np.frombuffer(data, np.uint8, offset=file.tell())
+            if levels.size != rows * columns:
+                raise ValueError(f"has {levels.size} grey levels for {columns} x {rows} pixels")
+            return levels.reshape(rows, columns)
+        return _picture_levels(data)
     except ValueError as error:
         raise ConfigurationError(f"{path}: cannot be read as an image ({error}).") from error
 
 
-def _pgm(data: bytes) -> NDArray[np.uint8]:
-    """Return the levels of a binary (P5) or plain (P2) grey map of the Netpbm formats."""
-    head = re.match(rb"(P[25])(?:\s+(?:#[^\n]*\n\s*)*)(\d{1,6})\s+(?:#[^\n]*\n\s*)*(\d{1,6})\s+(\d{1,6})\s", data)
-    if head is None:
-        raise ValueError("its header is not that of a grey map, P5 or P2")
-    columns, rows, most = (int(found) for found in head.groups()[1:])
-    if most != WHITE:
-        raise ValueError(f"its white is {most}; must be {WHITE}")
-    body = data[head.end() :]
-    if head.group(1) == b"P5":
-        return _shaped(body, rows, columns)
-    if rows * columns > MAX_PIXELS:
-        raise ValueError(f"{columns} by {rows} pixels; at most {MAX_PIXELS}")
-    words = body.split()
-    if len(words) != rows * columns or not all(word.isdigit() and int(word[:4]) <= WHITE for word in words):
-        raise ValueError("has not as many grey levels as its head says, or others than 0 to 255")
-    return _shaped(bytes(int(word) for word in words), rows, columns)
+def _picture_levels(data: bytes) -> NDArray[np.uint8]:
+    from PIL import Image, ImageOps, UnidentifiedImageError  # only scenes with images need it
+
+    limit = Image.MAX_IMAGE_PIXELS
+    Image.MAX_IMAGE_PIXELS = None  # the stricter check below gives the size; nothing is decoded before it
+    try:
+        image: Image.Image = Image.open(io.BytesIO(data), formats=("PNG", "JPEG", "TIFF", "BMP", "PPM"))
+    except UnidentifiedImageError:
+        raise ValueError("it is not a PNG, JPEG, TIFF, BMP, PGM or .npy file") from None
+    except Exception as error:  # the decoders raise errors of many classes for damaged files
+        raise ValueError(f"damaged: {error}") from error
+    finally:
+        Image.MAX_IMAGE_PIXELS = limit
+    _check_size(*image.size)
+    if getattr(image, "n_frames", 1) != 1:
+        raise ValueError(f"it has {getattr(image, 'n_frames', 1)} images; must have one")
+    try:
+        image = ImageOps.exif_transpose(image)
+    except Exception as error:
+        raise ValueError(f"damaged: {error}") from error
+    if image.mode == "F":
+        raise ValueError("its levels are floating-point numbers; must be 8 or 16 bits")
+    if image.has_transparency_data and image.convert("RGBA").getextrema()[3] != (WHITE, WHITE):
+        raise ValueError("it is transparent in places; save it without transparency")
+    if image.mode.startswith("I"):
+        return np.asarray(np.clip(np.asarray(image), 0, 65535) >> 8, np.uint8)
+    return np.asarray(image.convert("L"))
 
 
-def _shaped(data: bytes, rows: int, columns: int) -> NDArray[np.uint8]:
+def _check_size(columns: int, rows: int) -> None:
     if not 1 <= rows * columns <= MAX_PIXELS:
-        raise ValueError(f"{columns} by {rows} pixels; must have 1 to {MAX_PIXELS}")
-    if len(data) != rows * columns:
-        raise ValueError(f"has {len(data)} grey levels for {columns} by {rows} pixels")
-    return np.frombuffer(data, np.uint8).reshape(rows, columns)
+        raise ValueError(f"{columns} x {rows} pixels; at most {MAX_PIXELS} in all, such as 256 x 256")

@@ -276,7 +276,10 @@ def test_scene_is_replaced_during_a_run_by_table_or_name():
         ({"session": {"scene": "iced"}}, "unknown scene 'iced'"),
         ({"session": {"scene": "none.toml"}}, "none.toml: cannot be read"),
         ({"session": {"scene": 3}}, "scene = 3: must be a scene file"),
-        ({"session": {"scene": "border"}, "law": {"force": 3.0}}, "law.force = 3.0: this session uses the laws of its scene"),
+        (
+            {"session": {"scene": "border"}, "law": {"force": 3.0}},
+            "law.force = 3.0: this session uses the laws of its scene",
+        ),
         ({"session": {"scene": "border", "model": "dahl"}}, "model dahl: cannot be put on a scene"),
         ({"scene": {"law": 3}}, "law: must be a table"),
         ({"session": {"scene": "stick-slip-patch"}, "element": {"stiffness": 1000.0}}, "'patch'.*condition 15"),

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
+import struct
+import zlib
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from PIL import Image
 
 from haptics import ConfigurationError, Elliptic, Stribeck
 from haptics.scenes.scene import Region, Scene
@@ -150,7 +154,7 @@ def test_missing_large_or_binary_file_is_refused(tmp_path):
         read_scene(tmp_path / "bytes.toml")
 
 
-def test_images_are_read_from_npy_and_pgm(tmp_path):
+def test_images_are_read_from_npy_and_netpbm(tmp_path):
     np.save(tmp_path / "a.npy", LEVELS)
     (tmp_path / "b.pgm").write_bytes(b"P5\n# made by hand\n4 3\n255\n" + LEVELS.tobytes())
     (tmp_path / "c.pgm").write_text("P2 4 3 255\n" + " ".join(map(str, LEVELS.ravel())) + "\n")
@@ -161,17 +165,62 @@ def test_images_are_read_from_npy_and_pgm(tmp_path):
         read_levels(tmp_path / "floats.npy")
 
 
+def test_pictures_are_read_as_grey_levels(tmp_path):
+    grey = Image.fromarray(LEVELS)
+    for name in ("a.png", "a.tif", "a.bmp"):
+        grey.save(tmp_path / name)
+        assert (read_levels(tmp_path / name) == LEVELS).all(), name
+    grey.save(tmp_path / "a.jpg", quality=100)
+    assert np.abs(read_levels(tmp_path / "a.jpg").astype(int) - LEVELS).max() <= 40
+    Image.fromarray(LEVELS.astype(np.uint16) * 257).save(tmp_path / "deep.png")
+    assert (read_levels(tmp_path / "deep.png") == LEVELS).all()
+    Image.new("RGB", (1, 1), (255, 0, 0)).save(tmp_path / "red.png")
+    assert read_levels(tmp_path / "red.png") == 76  # 0.299 times 255
+    Image.new("LA", (2, 1), (90, 255)).save(tmp_path / "opaque.png")
+    assert (read_levels(tmp_path / "opaque.png") == 90).all()
+
+
+def test_orientation_of_a_photograph_is_applied(tmp_path):
+    exif = Image.Exif()
+    exif[274] = 6  # turned by 90 degrees
+    Image.fromarray(LEVELS).save(tmp_path / "turned.tif", exif=exif)
+    assert read_levels(tmp_path / "turned.tif").shape == LEVELS.shape[::-1]
+
+
+def png(columns, rows):
+    """Return a PNG file of grey levels whose data are empty."""
+    parts = (b"IHDR" + struct.pack(">IIBBBBB", columns, rows, 8, 0, 0, 0, 0), b"IDAT", b"IEND")
+    chunks = [struct.pack(">I", len(part) - 4) + part + struct.pack(">I", zlib.crc32(part)) for part in parts]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
+
+
+def saved(image, kind, **options):
+    file = io.BytesIO()
+    image.save(file, kind, **options)
+    return file.getvalue()
+
+
 @pytest.mark.parametrize(
     ("name", "data", "words"),
     [
-        ("a.pgm", b"P5 4 3 255\n1234", "has 4 grey levels for 4 by 3 pixels"),
-        ("a.pgm", b"P5 999999 999999 255\n1234", "999999 by 999999 pixels"),
-        ("a.pgm", b"P2 999999 999999 255\n1 2", "999999 by 999999 pixels"),
-        ("a.pgm", b"P2 2 1 255\n1 256", "others than 0 to 255"),
-        ("a.pgm", b"P2 2 1 255\n1 x", "others than 0 to 255"),
-        ("a.pgm", b"P5 2 1 15\n12", "its white is 15"),
-        ("a.pgm", b"P6 2 1 255\n12", "its head"),
-        ("a.png", b"\x89PNG", "convert map.png map.pgm"),
+        ("a.pgm", b"P5 4 3 255\n1234", "damaged: image file is truncated"),
+        ("a.pgm", b"P5 60000 60000 255\n1234", "60000 x 60000 pixels; at most 65536 in all"),
+        ("a.png", png(60000, 60000), "60000 x 60000 pixels; at most 65536 in all"),
+        ("a.png", png(257, 256), "257 x 256 pixels"),
+        ("a.png", png(2, 2), "damaged"),
+        ("a.png", saved(Image.effect_noise((40, 40), 64), "PNG")[:200], "damaged"),
+        ("a.png", saved(Image.new("LA", (2, 1), (90, 254)), "PNG"), "transparent"),
+        ("a.tif", saved(Image.new("F", (2, 1)), "TIFF"), "floating-point"),
+        (
+            "a.tif",
+            saved(Image.new("L", (2, 1)), "TIFF", save_all=True, append_images=[Image.new("L", (2, 1))]),
+            "2 images",
+        ),
+        ("a.pgm", b"P2 2 1 255\n1 256", "damaged"),
+        ("a.pgm", b"P2 2 1 255\n1 x", "damaged"),
+        ("a.gif", saved(Image.new("L", (2, 1)), "GIF"), "not a PNG, JPEG, TIFF"),
+        ("a.png", b"\x89PNG", "not a PNG, JPEG, TIFF"),
+        ("a.svg", b"<svg/>", "not a PNG, JPEG, TIFF"),
         ("a.npy", b"\x93NUMPY\x01\x00", "header"),
     ],
 )
@@ -179,6 +228,7 @@ def test_invalid_image_is_refused(name, data, words, tmp_path):
     (tmp_path / name).write_bytes(data)
     with pytest.raises(ConfigurationError, match=words):
         read_levels(tmp_path / name)
+    assert Image.MAX_IMAGE_PIXELS  # the limit for other users of the library stays
 
 
 IMAGE = {
