@@ -35,21 +35,21 @@ BEGIN, END = "<!-- the table is made by python -m tests.safety_table --write -->
 
 
 def markdown(findings):
-    """Return the tables in Markdown."""
-    lines = [
-        "| fault | device | at the start | while it sticks | while it slides | largest command |",
-        "|---|---|---|---|---|---|",
-    ]
-    for fault in FAULTS:
-        for device in DEVICES:
+    """Return the tables in Markdown; faults of a device with equal cells share a row."""
+    lines: list[str] = []
+    for device in DEVICES:
+        lines += [f"| faults of the {device} | at the start | while it sticks | while it slides | largest command |"]
+        lines += ["|---|---|---|---|---|"]
+        rows: dict[tuple[str, ...], list[str]] = {}
+        for fault in FAULTS:
             group = [f for f in findings if (f.case.fault, f.case.device) == (fault, device)]
             cells = [_cell([f for f in group if f.case.phase == phase]) for phase in PHASES]
             largest = max(f.largest for f in group)
             lasting = f" for {LASTING[fault] * 1e3:.0f} ms" if fault in LASTING else ""
-            lines.append(
-                f"| `{fault}`{lasting} | {device} | {' | '.join(cells)} | {math.ceil(100 * largest - 1e-6)} % |"
-            )
-    return "\n".join([*lines, "", *_processes()])
+            rows.setdefault((*cells, f"{math.ceil(100 * largest - 1e-6)} %"), []).append(f"`{fault}`{lasting}")
+        lines += [f"| {', '.join(faults)} | {' | '.join(cells)} |" for cells, faults in rows.items()]
+        lines += [""]
+    return "\n".join([*lines, *_processes()])
 
 
 def _cell(findings):
