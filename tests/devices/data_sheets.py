@@ -1,6 +1,6 @@
-"""Every figure of every device's data sheet and its measured value: the table of ``docs/data_sheets.md``.
+"""Every figure of every device's data sheet and its measured value: the tables of ``docs/data_sheets.md``.
 
-``python -m tests.devices.data_sheets [DEVICE ...]`` prints it, for all devices by default. Figures of emulated devices
+``python -m tests.devices.data_sheets [DEVICE ...]`` prints them, for all devices by default. Figures of emulated devices
 include the emulation and follow the clock of this machine, which should be idle. The last line states its load.
 """
 
@@ -394,17 +394,36 @@ def rows_of(subject, folder):
     yield stiffness(subject, folder) if impedance else lightest(subject, known, folder)
 
 
+def tables(columns):
+    """Return a table for each causality: a row for each figure, a column for each device.
+
+    `columns` maps each subject to its figures, each a pair of data sheet and measurement, None if there is none.
+    """
+    lines = []
+    for causality in Causality:
+        subjects = [subject for subject in columns if subject.spec.causality is causality]
+        figures = dict.fromkeys(name for subject in subjects for name in columns[subject])
+        if subjects:
+            lines += [f"| figure | {' | '.join(map(str, subjects))} |", f"|---|{'---|' * len(subjects)}"]
+        for name in figures:
+            pairs = (columns[subject].get(name, (None, None)) for subject in subjects)
+            cells = [f"{sheet or '-'}; {found or '-'}" for sheet, found in pairs]
+            lines += [f"| {name} | {' | '.join(cells)} |"]
+        lines += [""] if subjects else []
+    return "\n".join(lines)
+
+
 def main(names, write=sys.stdout.write):
-    """Print the table of those devices."""
+    """Print the tables of those devices."""
     before = os.getloadavg()[0]
-    write("| device | figure | data sheet | measured |\n|---|---|---|---|\n")
+    columns = {}
     for subject in SUBJECTS:
         if not names or subject.backend in names:
             with tempfile.TemporaryDirectory() as folder:
-                for name, sheet, found in rows_of(subject, Path(folder)):
-                    write(f"| {subject.title} | {name} | {sheet or 'not stated'} | {found or 'not seen from here'} |\n")
+                columns[subject] = {name: (sheet, found) for name, sheet, found in rows_of(subject, Path(folder))}
     after = os.getloadavg()[0]
-    write(f"\n{os.cpu_count()} processors; load average {before:.2f} when it began, {after:.2f} when it ended.\n")
+    write(f"{tables(columns)}\n{os.cpu_count()} processors; ")
+    write(f"load average {before:.2f} when it began, {after:.2f} when it ended.\n")
     return 0
 
 
