@@ -135,7 +135,7 @@ def _draw_errors(axes: Axes) -> None:
     axes.legend(loc="center", bbox_to_anchor=(0.53, 0.8), fontsize=10, ncols=2)
 
 
-# --- tables of ``docs/reproduction.md``, with the sensitivity to errors of the arm model --------------------------
+# --- tables of ``docs/studies/servo_laws.md``, with the sensitivity to errors of the arm model -------------------
 
 NAMES = {
     "pid": "PID",
