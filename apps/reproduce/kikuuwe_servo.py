@@ -154,15 +154,9 @@ def _model_error(name: str, per_cent: float) -> Trial:
 TRIALS: dict[str, Trial] = {
     "as above": USUAL,
     "friction believed 30 % too low": _model_error("friction", 70.0),
-    "friction believed 20 % too low": _model_error("friction", 80.0),
-    "friction believed 10 % too low": _model_error("friction", 90.0),
-    "friction believed 10 % too high": _model_error("friction", 110.0),
-    "friction believed 20 % too high": _model_error("friction", 120.0),
     "friction believed 30 % too high": _model_error("friction", 130.0),
     "stiffness believed 30 % too low": _model_error("stiffness", 70.0),
-    "stiffness believed 15 % too low": _model_error("stiffness", 85.0),
     "stiffness believed 30 % too high": _model_error("stiffness", 130.0),
-    "inertia believed 30 % too low": _model_error("inertia", 70.0),
     "inertia believed 30 % too high": _model_error("inertia", 130.0),
     "F = 3 N": Trial(friction=3.0),
     "F = 10 N": Trial(friction=10.0),
@@ -199,7 +193,7 @@ def law_line(law: str, result: Felt) -> str:
 def trial_line(name: str, result: Felt, times: Ratios) -> str:
     """Format the row of a trial in Markdown."""
     felt_as = f"{1e6 * result.error_rms:.0f} um | {result.unevenness:.2f} N | {result.knock:.1f} N"
-    return f"| {name} | {felt_as} | {times.closer:.1f} | {times.smoother:.1f} | {times.weaker:.1f} |"
+    return f"| {name} | {felt_as} | {times.closer:.1f} | {times.smoother:.1f} |"
 
 
 def main() -> None:
@@ -211,8 +205,8 @@ def main() -> None:
         *(law_line(law, of_law(law)) for law in LAWS),
         "",
         "| flatness-based feed-forward | error, rms | force that is neither F nor M a, rms | hardest knock "
-        "| times closer than PID | times smoother | knocks times weaker |",
-        "|---|---|---|---|---|---|---|",
+        "| times closer than PID | times smoother |",
+        "|---|---|---|---|---|---|",
         *(trial_line(name, *compared(trial)) for name, trial in TRIALS.items()),
     ]
     sys.stdout.write("\n".join(lines) + "\n")

