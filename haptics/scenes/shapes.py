@@ -476,7 +476,7 @@ def _picture_levels(data: bytes) -> NDArray[np.uint8]:
         raise ValueError(f"damaged: {error}") from error
     if image.mode == "F":
         raise ValueError("its levels are floating-point numbers; must be 8 or 16 bits")
-    if image.has_transparency_data and image.convert("RGBA").getextrema()[3] != (WHITE, WHITE):
+    if image.has_transparency_data and np.asarray(image.convert("RGBA"))[:, :, 3].min() < WHITE:
         raise ValueError("it is transparent in places; save it without transparency")
     if image.mode.startswith("I"):
         return np.asarray(np.clip(np.asarray(image), 0, 65535) >> 8, np.uint8)
