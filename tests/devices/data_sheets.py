@@ -1,7 +1,7 @@
 """Every figure of every device's data sheet and its measured value: the tables of ``docs/data_sheets.md``.
 
-``python -m tests.devices.data_sheets [DEVICE ...]`` prints them, for all devices by default. Figures of emulated devices
-include the emulation and follow the clock of this machine, which should be idle. The last line states its load.
+``python -m tests.devices.data_sheets [DEVICE ...]`` prints them, for all devices by default. Figures of emulated
+devices include the emulation and follow the clock of this machine, which should be idle. The last line states its load.
 """
 
 import functools

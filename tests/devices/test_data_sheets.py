@@ -73,7 +73,9 @@ def page():
     assert re.search(r"^\d+ processors; load average [\d.]+ when it began, [\d.]+ when it ended\.$", text, re.MULTILINE)
     found = {}
     for table in re.findall(r"^\| figure \|(?:.*\n)+?\n", text, re.MULTILINE):
-        (_, *titles), _, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[:-1])
+        (_, *titles), _, *rows = (
+            [cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[:-1]
+        )
         for name, *cells in rows:
             found |= {(title, name): tuple(cell.split("; ")) for title, cell in zip(titles, cells, strict=True)}
     return found
