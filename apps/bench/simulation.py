@@ -34,12 +34,12 @@ from numpy.typing import NDArray
 from apps.bench.outcome import Outcome, Progress, table
 from apps.bench.slices import compare, measure
 from apps.bench.workload import PERIOD, STEPS, empty_results, own_loop, plainest
-from apps.experiment.power.simulation import Arm, Study, simulate_people
+from apps.experiment.power import Arm, Study, simulate_people
 from apps.experiment.procedures.quest import QuestPlus
 from apps.experiment.procedures.settings import QuestSettings
 from apps.shared.workers import workers
 from apps.sweep.design import AxisSettings, Job, Sweep, SweepSettings
-from apps.sweep.simulation import simulate_jobs
+from apps.sweep.running import simulate_jobs
 from devices import create_device
 from haptics.clock import Clock
 from haptics.device import Causality, Device

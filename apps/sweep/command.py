@@ -7,14 +7,10 @@ import contextlib
 import time
 from argparse import Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from apps.shared.command import Answer
 from apps.shared.terminal import Line, bar
-
-if TYPE_CHECKING:
-    from apps.sweep.design import Sweep
-    from apps.sweep.results import Results
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -24,21 +20,20 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--out", metavar="DIR", type=Path, required=True, help="folder of the results; an interrupted sweep continues"
     )
     parser.add_argument(
-        "--workers", metavar="N", type=int, default=0, help=("number of processes; default: one per processor")
+        "--workers", metavar="N", type=int, default=0, help="number of processes; default: one per processor"
     )
     parser.add_argument(
         "--executor", choices=("processes", "threads"), default="processes", help="workers on this machine"
     )
-    parser.add_argument(
-        "--cluster", metavar="ADDRESS|local", help=("address of a Dask scheduler, or local to start one")
-    )
+    parser.add_argument("--cluster", metavar="ADDRESS|local", help="address of a Dask scheduler, or local to start one")
     parser.set_defaults(command=run)
 
 
 def run(options: Namespace) -> Answer:
     """Run the jobs of a sweep that have no result yet, and write its tables and picture."""
     from apps.sweep.design import read_sweep
-    from apps.sweep.results import Results, agreement, draw, write_tables
+    from apps.sweep.results import Results, agreement, describe_agreement, draw, write_tables
+    from apps.sweep.running import describe_time, run_sweep
     from haptics.errors import ConfigurationError
 
     if options.workers < 0:
@@ -46,8 +41,13 @@ def run(options: Namespace) -> Answer:
     sweep = read_sweep(options.file)
     results = Results(options.out, sweep)
     begun, before = time.monotonic(), len(results.done)
-    with contextlib.closing(results):
-        failed = _run(sweep, results, options)
+    with contextlib.closing(results), Line() as line:
+
+        def show(done: int, failed: int, total: int) -> None:
+            trouble = f", {failed} failed" if failed else ""
+            line.show(f"{bar(done / total)} {done}/{total}{trouble}  {describe_time(begun, before, done, total)}")
+
+        failed = run_sweep(sweep, results, options.cluster or options.executor, options.workers, show)
     table, files = write_tables(sweep, results)
     result: dict[str, Any] = {
         "folder": str(options.out),
@@ -60,37 +60,16 @@ def run(options: Namespace) -> Answer:
         "picture": draw(sweep, table, options.out),
         "seconds": round(time.monotonic() - begun, 3),
     }
-    if (found := agreement(sweep, table)) is not None:
-        result["bound"] = found
-    return Answer(result, _describe(result, results.failures))
-
-
-def _run(sweep: Sweep, results: Results, options: Namespace) -> int:
-    """Run the remaining jobs, show the progress, and return the number of failed jobs."""
-    from apps.sweep.running import describe_time, run_sweep
-
-    begun, before = time.monotonic(), len(results.done)
-    with Line() as line:
-
-        def show(done: int, failed: int, total: int) -> None:
-            words = describe_time(begun, before, done, total)
-            trouble = f", {failed} failed" if failed else ""
-            line.show(f"{bar(done / total)} {done}/{total}{trouble}  {words}")
-
-        return run_sweep(sweep, results, options.cluster or options.executor, options.workers, show)
-
-
-def _describe(result: dict[str, Any], failures: list[str]) -> str:
+    failures = results.failures
     lines = [
         f"{result['done']} of {result['jobs']} jobs done, {result['new']} of them now, in {result['seconds']:.1f} s",
         *(f"failed: {words}" for words in failures[:10]),
         *([f"... and {len(failures) - 10} more"] if len(failures) > 10 else []),
-        *(f"table: {file}" for file in result["files"]),
+        *(f"table: {file}" for file in files),
     ]
-    if "bound" in result:
-        from apps.sweep.results import describe_agreement
-
-        lines.append(describe_agreement(result["bound"]))
+    if (found := agreement(sweep, table)) is not None:
+        result["bound"] = found
+        lines.append(describe_agreement(found))
     if result["picture"]:
         lines.append(f"picture: {result['picture']}")
-    return "\n".join(lines)
+    return Answer(result, "\n".join(lines))

@@ -85,8 +85,17 @@ class AxisSettings:
         object.__setattr__(self, "values", tuple(self.values))
         if bool(self.values) == self.is_range:
             raise ConfigurationError(f"axis {self.setting}: needs either values, or start and stop.")
-        if self.is_range:
-            self._require_range()
+        if not self.is_range:
+            return
+        for name in ("start", "stop"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+                raise ConfigurationError(f"axis {self.setting}: {name} = {value!r}: must be a number.")
+        low, high = self.ends
+        if not low < high:
+            raise ConfigurationError(f"axis {self.setting}: start = {low:g} must be less than stop = {high:g}.")
+        if self.scale == "log" and low <= 0.0:
+            raise ConfigurationError(f"axis {self.setting}: start = {low:g} must be greater than 0 on a log scale.")
 
     @property
     def is_range(self) -> bool:
@@ -97,17 +106,6 @@ class AxisSettings:
     def ends(self) -> tuple[float, float]:
         """Lowest and highest value of a range."""
         return float(self.start or 0.0), float(self.stop or 0.0)
-
-    def _require_range(self) -> None:
-        for name in ("start", "stop"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-                raise ConfigurationError(f"axis {self.setting}: {name} = {value!r}: must be a number.")
-        low, high = self.ends
-        if not low < high:
-            raise ConfigurationError(f"axis {self.setting}: start = {low:g} must be less than stop = {high:g}.")
-        if self.scale == "log" and low <= 0.0:
-            raise ConfigurationError(f"axis {self.setting}: start = {low:g} must be greater than 0 on a log scale.")
 
     def at(self, share: float) -> Any:
         """Return the value at the relative position `share`, from 0 to 1, of the axis."""
@@ -127,13 +125,6 @@ class AxisSettings:
             return list(self.values)
         low, high = self.ends
         return [low, *(self.at(k / (self.count - 1)) for k in range(1, self.count - 1)), high]
-
-
-def read_axis(table: Any) -> AxisSettings:
-    """Return the axis described by a table of the file."""
-    if not isinstance(table, dict):
-        raise ConfigurationError("axes: must be tables, [[axes]].")
-    return build(AxisSettings, table, "axes")
 
 
 _OWN = ("sweep", "axes")
@@ -210,12 +201,21 @@ class Sweep:
                 yield Job(number * repeats + again, point, int(seed.generate_state(1, np.uint64)[0] >> 2))
 
     def _points(self) -> Iterator[dict[str, Any]]:
-        names = [axis.setting for axis in self.axes]
-        if self.settings.design == "grid":
+        settings, names = self.settings, [axis.setting for axis in self.axes]
+        if settings.design == "grid":
             for values in itertools.product(*(axis.all() for axis in self.axes)):
                 yield dict(zip(names, values, strict=True))
             return
-        for shares in _drawn(self.settings, len(self.axes)):
+        rng, shape = np.random.default_rng(settings.seed), (settings.points, len(names))
+        if settings.design == "random":
+            drawn = rng.random(shape)
+        else:
+            from scipy.stats.qmc import Sobol
+
+            # A power of two preserves the balance of the Sobol sequence. Excess points are dropped.
+            exponent = math.ceil(math.log2(settings.points))
+            drawn = Sobol(len(names), rng=rng).random_base2(exponent)[: settings.points]
+        for shares in drawn:
             yield {axis.setting: axis.at(float(share)) for axis, share in zip(self.axes, shares, strict=True)}
 
     def config(self, job: Job) -> SessionConfig:
@@ -235,17 +235,6 @@ class Sweep:
         return complete(tables)
 
 
-def _drawn(settings: SweepSettings, width: int) -> Any:
-    """Return the points of a random or Sobol design, shape (points, width), with values from 0 to 1."""
-    if settings.design == "random":
-        return np.random.default_rng(settings.seed).random((settings.points, width))
-    from scipy.stats.qmc import Sobol
-
-    # A power of two preserves the balance of the Sobol sequence. Excess points are dropped.
-    exponent = math.ceil(math.log2(settings.points))
-    return Sobol(width, rng=np.random.default_rng(settings.seed)).random_base2(exponent)[: settings.points]
-
-
 def read_sweep(path: Path) -> Sweep:
     """Read the file of a sweep and validate its settings and its first job.
 
@@ -263,8 +252,20 @@ def read_sweep(path: Path) -> Sweep:
     if not isinstance(axes, list) or not axes:
         raise ConfigurationError(f"{path}: needs at least one table [[axes]] with a setting that varies.")
     session = {name: dict(_table(tables, name)) for name in SESSION_TABLES if name in tables}
-    sweep = Sweep(settings, tuple(read_axis(axis) for axis in axes), session)
-    _require_sound(sweep)
+    if not all(isinstance(axis, dict) for axis in axes):
+        raise ConfigurationError("axes: must be tables, [[axes]].")
+    sweep = Sweep(settings, tuple(build(AxisSettings, axis, "axes") for axis in axes), session)
+    names = [axis.setting for axis in sweep.axes]
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise ConfigurationError(f"axes: {', '.join(sorted(twice))} is there twice; one axis for each setting.")
+    if sweep.count > MOST_JOBS:
+        raise ConfigurationError(f"the sweep has {sweep.count} jobs; at most {MOST_JOBS} may be. Take fewer.")
+    for name in settings.outcomes:
+        if name not in OUTCOMES:
+            raise unknown_name("outcome", name, OUTCOMES)
+    load_function(settings.function)
+    sweep.config(next(sweep.jobs()))
     return sweep
 
 
@@ -273,17 +274,3 @@ def _table(tables: dict[str, Any], name: str) -> dict[str, Any]:
     if not isinstance(table, dict):
         raise ConfigurationError(f"{name}: must be a table, [{name}].")
     return table
-
-
-def _require_sound(sweep: Sweep) -> None:
-    names = [axis.setting for axis in sweep.axes]
-    twice = {name for name in names if names.count(name) > 1}
-    if twice:
-        raise ConfigurationError(f"axes: {', '.join(sorted(twice))} is there twice; one axis for each setting.")
-    if sweep.count > MOST_JOBS:
-        raise ConfigurationError(f"the sweep has {sweep.count} jobs; at most {MOST_JOBS} may be. Take fewer.")
-    for name in sweep.settings.outcomes:
-        if name not in OUTCOMES:
-            raise unknown_name("outcome", name, OUTCOMES)
-    load_function(sweep.settings.function)
-    sweep.config(next(sweep.jobs()))

@@ -45,7 +45,7 @@ Function = Callable[[Rows], Any]
 
 
 def outcomes_of(sums: Any, config: SessionConfig, buzz_limit: float) -> dict[str, float | int | None]:
-    """Return the outcomes of a session, except the bound, from one record of `apps.sweep.simulation.SUMS`."""
+    """Return the outcomes of a session, except the bound, from one record of `apps.sweep.running.SUMS`."""
     element, causality = config.built_element, config.causality
     strongest = config.strongest_element.law.breakaway_force
     n, sliding = max(int(sums["ticks"]), 1), int(sums["sliding"])
@@ -53,6 +53,12 @@ def outcomes_of(sums: Any, config: SessionConfig, buzz_limit: float) -> dict[str
     square = _ratio(sums["slide_square"], sliding)
     impedance = causality is Causality.IMPEDANCE
     felt = _ratio(sums["felt"], int(sums["known"])) if impedance else None
+    n_ticks, t, square_t = float(sums["ticks"]), float(sums["t"]), float(sums["t_square"])
+    spread, drift = n_ticks * square_t - t * t, 0.0  # speed of the least-squares line through the positions
+    if spread > 0.0:
+        slopes = ((n_ticks * float(sums["x_t"][i]) - t * float(sums["x"][i])) / spread for i in range(2))
+        drift = math.hypot(*slopes)
+    rest = _ratio(sums["rest_buzz"], int(sums["sticking"]))
     buzz, friction_max = math.sqrt(float(sums["buzz"]) / n), float(sums["friction_max"])
     quiet = not impedance or buzz <= buzz_limit * friction_max
     return {
@@ -66,8 +72,8 @@ def outcomes_of(sums: Any, config: SessionConfig, buzz_limit: float) -> dict[str
         "felt_mean_n": felt,
         "felt_error": _relative(felt, mean),
         "buzz": buzz,
-        "rest_buzz": _root(_ratio(sums["rest_buzz"], int(sums["sticking"]))),
-        "drift_m_per_s": _drift(sums),
+        "rest_buzz": None if rest is None else math.sqrt(rest),
+        "drift_m_per_s": drift,
         "creep_m_per_s": _ratio(math.hypot(*sums["crept"]) / element.period, int(sums["sticking"])),
         "path_m": float(sums["path"]),
         "largest_speed_m_per_s": float(sums["speed_max"]),
@@ -99,19 +105,6 @@ def bound_growth(config: SessionConfig) -> float | None:
         return None
     coupling = Coupling(element.coupling_stiffness, getattr(element, "damping", 0.0), element.period)
     return math.log(max(growth(stuck_matrix(coupling, handle)), 1e-300)) / element.period
-
-
-def _root(value: float | None) -> float | None:
-    return None if value is None else math.sqrt(value)
-
-
-def _drift(sums: Any) -> float:
-    """Return the speed of the least-squares line through the positions [m/s]."""
-    n, t, square = float(sums["ticks"]), float(sums["t"]), float(sums["t_square"])
-    spread = n * square - t * t
-    if spread <= 0.0:
-        return 0.0
-    return math.hypot(*((n * float(sums["x_t"][i]) - t * float(sums["x"][i])) / spread for i in range(2)))
 
 
 # --- user-defined function ---

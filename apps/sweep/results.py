@@ -23,6 +23,9 @@ from apps.sweep.design import AxisSettings, Job, Sweep
 from haptics.errors import ConfigurationError
 from haptics.files import write_atomically
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 LINES, TABLE, PARQUET, DESCRIPTION = "results.jsonl", "results.npz", "results.parquet", "sweep.json"
 
 _KEY = 16
@@ -65,8 +68,21 @@ class Results:
                 f"--out = {str(folder)!r}: cannot be used ({error.strerror or error}); name another folder."
             ) from error
         try:
-            self._lock()
-            self._require_same()
+            import fcntl
+
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise ConfigurationError(
+                    f"{folder}: another program runs this sweep there; wait until it has ended."
+                ) from None
+            description = folder / DESCRIPTION
+            if not description.exists():
+                write_atomically(description, self._common + "\n")
+            elif description.read_text(encoding="utf-8").strip() != self._common:
+                raise ConfigurationError(
+                    f"{folder} has results of another sweep, or of this file before a change: name another --out."
+                )
             self._cut_off()
             self.done = {bytes.fromhex(line["key"]) for line in self.lines() if "outcomes" in line}
         except BaseException:
@@ -100,16 +116,14 @@ class Results:
             number = 0
             while text := file.readline(_LONGEST_LINE):
                 number += 1
-                yield self._line(text, number)
-
-    def _line(self, text: bytes, number: int) -> dict[str, Any]:
-        try:
-            line: dict[str, Any] = json.loads(text)
-            if len(bytes.fromhex(line["key"])) != _KEY or not isinstance(line.get("outcomes", {}), dict):
-                raise ValueError("not a result")
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise ConfigurationError(f"{self.folder / LINES}, line {number}: is no result ({error}).") from error
-        return line
+                try:
+                    line: dict[str, Any] = json.loads(text)
+                    if len(bytes.fromhex(line["key"])) != _KEY or not isinstance(line.get("outcomes", {}), dict):
+                        raise ValueError("not a result")
+                except (ValueError, KeyError, TypeError, RecursionError) as error:
+                    place = f"{self.folder / LINES}, line {number}"
+                    raise ConfigurationError(f"{place}: is no result ({error}).") from error
+                yield line
 
     def _cut_off(self) -> None:
         """Truncate an incomplete last line, which remains if the process was killed."""
@@ -124,48 +138,16 @@ class Results:
             end = begin
         self._file.truncate(0)
 
-    def _lock(self) -> None:
-        import fcntl
-
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise ConfigurationError(
-                f"{self.folder}: another program runs this sweep there; wait until it has ended."
-            ) from None
-
-    def _require_same(self) -> None:
-        """Raise if the folder contains results of another sweep.
-
-        Writes the description of this sweep into a new folder.
-        """
-        path = self.folder / DESCRIPTION
-        if not path.exists():
-            write_atomically(path, self._common + "\n")
-        elif path.read_text(encoding="utf-8").strip() != self._common:
-            raise ConfigurationError(
-                f"{self.folder} has results of another sweep, or of this file before a change: name another --out."
-            )
-
 
 def table_of(sweep: Sweep, results: Results) -> dict[str, NDArray[Any]]:
-    """Return the columns axes, seed and outcomes, with a row for each completed job, in order."""
-    common, places = sweep.common, dict[bytes, int]()
-    columns: dict[str, list[Any]] = {axis.setting: [] for axis in sweep.axes}
-    seeds: list[int] = []
-    for job in sweep.jobs():
-        key = bytes.fromhex(job.key(common))
-        if key in results.done:
-            places[key] = len(places)
-            seeds.append(job.seed)
-            for name, column in columns.items():
-                column.append(job.point[name])
-    table = {name: np.array(values) for name, values in columns.items()}
-    return {**table, "seed": np.array(seeds, np.int64), **_outcomes(results, places)}
+    """Return the columns axes, seed and outcomes, with a row for each completed job, in order.
 
-
-def _outcomes(results: Results, places: Mapping[bytes, int]) -> dict[str, NDArray[Any]]:
-    """Return a column for each outcome, of integers if all values are integers."""
+    An outcome is a column of integers if all its values are integers.
+    """
+    jobs = {bytes.fromhex(job.key(sweep.common)): job for job in sweep.jobs() if results.is_done(job)}
+    table = {axis.setting: np.array([job.point[axis.setting] for job in jobs.values()]) for axis in sweep.axes}
+    table["seed"] = np.array([job.seed for job in jobs.values()], np.int64)
+    places = {key: place for place, key in enumerate(jobs)}
     found: dict[str, NDArray[np.float64]] = {}
     broken = set()
     for line in results.lines():
@@ -178,7 +160,7 @@ def _outcomes(results: Results, places: Mapping[bytes, int]) -> dict[str, NDArra
             if not isinstance(value, int):
                 broken.add(name)
     whole = [name for name in found if name not in broken and not np.isnan(found[name]).any()]
-    return {name: column.astype(np.int64) if name in whole else column for name, column in found.items()}
+    return table | {name: column.astype(np.int64) if name in whole else column for name, column in found.items()}
 
 
 def write_tables(sweep: Sweep, results: Results) -> tuple[dict[str, NDArray[Any]], list[str]]:
@@ -264,9 +246,6 @@ def describe_agreement(found: dict[str, Any]) -> str:
     )
 
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 # --- picture ------------------------------------------------------------------------------------------------------
 
 PICTURE = "sweep.png"
@@ -283,7 +262,8 @@ def draw(sweep: Sweep, table: Table, folder: Path) -> str | None:
     """
     axes = [axis for axis in sweep.axes if _is_number(table[axis.setting]) and len(np.unique(table[axis.setting])) > 1]
     axis_names = {axis.setting for axis in sweep.axes}
-    names = [name for name in table if name not in _NOT_DRAWN | axis_names and _has_numbers(table[name])]
+    drawn = [name for name in table if name not in _NOT_DRAWN | axis_names and _is_number(table[name])]
+    names = [name for name in drawn if np.isfinite(table[name].astype(float)).any()]
     if not axes or not names:
         return None
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -299,12 +279,7 @@ def draw(sweep: Sweep, table: Table, folder: Path) -> str | None:
     panels = np.atleast_1d(figure.subplots(lines, columns)).ravel()
     wanted = [(title, part, name) for title, part in slices for name in names]
     for panel, (title, part, name) in zip(panels, wanted, strict=False):
-        if sweep.settings.design != "grid":
-            _points(panel, part, name, axes)
-        elif len(axes) > 1:
-            _map(panel, part, name, axes[0], axes[1])
-        else:
-            _curve(panel, part, name, axes[0])
+        _panel(panel, part, name, axes[:2], grid=sweep.settings.design == "grid")
         panel.set_title(name.replace("_", " ") + title, fontsize=10)
     for panel in panels[len(wanted) :]:
         panel.set_axis_off()
@@ -334,18 +309,6 @@ def _is_number(values: NDArray[Any]) -> bool:
     return values.dtype.kind in "fiub"
 
 
-def _has_numbers(values: NDArray[Any]) -> bool:
-    return _is_number(values) and bool(np.isfinite(values.astype(float)).any())
-
-
-def _scale(axes: Axes, across: AxisSettings, up: AxisSettings | None = None) -> None:
-    axes.set_xlabel(across.setting)
-    axes.set_xscale(across.scale)
-    if up is not None:
-        axes.set_ylabel(up.setting)
-        axes.set_yscale(up.scale)
-
-
 def _means(values: NDArray[Any], places: NDArray[np.intp], count: int) -> NDArray[np.float64]:
     """Return the mean of the finite `values` at each place, shape (count,), nan without values."""
     values = values.astype(float)
@@ -355,36 +318,29 @@ def _means(values: NDArray[Any], places: NDArray[np.intp], count: int) -> NDArra
     return np.where(number > 0, total / np.maximum(number, 1), math.nan)
 
 
-def _curve(axes: Axes, table: Table, name: str, axis: AxisSettings) -> None:
-    """Draw the mean over the axis, and every job as a pale dot."""
-    x = table[axis.setting].astype(float)
-    levels, places = np.unique(x, return_inverse=True)
-    axes.plot(x, table[name].astype(float), ".", color=LIGHT.border, markersize=3)
-    axes.plot(levels, _means(table[name], places, len(levels)), "-", color=LIGHT.motion, linewidth=1.6)
-    _scale(axes, axis)
+def _panel(axes: Axes, table: Table, name: str, shown: list[AxisSettings], *, grid: bool) -> None:
+    """Draw an outcome over one or two axes of the sweep.
 
-
-def _map(axes: Axes, table: Table, name: str, across: AxisSettings, up: AxisSettings) -> None:
-    columns, column = np.unique(table[across.setting].astype(float), return_inverse=True)
-    lines, line = np.unique(table[up.setting].astype(float), return_inverse=True)
-    places = line * len(columns) + column
-    means = _means(table[name], places, len(columns) * len(lines)).reshape(len(lines), len(columns))
-    mesh = axes.pcolormesh(columns, lines, means, shading="nearest", cmap="viridis")
-    axes.figure.colorbar(mesh, ax=axes)
-    if BOUND in table and name != BOUND and np.isfinite(table[BOUND].astype(float)).all():
-        bound = _means(table[BOUND], places, means.size).reshape(means.shape)
-        axes.contour(columns, lines, bound, levels=[0.0], colors=LIGHT.force, linewidths=1.6)
-    _scale(axes, across, up)
-
-
-def _points(axes: Axes, table: Table, name: str, names: list[AxisSettings]) -> None:
-    """Draw the points of a random design, coloured by the outcome if there are two axes."""
-    values = table[name].astype(float)
-    if len(names) == 1:
-        axes.plot(table[names[0].setting].astype(float), values, ".", color=LIGHT.motion, markersize=4)
-        _scale(axes, names[0])
-        return
-    x, y = (table[axis.setting].astype(float) for axis in names[:2])
-    dots = axes.scatter(x, y, c=values, s=12, cmap="viridis")
-    axes.figure.colorbar(dots, ax=axes)
-    _scale(axes, names[0], names[1])
+    The points of a drawn design are dots. A grid is a map of means, or a curve of means with every job as a pale dot.
+    """
+    values, places = table[name].astype(float), [table[axis.setting].astype(float) for axis in shown]
+    if grid and len(shown) > 1:
+        (columns, column), (lines, line) = (np.unique(one, return_inverse=True) for one in places)
+        cells = line * len(columns) + column
+        means = _means(values, cells, len(columns) * len(lines)).reshape(len(lines), len(columns))
+        mesh = axes.pcolormesh(columns, lines, means, shading="nearest", cmap="viridis")
+        axes.figure.colorbar(mesh, ax=axes)
+        if BOUND in table and name != BOUND and np.isfinite(table[BOUND].astype(float)).all():
+            bound = _means(table[BOUND], cells, means.size).reshape(means.shape)
+            axes.contour(columns, lines, bound, levels=[0.0], colors=LIGHT.force, linewidths=1.6)
+    elif grid:
+        levels, cells = np.unique(places[0], return_inverse=True)
+        axes.plot(*places, values, ".", color=LIGHT.border, markersize=3)
+        axes.plot(levels, _means(values, cells, len(levels)), "-", color=LIGHT.motion, linewidth=1.6)
+    elif len(shown) > 1:
+        axes.figure.colorbar(axes.scatter(places[0], places[1], c=values, s=12, cmap="viridis"), ax=axes)
+    else:
+        axes.plot(*places, values, ".", color=LIGHT.motion, markersize=4)
+    axes.set(xlabel=shown[0].setting, xscale=shown[0].scale)
+    if len(shown) > 1:
+        axes.set(ylabel=shown[1].setting, yscale=shown[1].scale)

@@ -1,18 +1,203 @@
-"""Parallel execution of the jobs of a sweep: in processes, in threads, or on a Dask cluster."""
+"""Jobs of a sweep: sessions reduced to their outcomes, in processes, in threads or on a Dask cluster."""
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
+import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from typing import Any
 
+import numpy as np
+
+from apps.settings.config import SessionConfig
 from apps.shared.workers import workers
 from apps.sweep.design import Job, Sweep
+from apps.sweep.outcomes import OUTCOMES, Function, bound_growth, load_function, numbers_of, outcomes_of
 from apps.sweep.results import Results
-from apps.sweep.simulation import Result, simulate_jobs
-from haptics.errors import ConfigurationError
+from devices import create_device
+from haptics.clock import Clock
+from haptics.device import Device
+from haptics.errors import ConfigurationError, HapticError
+from haptics.jit import kernel
+from haptics.rendering.envelope import UNUSABLE
+from haptics.servo.offline import REDUCTION_FIELDS, Failed, OfflineJob, Reduction, row_of, run_all, run_offline
+
+Result = dict[str, Any]
+
+TOGETHER = 64
+"""Number of sessions in one call of compiled code. Their records are in memory at the same time."""
+
+
+def simulate_jobs(sweep: Sweep, jobs: Iterable[Job]) -> list[Result]:
+    """Run jobs and return the outcomes of each, or its ``error``.
+
+    A failed job does not stop the others.
+    """
+    found: list[Result] = []
+    function, waiting = load_function(sweep.settings.function), list(jobs)
+    while waiting:
+        some, waiting = waiting[:TOGETHER], waiting[TOGETHER:]
+        sessions: list[_Session | Failed] = []
+        for job in some:
+            try:
+                sessions.append(_Session(sweep, job))
+            except HapticError as error:
+                sessions.append(Failed(error))
+        if function is not None:
+            found.extend(_with_rows(sweep, session, function) for session in sessions)
+            continue
+        ran = iter(run_all([session.run for session in sessions if isinstance(session, _Session)]))
+        for session in sessions:
+            if isinstance(session, Failed):
+                found.append(_failure(session))
+                continue
+            ended = next(ran)
+            if isinstance(ended, Failed):
+                found.append(_failure(ended))
+            else:
+                found.append({"outcomes": session.outcomes(sweep, ended.sums)})
+    return found
+
+
+class _Session:
+    """A session that is ready to run."""
+
+    def __init__(self, sweep: Sweep, job: Job) -> None:
+        self.config = config = sweep.config(job)
+        settings, period = sweep.settings, 1.0 / config.session.rate
+        factory = functools.partial(_device, config)
+        sums = reduction(period, settings.settle)
+        self.run = OfflineJob(factory, config.program, settings.duration, config.limits, sums, config.made)
+
+    def outcomes(self, sweep: Sweep, sums: Any) -> dict[str, Any]:
+        """Return the selected outcomes from the sums of the session."""
+        wanted = sweep.settings.outcomes or OUTCOMES
+        found = outcomes_of(sums, self.config, sweep.settings.buzz_limit)
+        if "bound_growth_per_s" in wanted:
+            found["bound_growth_per_s"] = bound_growth(self.config)
+        return {name: found[name] for name in wanted}
+
+
+def _device(config: SessionConfig, clock: Clock) -> Device:
+    return create_device(config.device, config.device_settings, clock=clock)
+
+
+def _with_rows(sweep: Sweep, session: _Session | Failed, function: Function) -> Result:
+    """Run a session and apply the user-defined function to its rows.
+
+    An exception of that function becomes the error of the job.
+    """
+    if isinstance(session, Failed):
+        return _failure(session)
+    job = session.run
+    try:
+        run = run_offline(
+            job.factory, job.program, job.duration, limits=job.limits, reduction=job.reduction, keep_rows=True
+        )
+        assert run.rows is not None
+        own = numbers_of(sweep.settings.function, function(run.rows))
+    except Exception as error:
+        return _failure(Failed(error))
+    return {"outcomes": {**session.outcomes(sweep, run.sums[0]), **own}}
+
+
+def _failure(failed: Failed) -> Result:
+    error = failed.error
+    return {"error": str(error) if isinstance(error, HapticError) else f"{type(error).__name__}: {error}"}
+
+
+# --- sums over the ticks of a session -----------------------------------------------------------------------------
+
+LOWEST_BUZZ = 10.0
+"""Lower cut-off frequency of the buzz measure [Hz]."""
+
+SUMS = np.dtype(
+    [
+        *REDUCTION_FIELDS,
+        *((name, "<i8") for name in ("seen", "ticks", "sticking", "sliding", "unusable", "flags", "known", "rested")),
+        *((name, "<f8") for name in ("decay", "settle")),
+        *((name, "<f8", (2,)) for name in ("last_command", "high", "last_position", "last_proxy", "crept")),
+        *((name, "<f8") for name in ("buzz", "rest_buzz", "slide", "slide_square", "friction_max", "command_max")),
+        *((name, "<f8") for name in ("felt", "path", "speed_max", "energy_max", "aside")),
+        *((name, "<f8") for name in ("t", "t_square")),
+        *((name, "<f8", (2,)) for name in ("x", "x_t")),
+    ]
+)
+"""Sums of a session.
+
+``decay`` is the coefficient of the high-pass filter per tick. Ticks before ``settle`` [s] are not counted. ``crept`` is
+the displacement of the proxy while the contact stuck [m], ``aside`` the sum of the angles between friction and sliding
+[rad].
+"""
+
+
+def reduction(period: float, settle: float) -> Reduction:
+    """Return the reduction of a session with a period of `period` [s], excluding the first `settle` [s]."""
+    start = np.zeros(1, SUMS)
+    start["decay"] = 1.0 / (1.0 + 2.0 * math.pi * LOWEST_BUZZ * period)
+    start["settle"] = settle
+    return Reduction(_add_rows, start)
+
+
+@kernel
+def _add_rows(s: Any, first: float, following: float) -> None:
+    """Add the rows of a session from index `first` up to but not including `following`."""
+    for number in range(int(first), int(following)):
+        row = row_of(s, number)
+        usable = row.status & UNUSABLE == 0
+        for i in range(2):
+            command = row.command[i] if usable else s.last_command[i]
+            s.high[i] = s.decay * (s.high[i] + command - s.last_command[i]) if s.seen > 0 else 0.0
+            s.last_command[i] = command
+        s.seen += 1
+        if row.time < s.settle:
+            continue
+        s.flags |= row.status
+        if not usable:
+            s.unusable += 1
+            continue
+        friction = math.hypot(row.friction_force[0], row.friction_force[1])
+        square = s.high[0] ** 2 + s.high[1] ** 2
+        s.buzz += square
+        s.friction_max = max(s.friction_max, friction)
+        s.command_max = max(s.command_max, math.hypot(row.command[0], row.command[1]))
+        s.speed_max = max(s.speed_max, math.hypot(row.velocity[0], row.velocity[1]))
+        s.energy_max = max(s.energy_max, row.injected_energy)
+        if s.ticks > 0:
+            s.path += math.hypot(row.position[0] - s.last_position[0], row.position[1] - s.last_position[1])
+        for i in range(2):
+            s.last_position[i] = row.position[i]
+            s.x[i] += row.position[i]
+            s.x_t[i] += row.position[i] * row.time
+        s.t += row.time
+        s.t_square += row.time**2
+        s.ticks += 1
+        for i in range(2):  # displacement of the proxy while the contact sticks in this tick and the last one
+            if row.sticking != 0 and s.rested != 0:
+                s.crept[i] += row.proxy[i] - s.last_proxy[i]
+            s.last_proxy[i] = row.proxy[i]
+        s.rested = 1 if row.sticking != 0 else 0
+        if row.sticking != 0:
+            s.sticking += 1
+            s.rest_buzz += square
+            continue
+        s.sliding += 1
+        s.slide += friction
+        s.slide_square += friction * friction
+        vx, vy, fx, fy = row.sliding_velocity[0], row.sliding_velocity[1], row.friction_force[0], row.friction_force[1]
+        s.aside += math.atan2(abs(vx * fy - vy * fx), vx * fx + vy * fy)
+        v = math.hypot(vx, vy)
+        if v > 0.0 and not math.isnan(row.hand_force[0]):
+            along = row.hand_force[0] * vx + row.hand_force[1] * vy
+            s.known += 1
+            s.felt += along / v
+
+
+# --- workers ----------------------------------------------------------------------------------------------------------
 
 BATCH_TIME = 0.3
 """Duration of a batch of jobs [s], long compared with the latency of a cluster (milliseconds)."""

@@ -22,8 +22,7 @@ from apps.sweep import running
 from apps.sweep.design import read_sweep
 from apps.sweep.outcomes import OUTCOMES
 from apps.sweep.results import LINES, Results, agreement, table_of
-from apps.sweep.running import run_sweep
-from apps.sweep.simulation import simulate_jobs
+from apps.sweep.running import run_sweep, simulate_jobs
 from devices import create_device
 from haptics.errors import ConfigurationError
 from haptics.servo.offline import run_offline
