@@ -47,7 +47,15 @@ def twice(recording: Recording, assignments: Sequence[str], folder: Path) -> tup
     device = tables["device"]
     if not has_simulated_hand(device["name"], device) or device.get("hand", {}).get("name") == "mouse":
         folder.mkdir(parents=True, exist_ok=True)
-        _follow_path(tables, recording, folder / "hand.csv")
+        path, begin = folder / "hand.csv", float(recording.read(0, 1, ("time",))["time"][0])
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("t,x,y\n")
+            for rows in recording.chunks(("time", "position"), 10_000):
+                values = np.column_stack((rows["time"] - begin, rows["position"]))
+                np.savetxt(file, values, delimiter=",", fmt="%.9g")
+        causality = Causality(recording.metadata.get("causality") or recording.metadata["device"]["causality"])
+        hand = {"name": "recorded", "file": str(path), "centre": False}
+        tables |= {"device": {"name": _VIRTUAL[causality], "hand": hand}, "envelope": {}}
     runs = complete(tables), _changed(tables, assignments)
     first, second = (record_offline(config, folder / name) for config, name in zip(runs, "ab", strict=True))
     return first, second
@@ -109,19 +117,3 @@ def _changed(tables: Table, assignments: Sequence[str]) -> SessionConfig:
     for table, name, value in asked:
         assign(changed, table, name, value)
     return complete(changed)
-
-
-def _follow_path(tables: Table, recording: Recording, path: Path) -> None:
-    """Configure a hand that repeats the recorded path of the handle on a virtual device.
-
-    The path is written to a file.
-    """
-    begin = float(recording.read(0, 1, ("time",))["time"][0])
-    with open(path, "w", encoding="utf-8") as file:
-        file.write("t,x,y\n")
-        for rows in recording.chunks(("time", "position"), 10_000):
-            np.savetxt(file, np.column_stack((rows["time"] - begin, rows["position"])), delimiter=",", fmt="%.9g")
-    causality = Causality(recording.metadata.get("causality") or recording.metadata["device"]["causality"])
-    hand = {"name": "recorded", "file": str(path), "centre": False}
-    tables["device"] = {"name": _VIRTUAL[causality], "hand": hand}
-    tables["envelope"] = {}

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from argparse import Namespace
-from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from apps.shared.command import Answer
 from haptics.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from apps.compare.side import Side
+    from apps.compare.comparison import Side
     from haptics.recording.recording import Recording
-    from haptics.recording.tick_file import TickTable
-    from haptics.records import Rows
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -47,20 +45,37 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: Namespace) -> Answer:
     """Compare two recordings, or a recorded session with a changed copy."""
-    from haptics.recording.recording import Recording
+    from haptics.recording.recording import TICKS, Recording
+    from haptics.recording.tick_file import TickFile, TickTable
 
     if (options.second is None) == (not options.changes):
         raise ConfigurationError("compare: give a second recording B, or --with TABLE.NAME=VALUE, and not both.")
     if options.open_loop and (not options.changes or options.out):
         raise ConfigurationError("--open-loop: goes with --with, and without --out.")
     first = Recording(options.first)
-    if options.open_loop:
-        return _open_loop(first, options)
     if options.second is not None:
         return _recordings(first, Recording(options.second), options)
-    from apps.compare.again import twice
+    from apps.compare.again import open_loop, twice
+    from apps.compare.comparison import OPEN_LOOP, Side, described, figures, in_a_line
 
-    return _recordings(*twice(first, options.changes, first.folder.with_name(f"{first.folder.name}-again")), options)
+    if not options.open_loop:
+        folder = first.folder.with_name(f"{first.folder.name}-again")
+        return _recordings(*twice(first, options.changes, folder), options)
+    pieces, config = open_loop(first, options.changes)
+    with TemporaryDirectory(prefix="haptics-compare-") as directory:
+        path = Path(directory) / TICKS
+        with contextlib.closing(TickFile(path)) as file:
+            for rows in pieces:
+                file.append(rows)
+        answers = TickTable(path)
+        both = figures(first, answers)
+        words = f"A  {first.folder}\nB  {', '.join(options.changes)}\n   {OPEN_LOOP}\n\n{described(both)}"
+        if options.show:
+            metadata = {**first.metadata, "model": config.session.model, "configuration": config.as_dict()}
+            title = f"model {config.session.model}, {config.law['name']}: {', '.join(options.changes)}"
+            _show(_side(first), Side(title, answers, metadata, open_loop=True), in_a_line(both), options.theme)
+    named = [{"name": name, "unit": unit, "a": a, "b": b} for name, unit, a, b in both]
+    return Answer({"a": str(first.folder), "open_loop": options.changes, "figures": named}, words)
 
 
 def _recordings(first: Recording, second: Recording, options: Namespace) -> Answer:
@@ -69,7 +84,7 @@ def _recordings(first: Recording, second: Recording, options: Namespace) -> Answ
     found = Comparison.of(first, second)
     result = found.as_dict()
     if options.out is not None:
-        from apps.compare.picture import draw
+        from apps.compare.comparison import draw
 
         draw(found, options.out)
         result["picture"] = str(options.out)
@@ -78,45 +93,10 @@ def _recordings(first: Recording, second: Recording, options: Namespace) -> Answ
     return Answer(result, found.describe())
 
 
-def _open_loop(recording: Recording, options: Namespace) -> Answer:
-    from apps.compare.again import open_loop
-    from apps.compare.comparison import described, figures, in_a_line
-    from apps.compare.side import OPEN_LOOP, Side
-    from haptics.recording.recording import TICKS
-
-    pieces, config = open_loop(recording, options.changes)
-    with TemporaryDirectory(prefix="haptics-compare-") as folder:
-        answers = _spooled(pieces, Path(folder) / TICKS)
-        both = figures(recording, answers)
-        words = f"A  {recording.folder}\nB  {', '.join(options.changes)}\n   {OPEN_LOOP}\n\n{described(both)}"
-        if options.show:
-            metadata = {**recording.metadata, "model": config.session.model, "configuration": config.as_dict()}
-            title = f"model {config.session.model}, {config.law['name']}: {', '.join(options.changes)}"
-            sides = _side(recording), Side(title, answers, metadata, open_loop=True)
-            _show(*sides, in_a_line(both), options.theme)
-    named: list[dict[str, Any]] = [{"name": name, "unit": unit, "a": a, "b": b} for name, unit, a, b in both]
-    return Answer({"a": str(recording.folder), "open_loop": options.changes, "figures": named}, words)
-
-
-def _spooled(pieces: Iterator[Rows], path: Path) -> TickTable:
-    """Write chunks of rows to a tick table on disk."""
-    from haptics.recording.tick_file import TickFile, TickTable
-
-    file = TickFile(path)
-    try:
-        for rows in pieces:
-            file.append(rows)
-    finally:
-        file.close()
-    return TickTable(path)
-
-
 def _side(recording: Recording) -> Side:
-    from apps.compare.side import Side
+    from apps.compare.comparison import Side, title_of
 
-    law = recording.metadata.get("configuration", {}).get("law", {})
-    title = f"model {recording.metadata.get('model', '?')}, {law.get('name', '?')} ({recording.folder.name})"
-    return Side(title, recording, recording.metadata)
+    return Side(title_of(recording), recording, recording.metadata)
 
 
 def _show(first: Side, second: Side, words: str, theme: str) -> None:

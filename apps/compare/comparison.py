@@ -1,21 +1,52 @@
-"""Comparison of two recordings: summary figures of each, and differences in the common ticks."""
+"""Comparison of two recordings: summary figures of each, differences in the common ticks, and a picture."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from apps.shared.theme import LIGHT
 from haptics.device import Causality
 from haptics.errors import ConfigurationError
 from haptics.recording.certificate import Distribution
 from haptics.recording.recording import Recording
 from haptics.recording.tick_file import Table, TableInMemory
 from haptics.records import ROW_UNITS, Rows, column
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+OPEN_LOOP = "LOOP OPEN: answers to the samples of A; no hand has felt them"
+"""Label of a side whose forces did not act on the hand that is shown."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """Run shown on one side of the view.
+
+    Attributes
+    ----------
+    title : str
+        Title of the side.
+    source : Recording, table or structured array
+        Ticks of the run.
+    metadata : mapping
+        As for `apps.view.replay.run`.
+    open_loop : bool
+        True if the rows were computed from the samples of the other run.
+    """
+
+    title: str
+    source: Recording | Table | Rows
+    metadata: Mapping[str, Any]
+    open_loop: bool = False
+
 
 COMPARED = ("position", "velocity", "force", "command", "friction_force", "proxy", "hand_force")
 """Columns that are compared tick by tick. The first describe the device and the hand, the others the rendering."""
@@ -83,14 +114,18 @@ class Comparison:
         for recording in (first, second):
             if not len(recording):
                 raise ConfigurationError(f"{recording.folder} has no ticks to compare.")
-        units = {**ROW_UNITS, "command": "N" if _is_impedance(first) else "m"}
+        impedance = first.metadata.get("device", {}).get("causality") == Causality.IMPEDANCE
+        units = {**ROW_UNITS, "command": "N" if impedance else "m"}
         found, count = {name: _Difference(name, units[name]) for name in COMPARED}, 0
         for one, other in _pairs(first, second):
             count += len(one)
             for difference in found.values():
                 difference.add(one, other)
         differences = [difference.result() for difference in found.values()]
-        return cls((first, second), figures(first, second), count, differences, _other_settings(first, second))
+        a, b = (dict(_flat(recording.metadata.get("configuration", {}))) for recording in (first, second))
+        names = sorted({*a, *b} - {"session.record", "session.picture"})  # without the output paths
+        settings = {name: (a.get(name), b.get(name)) for name in names if a.get(name) != b.get(name)}
+        return cls((first, second), figures(first, second), count, differences, settings)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the comparison as plain values."""
@@ -107,7 +142,14 @@ class Comparison:
         lines = [f"{side.upper()}  {r.folder}" for side, r in zip(_SIDES, self.recordings, strict=True)]
         lines += ["", described(self.figures)]
         lines += ["", f"{self.ticks} ticks that both have" + (":" if self.ticks else "")]
-        lines += [f"  {_difference_said(difference)}" for difference in self.differences if self.ticks]
+        for one in self.differences if self.ticks else ():
+            words = "the same"
+            if one.first_tick is not None:
+                words = "numbers in one of them only"
+            if one.first_tick is not None and one.rms is not None:
+                words = f"differs from tick {one.first_tick} on, by {one.rms:.3g} {one.unit} rms and at most "
+                words += f"{one.largest:.3g} {one.unit}"
+            lines.append(f"  {one.column.replace('_', ' ')}: {words}")
         if self.settings:
             lines += ["", "settings that differ:"]
             lines += [f"  {name}: {_said(a)} | {_said(b)}" for name, (a, b) in self.settings.items()]
@@ -139,24 +181,7 @@ def _said(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) and abs(value) < 1e4 else str(value)
 
 
-def _difference_said(difference: Difference) -> str:
-    name = difference.column.replace("_", " ")
-    if difference.first_tick is None:
-        return f"{name}: the same"
-    if difference.rms is None:
-        return f"{name}: numbers in one of them only"
-    unit = difference.unit
-    return (
-        f"{name}: differs from tick {difference.first_tick} on, "
-        f"by {difference.rms:.3g} {unit} rms and at most {difference.largest:.3g} {unit}"
-    )
-
-
 # --- ticks --------------------------------------------------------------------------------------------------------
-
-
-def _is_impedance(recording: Recording) -> bool:
-    return bool(recording.metadata.get("device", {}).get("causality") == Causality.IMPEDANCE)
 
 
 def _pairs(first: Recording, second: Recording) -> Iterator[tuple[Rows, Rows]]:
@@ -244,7 +269,7 @@ class _Run:
         self._count = self._stuck = self._steps = self._sliding = 0
         self._place: Rows | None = None
         self._path = self._mean = self._spread = 0.0
-        self._fastest = self._strongest = self._energy = -math.inf
+        self._largest = dict.fromkeys(("largest speed", "friction, largest", "injected energy, largest"), -math.inf)
         self._durations = {name: Distribution() for name in self.DURATIONS}
 
     @classmethod
@@ -266,38 +291,35 @@ class _Run:
         steps = np.hypot(*np.diff(place, axis=0, prepend=before).T)[self._place is None :]
         steps = steps[np.isfinite(steps)]
         self._path, self._steps, self._place = self._path + float(steps.sum()), self._steps + len(steps), place[-1:]
-        self._fastest = _larger(self._fastest, norm_of(rows, "velocity"))
         force = norm_of(rows, "friction_force")
-        self._strongest = _larger(self._strongest, force)
-        self._energy = _larger(self._energy, rows["injected_energy"])
+        values = {"largest speed": norm_of(rows, "velocity"), "friction, largest": force}
+        values["injected energy, largest"] = rows["injected_energy"]
+        for name, one in values.items():
+            self._largest[name] = float(np.max(one[np.isfinite(one)], initial=self._largest[name]))
         self._stuck += int(np.count_nonzero(rows["sticking"]))
-        self._add_sliding(force[rows["sticking"] == 0])
+        force = force[(rows["sticking"] == 0) & np.isfinite(force)]
+        if len(force):  # mean and sum of squared deviations (Chan et al. 1983)
+            mean, count = float(np.mean(force)), self._sliding + len(force)
+            apart = mean - self._mean
+            self._spread += float(np.sum((force - mean) ** 2)) + apart * apart * self._sliding * len(force) / count
+            self._mean += apart * len(force) / count
+            self._sliding = count
         for name, distribution in self._durations.items():
             distribution.add(rows[self.DURATIONS[name]])
-
-    def _add_sliding(self, force: NDArray[np.float64]) -> None:
-        """Update mean and sum of squared deviations with further values (Chan et al. 1983)."""
-        force = force[np.isfinite(force)]
-        if not len(force):
-            return
-        mean, count = float(np.mean(force)), self._sliding + len(force)
-        apart = mean - self._mean
-        self._spread += float(np.sum((force - mean) ** 2)) + apart * apart * self._sliding * len(force) / count
-        self._mean += apart * len(force) / count
-        self._sliding = count
 
     def figures(self) -> list[tuple[str, str, float | None]]:
         """Return name, unit and value of each summary figure."""
         slid = self._sliding > 0
+        known = {name: one if math.isfinite(one) else None for name, one in self._largest.items()}
         numbers: list[tuple[str, str, float | None]] = [
             ("ticks", "", self._count),
             ("path of the end effector", "m", self._path if self._steps else None),
-            ("largest speed", "m/s", _known(self._fastest)),
+            ("largest speed", "m/s", known["largest speed"]),
             ("share of sticking", "", self._stuck / self._count if self._count else math.nan),
             ("friction while sliding, mean", "N", self._mean if slid else None),
             ("friction while sliding, std", "N", math.sqrt(self._spread / self._sliding) if slid else None),
-            ("friction, largest", "N", _known(self._strongest)),
-            ("injected energy, largest", "J", _known(self._energy)),
+            ("friction, largest", "N", known["friction, largest"]),
+            ("injected energy, largest", "J", known["injected energy, largest"]),
         ]
         for name, distribution in self._durations.items():
             value = distribution.percentile(99.0)
@@ -310,22 +332,7 @@ def norm_of(rows: Rows, name: str) -> NDArray[np.float64]:
     return np.asarray(np.hypot(*np.asarray(column(rows, name), float).T))
 
 
-def _larger(largest: float, values: NDArray[np.float64]) -> float:
-    return float(np.max(values[np.isfinite(values)], initial=largest))
-
-
-def _known(largest: float) -> float | None:
-    return largest if math.isfinite(largest) else None
-
-
 # --- settings -----------------------------------------------------------------------------------------------------
-
-
-def _other_settings(first: Recording, second: Recording) -> dict[str, tuple[Any, Any]]:
-    """Return the settings that differ between the configurations, except the output paths."""
-    a, b = (dict(_flat(recording.metadata.get("configuration", {}))) for recording in (first, second))
-    names = sorted({*a, *b} - {"session.record", "session.picture"})
-    return {name: (a.get(name), b.get(name)) for name in names if a.get(name) != b.get(name)}
 
 
 def _flat(table: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
@@ -336,3 +343,74 @@ def _flat(table: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
         else:
             flat.append((f"{prefix}{name}", value))
     return flat
+
+
+# --- picture ----------------------------------------------------------------------------------------------------------
+
+_MOST_POINTS = 20_000
+_STYLES = ((LIGHT.motion, "-", 1.6), (LIGHT.stick, "--", 1.1))
+"""Colour, line style and width of A and B. The narrow dashed line leaves the wide line below it visible."""
+
+
+def draw(comparison: Comparison, path: Path) -> None:
+    """Plot a comparison into a PNG file.
+
+    Raises
+    ------
+    ConfigurationError
+        If the file cannot be written.
+    """
+    from matplotlib import rc_context
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(12.8, 7.2), dpi=100, facecolor="white", layout="constrained")
+    FigureCanvasAgg(figure)
+    grid = figure.add_gridspec(2, 2)
+    over_time, speed, stretch = (figure.add_subplot(place) for place in (grid[0, :], grid[1, 0], grid[1, 1]))
+    for letter, recording, style in zip("AB", comparison.recordings, _STYLES, strict=True):
+        rows, (colour, line, width) = _thinned(recording), style
+        force, sliding, axis = norm_of(rows, "friction_force"), rows["sticking"] == 0, np.array([1.0, 0.0])
+        position = rows["position"][np.isfinite(rows["position"]).all(axis=1)]
+        if len(position) > 1 and np.ptp(position, axis=0).any():  # main direction of motion
+            axis = np.linalg.svd(position - position.mean(axis=0), full_matrices=False)[2][0]
+            axis = axis if axis[np.argmax(np.abs(axis))] > 0.0 else -axis
+        name = f"{letter}: {title_of(recording)}"
+        over_time.plot(rows["time"], force, line, color=colour, linewidth=width, label=name)
+        milli = 1e3 * norm_of(rows, "sliding_velocity")[sliding]
+        speed.plot(milli, force[sliding], ".", color=colour, markersize=2.0, alpha=0.5)
+        stretch.plot(1e3 * rows["position"] @ axis, rows["friction_force"] @ axis, line, color=colour, linewidth=0.9)
+    _label(over_time, "time [s]", "friction force [N]")
+    _label(speed, "sliding speed [mm/s]", "friction force [N]")
+    _label(stretch, "along the motion [mm]", "friction along it [N]")
+    over_time.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, fontsize=9, frameon=False)
+    speed.set_ylim(bottom=0.0)
+    try:
+        with rc_context({"agg.path.chunksize": 2000}):  # bounds the memory of long lines
+            figure.savefig(path, format="png")
+    except OSError as error:
+        raise ConfigurationError(f"--out = {str(path)!r}: cannot be written ({error.strerror or error}).") from error
+
+
+def _thinned(recording: Recording) -> Rows:
+    """Return every n-th row, at most `_MOST_POINTS` rows."""
+    columns = ("time", "position", "friction_force", "sliding_velocity", "sticking")
+    every, place, kept = max(1, -(-len(recording) // _MOST_POINTS)), 0, [recording.read(0, 0, columns)]
+    for rows in recording.chunks(columns):
+        kept.append(rows[-place % every :: every].copy())
+        place += len(rows)
+    return np.concatenate(kept)
+
+
+def title_of(recording: Recording) -> str:
+    """Return model, law and folder of a recording."""
+    law = recording.metadata.get("configuration", {}).get("law", {})
+    return f"model {recording.metadata.get('model', '?')}, {law.get('name', '?')} ({recording.folder.name})"
+
+
+def _label(axes: Axes, across: str, up: str) -> None:
+    axes.set_xlabel(across)
+    axes.set_ylabel(up)
+    axes.grid(True, color="#E6E6E6", linewidth=0.6)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apps.compare.side import OPEN_LOOP, Side
+from apps.compare.comparison import OPEN_LOOP, Side
 from apps.front_ends.run import RunInfo, from_metadata
 from apps.shared.theme import Theme, other
 from apps.view.charts import Box, Panel, box_of

@@ -7,8 +7,7 @@ import pytest
 
 from apps.cli import main
 from apps.compare.again import open_loop, twice
-from apps.compare.comparison import COMPARED, Comparison, figures
-from apps.compare.picture import _thinned
+from apps.compare.comparison import COMPARED, Comparison, _thinned, figures
 from haptics.errors import ConfigurationError, HapticError
 from haptics.recording.recording import Recording
 from haptics.recording.tick_file import TableInMemory
@@ -215,6 +214,6 @@ def test_rows_with_decreasing_ticks_are_left_out(pair, monkeypatch):
 
 @pytest.mark.parametrize("size", [13, 1000])
 def test_picture_is_thinned_evenly(pair, monkeypatch, size):
-    monkeypatch.setattr("apps.compare.picture._MOST_POINTS", 300)
+    monkeypatch.setattr("apps.compare.comparison._MOST_POINTS", 300)
     set_chunk_size(monkeypatch, size)
     np.testing.assert_array_equal(_thinned(pair[0])["position"], make_rows(1)["position"][::4])

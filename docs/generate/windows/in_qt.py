@@ -9,8 +9,7 @@ from multiprocessing import Pipe
 from pathlib import Path
 from typing import Any
 
-from apps.compare.comparison import figures, in_a_line
-from apps.compare.side import Side
+from apps.compare.comparison import Side, figures, in_a_line
 from apps.front_ends.front_end import Link
 from apps.front_ends.run import from_metadata
 from apps.settings.options import about, choices, hands_to_choose, laws_to_choose

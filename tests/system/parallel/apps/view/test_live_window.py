@@ -11,7 +11,7 @@ pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError, reason="Qt or its
 
 from PySide6 import QtCore, QtWidgets
 
-from apps.compare.side import Side
+from apps.compare.comparison import Side
 from apps.front_ends.messages import Advised, AskShown, Captioned, Preparing, SessionEnded, Shown
 from apps.shared.theme import DARK, LIGHT
 from apps.view import qt

@@ -12,7 +12,7 @@ pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError, reason="Qt or its
 
 from PySide6 import QtCore, QtGui, QtTest, QtWidgets
 
-from apps.compare.side import OPEN_LOOP, Side
+from apps.compare.comparison import OPEN_LOOP, Side
 from apps.shared.theme import DARK, LIGHT
 from apps.view import replay
 from apps.view.comparison import PLOTS, CompareWindow
