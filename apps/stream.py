@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -219,26 +219,6 @@ class Ticks:
 def _as_json(value: Any) -> str:
     """Return compact JSON."""
     return json.dumps(value, separators=(",", ":"), allow_nan=False)
-
-
-class Sink(Protocol):
-    """Destination of a stream."""
-
-    def begin(self, about: dict[str, Any]) -> None:
-        """Begin a run with the given description."""
-        ...
-
-    def send(self, batch: Batch) -> None:
-        """Send a batch of ticks."""
-        ...
-
-    def end(self, reason: str) -> None:
-        """Mark the end of the run."""
-        ...
-
-    def close(self) -> None:
-        """Release the network resources."""
-        ...
 
 
 class UdpSink:
@@ -444,6 +424,10 @@ class LslSink:
         for name in columns[1:]:
             channels.append_child("channel").append_child_value("label", name)
         self._ticks = lsl.StreamOutlet(info)
+
+
+Sink = UdpSink | WebSocketSink | LslSink
+"""Destination of a stream."""
 
 
 def _shift(local_clock: Any) -> float:

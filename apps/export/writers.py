@@ -79,7 +79,11 @@ class Table:
 
         empty = flatten(np.empty(0, recording.table.dtype), units, causality)
         columns = {name: values.dtype for name, values in empty.items()}
-        return cls(columns, len(recording), json.dumps(metadata), _instant(metadata), pieces)
+        origin = 0
+        with suppress(KeyError, TypeError, ValueError):
+            instant = datetime.datetime.fromisoformat(metadata[ORIGIN_UTC])
+            origin = (instant - _EPOCH) // datetime.timedelta(microseconds=1) * 1000
+        return cls(columns, len(recording), json.dumps(metadata), origin, pieces)
 
     @classmethod
     def of_columns(cls, columns: Mapping[str, NDArray[Any]], description: str = "") -> Self:
@@ -91,15 +95,6 @@ class Table:
                 yield {name: values[start : start + rows] for name, values in columns.items()}
 
         return cls({name: values.dtype for name, values in columns.items()}, length, description, 0, pieces)
-
-
-def _instant(description: dict[str, Any]) -> int:
-    """Return the UTC time of tick 0 [ns since 1970], or 0 if it is missing or invalid."""
-    try:
-        instant = datetime.datetime.fromisoformat(description[ORIGIN_UTC])
-        return (instant - _EPOCH) // datetime.timedelta(microseconds=1) * 1000
-    except (KeyError, TypeError, ValueError):
-        return 0
 
 
 TOPIC = "/haptics/tick"
@@ -315,15 +310,25 @@ def _element(kind: int, data: bytes) -> bytes:
 
 
 def write_mcap(table: Table, path: Path) -> None:
-    """Write MCAP with one JSON message per tick, stamped with the nominal time of the tick."""
+    """Write MCAP with one JSON message per tick, stamped with its nominal time; non-finite values are null."""
     writing = _package("mcap.writer")
     with path.open("wb") as file:
         writer = writing.Writer(file)
         writer.start(profile="", library="haptics")
-        schema = writer.register_schema("haptics.Tick", "jsonschema", json.dumps(_schema(table)).encode())
+        kinds = {"f": ["number", "null"]}
+        properties = {name: {"type": kinds.get(kind.kind, "integer")} for name, kind in table.columns.items()}
+        described = {"type": "object", "title": "haptics.Tick", "properties": properties}
+        schema = writer.register_schema("haptics.Tick", "jsonschema", json.dumps(described).encode())
         channel = writer.register_channel(topic=TOPIC, message_encoding="json", schema_id=schema)
-        for number, (stamp, message) in enumerate(_messages(table)):
-            writer.add_message(channel, log_time=stamp, data=message, publish_time=stamp, sequence=number)
+        number, names = 0, list(table.columns)
+        for piece in table.pieces(4096):
+            times = piece.get("time_s")
+            for k, cells in enumerate(zip(*(cells_of(values) for values in piece.values()), strict=True)):
+                time = 0.0 if times is None else float(times[k])
+                stamp = table.origin_ns + max(round(1e9 * time), 0) if math.isfinite(time) else table.origin_ns
+                message = json.dumps(dict(zip(names, cells, strict=True)), allow_nan=False).encode()
+                writer.add_message(channel, log_time=stamp, data=message, publish_time=stamp, sequence=number)
+                number += 1
         writer.add_metadata("recording", {"description": table.description})
         writer.finish()
 
@@ -345,20 +350,3 @@ def _package(name: str) -> Any:
             f"this format needs the package {name.partition('.')[0]}, which is not installed: "
             "pip install 'haptics[export]', or choose --to csv or --to mat."
         ) from error
-
-
-def _messages(table: Table) -> Iterator[tuple[int, bytes]]:
-    """Yield the nominal time of each tick [ns] and its values as JSON; non-finite values are null."""
-    names = list(table.columns)
-    for piece in table.pieces(4096):
-        times = piece.get("time_s")
-        for k, cells in enumerate(zip(*(cells_of(values) for values in piece.values()), strict=True)):
-            time = 0.0 if times is None else float(times[k])
-            stamp = table.origin_ns + max(round(1e9 * time), 0) if math.isfinite(time) else table.origin_ns
-            yield stamp, json.dumps(dict(zip(names, cells, strict=True)), allow_nan=False).encode()
-
-
-def _schema(table: Table) -> dict[str, Any]:
-    kinds = {"f": ["number", "null"]}
-    properties = {name: {"type": kinds.get(kind.kind, "integer")} for name, kind in table.columns.items()}
-    return {"type": "object", "title": "haptics.Tick", "properties": properties}
