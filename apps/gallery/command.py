@@ -14,9 +14,8 @@ from haptics.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from apps.front_ends.front_end import FrontEnd
-    from apps.gallery.outcome import Guide, Outcome
     from apps.gallery.report import Result
-    from apps.gallery.showing import Showing
+    from apps.gallery.showing import Guide, Outcome, Showing
 
 ALL = "all"
 
@@ -92,7 +91,7 @@ def run(
             showing = Showing(
                 name,
                 recordings,
-                module.GUIDE.caption,
+                f"{module.GUIDE.do} {module.GUIDE.feel}",
                 windows=() if without_clock else windows,
                 streams=() if without_clock else streams,
                 obstacle=obstacle,

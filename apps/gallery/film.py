@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.gallery.outcome import Scene
+from apps.gallery.showing import Scene
 from apps.shared.theme import LIGHT
 from haptics.errors import ConfigurationError
 
@@ -55,7 +55,8 @@ class Film:
         duration = float(scenes[0].rows["time"][-1] - scenes[0].rows["time"][0])
         self.speed = max(duration / LENGTH, 1.0)
         self.count = max(round(PER_SECOND * duration / self.speed), 2)
-        places = _places(len(scenes))
+        height = (HEIGHT - _TOP - _FOOT) / len(scenes)
+        places = [(_TOP + k * height, _TOP + (k + 1) * height - 8.0) for k in range(len(scenes))]  # edges [pixels]
         points = np.concatenate([scene.rows[name] for scene in scenes for name in ("position", "proxy")])
         points = points[np.isfinite(points).all(axis=1)]
         centre, extent = 0.5 * (points.min(axis=0) + points.max(axis=0)), np.ptp(points, axis=0)
@@ -66,28 +67,18 @@ class Film:
 
     def frames(self) -> Iterator[Image]:
         """Yield the frames, in order."""
-        for number in range(self.count):
-            yield self._frame((number + 1) / self.count)
-
-    def _frame(self, part: float) -> Image:
-        """Return the frame at the relative time `part`, from 0 to 1."""
         from PIL import Image, ImageDraw
 
-        image = Image.new("RGB", (_FINE * WIDTH, _FINE * HEIGHT), LIGHT.panel)
-        draw = ImageDraw.Draw(image)
-        _text(draw, _LEFT, 10, self._title, self._large, LIGHT.text)
         faster = f"{self.speed:.0f} times as fast" if self.speed >= 1.5 else "real time"
-        _text(draw, _LEFT, 36, f"hand: disc, contact: square; orange: sticks; {faster}", self._small, LIGHT.faint)
-        _text(draw, _LEFT, HEIGHT - _FOOT + 4, self._foot, self._last, LIGHT.text)
-        for track in self._tracks:
-            track.draw(draw, part, self._small)
-        return image.resize((WIDTH, HEIGHT), Image.Resampling.LANCZOS)
-
-
-def _places(count: int) -> list[tuple[float, float]]:
-    """Return the upper and lower edge of each run [pixels]."""
-    height = (HEIGHT - _TOP - _FOOT) / count
-    return [(_TOP + k * height, _TOP + (k + 1) * height - 8.0) for k in range(count)]
+        for number in range(1, self.count + 1):
+            image = Image.new("RGB", (_FINE * WIDTH, _FINE * HEIGHT), LIGHT.panel)
+            draw = ImageDraw.Draw(image)
+            _text(draw, _LEFT, 10, self._title, self._large, LIGHT.text)
+            _text(draw, _LEFT, 36, f"hand: disc, contact: square; orange: sticks; {faster}", self._small, LIGHT.faint)
+            _text(draw, _LEFT, HEIGHT - _FOOT + 4, self._foot, self._last, LIGHT.text)
+            for track in self._tracks:
+                track.draw(draw, number / self.count, self._small)
+            yield image.resize((WIDTH, HEIGHT), Image.Resampling.LANCZOS)
 
 
 class _Track:
@@ -101,39 +92,32 @@ class _Track:
         self._most = max(float(np.percentile(self._force, 99.9)), 1e-3)
 
     def draw(self, draw: ImageDraw, part: float, font: Any) -> None:
-        now = max(int(part * len(self._rows)) - 1, 0)
+        """Draw workspace and force at the relative time `part`, from 0 to 1."""
+        rows, now = self._rows, max(int(part * len(self._rows)) - 1, 0)
         _text(draw, _LEFT, self._top, self._title, font, LIGHT.text)
-        self._plane(draw, now)
-        self._course(draw, now, font)
-
-    def _plane(self, draw: ImageDraw, now: int) -> None:
         steps = np.unique(np.linspace(0, now, _TRAIL).astype(int))
-        trail, sticks = self._pixels(self._rows["proxy"][steps]), self._rows["sticking"][steps]
+        trail = self._pixels(rows["proxy"][steps])
+        colours = [LIGHT.stick if sticks else LIGHT.motion for sticks in rows["sticking"][steps]]
         for k in range(len(trail) - 1):
-            colour = LIGHT.stick if sticks[k] else LIGHT.motion
-            draw.line([*trail[k], *trail[k + 1]], fill=colour, width=2 * _FINE)
-        handle, contact = self._pixels(np.stack((self._rows["position"][now], self._rows["proxy"][now])))
+            draw.line([*trail[k], *trail[k + 1]], fill=colours[k], width=2 * _FINE)
+        handle, contact = self._pixels(np.stack((rows["position"][now], rows["proxy"][now])))
         draw.line([*handle, *contact], fill=LIGHT.friction, width=3 * _FINE)
-        colour = LIGHT.stick if self._rows["sticking"][now] else LIGHT.motion
-        draw.rectangle(_box(contact, 7), fill=colour)
-        arrow = self._rows["friction_force"][now] / self._most * 60.0 * _FINE
+        draw.rectangle(_box(contact, 7), fill=colours[-1])
+        arrow = rows["friction_force"][now] / self._most * 60.0 * _FINE
         draw.line([*handle, handle[0] - arrow[0], handle[1] + arrow[1]], fill=LIGHT.force, width=3 * _FINE)
         draw.ellipse(_box(handle, 6), outline=LIGHT.text, fill=LIGHT.panel, width=2 * _FINE)
+        left, right, top, bottom = _SPLIT + 30.0, WIDTH - 16.0, self._top + 18.0, self._bottom - 4.0
+        draw.rectangle([_FINE * value for value in (left, top, right, bottom)], outline=LIGHT.border)
+        columns = np.unique(np.linspace(0, now, max(int((now + 1) / len(rows) * 500), 2)).astype(int))
+        x = left + (right - left) * columns / len(rows)
+        y = bottom - (bottom - top) * np.minimum(self._force[columns] / (1.15 * self._most), 1.0)
+        draw.line((_FINE * np.column_stack((x, y))).ravel().tolist(), fill=LIGHT.friction, width=_FINE)
+        _text(draw, left + 6.0, self._top, f"friction force {self._force[now]:.2f} N", font, LIGHT.text)
 
     def _pixels(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the picture coordinates [pixels] of `points`, shape (n, 2) [m]."""
         middle = np.array([0.5 * (_LEFT + _SPLIT), 0.5 * (self._top + self._bottom) + 8.0])
         return np.asarray(_FINE * (middle + (points - self._centre) * self._scale * (1.0, -1.0)))
-
-    def _course(self, draw: ImageDraw, now: int, font: Any) -> None:
-        left, right = _SPLIT + 30.0, WIDTH - 16.0
-        top, bottom = self._top + 18.0, self._bottom - 4.0
-        draw.rectangle([_FINE * value for value in (left, top, right, bottom)], outline=LIGHT.border)
-        columns = np.unique(np.linspace(0, now, max(int((now + 1) / len(self._rows) * 500), 2)).astype(int))
-        x = left + (right - left) * columns / len(self._rows)
-        y = bottom - (bottom - top) * np.minimum(self._force[columns] / (1.15 * self._most), 1.0)
-        draw.line((_FINE * np.column_stack((x, y))).ravel().tolist(), fill=LIGHT.friction, width=_FINE)
-        _text(draw, left + 6.0, self._top, f"friction force {self._force[now]:.2f} N", font, LIGHT.text)
 
 
 def _box(point: NDArray[np.float64], half: float) -> list[float]:
@@ -176,17 +160,14 @@ def write_film(film: Film, stem: Path) -> list[Path]:
     options: dict[str, Any] = {"quality": 40, "method": 4} if path.suffix == ".webp" else {"optimize": True}
     pause = round(1000 / PER_SECOND)
     frames[0].save(path, save_all=True, append_images=frames[1:], duration=pause, loop=0, **options)
-    program = shutil.which("ffmpeg")
-    return [path] if program is None else [path, _as_mp4(program, frames, stem.with_suffix(".mp4"))]
-
-
-def _as_mp4(program: str, frames: Sequence[Image], path: Path) -> Path:
-    """Encode frames with ``ffmpeg`` as H.264, which every browser plays."""
+    program, video = shutil.which("ffmpeg"), stem.with_suffix(".mp4")
+    if program is None:
+        return [path]
     given = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{WIDTH}x{HEIGHT}", "-r", str(PER_SECOND), "-i", "-"]
-    made = ["-pix_fmt", "yuv420p", "-movflags", "+faststart", str(path)]
+    made = ["-pix_fmt", "yuv420p", "-movflags", "+faststart", str(video)]  # H.264, which every browser plays
     words = [program, "-y", "-loglevel", "error", *given, *made]
     done = subprocess.run(words, input=b"".join(frame.tobytes() for frame in frames), capture_output=True, check=False)
     if done.returncode:
         last = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["no reason given"]
-        raise ConfigurationError(f"{path}: ffmpeg could not make it ({last[0]}); take it off the path to do without.")
-    return path
+        raise ConfigurationError(f"{video}: ffmpeg could not make it ({last[0]}); take it off the path to do without.")
+    return [path, video]

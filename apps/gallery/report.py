@@ -8,15 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from apps.gallery.film import Film, write_film
-from apps.gallery.outcome import Guide, Outcome
+from apps.gallery.showing import Guide, Outcome
 from apps.reproduce.report import row_as_json, row_sentence
 from apps.reproduce.style import INK
 from apps.shared.terminal import wrapped
 from apps.verification import examine
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from haptics.recording.recording import Recording
 
 
@@ -104,9 +102,16 @@ def finish(
     name: str, title: str, guide: Guide, outcome: Outcome, recordings: Sequence[Recording], folder: Path
 ) -> Result:
     """Replay the recordings, write picture and film into `folder`, and return the result."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
     found = [examine(recording) for recording in recordings]
     picture = folder / f"{name}.png"
-    _write_picture(outcome, picture)
+    figure = Figure(figsize=(12, 7), dpi=72, facecolor="white", layout="constrained")
+    FigureCanvasAgg(figure)
+    outcome.draw(figure)
+    figure.supxlabel(stated(outcome), x=0.995, ha="right", fontsize=11, color=INK)
+    figure.savefig(picture)
     films = write_film(Film(title, stated(outcome), outcome.film), folder / name)
     return Result(
         name,
@@ -119,14 +124,3 @@ def finish(
         picture,
         films,
     )
-
-
-def _write_picture(outcome: Outcome, path: Path) -> None:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure: Figure = Figure(figsize=(12, 7), dpi=72, facecolor="white", layout="constrained")
-    FigureCanvasAgg(figure)
-    outcome.draw(figure)
-    figure.supxlabel(stated(outcome), x=0.995, ha="right", fontsize=11, color=INK)
-    figure.savefig(path)

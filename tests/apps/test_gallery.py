@@ -15,9 +15,8 @@ from apps.experiment.observers import SimulatedObserver
 from apps.gallery import command
 from apps.gallery.command import DEMONSTRATIONS, load
 from apps.gallery.film import HEIGHT, LENGTH, PER_SECOND, WIDTH, Film, write_film
-from apps.gallery.outcome import Guide, Outcome, Scene
 from apps.gallery.report import finish
-from apps.gallery.showing import Showing
+from apps.gallery.showing import Guide, Outcome, Scene, Showing
 from apps.reproduce.outcome import Row
 from haptics.errors import ConfigurationError
 from tests.apps.session.test_picture import circle

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.gallery.outcome import Guide, Outcome, Scene
-from apps.gallery.showing import Showing, Tables
+from apps.gallery.showing import Guide, Outcome, Scene, Showing, Tables, derived
 from apps.reproduce.kikuuwe_arm import FRICTION, HAND, HANDLE, MASS, experiment, trial_measures
 from apps.reproduce.outcome import Bound, Row
 from apps.reproduce.planar import norms
@@ -68,21 +67,15 @@ def demonstrate(showing: Showing) -> Outcome:
         for recording, run in [*off_clock, (beside, pid)]
     )
     twists = twisted(pid)
-    twist, error = 1e6 * _rms(twists[:-1]), 1e6 * trial_measures(pid).error_rms
-    left = 1e6 * trial_measures(flat).error_rms
+    twist = 1e6 * float(np.sqrt(np.mean(np.sum(twists[:-1] ** 2, axis=1))))
+    error, measures = 1e6 * trial_measures(pid).error_rms, trial_measures(flat)
+    left, watched = 1e6 * measures.error_rms, "difference of the recorded runs to those that were watched"
     rows = [
-        Row("error with PID over the twist of the gears", 1.0, error / twist, 0.1, "", "derived"),
-        Row(
-            "friction felt with feed-forward over that asked for",
-            1.0,
-            trial_measures(flat).level / FRICTION,
-            0.01,
-            "",
-            "derived",
-        ),
-        Row("drift of the contact at rest", 0.0, 1e6 * trial_measures(flat).reference_drift, 0.0, "um", "derived"),
+        derived("error with PID over the twist of the gears", error / twist, 0.1),
+        derived("friction felt with feed-forward over that asked for", measures.level / FRICTION, 0.01),
+        derived("drift of the contact at rest", 1e6 * measures.reference_drift, expected=0.0, unit="um"),
         Row("how many times closer than PID", Bound(minimum=SHARE), error / left, source="guard"),
-        Row("difference of the recorded runs to those that were watched", 0.0, 1e6 * differ, 0.0, "um", "derived"),
+        derived(watched, 1e6 * differ, expected=0.0, unit="um"),
     ]
     sentence = f"the handle is off by {error:.0f} um with PID, {twist:.0f} um predicted; with feed-forward by"
     return Outcome(
@@ -106,7 +99,10 @@ def twisted(run: Tour) -> Array:
     body = cast(VirtualArm, create_device("virtual-arm", _device("pid"))).body
     joints = np.unwrap(np.array(body.linkage.joints(run.rows["command"])), axis=0)
     speed = np.gradient(smooth(joints, run.period, _WINDOW), run.period, axis=0)
-    direction = _directions(speed)
+    # current or last direction of motion of each joint
+    moving = np.where(np.abs(speed) > _RESTS, np.sign(speed), 0.0)
+    latest = np.maximum.accumulate(np.where(moving != 0.0, np.arange(len(speed))[:, None], 0), axis=0)
+    direction = np.take_along_axis(moving, latest, axis=0)
     level = body.kinetic_friction + (body.static_friction - body.kinetic_friction) * np.exp(
         -np.abs(speed) / body.stribeck_speed
     )
@@ -115,13 +111,6 @@ def twisted(run: Tour) -> Array:
     torque = friction - np.einsum("nji,nj->ni", jacobians, run.hand_force)
     slack = 0.5 * body.lost_motion * np.clip(torque / body.knee, -1.0, 1.0)
     return np.asarray(np.einsum("nij,nj->ni", jacobians, torque / body.stiffness + slack))
-
-
-def _directions(speed: Array) -> Array:
-    """Return the current or last direction of motion of each joint, shape (n, 2)."""
-    moving = np.where(np.abs(speed) > _RESTS, np.sign(speed), 0.0)
-    latest = np.maximum.accumulate(np.where(moving != 0.0, np.arange(len(speed))[:, None], 0), axis=0)
-    return np.asarray(np.take_along_axis(moving, latest, axis=0))
 
 
 def _device(law: str) -> dict[str, object]:
@@ -135,10 +124,6 @@ def _tables(law: str, run: Tour) -> Tables:
         "law": {"name": "coulomb", "force": FRICTION},
         "element": {"mass": MASS},
     }
-
-
-def _rms(vectors: Array) -> float:
-    return float(np.sqrt(np.mean(np.sum(vectors**2, axis=1))))
 
 
 def _errors(run: Tour) -> Array:

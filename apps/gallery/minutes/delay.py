@@ -13,14 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from apps.gallery.outcome import Guide, Outcome, Scene
-from apps.gallery.showing import Showing, Tables
+from apps.gallery.showing import Guide, Outcome, Scene, Showing, Tables, derived, offline_rows
 from apps.reproduce.outcome import Bound, Row
 from apps.reproduce.style import BLUE, INK, ORANGE, dress
-from devices import create_device
 from haptics import Coulomb, MasslessImpedance
 from haptics.design import Handle, stiffness_limit
-from haptics.servo.offline import run_offline
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -55,11 +52,16 @@ def demonstrate(showing: Showing) -> Outcome:
     duration = 1.5 if showing.brief else 3.0
     rings = np.array(showing.show(_tables(duration, control=False)).rows)
     calm = np.array(showing.record_offline(_tables(duration, control=True), "controlled").rows)
-    predicted, found = predicted_limit(), measured_limit()
+    predicted = stiffness_limit(Handle(MASS, 0.0, DELAY), DAMPING, PERIOD)
+    low, high = 500.0, 50_000.0
+    while high / low > 1.0 + _DIGITS:  # bisection
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if _growth(middle) > 1.0 else (middle, high)
+    found = math.sqrt(low * high)
     swings = (_swing(rings), _swing(calm))
     energies = tuple(1e3 * float(rows["injected_energy"].max()) for rows in (rings, calm))
     rows = [
-        Row("stiffness from which it rings over the predicted one", 1.0, found / predicted, 0.1, "", "derived"),
+        derived("stiffness from which it rings over the predicted one", found / predicted, 0.1),
         Row("swing at the end without the controller", Bound(minimum=0.5), swings[0], unit="mm", source="guard"),
         Row("swing at the end with it", Bound(maximum=0.1), swings[1], unit="mm", source="guard"),
         Row("energy injected with it over that without", Bound(maximum=0.2), energies[1] / energies[0], source="guard"),
@@ -78,33 +80,12 @@ def demonstrate(showing: Showing) -> Outcome:
     )
 
 
-def predicted_limit() -> float:
-    """Return the stiffness above which an eigenvalue of the sampled loop leaves the unit circle [N/m]."""
-    return stiffness_limit(Handle(MASS, 0.0, DELAY), DAMPING, PERIOD)
-
-
-def measured_limit() -> float:
-    """Return the stiffness above which the oscillation after a tap grows [N/m], by bisection."""
-    low, high = 500.0, 50_000.0
-    while high / low > 1.0 + _DIGITS:
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if _growth(middle) > 1.0 else (middle, high)
-    return math.sqrt(low * high)
-
-
 def _growth(stiffness: float) -> float:
     """Return the ratio of the oscillation amplitudes late and early in a run of one second."""
     settings = {**BARE, "resolution": 0.0, "velocity_estimator": "difference"}
     hand = {"name": "scripted-force", "script": TAP}
     element = MasslessImpedance(Coulomb(FRICTION), stiffness, DAMPING, PERIOD)
-    run = run_offline(
-        lambda clock: create_device("virtual-joystick", {**settings, "hand": hand}, clock=clock),
-        element,
-        1.0,
-        keep_rows=True,
-    )
-    assert run.rows is not None, "they were asked for"
-    place = run.rows["position"][:, 0]
+    place = offline_rows("virtual-joystick", {**settings, "hand": hand}, element, 1.0)["position"][:, 0]
     early, late = place[200:500], place[-300:]
     return float(np.ptp(late) / max(float(np.ptp(early)), 1e-30))
 

@@ -16,9 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from apps.gallery.outcome import Guide, Outcome, Scene
-from apps.gallery.showing import Showing, Tables, by_speeds, write_path
-from apps.reproduce.outcome import Row
+from apps.gallery.showing import Guide, Outcome, Scene, Showing, Tables, derived, write_path
 from apps.reproduce.style import BLUE, INK, ORANGE, dress
 
 if TYPE_CHECKING:
@@ -55,7 +53,7 @@ def demonstrate(showing: Showing) -> Outcome:
     duration = 3.0 if showing.brief else 10.0
     times = np.arange(0.0, duration, 0.005)
     speeds = math.tau * FREQUENCY * AMPLITUDE * np.cos(math.tau * FREQUENCY * times) * np.minimum(times / 0.5, 1.0)
-    path = write_path(showing.folder / "to_and_fro.csv", *by_speeds(np.column_stack((times, speeds)), 0.0))
+    path = write_path(showing.folder / "to_and_fro.csv", np.column_stack((times, speeds)), 0.0)
     runs: dict[Cell, Rows] = {}
     for number, (damping, count) in enumerate((*CELLS, (LARGE, 0.0), (SMALL, 0.0))):
         tables = _tables(path, duration, damping, count)
@@ -65,27 +63,14 @@ def demonstrate(showing: Showing) -> Outcome:
         runs[damping, count] = np.array(recording.rows)
     noises = {cell: _noise(runs[cell], runs[cell[0], 0.0]) for cell in CELLS}
     found = {cell: float(noise.std()) for cell, noise in noises.items()}
-    return _outcome(runs, noises, found)
-
-
-def _outcome(runs: dict[Cell, Rows], noises: dict[Cell, np.ndarray], found: dict[Cell, float]) -> Outcome:
     fine, coarse, firm = (SMALL, COUNT), (SMALL, 2.0 * COUNT), (LARGE, COUNT)
     ratio, expected = found[firm] / found[fine], predicted(firm) / predicted(fine)
-    rows = [
-        Row("noise with twice the count over that with one", 2.0, found[coarse] / found[fine], 0.2, "", "derived"),
-        *(
-            Row(
-                f"noise with {damping:g} N s/m and {1e6 * count:g} um over the predicted one",
-                1.0,
-                value,
-                0.1,
-                "",
-                "derived",
-            )
-            for (damping, count), value in ((cell, found[cell] / predicted(cell)) for cell in CELLS)
-        ),
-        Row("share of ticks that stick", 1.0, min(_stuck(runs[cell]) for cell in CELLS), source="derived"),
-    ]
+    rows = [derived("noise with twice the count over that with one", found[coarse] / found[fine], 0.2, 2.0)]
+    for cell in CELLS:
+        quantity = f"noise with {cell[0]:g} N s/m and {1e6 * cell[1]:g} um over the predicted one"
+        rows.append(derived(quantity, found[cell] / predicted(cell), 0.1))
+    stuck = min(float(runs[cell]["sticking"].mean()) for cell in CELLS)
+    rows.append(derived("share of ticks that stick", stuck))
     return Outcome(
         100.0 * abs(ratio / expected - 1.0),
         10.0,
@@ -109,10 +94,6 @@ def _noise(rows: Rows, perfect: Rows) -> np.ndarray:
     _, one, other = np.intersect1d(rows["tick"], perfect["tick"], return_indices=True)
     late = rows["time"][one] > SETTLED
     return np.asarray((rows["command"][one] - perfect["command"][other])[late, 0])
-
-
-def _stuck(rows: Rows) -> float:
-    return float(rows["sticking"].mean())
 
 
 def _tables(path: str, duration: float, damping: float, count: float) -> Tables:

@@ -12,13 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.gallery.outcome import Guide, Outcome, Scene
-from apps.gallery.showing import Showing, Tables, by_speeds, write_path
-from apps.reproduce.outcome import Row
+from apps.gallery.showing import Guide, Outcome, Scene, Showing, Tables, derived, write_path
 from apps.reproduce.style import AMBER, BLUE, GREEN, INK, ORANGE, PINK, dress
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from haptics.records import Rows
@@ -62,31 +59,20 @@ REST = (2.8, 3.5)
 
 def demonstrate(showing: Showing) -> Outcome:
     """Run the same hand motion with each model and with the classic law."""
-    path = write_path(showing.folder / "two_strokes.csv", *by_speeds(KNOTS, -0.075))
+    path = write_path(showing.folder / "two_strokes.csv", KNOTS, -0.075)
     runs: dict[str, Rows] = {}
     for number, model in enumerate((*MODELS, CLASSIC)):
         tables = _tables(model, path)
         recording = showing.show(tables) if number == 0 else showing.record_offline(tables, model)
         runs[model] = np.array(recording.rows)
     off = {model: abs(mean_hand_force(rows) / FRICTION - 1.0) for model, rows in runs.items()}
-    rows = [
-        Row(f"{model}: felt over asked", 1.0, mean_hand_force(runs[model]) / FRICTION, 0.01, "", "derived")
-        for model in runs
-    ]
-    rows += [
-        Row(f"{model}: share of ticks that stick at rest", 1.0, held(runs[model]), 0.0, "", "derived")
-        for model in MODELS
-    ]
-    rows.append(
-        Row(
-            f"{CLASSIC}: its force at rest, rms, though the hand holds still",
-            FRICTION,
-            shake(runs[CLASSIC]),
-            0.04,
-            "N",
-            "derived",
-        )
-    )
+    rest = {model: rows[_between(rows, *REST)] for model, rows in runs.items()}
+    shake = float(np.sqrt(np.mean(rest[CLASSIC]["friction_force"][:, 0] ** 2)))
+    rows = [derived(f"{model}: felt over asked", mean_hand_force(runs[model]) / FRICTION, 0.01) for model in runs]
+    for model in MODELS:
+        rows.append(derived(f"{model}: share of ticks that stick at rest", float(rest[model]["sticking"].mean())))
+    quantity = f"{CLASSIC}: its force at rest, rms, though the hand holds still"
+    rows.append(derived(quantity, shake, 0.04, FRICTION, "N"))
     worst = 100.0 * max(off[model] for model in MODELS)
     scenes = [Scene("model C", runs["C"]), Scene("the law of the last velocity", runs[CLASSIC])]
     return Outcome(
@@ -98,16 +84,6 @@ def mean_hand_force(rows: Rows) -> float:
     """Return the mean force of the hand along its motion at constant speed [N]."""
     parts = [sign * rows["hand_force"][_between(rows, begin, end), 0] for begin, end, sign in STROKES]
     return float(np.mean(np.concatenate(parts)))
-
-
-def held(rows: Rows) -> float:
-    """Return the fraction of ticks at rest that stick."""
-    return float(rows["sticking"][_between(rows, *REST)].mean())
-
-
-def shake(rows: Rows) -> float:
-    """Return the root mean square of the friction while the hand rests [N]."""
-    return float(np.sqrt(np.mean(rows["friction_force"][_between(rows, *REST), 0] ** 2)))
 
 
 def _between(rows: Rows, begin: float, end: float) -> NDArray[np.bool_]:
@@ -126,9 +102,11 @@ def _tables(model: str, path: str) -> Tables:
 
 def _draw(figure: Figure, runs: dict[str, Rows]) -> None:
     above, below = figure.subplots(2, 1, sharex=True, sharey=True)
-    for model, (device, _, colour) in MODELS.items():
-        _course(above, runs[model], colour, f"{model}, {device}: {mean_hand_force(runs[model]):.3f} N")
-    _course(below, runs[CLASSIC], AMBER, f"{CLASSIC}: {mean_hand_force(runs[CLASSIC]):.3f} N")
+    courses = [(above, model, colour, f"{model}, {device}") for model, (device, _, colour) in MODELS.items()]
+    for axes, model, colour, name in (*courses, (below, CLASSIC, AMBER, CLASSIC)):
+        time, force = runs[model]["time"], runs[model]["friction_force"][:, 0]
+        label = f"{name}: {mean_hand_force(runs[model]):.3f} N"
+        axes.plot(time, force, color=colour, linewidth=1.1, label=label)
     for axes in (above, below):
         for level in (FRICTION, -FRICTION):
             axes.axhline(level, color=INK, linewidth=0.8, linestyle=":")
@@ -137,7 +115,3 @@ def _draw(figure: Figure, runs: dict[str, Rows]) -> None:
         axes.legend(loc="upper right", fontsize=9)
     dress(above, "", "friction [N]", TITLE)
     dress(below, "time [s]", "friction [N]")
-
-
-def _course(axes: Axes, rows: Rows, colour: str, label: str) -> None:
-    axes.plot(rows["time"], rows["friction_force"][:, 0], color=colour, linewidth=1.1, label=label)

@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from apps.gallery.outcome import Guide, Outcome, Scene
-from apps.gallery.showing import Showing, Tables
-from apps.reproduce.outcome import Row
+from apps.gallery.showing import Guide, Outcome, Scene, Showing, Tables, derived
 from apps.reproduce.style import BLUE, INK, ORANGE, dress
 
 if TYPE_CHECKING:
@@ -47,14 +45,17 @@ def demonstrate(showing: Showing) -> Outcome:
     ramp = np.array(
         showing.record_offline(_tables("viscous-ramp", {"threshold": THRESHOLD}, duration), "viscous_ramp").rows
     )
-    moved = 1e6 * float(np.linalg.norm(_held(exact) - _held(exact)[0], axis=1).max())
+    held, crept = (rows[rows["time"] > BEGIN + RISE + SETTLED] for rows in (exact, ramp))
+    moved = 1e6 * float(np.linalg.norm(held["proxy"] - held["proxy"][0], axis=1).max())
+    speed = float(np.polyfit(crept["time"], crept["proxy"][:, 0], 1)[0])  # least-squares line
     rows = [
-        Row("share of ticks that stick", 1.0, float(_window(exact)["sticking"].mean()), source="derived"),
-        Row("force of the hand", FORCE, _pushed(exact), 1e-3, "N", "derived"),
-        Row("creep of the viscous ramp over the predicted one", 1.0, _creep(ramp) / creep(), 0.02, "", "derived"),
+        derived("share of ticks that stick", float(held["sticking"].mean())),
+        derived("force of the hand", float(held["hand_force"][:, 0].mean()), 1e-3, FORCE, "N"),
+        derived("creep of the viscous ramp over the predicted one", speed / creep(), 0.02),
     ]
     sentence = f"the contact moves in {duration:.0f} s by"
-    return Outcome(moved, 0.0, "um", sentence, rows, lambda figure: _draw(figure, exact, ramp), _scenes(exact, ramp))
+    scenes = [Scene("exact law (model A)", exact), Scene("very high viscosity", ramp)]
+    return Outcome(moved, 0.0, "um", sentence, rows, lambda figure: _draw(figure, exact, ramp), scenes)
 
 
 def creep() -> float:
@@ -73,28 +74,6 @@ def _tables(model: str, element: dict[str, float], duration: float) -> Tables:
         "law": {"name": "coulomb", "force": FRICTION},
         "element": element,
     }
-
-
-def _window(rows: Rows) -> Rows:
-    return rows[rows["time"] > BEGIN + RISE + SETTLED]
-
-
-def _held(rows: Rows) -> np.ndarray:
-    """Return the position of the contact during the evaluation, shape (n, 2) [m]."""
-    return np.asarray(_window(rows)["proxy"])
-
-
-def _pushed(rows: Rows) -> float:
-    return float(_window(rows)["hand_force"][:, 0].mean())
-
-
-def _creep(rows: Rows) -> float:
-    """Return the speed of the contact [m/s], from a least-squares line."""
-    return float(np.polyfit(_window(rows)["time"], _held(rows)[:, 0], 1)[0])
-
-
-def _scenes(exact: Rows, ramp: Rows) -> list[Scene]:
-    return [Scene("exact law (model A)", exact), Scene("very high viscosity", ramp)]
 
 
 def _draw(figure: Figure, exact: Rows, ramp: Rows) -> None:

@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from apps.gallery.outcome import Guide, Outcome, Scene
-from apps.gallery.showing import Showing, Tables, by_speeds, write_path
-from apps.reproduce.outcome import Row
+from apps.gallery.showing import Guide, Outcome, Scene, Showing, Tables, derived, write_path
 from apps.reproduce.style import AMBER, BLUE, INK, PINK, dress
 from haptics.scenes import find_scene
 
@@ -48,7 +46,7 @@ Parameters are blended over 2 mm at each border.
 
 def demonstrate(showing: Showing) -> Outcome:
     """Stroke over the materials and compare felt and specified friction."""
-    path = write_path(showing.folder / "stroke.csv", *by_speeds(_knots(showing.brief), -REACH))
+    path = write_path(showing.folder / "stroke.csv", _knots(showing.brief), -REACH)
     rows = np.array(showing.show(_tables(path, float(_knots(showing.brief)[-1, 0]))).rows)
     asked = {name: asked_of(name) for name in MATERIALS}
     over = {name: mean_hand_force(rows, name) / asked[name] for name in MATERIALS}
@@ -58,7 +56,7 @@ def demonstrate(showing: Showing) -> Outcome:
         2.0,
         "%",
         "what is felt of ice, wood and rubber misses what was asked for by at most",
-        [Row(f"{name}: felt over asked", 1.0, share, 0.02, "", "derived") for name, share in over.items()],
+        [derived(f"{name}: felt over asked", share, 0.02) for name, share in over.items()],
         lambda figure: _draw(figure, rows, asked),
         [Scene("ice, wood, rubber", rows)],
         {"felt_over_asked": over},

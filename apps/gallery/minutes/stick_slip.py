@@ -12,18 +12,13 @@ from __future__ import annotations
 
 import cmath
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from apps.gallery.outcome import Guide, Outcome, Scene
-from apps.gallery.showing import Showing, Tables, by_speeds, write_path
-from apps.reproduce.outcome import Row
+from apps.gallery.showing import Guide, Outcome, Scene, Showing, Tables, derived, offline_rows, write_path
 from apps.reproduce.style import BLUE, INK, ORANGE, dress
 from apps.settings.config import complete
-from devices import create_device
-from haptics.servo.offline import run_offline
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,48 +28,27 @@ if TYPE_CHECKING:
 # --- prediction without the elements ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Pulled:
-    """Parameters of a mass that is pulled over a surface.
+MASS, GRIP, SPEED = 0.2, 400.0, 0.02
+"""Mass [kg] that is pulled, stiffness of the grip [N/m], and speed of the pull [m/s]."""
 
-    Attributes
-    ----------
-    mass : float
-        Mass [kg].
-    grip : float
-        Stiffness of the grip [N/m].
-    speed : float
-        Speed of the pull [m/s].
-    kinetic, static, stribeck : float
-        Kinetic force [N], static force [N] and Stribeck velocity [m/s] of the law.
-    stiffness, damping : float
-        Stiffness [N/m] and damping [N s/m] of the contact.
-    """
+KINETIC, STATIC, STRIBECK = 2.0, 3.0, 0.03
+"""Kinetic force [N], static force [N] and Stribeck velocity [m/s] of the law."""
 
-    mass: float
-    grip: float
-    speed: float
-    kinetic: float
-    static: float
-    stribeck: float
-    stiffness: float
-    damping: float
-
-    def level(self, speed: float) -> float:
-        """Return the friction at a sliding `speed` >= 0 [N]."""
-        return self.kinetic + (self.static - self.kinetic) * math.exp(-speed / self.stribeck)
-
-    def slope(self, speed: float) -> float:
-        """Return the derivative of the friction level by speed [N s/m], which is negative."""
-        return -(self.static - self.kinetic) / self.stribeck * math.exp(-speed / self.stribeck)
-
-    @property
-    def steepest(self) -> float:
-        """Grip damping at which grip and friction together increase at every speed [N s/m]."""
-        return -self.slope(0.0)
+STIFFNESS, DAMPING = 2000.0, 40.0
+"""Stiffness [N/m] and damping [N s/m] of the contact."""
 
 
-def critical_damping(pulled: Pulled, late: float) -> float:
+def level(speed: float) -> float:
+    """Return the friction at a sliding `speed` >= 0 [N]."""
+    return KINETIC + (STATIC - KINETIC) * math.exp(-speed / STRIBECK)
+
+
+def slope(speed: float) -> float:
+    """Return the derivative of the friction level by speed [N s/m], which is negative."""
+    return -(STATIC - KINETIC) / STRIBECK * math.exp(-speed / STRIBECK)
+
+
+def critical_damping(late: float) -> float:
     """Return the grip damping below which steady sliding at the pulling speed is unstable [N s/m].
 
     At the stability limit the mass oscillates as ``exp(i w t)`` under the impedance of the contact, which is the slope
@@ -84,24 +58,24 @@ def critical_damping(pulled: Pulled, late: float) -> float:
     """
 
     def impedance(w: float) -> complex:
-        contact = 1j * w / (pulled.stiffness + 1j * w * pulled.damping)
-        return cmath.exp(-1j * w * late) / (1.0 / pulled.slope(pulled.speed) + contact)
+        contact = 1j * w / (STIFFNESS + 1j * w * DAMPING)
+        return cmath.exp(-1j * w * late) / (1.0 / slope(SPEED) + contact)
 
     low, high = 1.0, 1e3
     for _ in range(60):
         middle = 0.5 * (low + high)
-        stiffer = pulled.grip - pulled.mass * middle**2 - middle * impedance(middle).imag > 0.0
+        stiffer = GRIP - MASS * middle**2 - middle * impedance(middle).imag > 0.0
         low, high = (middle, high) if stiffer else (low, middle)
     return -impedance(low).real
 
 
-def period(pulled: Pulled, grip_damping: float, duration: float, step: float = 1e-5) -> float:
+def period(grip_damping: float, duration: float, step: float = 1e-5) -> float:
     """Return the mean time between slips during `duration` [s], without the first two; nan without slips.
+
+    The mass is initially at rest with relaxed springs.
 
     Parameters
     ----------
-    pulled : Pulled
-        The mass, initially at rest with relaxed springs.
     grip_damping : float
         Damping of the grip [N s/m].
     duration : float
@@ -118,30 +92,30 @@ def period(pulled: Pulled, grip_damping: float, duration: float, step: float = 1
     begins: list[float] = []
     sticks = True
     for number in range(round(duration / step)):
-        push = pulled.stiffness * stretch + pulled.damping * velocity  # contact force if it sticks
-        if abs(push) <= pulled.static:
+        push = STIFFNESS * stretch + DAMPING * velocity  # contact force if it sticks
+        if abs(push) <= STATIC:
             force, sliding, stuck = push, 0.0, True
         else:
-            size = _sliding(pulled, abs(push), abs(sliding))
+            size = _sliding(abs(push), abs(sliding))
             sliding, stuck = math.copysign(size, push), False
-            force = math.copysign(pulled.level(size), push)
+            force = math.copysign(level(size), push)
         if sticks and not stuck and (not begins or number * step - begins[-1] > 0.02):
             begins.append(number * step)
         sticks = stuck
         stretch += step * (velocity - sliding)
-        ahead = pulled.speed * number * step - place
-        pull = pulled.grip * ahead + grip_damping * (pulled.speed - velocity)
-        velocity += step * (pull - force) / pulled.mass
+        ahead = SPEED * number * step - place
+        pull = GRIP * ahead + grip_damping * (SPEED - velocity)
+        velocity += step * (pull - force) / MASS
         place += step * velocity
     return float(np.mean(np.diff(begins[2:]))) if len(begins) > 3 else math.nan
 
 
-def _sliding(pulled: Pulled, push: float, guess: float) -> float:
+def _sliding(push: float, guess: float) -> float:
     """Return the speed s at which ``push - B s`` is the level of the law [m/s], by Newton's method."""
     speed = guess
     for _ in range(30):
-        slope = pulled.damping + pulled.slope(speed)
-        better = max(speed - (pulled.damping * speed + pulled.level(speed) - push) / slope, 0.0)
+        steepness = DAMPING + slope(speed)
+        better = max(speed - (DAMPING * speed + level(speed) - push) / steepness, 0.0)
         if abs(better - speed) < 1e-12:
             return better
         speed = better
@@ -158,17 +132,17 @@ GUIDE = Guide(
     see="The force saws up and down at the predicted frequency; above the critical damping it does not.",
 )
 
-PULLED = Pulled(
-    mass=0.2, grip=400.0, speed=0.02, kinetic=2.0, static=3.0, stribeck=0.03, stiffness=2000.0, damping=40.0
-)
 DELAY, PERIOD = 0.5e-3, 1e-3
 """Delay of the device and sampling period [s]. Hold and difference add half a period of delay each."""
 
 LOOSE = 2.0
 """Damping of a loose grip [N s/m]."""
 
+STEEPEST = -slope(0.0)
+"""Grip damping at which grip and friction together increase at every speed [N s/m]."""
+
 FIRM = 1.1
-"""Damping of a firm grip, relative to `Pulled.steepest`."""
+"""Damping of a firm grip, relative to `STEEPEST`."""
 
 _FAST = 0.1
 """Initial speed of the search, at which the contact does not stick [m/s]."""
@@ -182,16 +156,19 @@ _DIGITS = 0.01
 def demonstrate(showing: Showing) -> Outcome:
     """Pull with a loose and a firm grip, and search for the critical damping between them."""
     duration = 3.0 if showing.brief else 6.0
-    pull = np.array([[0.0, 0.0], [0.3, 0.0], [0.32, PULLED.speed], [duration, PULLED.speed]])
-    path = write_path(showing.folder / "pull.csv", *by_speeds(pull, -0.06))
+    pull = np.array([[0.0, 0.0], [0.3, 0.0], [0.32, SPEED], [duration, SPEED]])
+    path = write_path(showing.folder / "pull.csv", pull, -0.06)
     loose = np.array(showing.show(_tables(path, LOOSE, duration)).rows)
-    firm = np.array(showing.record_offline(_tables(path, FIRM * PULLED.steepest, duration), "firm").rows)
-    predicted, found = 1.0 / period(PULLED, LOOSE, duration), _frequency(loose)
-    critical, measured = critical_damping(PULLED, DELAY + PERIOD), _measured_critical(showing)
+    firm = np.array(showing.record_offline(_tables(path, FIRM * STEEPEST, duration), "firm").rows)
+    slips = _slips(loose)[2:]  # without the first two
+    predicted, found = 1.0 / period(LOOSE, duration), 0.0
+    if len(slips) > 1:
+        found = float(1.0 / np.mean(np.diff(slips)))
+    critical, measured = critical_damping(DELAY + PERIOD), _measured_critical(showing)
     rows = [
-        Row("frequency over the predicted one", 1.0, found / predicted, 0.05, "", "derived"),
-        Row("critical damping of the grip over the predicted one", 1.0, measured / critical, 0.1, "", "derived"),
-        Row("slips after the first with a firm grip", 0.0, float(max(len(_slips(firm)) - 1, 0)), source="derived"),
+        derived("frequency over the predicted one", found / predicted, 0.05),
+        derived("critical damping of the grip over the predicted one", measured / critical, 0.1),
+        derived("slips after the first with a firm grip", float(max(len(_slips(firm)) - 1, 0)), expected=0.0),
     ]
     off = 100.0 * abs(found / predicted - 1.0)
     return Outcome(
@@ -201,7 +178,7 @@ def demonstrate(showing: Showing) -> Outcome:
         f"{found:.2f} slips a second; predicted {predicted:.2f}, which is off by",
         rows,
         lambda figure: _draw(figure, loose, firm, predicted),
-        [Scene(f"loose grip, {LOOSE:g} N s/m", loose), Scene(f"firm grip, {FIRM * PULLED.steepest:.0f} N s/m", firm)],
+        [Scene(f"loose grip, {LOOSE:g} N s/m", loose), Scene(f"firm grip, {FIRM * STEEPEST:.0f} N s/m", firm)],
         {"critical_damping_ns_per_m": {"measured": measured, "predicted": critical}},
     )
 
@@ -210,15 +187,15 @@ def _tables(path: str, grip_damping: float, duration: float, resolution: float =
     fine: dict[str, Any] = {"resolution": resolution, "velocity_estimator": "difference"}
     return {
         "session": {"model": "C", "duration": duration},
-        "device": {"name": "virtual-joystick", "mass": PULLED.mass, "damping": 0.0, "delay": DELAY, **fine},
-        "hand": {"name": "recorded", "file": path, "centre": False, "stiffness": PULLED.grip, "damping": grip_damping},
+        "device": {"name": "virtual-joystick", "mass": MASS, "damping": 0.0, "delay": DELAY, **fine},
+        "hand": {"name": "recorded", "file": path, "centre": False, "stiffness": GRIP, "damping": grip_damping},
         "law": {
             "name": "stribeck",
-            "kinetic_force": PULLED.kinetic,
-            "static_force": PULLED.static,
-            "stribeck_velocity": PULLED.stribeck,
+            "kinetic_force": KINETIC,
+            "static_force": STATIC,
+            "stribeck_velocity": STRIBECK,
         },
-        "element": {"stiffness": PULLED.stiffness, "damping": PULLED.damping},
+        "element": {"stiffness": STIFFNESS, "damping": DAMPING},
     }
 
 
@@ -231,32 +208,20 @@ def _slips(rows: Rows) -> np.ndarray:
     return np.asarray(rows["time"][begins[long]])
 
 
-def _frequency(rows: Rows) -> float:
-    """Return the stick-slip frequency [Hz], ignoring the first two slips."""
-    begins = _slips(rows)[2:]
-    return float(1.0 / np.mean(np.diff(begins))) if len(begins) > 1 else 0.0
-
-
 def _measured_critical(showing: Showing) -> float:
     """Return the grip damping above which steady sliding is stable [N s/m], by bisection.
 
     The hand starts fast, without sticking, and slows down. Without disturbances, the onset of sticking depends on the
     slope of the law alone. The encoder is therefore perfect here.
     """
-    slow = PULLED.speed
+    slow = SPEED
     knots = np.array([[0.0, 0.0], [0.2, _FAST], [0.4, _FAST], [1.4, slow], [4.2, slow]])
-    path = write_path(showing.folder / "slowing.csv", *by_speeds(knots, -0.09))
+    path = write_path(showing.folder / "slowing.csv", knots, -0.09)
 
     def sticks(damping: float) -> bool:
         config = complete(_tables(path, damping, 4.2, 0.0))
-        run = run_offline(
-            lambda clock: create_device(config.device, config.device_settings, clock=clock),
-            config.built_element,
-            4.2,
-            keep_rows=True,
-        )
-        assert run.rows is not None, "they were asked for"
-        return bool(run.rows["sticking"][-1000:].any())
+        rows = offline_rows(config.device, config.device_settings, config.built_element, 4.2)
+        return bool(rows["sticking"][-1000:].any())
 
     low, high = 0.0, 50.0
     while high - low > _DIGITS * high:
@@ -273,7 +238,7 @@ def _draw(figure: Figure, loose: Rows, firm: Rows, predicted: float) -> None:
     begins = _slips(loose)
     if len(begins) > 2:
         expected = np.arange(begins[2], loose["time"][-1], 1.0 / predicted)
-        above.plot(expected, np.full(len(expected), 1.08 * PULLED.static), "v", color=INK, label="predicted slips")
+        above.plot(expected, np.full(len(expected), 1.08 * STATIC), "v", color=INK, label="predicted slips")
     above.legend(loc="lower right", fontsize=9)
     dress(above, "", "friction [N]", TITLE)
     dress(below, "time [s]", "way of the contact [mm]")

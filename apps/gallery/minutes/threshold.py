@@ -13,13 +13,12 @@ import itertools
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from apps.experiment.design import Design, design_of
+from apps.experiment.design import design_of
 from apps.experiment.observers import make_observer
-from apps.experiment.procedures import person_seed
+from apps.experiment.procedures.order import person_seed
 from apps.experiment.session.running import Request, run_session
 from apps.experiment.source import Source
-from apps.gallery.outcome import Guide, Outcome, Scene
-from apps.gallery.showing import Showing
+from apps.gallery.showing import Guide, Outcome, Scene, Showing
 from apps.reproduce.outcome import Bound, Row
 from apps.reproduce.style import BLUE, INK, ORANGE, dress
 from haptics.recording.recording import Recording
@@ -58,8 +57,10 @@ LENGTH = 90.0
 def demonstrate(showing: Showing) -> Outcome:
     """Run the session with the visitor if there is a window, otherwise with a simulated observer."""
     person = bool(showing.windows)
-    design = _design(MOUSE if person else STROKES)
-    out = _new_folder(showing.folder)
+    hand = MOUSE if person else STROKES
+    design = design_of(Source(FILE, f"{FILE.read_text(encoding='utf-8')}\n{hand}"))
+    folders = (showing.folder / f"threshold_{number}" for number in itertools.count(1))
+    out = next(folder for folder in folders if not folder.exists())  # every visitor starts a new session
     request = Request(CODE, 1, design.experiment.seed, out, {}, simulated=not person)
     result = run_session(design, request)
     blocks = sorted((Path(result["folder"]) / "blocks").iterdir())
@@ -68,9 +69,14 @@ def demonstrate(showing: Showing) -> Outcome:
     ticks = sum(len(recording.rows) for recording in recordings)
     seconds = ticks / design.session.session.rate
     low, high = track["interval"]
-    rows = [] if person else [_truth(design, request.seed, low, high)]
-    rows.append(Row("length of the session", Bound(maximum=LENGTH), seconds, 0.0, "s", "guard"))
-    trials = _trials(Path(str(result["table"])))
+    rows = [Row("length of the session", Bound(maximum=LENGTH), seconds, 0.0, "s", "guard")]
+    if not person:
+        observer = make_observer(design.tables.get("observer", {}), seed=person_seed(request.seed, CODE))
+        true = observer.truth(AXIS, 0.0)["increment_75"]
+        rows.insert(0, Row("true threshold of the simulated observer", Bound(low, high), true, 0.0, "N", "derived"))
+    with open(str(result["table"]), encoding="utf-8", newline="") as file:
+        counted = [row for row in csv.DictReader(file, delimiter="\t") if row["counts"] == "true"]
+    trials = [(float(row["level"]), row["correct"] == "true") for row in counted]
     return Outcome(
         track["estimate"],
         float(design.tables["procedure"]["maximum"]),
@@ -81,29 +87,6 @@ def demonstrate(showing: Showing) -> Outcome:
         [Scene("the strokes", recordings[0].rows)],
         {"threshold_n": track["estimate"], "interval_95_n": [low, high], "simulated": not person},
     )
-
-
-def _design(hand: str) -> Design:
-    return design_of(Source(FILE, f"{FILE.read_text(encoding='utf-8')}\n{hand}"))
-
-
-def _new_folder(folder: Path) -> Path:
-    """Return the path of a new folder, so that every visitor starts a new session."""
-    return next(place for number in itertools.count(1) if not (place := folder / f"threshold_{number}").exists())
-
-
-def _truth(design: Design, seed: int, low: float, high: float) -> Row:
-    """Return the check that the true threshold of the simulated observer is in the interval."""
-    observer = make_observer(design.tables.get("observer", {}), seed=person_seed(seed, CODE))
-    true = observer.truth(AXIS, 0.0)["increment_75"]
-    return Row("true threshold of the simulated observer", Bound(low, high), true, 0.0, "N", "derived")
-
-
-def _trials(table: Path) -> list[tuple[float, bool]]:
-    """Return the level [N] and the correctness of every trial that counts."""
-    with table.open(encoding="utf-8", newline="") as file:
-        rows: list[dict[str, Any]] = list(csv.DictReader(file, delimiter="\t"))
-    return [(float(row["level"]), row["correct"] == "true") for row in rows if row["counts"] == "true"]
 
 
 def _draw(figure: Figure, trials: list[tuple[float, bool]], track: dict[str, Any]) -> None:
