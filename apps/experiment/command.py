@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
-import importlib
 import json
 import time
 from collections.abc import Callable
@@ -25,17 +24,13 @@ def _option(name: str, text: str, **settings: Any) -> _Option:
 
 
 _FILE = _option("file", "file of the experiment", metavar="FILE.toml", type=Path)
-_FOLDERS = _option("folders", "folder of a session, or one above it", metavar="FOLDER", type=Path, nargs="+")
+_FOLDERS = _option(
+    "folders", "folder of a session, of a participant or of all sessions", metavar="FOLDER", type=Path, nargs="+"
+)
 _WORKERS = _option("--workers", "number of processes; default: one per processor", metavar="N", type=int, default=0)
 _LSL = _option("--lsl", "stream ticks and records by the Lab Streaming Layer", action="store_true")
 
-_FORMATS = {
-    "csv": "apps.experiment.export.formats:export_csv",
-    "psignifit": "apps.experiment.export.formats:export_psignifit",
-    "bids": "apps.experiment.export.bids:export_bids",
-    "psych-ds": "apps.experiment.export.formats:export_psych_ds",
-}
-"""Export function of each format."""
+_FORMATS = ("csv", "psignifit", "bids", "psych-ds")
 
 _OPTIONS: dict[str, list[_Option]] = {
     "run": [
@@ -106,13 +101,7 @@ _OPTIONS: dict[str, list[_Option]] = {
         ),
     ],
     "pack": [
-        _option(
-            "folders",
-            "folder of a session, of a participant or of all sessions",
-            metavar="FOLDER",
-            type=Path,
-            nargs="+",
-        ),
+        _FOLDERS,
         _option("--undo", "restore the recordings", action="store_true"),
     ],
     "decode": [_FOLDERS],
@@ -210,13 +199,13 @@ def describe(result: dict[str, Any]) -> str:
 
 def export(options: argparse.Namespace) -> Answer:
     """Convert the data of sessions to other formats."""
-    from apps.experiment.export.folder import new_export
-    from apps.experiment.export.formats import read_sessions
+    from apps.experiment.export import formats
+    from apps.experiment.export.bids import export_bids
 
-    module, _, name = _FORMATS[options.to].partition(":")
-    sessions = read_sessions(options.folders)
-    with new_export(options.out) as folder:
-        getattr(importlib.import_module(module), name)(folder, sessions)
+    writers = (formats.export_csv, formats.export_psignifit, export_bids, formats.export_psych_ds)
+    sessions = formats.read_sessions(options.folders)
+    with formats.new_export(options.out) as folder:
+        dict(zip(_FORMATS, writers, strict=True))[options.to](folder, sessions)
     trials = sum(len(session.rows) for session in sessions)
     result = {
         "out": str(options.out),
@@ -232,9 +221,9 @@ def report(options: argparse.Namespace) -> Answer:
     """Analyse every session and write an HTML file."""
     if not options.out.parent.is_dir():  # before the imports and the analysis, which take a while
         raise ConfigurationError(f"{options.out}: cannot be written (there is no folder {options.out.parent}).")
-    from apps.experiment.report.analysis import analyse, analyse_group, staircase_percent
+    from apps.experiment.report.analysis import analyse, analyse_group, as_json, staircase_percent
     from apps.experiment.report.data import read_experiment
-    from apps.experiment.report.methods import methods
+    from apps.experiment.report.page import methods
     from apps.experiment.report.page import report as page_of
     from apps.experiment.settings import AnalysisSettings
     from apps.experiment.stimulus import measure
@@ -253,8 +242,8 @@ def report(options: argparse.Namespace) -> Answer:
         "axis": experiment.axis,
         "simulated": experiment.simulated,
         "methods": methods(experiment, people, settings),
-        "participants": [one.as_dict() for one in people],
-        "group": group.as_dict(),
+        "participants": as_json(people),
+        "group": as_json(group),
         "report": str(options.out),
     }
     who = f"{len(people)} participant{'s' if len(people) != 1 else ''}"
@@ -266,7 +255,8 @@ def pack(options: argparse.Namespace) -> Answer:
 
     The stimuli are measured and stored first, so that reports need no ticks.
     """
-    from apps.experiment.journal import read_journal, replay, sessions_below
+    from apps.experiment.journal.folder import sessions_below
+    from apps.experiment.journal.journal import read_journal, replay
     from apps.experiment.stimulus import measure
     from apps.pack.packing import pack as compress
     from apps.pack.packing import unpack
@@ -295,8 +285,8 @@ def pack(options: argparse.Namespace) -> Answer:
 
 def decode(options: argparse.Namespace) -> Answer:
     """Show the codes of blind sessions. Raises without output if a session has not ended."""
-    from apps.experiment.journal import decode as decode_session
-    from apps.experiment.journal import sessions_below
+    from apps.experiment.journal.blinding import decode as decode_session
+    from apps.experiment.journal.folder import sessions_below
 
     sessions = [place for folder in options.folders for place in sessions_below(folder)]
     opened = [(place, decode_session(place)) for place in sessions]
@@ -317,9 +307,8 @@ def power(options: argparse.Namespace) -> Answer:
 
     from apps.experiment.design import design_of
     from apps.experiment.observers import ObserverSettings
-    from apps.experiment.power.simulation import simulate_pool
-    from apps.experiment.power.study import STATEMENT, make_study, outcome
-    from apps.experiment.power.study import describe as describe_power
+    from apps.experiment.power import STATEMENT, make_study, outcome, simulate_pool
+    from apps.experiment.power import describe as describe_power
     from apps.experiment.settings import PowerSettings
     from apps.experiment.source import Source
     from apps.shared.terminal import Line, bar
@@ -370,7 +359,7 @@ def power(options: argparse.Namespace) -> Answer:
 def preregister(options: argparse.Namespace) -> Answer:
     """Collect the decisions that an experiment file fixes, and write them as a page."""
     from apps.experiment.design import read_design
-    from apps.experiment.export.folder import new_export, write_json, write_text
+    from apps.experiment.export.formats import new_export, write_json, write_text
     from apps.experiment.preregister import as_markdown, preregistration, read_power
 
     if options.participants is not None and options.participants < 1:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from apps.experiment.observers import ObserverSettings
-from apps.experiment.procedures import procedure_settings
+from apps.experiment.procedures.settings import procedure_settings
 from apps.experiment.settings import (
     AnalysisSettings,
     CatchSettings,
@@ -234,7 +234,16 @@ def design_of(source: Source) -> Design:
         with source.locating(name):
             own[name] = build(cls, tables.get(name, {}), name)
     with source.locating("experiment", "texts"):
-        own["texts"] = _translated(own["experiment"], own["texts"], source)
+        experiment: ExperimentSettings = own["experiment"]
+        answers, language, texts = possible_answers(experiment.task), experiment.language, source
+        if experiment.texts:
+            texts = Source.read(source.path.parent / experiment.texts)
+            if language not in texts.tables:
+                raise unknown_name("language", language, texts.tables)
+        name = language if experiment.texts else "texts"
+        with texts.locating(name):
+            own["texts"] = build(TextSettings, texts.tables.get(name, {}), "texts")
+            require_translated(texts.tables.get(name, {}), language, answers)
     conditions, session = _conditions(source), _session(source)
     if not tables.get("procedure"):
         raise source.error(("procedure",), "procedure: the table [procedure] is missing.")
@@ -276,33 +285,7 @@ def levels_of(table: Mapping[str, Any]) -> tuple[float, float]:
     return settings.minimum, settings.maximum
 
 
-def finest_step(design: Design) -> float | None:
-    """Return the finest step of the axis that the device renders, or None if unknown."""
-    force = design.stimulus.resolution or design.session.spec.force_resolution
-    if not force or design.axis in _FORCES:
-        return force or None
-    speed = design.exploration.least_speed  # a viscosity acts at least at the lowest speed of the hand
-    return force / speed if design.axis == "law.viscosity" and speed else None
-
-
 # --- parts of a design ---
-
-
-def _translated(experiment: ExperimentSettings, texts: TextSettings, source: Source) -> TextSettings:
-    """Return the texts in the language of the experiment, from its text file if one is given."""
-    answers = possible_answers(experiment.task)
-    if not experiment.texts:
-        with source.locating("texts"):
-            require_translated(source.tables.get("texts", {}), experiment.language, answers)
-        return texts
-    other = Source.read(source.path.parent / experiment.texts)
-    if experiment.language not in other.tables:
-        raise unknown_name("language", experiment.language, other.tables)
-    with other.locating(experiment.language):
-        table = other.tables[experiment.language]
-        texts = build(TextSettings, table, "texts")
-        require_translated(table, experiment.language, answers)
-    return texts
 
 
 def _conditions(source: Source) -> tuple[ConditionSettings, ...]:
@@ -375,7 +358,19 @@ def _check(source: Source, design: Design) -> None:
                 raise
         with source.locating("conditions", number):
             design.config(condition, condition.reference)
-            _require_reference(design, condition)
+            if design.experiment.task == "discrimination" and not condition.reference > 0.0:
+                raise ConfigurationError(
+                    f"conditions.reference = {condition.reference:g}: a discrimination needs one greater than 0; for "
+                    "the least that is felt at all choose experiment.task = 'detection-2ifc'."
+                )
+            for key, used, level in (
+                ("catch.easy_level", design.catch.easy, design.easy_level(condition)),
+                ("practice.level", design.practice.window, design.practice_level(condition)),
+            ):
+                if used and design.task.responses and not level > 0.0:
+                    raise ConfigurationError(
+                        f"{key} is missing: without a reference, a level that is obvious must be given."
+                    )
         _check_levels(source, design, number)
     with source.locating("observer"):
         build(ObserverSettings, design.tables.get("observer", {}), "observer")
@@ -387,22 +382,6 @@ def _check(source: Source, design: Design) -> None:
 
         with source.locating("friction", "measure_each_session"):
             require_measurable(design.session, design.friction.motions)
-
-
-def _require_reference(design: Design, condition: ConditionSettings) -> None:
-    """Raise if a discrimination has no reference, or an easy level is missing."""
-    if design.experiment.task == "discrimination" and not condition.reference > 0.0:
-        raise ConfigurationError(
-            f"conditions.reference = {condition.reference:g}: a discrimination needs one greater than 0; for the least "
-            "that is felt at all choose experiment.task = 'detection-2ifc'."
-        )
-    catch, practice = design.catch, design.practice
-    for key, used, level in (
-        ("catch.easy_level", catch.easy, design.easy_level(condition)),
-        ("practice.level", practice.window, design.practice_level(condition)),
-    ):
-        if used and design.task.responses and not level > 0.0:
-            raise ConfigurationError(f"{key} is missing: without a reference, a level that is obvious must be given.")
 
 
 def _check_levels(source: Source, design: Design, number: int) -> None:
@@ -432,8 +411,20 @@ def _check_levels(source: Source, design: Design, number: int) -> None:
     with source.locating(*at("maximum", "levels", "starts", "level")):
         for level in levels:
             design.config(condition, reference + level)
-            _require_reachable(design, reference + level)
-    device, step = design.session.device, finest_step(design)
+            value, most = reference + level, design.session.limits.max_force
+            if design.axis in _FORCES and value > most:
+                # the smallest level with which the value is reached from a reference of the conditions
+                gaps = (value - one.reference for one in design.conditions if one.reference <= value)
+                highest_level = max(most - (value - min(gaps, default=value)), 0.0)
+                raise ConfigurationError(
+                    f"{design.axis} = {value:g} N: is more than envelope.max_force = {most:g} N of "
+                    f"{design.session.device}; the highest level on this reference is {highest_level:g} N."
+                )
+    device = design.session.device
+    step = design.stimulus.resolution or design.session.spec.force_resolution or None
+    if step is not None and design.axis not in _FORCES:
+        speed = design.exploration.least_speed  # a viscosity acts at least at the lowest speed of the hand
+        step = step / speed if design.axis == "law.viscosity" and speed else None
     with source.locating(*at("minimum", "levels", "starts", "level")):
         if step is not None and lowest < STEPS_OF_A_LEVEL * step:
             pedestal = f"on the pedestal of {reference:g} " if reference else ""
@@ -450,18 +441,6 @@ def _check_levels(source: Source, design: Design, number: int) -> None:
                 f"{least:.3g} N of residual friction, and less cannot be distinguished from none. "
                 f"Detect an increment on that pedestal instead: conditions.reference = {_rounded_up(least):g}."
             )
-
-
-def _require_reachable(design: Design, value: float) -> None:
-    """Raise if a value of the axis exceeds the maximum force."""
-    most = design.session.limits.max_force
-    if design.axis in _FORCES and value > most:
-        # the smallest level with which the value is reached from a reference of the conditions
-        level = min((value - one.reference for one in design.conditions if one.reference <= value), default=value)
-        raise ConfigurationError(
-            f"{design.axis} = {value:g} N: is more than envelope.max_force = {most:g} N of {design.session.device}; "
-            f"the highest level on this reference is {max(most - (value - level), 0.0):g} N."
-        )
 
 
 def _rounded_up(value: float) -> float:

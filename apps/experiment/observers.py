@@ -138,11 +138,6 @@ class ObserverSettings:
         floor = self.floor if self.floor is not None else usual.floor if usual else 0.0
         return Acuity(float(weber), float(floor))
 
-    @property
-    def log_spread(self) -> float:
-        """Standard deviation of the logarithm of the acuity between observers."""
-        return math.sqrt(math.log1p(self.spread**2))
-
 
 _NORMAL = NormalDist()
 
@@ -196,7 +191,8 @@ class SimulatedObserver:
 
     def __init__(self, settings: ObserverSettings, rng: np.random.Generator) -> None:
         self.settings = settings
-        self.acuity_factor = math.exp(settings.log_spread * float(rng.standard_normal()))
+        log_spread = math.sqrt(math.log1p(settings.spread**2))  # of the acuity between observers
+        self.acuity_factor = math.exp(log_spread * float(rng.standard_normal()))
         self.modulus = 10.0 * math.exp(0.5 * float(rng.standard_normal()))
 
     def acuity(self, axis: str) -> Acuity:

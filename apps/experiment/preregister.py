@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from apps.experiment.design import Design
-from apps.experiment.procedures import procedure_settings
+from apps.experiment.procedures.settings import procedure_settings, trial_counts
 from haptics.errors import ConfigurationError
 from haptics.files import read_small
 
@@ -58,7 +58,7 @@ def preregistration(design: Design, power: Mapping[str, Any] | None, participant
     conditions: list[Facts] = []
     for condition in design.conditions:
         table = design.procedure_of(condition)
-        least, most = _counts(table)
+        least, most = trial_counts(procedure_settings(table))
         different = {name: dict(getattr(condition, name)) for name in ("law", "element") if getattr(condition, name)}
         conditions.append(
             {
@@ -121,20 +121,6 @@ def read_power(path: Path) -> Facts:
     if not good:
         raise ConfigurationError(f"--power {path}: is not the output of 'haptics experiment power --json'.")
     return dict(found)
-
-
-def _counts(table: Mapping[str, Any]) -> tuple[int, int]:
-    """Return the minimum and maximum number of trials of a track."""
-    settings = asdict(procedure_settings(table))
-    values = settings.get("levels") or settings.get("starts")
-    if values is not None:
-        count = len(values) * int(settings["repeats"])
-        return count, count
-    if "most_trials" in settings:  # a staircase: every reversal takes at least one trial
-        most = int(settings["most_trials"])
-        return min(max(int(settings["trials"]), int(settings["reversals"])), most), most
-    most = int(settings["trials"])
-    return (int(settings["least_trials"]) if settings.get("posterior_sd") else most), most
 
 
 def _exclusions(design: Design) -> list[str]:

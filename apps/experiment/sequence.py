@@ -13,7 +13,8 @@ import numpy as np
 from numpy.random import SeedSequence
 
 from apps.experiment.design import Design
-from apps.experiment.procedures import Tracks, catch_positions, child, make_procedure, trial_seed, williams_order
+from apps.experiment.procedures.methods import Tracks, make_procedure
+from apps.experiment.procedures.order import catch_positions, child, trial_seed, williams_order
 from apps.experiment.settings import ConditionSettings
 from apps.experiment.trial import TrialView
 from haptics.records import Rows

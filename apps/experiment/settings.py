@@ -6,6 +6,7 @@ The session tables are in `apps.settings.config`, the table ``observer`` in `app
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -18,13 +19,25 @@ from haptics.settings import bounded, build, check, choice, documented, flag, st
 if TYPE_CHECKING:
     from calibration.motions.excitation import Excitation
 
+_share = functools.partial(bounded, minimum=0.0, maximum=1.0)
+
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
 _FIELD = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
-def _table(allowed: str, doc: str) -> dict[str, str]:
-    """Return the metadata of a dataclass field that holds a table."""
-    return {"words": allowed, "doc": doc}
+def _table(allowed: str, doc: str) -> Any:
+    """Declare a dataclass field that holds a table."""
+    return field(default_factory=dict, metadata={"words": allowed, "doc": doc})
+
+
+def _require(good: bool, name: str, value: Any, allowed: str) -> None:
+    """Raise `ConfigurationError` unless the value of the setting `name` is `good`."""
+    if not good:
+        raise ConfigurationError(f"{name} = {value!r}: must be {allowed}.")
+
+
+def _are_numbers(values: Any) -> bool:
+    return all(isinstance(one, int | float) and not isinstance(one, bool) for one in values)
 
 
 @documented
@@ -42,10 +55,8 @@ class ExperimentSettings:
 
     def __post_init__(self) -> None:
         check(self, "experiment")
-        if not _NAME.fullmatch(self.name):
-            raise ConfigurationError(
-                f"experiment.name = {self.name!r}: must be small letters, digits and hyphens, such as weber-friction."
-            )
+        good = _NAME.fullmatch(self.name) is not None
+        _require(good, "experiment.name", self.name, "small letters, digits and hyphens, such as weber-friction")
 
 
 @documented
@@ -74,17 +85,16 @@ class ConditionSettings:
     name: str = string(allowed="a name", doc="name in tables and figures")
     reference: float = bounded(0.0, minimum=0.0, doc="value of the reference, in the unit of the axis; 0 for none")
     tracks: int = bounded(1, minimum=1, maximum=8, doc="number of parallel procedures")
-    law: Any = field(default_factory=dict, metadata=_table("a table", "settings of the law that differ"))
-    element: Any = field(default_factory=dict, metadata=_table("a table", "settings of the element that differ"))
-    procedure: Any = field(default_factory=dict, metadata=_table("a table", "settings of the procedure that differ"))
+    law: Any = _table("a table", "settings of the law that differ")
+    element: Any = _table("a table", "settings of the element that differ")
+    procedure: Any = _table("a table", "settings of the procedure that differ")
 
     def __post_init__(self) -> None:
         check(self, "conditions")
-        if not self.name or len(self.name) > 40:
-            raise ConfigurationError(f"conditions.name = {self.name!r}: must be a name of up to 40 letters.")
-        for table in ("law", "element", "procedure"):
-            if not isinstance(getattr(self, table), dict):
-                raise ConfigurationError(f"conditions.{table} = {getattr(self, table)!r}: must be a table.")
+        _require(0 < len(self.name) <= 40, "conditions.name", self.name, "a name of up to 40 letters")
+        for name in ("law", "element", "procedure"):
+            table = getattr(self, name)
+            _require(isinstance(table, dict), f"conditions.{name}", table, "a table")
 
 
 @documented
@@ -99,9 +109,7 @@ class CatchSettings:
     easy_level: float = bounded(
         0.0, minimum=0.0, doc="level of easy trials, in the unit of the axis; 0: equal to the reference"
     )
-    most_errors: float = bounded(
-        0.2, minimum=0.0, maximum=1.0, doc="share of wrong easy trials above which a session is excluded"
-    )
+    most_errors: float = _share(0.2, doc="share of wrong easy trials above which a session is excluded")
 
     def __post_init__(self) -> None:
         check(self, "catch")
@@ -145,10 +153,8 @@ class TrialSettings:
     )
     block: int = bounded(50, minimum=1, maximum=1000, doc="trials between two breaks")
     rest: float = bounded(30.0, minimum=0.0, maximum=3600.0, unit="s", doc="shortest break")
-    most_repeated: float = bounded(
-        0.2, minimum=0.0, maximum=1.0, doc="share of trials that may be repeated before the session stops"
-    )
-    late_ticks: float = bounded(1e-3, minimum=0.0, maximum=1.0, doc="share of late ticks that repeats a trial")
+    most_repeated: float = _share(0.2, doc="share of trials that may be repeated before the session stops")
+    late_ticks: float = _share(1e-3, doc="share of late ticks that repeats a trial")
     longest_gap: float = bounded(
         5e-3, above=0.0, maximum=1.0, unit="s", doc="time between two ticks that repeats a trial"
     )
@@ -182,9 +188,8 @@ class ExplorationSettings:
     def __post_init__(self) -> None:
         check(self, "exploration")
         start = self.start
-        plain = isinstance(start, list | tuple) and len(start) in (0, 2)
-        if not plain or not all(isinstance(one, int | float) and not isinstance(one, bool) for one in start):
-            raise ConfigurationError(f"exploration.start = {start!r}: must be a point [x, y] in m.")
+        good = isinstance(start, list | tuple) and len(start) in (0, 2) and _are_numbers(start)
+        _require(good, "exploration.start", start, "a point [x, y] in m")
         object.__setattr__(self, "start", tuple(float(one) for one in start))
         if not self.least_speed < self.greatest_speed:
             raise ConfigurationError(
@@ -201,13 +206,8 @@ class ResponseSettings:
     Button n of the device is bit n.
     """
 
-    keys: Any = field(
-        default_factory=dict, metadata=_table("a table of lists of keys, by answer", "keys of the keyboard")
-    )
-    buttons: Any = field(
-        default_factory=dict,
-        metadata=_table("a table of buttons, 1 to 31, by answer", "buttons of the device, or foot switches"),
-    )
+    keys: Any = _table("a table of lists of keys, by answer", "keys of the keyboard")
+    buttons: Any = _table("a table of buttons, 1 to 31, by answer", "buttons of the device, or foot switches")
     step: float = bounded(0.05, above=0.0, maximum=1.0, doc="adjustment: relative change of the value by a key")
     redo: str = string("backspace", allowed="a key", doc="key with which a participant asks to repeat the last trial")
     debounce: float = bounded(0.02, minimum=0.0, maximum=1.0, unit="s", doc="debounce time of contacts")
@@ -215,14 +215,14 @@ class ResponseSettings:
     def __post_init__(self) -> None:
         check(self, "response")
         for name in ("keys", "buttons"):
-            if not isinstance(getattr(self, name), dict):
-                raise ConfigurationError(f"response.{name} = {getattr(self, name)!r}: must be a table by answer.")
+            table = getattr(self, name)
+            _require(isinstance(table, dict), f"response.{name}", table, "a table by answer")
         for answer, names in self.keys.items():
-            if not isinstance(names, list | tuple) or not all(isinstance(one, str) and one for one in names):
-                raise ConfigurationError(f"response.keys.{answer} = {names!r}: must be a list of keys.")
+            good = isinstance(names, list | tuple) and all(isinstance(one, str) and one for one in names)
+            _require(good, f"response.keys.{answer}", names, "a list of keys")
         for answer, button in self.buttons.items():
-            if type(button) is not int or not 1 <= button <= 31:
-                raise ConfigurationError(f"response.buttons.{answer} = {button!r}: must be a button, 1 to 31.")
+            good = type(button) is int and 1 <= button <= 31
+            _require(good, f"response.buttons.{answer}", button, "a button, 1 to 31")
 
 
 @documented
@@ -249,17 +249,16 @@ class FieldSettings:
     """Table ``fields``: required data about a participant before the first trial, never the name."""
 
     demanded: Any = unrestricted((), "a list of names such as age_band", doc="names of required fields")
-    allowed: Any = field(default_factory=dict, metadata=_table("a table of lists, by name", "allowed values of fields"))
+    allowed: Any = _table("a table of lists, by name", "allowed values of fields")
 
     def __post_init__(self) -> None:
         check(self, "fields")
         names = self.demanded
         good = isinstance(names, list | tuple) and all(isinstance(one, str) and _FIELD.fullmatch(one) for one in names)
-        if not good:
-            raise ConfigurationError(f"fields.demanded = {names!r}: must be a list of names such as age_band.")
+        _require(good, "fields.demanded", names, "a list of names such as age_band")
         object.__setattr__(self, "demanded", tuple(names))
-        if not isinstance(self.allowed, dict) or not all(isinstance(one, list) for one in self.allowed.values()):
-            raise ConfigurationError(f"fields.allowed = {self.allowed!r}: must be a table of lists.")
+        good = isinstance(self.allowed, dict) and all(isinstance(one, list) for one in self.allowed.values())
+        _require(good, "fields.allowed", self.allowed, "a table of lists")
 
 
 @documented
@@ -270,18 +269,14 @@ class FrictionSettings:
     measure_each_session: bool = flag(
         False, doc="measure the device friction before the first block, with hands off the handle, and compensate it"
     )
-    excitation: Any = field(
-        default_factory=dict,
-        metadata=_table(
-            "a table as of haptics calibrate friction: slowest, fastest, speeds, rounds, strokes ...",
-            "motion of this measurement",
-        ),
+    excitation: Any = _table(
+        "a table as of haptics calibrate friction: slowest, fastest, speeds, rounds, strokes ...",
+        "motion of this measurement",
     )
 
     def __post_init__(self) -> None:
         check(self, "friction")
-        if not isinstance(self.excitation, dict):
-            raise ConfigurationError(f"friction.excitation = {self.excitation!r}: must be a table.")
+        _require(isinstance(self.excitation, dict), "friction.excitation", self.excitation, "a table")
         _ = self.motions
 
     @property
@@ -303,10 +298,8 @@ class ScreenSettings:
     height: int = bounded(720, minimum=480, maximum=4320, unit="pixel", doc="height of the window")
     theme: str = choice("dark", ("dark", "light"), doc="colours")
     text_scale: float = bounded(1.0, minimum=0.5, maximum=2.0, doc="scale factor of all text")
-    noise_level: float = bounded(
-        0.0, minimum=0.0, maximum=1.0, doc="amplitude of the masking pink noise, as a share of full scale; 0: none"
-    )
-    tone_level: float = bounded(0.2, minimum=0.0, maximum=1.0, doc="amplitude of tones, as a share of full scale")
+    noise_level: float = _share(0.0, doc="amplitude of the masking pink noise, as a share of full scale; 0: none")
+    tone_level: float = _share(0.2, doc="amplitude of tones, as a share of full scale")
 
     def __post_init__(self) -> None:
         check(self, "screen")
@@ -394,26 +387,20 @@ class TextSettings:
     button: str = string(
         "button {number}", allowed="text; {number} is the button's", doc="name of a button of the device"
     )
-    answers: Any = field(
-        default_factory=dict,
-        metadata=_table("a table of words, by answer", "labels of the answers"),
-    )
-    keys: Any = field(
-        default_factory=dict,
-        metadata=_table("a table of words, by key", "labels of keys such as space"),
-    )
+    answers: Any = _table("a table of words, by answer", "labels of the answers")
+    keys: Any = _table("a table of words, by key", "labels of keys such as space")
 
     def __post_init__(self) -> None:
         check(self, "texts")
         pages = self.instructions
         pages = [pages] if isinstance(pages, str) else pages
-        if not isinstance(pages, list | tuple) or not all(isinstance(page, str) for page in pages):
-            raise ConfigurationError(f"texts.instructions = {pages!r}: must be a list of pages.")
+        good = isinstance(pages, list | tuple) and all(isinstance(page, str) for page in pages)
+        _require(good, "texts.instructions", pages, "a list of pages")
         object.__setattr__(self, "instructions", tuple(pages))
         for name in ("answers", "keys"):
             table = getattr(self, name)
-            if not isinstance(table, dict) or not all(isinstance(word, str) and word for word in table.values()):
-                raise ConfigurationError(f"texts.{name} = {table!r}: must be a table of words.")
+            good = isinstance(table, dict) and all(isinstance(word, str) and word for word in table.values())
+            _require(good, f"texts.{name}", table, "a table of words")
         strange = [answer for answer in self.answers if answer not in ANSWERS]
         if strange:
             raise ConfigurationError(
@@ -489,10 +476,8 @@ class AnalysisSettings:
     def __post_init__(self) -> None:
         check(self, "analysis")
         given = self.percent if isinstance(self.percent, list | tuple) else [self.percent]
-        if not all(isinstance(one, int | float) and not isinstance(one, bool) and 50.0 < one < 100.0 for one in given):
-            raise ConfigurationError(
-                f"analysis.percent = {self.percent!r}: must be percentages between 50 and 100, such as [75, 84]."
-            )
+        good = _are_numbers(given) and all(50.0 < one < 100.0 for one in given)
+        _require(good, "analysis.percent", self.percent, "percentages between 50 and 100, such as [75, 84]")
         for name in ("hypotheses", "exclusions", "plan"):
             value = getattr(self, name)
             if not all(isinstance(one, str) for one in (value if isinstance(value, list | tuple) else [value])):
@@ -558,11 +543,6 @@ class PowerSettings:
     def __post_init__(self) -> None:
         check(self, "power")
         given = self.participants
-        good = isinstance(given, list | tuple) and bool(given)
-        if (
-            not good
-            or not all(type(each) is int and 2 <= each <= 1000 for each in given)
-            or sorted(given) != list(given)
-        ):
-            raise ConfigurationError(f"power.participants = {given!r}: must be {_NUMBERS}.")
+        good = isinstance(given, list | tuple) and all(type(each) is int and 2 <= each <= 1000 for each in given)
+        _require(good and bool(given) and sorted(given) == list(given), "power.participants", given, _NUMBERS)
         object.__setattr__(self, "participants", tuple(given))  # frozen: lists come from files

@@ -132,7 +132,9 @@ def dotted(path: KeyPath) -> str:
 KeyPath = tuple[str | int, ...]
 """Path to a value: key names, and array indices from 0."""
 
-_BARE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
+_BLANK = r"[ \t]*"
+_STRING = r"""\"{3}(?:\\.|[^\\])*?\"{3,}|'{3}.*?'{3,}|"(?:\\.|[^"\\])*"|'[^']*'"""
+"""String of any kind. Up to two quotes before a delimiter of three belong to the string."""
 
 
 def key_lines(text: str) -> dict[KeyPath, int]:
@@ -157,51 +159,26 @@ class _Scanner:
         self._ends = [place for place, mark in enumerate(text) if mark == "\n"]
         self._counts: dict[KeyPath, int] = {}
         self.lines: dict[KeyPath, int] = {}
-        self._read()
-
-    def _read(self) -> None:
         table: KeyPath = ()
         while self._skip():
-            if self._text[self._at] == "[":
+            if text[self._at] == "[":
                 table = self._header()
             else:
                 self._pair(table)
 
-    # --- characters ---
+    def _take(self, pattern: str) -> str:
+        """Skip the text at the current position that matches `pattern`, and return it."""
+        found = re.compile(pattern, re.DOTALL).match(self._text, self._at)
+        self._at = found.end() if found else self._at
+        return found[0] if found else ""
 
-    def _peek(self, mark: str) -> bool:
-        return self._text.startswith(mark, self._at)
-
-    def _pass(self, mark: str) -> bool:
-        """Skip `mark` if it is next.
-
-        Return True if it was.
-        """
-        found = self._peek(mark)
-        self._at += len(mark) if found else 0
-        return found
-
-    def _skip(self, marks: str = " \t\r\n") -> bool:
-        """Skip white space and, where line breaks are allowed, comments.
-
-        Return True if text remains.
-        """
-        while self._at < len(self._text):
-            if self._text[self._at] in marks:
-                self._at += 1
-            elif self._text[self._at] == "#" and "\n" in marks:
-                self._to(self._text.find("\n", self._at))
-            else:
-                return True
-        return False
-
-    def _to(self, place: int) -> None:
-        self._at = len(self._text) if place < 0 else place
+    def _skip(self) -> bool:
+        """Skip white space, line breaks and comments. Return True if text remains."""
+        self._take(r"(?:[ \t\r\n]|#[^\n]*)*")
+        return self._at < len(self._text)
 
     def _note(self, path: KeyPath) -> None:
         self.lines.setdefault(path, bisect.bisect_left(self._ends, self._at) + 1)
-
-    # --- keys ---
 
     def _key(self) -> Iterator[str]:
         """Yield the parts of a dotted key.
@@ -209,35 +186,26 @@ class _Scanner:
         At each yield, the current position is in the line of the key.
         """
         while True:
-            self._skip(" \t")
-            start = self._at
-            if self._text[start] in "\"'":
-                self._string()
-                yield next(iter(tomllib.loads(f"{self._text[start : self._at]} = 0")))
-            else:
-                while self._at < len(self._text) and self._text[self._at] in _BARE:
-                    self._at += 1
-                yield self._text[start : self._at]
-            self._skip(" \t")
-            if not self._pass("."):
+            self._take(_BLANK)
+            quoted = self._take(_STRING)
+            yield next(iter(tomllib.loads(f"{quoted} = 0"))) if quoted else self._take(r"[A-Za-z0-9_-]*")
+            if not self._take(rf"{_BLANK}\."):
                 return
 
     def _header(self) -> KeyPath:
         """Read ``[table]`` or ``[[array of tables]]`` and return its path."""
-        several = self._pass("[[")
-        self._at += 0 if several else 1
+        several = self._take(r"\[\[?") == "[["
         path: KeyPath = ()
         names = list(self._key())
-        for number, name in enumerate(names):
+        for number, name in enumerate(names, 1):
             path = (*path, name)
-            last = number == len(names) - 1
             self._note(path)
-            if several and last:
+            if several and number == len(names):
                 self._counts[path] = self._counts.get(path, 0) + 1
             if path in self._counts:
                 path = (*path, self._counts[path] - 1)
                 self._note(path)
-        self._to(self._text.find("\n", self._at))
+        self._take(r"[^\n]*")
         return path
 
     def _pair(self, table: KeyPath) -> None:
@@ -246,50 +214,25 @@ class _Scanner:
         for name in self._key():
             path = (*path, name)
             self._note(path)
-        self._pass("=")
+        self._take(rf"{_BLANK}=")
         self._value(path)
 
-    # --- values ---
-
     def _value(self, path: KeyPath) -> None:
-        self._skip(" \t")
-        if self._text[self._at] in "\"'":
-            self._string()
-        elif self._pass("["):
-            self._array(path)
-        elif self._pass("{"):
-            self._inline(path)
+        self._take(_BLANK)
+        if self._take(_STRING):
+            return
+        if self._take(r"\["):
+            number = 0
+            while self._skip() and not self._take(r"\]"):
+                self._note((*path, number))
+                self._value((*path, number))
+                self._skip()
+                self._take(",")
+                number += 1
+        elif self._take(r"\{"):
+            while self._skip() and not self._take(r"\}"):
+                self._pair(path)
+                self._skip()
+                self._take(",")
         else:
-            while self._at < len(self._text) and self._text[self._at] not in ",]}#\n":
-                self._at += 1
-
-    def _array(self, path: KeyPath) -> None:
-        number = 0
-        while self._skip() and not self._pass("]"):
-            self._note((*path, number))
-            self._value((*path, number))
-            self._skip()
-            self._pass(",")
-            number += 1
-
-    def _inline(self, path: KeyPath) -> None:
-        while self._skip() and not self._pass("}"):
-            self._pair(path)
-            self._skip()
-            self._pass(",")
-
-    def _string(self) -> None:
-        """Skip a string of any kind."""
-        mark = self._text[self._at]
-        long = mark * 3
-        if self._pass(long):
-            self._to_end_of(long, escapes=mark == '"')
-            while self._peek(mark):  # up to two quotes before the delimiter belong to the string
-                self._at += 1
-        else:
-            self._at += 1
-            self._to_end_of(mark, escapes=mark == '"')
-
-    def _to_end_of(self, mark: str, *, escapes: bool) -> None:
-        while not self._pass(mark):
-            self._at += 2 if escapes and self._peek("\\") else 1
+            self._take(r"[^,\]}#\n]*")

@@ -64,7 +64,6 @@ _OF_AN_ELEMENT = {
 }
 """Reasons why the felt value of an element's parameter is unknown."""
 
-_OTHER = "{} of the element does not show in the work of the hand"
 
 _NAMES = ("delivered", "delivered_flagged", "felt", "felt_low", "felt_high", "ticks", "speed")
 
@@ -148,7 +147,7 @@ def _interval(recording: Recording, rows: Rows, axis: str, own: Residual | None)
         value = float(entry[table][name])
     given = delivered(rows, spec.causality)
     starts = rows["time"] + rows["period_error"]
-    told: dict[str, Any] = {
+    found: dict[str, Any] = {
         "set": value,
         "delivered": None if given.share is None else value * given.share,
         "delivered_flagged": given.flagged,
@@ -161,14 +160,16 @@ def _interval(recording: Recording, rows: Rows, axis: str, own: Residual | None)
     }
     try:
         if table != "law" and axis != "wall.friction":
-            raise UnknownStimulus(_OF_AN_ELEMENT[name] if name in _OF_AN_ELEMENT else _OTHER.format(name))
+            raise UnknownStimulus(
+                _OF_AN_ELEMENT.get(name, f"{name} of the element does not show in the work of the hand")
+            )
         step = _STEP * (value or 1.0)
         ground, other = (_ground(recording, entry, table, name, one) for one in (value, value + step))
-        got = felt_stimulus(rows, ground, other, step, value, spec, own)
+        felt = felt_stimulus(rows, ground, other, step, value, spec, own)
     except (UnknownStimulus, HapticError) as error:
-        return {**told, "missing": str(error)}
-    bounds = {"felt": got.value, "felt_low": got.low, "felt_high": got.high}
-    return {**told, **bounds, "speed": got.speed, "source": got.source}
+        return found | {"missing": str(error)}
+    bounds = {"felt": felt.value, "felt_low": felt.low, "felt_high": felt.high}
+    return found | bounds | {"speed": felt.speed, "source": felt.source}
 
 
 def _ground(recording: Recording, entry: dict[str, Any], table: str, name: str, value: float) -> Ground:
@@ -289,8 +290,8 @@ class Ground:
     law: Law
     scene: Scene | None = None
 
-    def contacts(self, rows: Rows) -> Contacts:
-        """Return the touched walls in the rows, and the directions along them."""
+    def contacts(self, rows: Rows) -> tuple[NDArray[np.intp], Array]:
+        """Return the touched wall of each row, negative for none or several, and the unit vectors along it, (n, 2)."""
         touched, along = np.full(len(rows), _NONE), np.zeros((len(rows), 2))
         for number, wall in enumerate(self.scene.walls if self.scene is not None else ()):
             inside = wall.depth(rows["position"]) > 0.0
@@ -298,7 +299,7 @@ class Ground:
             along[inside] = np.stack((-inwards[inside, 1], inwards[inside, 0]), axis=1)
             touched[inside] = np.where(touched[inside] == _NONE, number, _SEVERAL)
         size = np.hypot(along[:, 0], along[:, 1])
-        return Contacts(touched, along / np.where(size > 0.0, size, 1.0)[:, None])
+        return touched, along / np.where(size > 0.0, size, 1.0)[:, None]
 
     def friction(self, rows: Rows, steps: Array, period: float, touched: NDArray[np.intp]) -> Array:
         """Return the friction against the steps between rows, shape (n,) [N]; `steps` has shape (n, 2) [m]."""
@@ -319,51 +320,6 @@ class Ground:
             for number, wall in enumerate(walls)
         ]
         return max(ways, default=0.0)
-
-
-@dataclass(frozen=True)
-class Contacts:
-    """Touched wall and unit vector along it, for each row.
-
-    Attributes
-    ----------
-    touched : (n,) int array
-        Index of the wall, negative for no wall or several walls.
-    along : (n, 2) array
-        Unit vectors, zero without a wall.
-    """
-
-    touched: NDArray[np.intp]
-    along: Array
-
-    def on_the_surface(self, steps: Array, begin: int) -> Array:
-        """Return `steps` from row `begin` on, shape (n, 2) [m], projected on the wall where one is touched."""
-        along, touched = (one[begin : begin + len(steps)] for one in (self.along, self.touched))
-        along = along * (steps * along).sum(axis=1)[:, None]
-        return np.where((touched >= 0)[:, None], along, steps)
-
-
-@dataclass(frozen=True)
-class Stretch:
-    """Stretch of sliding without a stop.
-
-    Attributes
-    ----------
-    work : float
-        Work of the hand without the kinetic energy of the moving mass [J].
-    way : float
-        Length of the path [m].
-    ticks : int
-        Duration [ticks].
-    expected, other : float
-        Work of the ground with the specified value of the axis, and with the value increased by a step [J].
-    """
-
-    work: float
-    way: float
-    ticks: int
-    expected: float
-    other: float
 
 
 @dataclass(frozen=True)
@@ -419,17 +375,22 @@ def felt_stimulus(
     """
     forces, source, doubt = _forces(rows, spec, own)
     mass = (spec.mass or 0.0) if source == "truth" else 0.0  # only a hand force also moves the mass
-    stretches = [one for one in _stretches(rows, (ground, other), forces, mass) if one.way >= _LEAST_WAY]
+    stretches = _stretches(rows, (ground, other), forces, mass)
     if not stretches:
         raise UnknownStimulus("the hand did not slide")
-    way = sum(one.way for one in stretches)
-    per_unit = sum(one.other - one.expected for one in stretches) / step
+    work, ways, ticks, expected, stepped = zip(*stretches, strict=True)
+    way = sum(ways)
+    per_unit = sum(more - less for more, less in zip(stepped, expected, strict=True)) / step
     if not abs(per_unit) > 1e-9 * way:
         raise UnknownStimulus("the axis does not show while the hand slides")
-    found = float(value + sum(one.work - one.expected for one in stretches) / per_unit)
-    bound = math.hypot(_spread(stretches, per_unit / way), doubt * way / abs(per_unit))
-    speed = way / (sum(one.ticks for one in stretches) * _period(rows))
-    return Felt(found, found - bound, found + bound, source, speed)
+    excess = [done - asked for done, asked in zip(work, expected, strict=True)]
+    found = float(value + sum(excess) / per_unit)
+    spread = 0.0  # half-width of the 95 % interval of the mean over stretches
+    if len(stretches) > 1:
+        residuals = [one / length for one, length in zip(excess, ways, strict=True)]
+        spread = float(1.96 * np.std(residuals, ddof=1) / math.sqrt(len(residuals)) / abs(per_unit / way))
+    bound = math.hypot(spread, doubt * way / abs(per_unit))
+    return Felt(found, found - bound, found + bound, source, way / (sum(ticks) * _period(rows)))
 
 
 def _forces(rows: Rows, spec: DeviceSpec, own: Residual | None) -> tuple[Array, str, float]:
@@ -448,17 +409,24 @@ def _forces(rows: Rows, spec: DeviceSpec, own: Residual | None) -> tuple[Array, 
     return own.force(rows) - np.column_stack(carried_out), "model", own.friction.doubt
 
 
-def _stretches(rows: Rows, grounds: tuple[Ground, Ground], forces: Array, mass: float) -> list[Stretch]:
-    """Return the stretches of sliding with the work of the forces, less the kinetic energy of a mass [kg]."""
-    contacts, period = grounds[0].contacts(rows), _period(rows)
+def _stretches(rows: Rows, grounds: tuple[Ground, Ground], forces: Array, mass: float) -> list[tuple[float, ...]]:
+    """Return the stretches of sliding without a stop that are long enough.
+
+    Of each, these are the work of the `forces` without the kinetic energy of a `mass` [kg], the length of the path [m],
+    the duration [ticks], and the work of both grounds [J].
+    """
+    (touched, directions), period = grounds[0].contacts(rows), _period(rows)
     moving = np.hypot(rows["velocity"][:, 0], rows["velocity"][:, 1]) > SLIDING_SPEED
-    moving &= (rows["sticking"] == 0) & (contacts.touched != _SEVERAL)
+    moving &= (rows["sticking"] == 0) & (touched != _SEVERAL)
     edges = np.flatnonzero(np.diff(np.concatenate(([0], moving.view(np.int8), [0]))))
     found = []
     for first, end in zip(edges[::2], edges[1::2], strict=True):
-        steps = contacts.on_the_surface(np.diff(rows["position"][first:end], axis=0), first)
+        steps = np.diff(rows["position"][first:end], axis=0)
+        along = directions[first : end - 1]  # along the wall where one is touched
+        along = along * (steps * along).sum(axis=1)[:, None]
+        steps = np.where((touched[first : end - 1] >= 0)[:, None], along, steps)
         way = np.hypot(steps[:, 0], steps[:, 1])
-        slack = grounds[0].slack(rows[first:end], contacts.touched[first:end])
+        slack = grounds[0].slack(rows[first:end], touched[first:end])
         begin = first + int(np.searchsorted(np.cumsum(way), slack)) if slack else first
         if end - begin < 3:
             continue
@@ -466,18 +434,10 @@ def _stretches(rows: Rows, grounds: tuple[Ground, Ground], forces: Array, mass: 
         mean = 0.5 * (forces[begin : end - 1] + forces[begin + 1 : end])
         speed = np.hypot(rows["velocity"][begin:end, 0], rows["velocity"][begin:end, 1])
         kinetic = 0.5 * mass * (speed[-1] ** 2 - speed[0] ** 2)
-        part = rows[begin : end - 1], steps, period, contacts.touched[begin : end - 1]
+        part = rows[begin : end - 1], steps, period, touched[begin : end - 1]
         taken = [float(np.dot(ground.friction(*part), way)) for ground in grounds]
-        found.append(Stretch(float((mean * steps).sum() - kinetic), float(way.sum()), len(way), *taken))
-    return found
-
-
-def _spread(stretches: list[Stretch], force_per_unit: float) -> float:
-    """Return the half-width of the 95 % interval of the mean over stretches, or 0 for a single stretch."""
-    if len(stretches) < 2:
-        return 0.0
-    residuals = [(one.work - one.expected) / one.way for one in stretches]
-    return float(1.96 * np.std(residuals, ddof=1) / math.sqrt(len(residuals)) / abs(force_per_unit))
+        found.append((float((mean * steps).sum() - kinetic), float(way.sum()), len(way), *taken))
+    return [one for one in found if one[1] >= _LEAST_WAY]
 
 
 def _period(rows: Rows) -> float:

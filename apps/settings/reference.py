@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from apps.experiment.design import OWN_TABLES
 from apps.experiment.observers import ObserverSettings
-from apps.experiment.procedures import KINDS
+from apps.experiment.procedures.settings import KINDS
 from apps.experiment.settings import AnalysisSettings, ConditionSettings, PowerSettings
 from apps.settings.config import SessionSettings
 from apps.settings.models import element_defaults, law_defaults

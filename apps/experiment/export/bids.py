@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.experiment.export.folder import write_json, write_text
-from apps.experiment.export.formats import Session, about, readme
-from apps.experiment.journal import description, text_of, tsv_of
+from apps.experiment.export.formats import about, readme, write_json, write_text
+from apps.experiment.journal.tables import Session, description, text_of, tsv_of
 from haptics.device import Causality
 from haptics.errors import RecordingError
 from haptics.recording.recording import ORIGIN_UTC, Recording
@@ -37,16 +36,16 @@ def export_bids(folder: Path, sessions: Sequence[Session]) -> None:
     RecordingError
         If a recording cannot be read.
     """
-    summary = about(sessions)
-    versions = sorted({str(session.state.header["versions"].get("haptics", "unknown")) for session in sessions})
+    name, words = about(sessions)
+    versions = sorted({str(session.header["versions"].get("haptics", "unknown")) for session in sessions})
     data_set = {
-        "Name": summary.name,
+        "Name": name,
         "BIDSVersion": VERSION,
         "DatasetType": "raw",
-        "GeneratedBy": [{"Name": "haptics", "Version": ", ".join(versions), "Description": summary.words}],
+        "GeneratedBy": [{"Name": "haptics", "Version": ", ".join(versions), "Description": words}],
     }
     write_json(folder, "dataset_description.json", data_set)
-    write_text(folder, "README.md", readme(summary, sessions))
+    write_text(folder, "README.md", readme(sessions))
     _write_participants(folder, sessions)
     for session in sessions:
         _write_session(folder, session)
@@ -55,12 +54,14 @@ def export_bids(folder: Path, sessions: Sequence[Session]) -> None:
 def _write_participants(folder: Path, sessions: Sequence[Session]) -> None:
     """Write one row for each participant, with the data noted in the first session."""
     first = {session.place.participant: session for session in reversed(sessions)}
-    names = sorted({name for session in first.values() for name in session.fields} - {"participant_id", "observer"})
+    names = sorted(
+        {name for session in first.values() for name in session.header["fields"]} - {"participant_id", "observer"}
+    )
     lines = ["\t".join(["participant_id", "observer", *names])]
     for participant, session in sorted(first.items()):
-        observer = None if session.state.header["observer"] is None else "simulated"
+        observer = None if session.header["observer"] is None else "simulated"
         cells = []
-        for value in (observer, *(session.fields.get(name) for name in names)):
+        for value in (observer, *(session.header["fields"].get(name) for name in names)):
             structured = isinstance(value, list | dict)
             plain = json.dumps(value, ensure_ascii=False) if structured else text_of(value, "n/a")
             cells.append(" ".join(plain.split()) or "n/a")
@@ -72,7 +73,7 @@ def _write_participants(folder: Path, sessions: Sequence[Session]) -> None:
 
 
 def _write_session(folder: Path, session: Session) -> None:
-    place, header = session.place, session.state.header
+    place, header = session.place, session.header
     where, prefix = f"sub-{place.participant}/ses-{place.session:02d}", f"motion/{place.stem}_tracksys-handle_run-"
     starts = [one["recording"] for one in session.state.block_starts if one["recording"] is not None]
     recordings = [name for name in dict.fromkeys(starts) if place.inside(name).is_dir()]
@@ -155,7 +156,27 @@ def write_motion(folder: Path, stem: str, recording: Recording, task: str) -> No
     for rows in recording.chunks(_VECTORS):
         measured |= {name for name in _VECTORS if not np.isnan(rows[name]).all()}
     channels = tuple(_channels(measured, str(device["causality"])))
-    sidecar = _sidecar(recording, channels, float(rate), task)
+    count, times = len(recording), ("time", "period_error")
+    duration = 0.0
+    if count:
+        begin, end = (channels[0].values(recording.read(k, k + 1, times))[0] for k in (0, count - 1))
+        duration = float(end - begin)
+    counts = {kind: sum(one.kind == kind for one in channels) for kind in ("LATENCY", "POS", "VEL", "MISC")}
+    sidecar = {
+        "TaskName": task,
+        "SamplingFrequency": float(rate),
+        "SamplingFrequencyEffective": (count - 1) / duration if duration > 0.0 else float(rate),
+        "RecordingType": "continuous",
+        "RecordingDuration": duration,
+        "TrackingSystemName": "handle",
+        "DeviceSerialNumber": str(device.get("identity", "n/a")),
+        "ManufacturersModelName": str(device.get("name", "n/a")),
+        "SoftwareVersions": str(recording.metadata.get("versions", {}).get("haptics", "n/a")),
+        "MotionChannelCount": len(channels),
+        "TrackedPointsCount": 1,
+        "MissingValues": "n/a",
+        **{f"{kind}ChannelCount": count for kind, count in counts.items()},
+    }
     header = "name\tcomponent\ttype\ttracked_point\tunits"
     lines = [
         "\t".join([one.name, one.component, one.kind, "n/a" if one.kind == "LATENCY" else "handle", one.units])
@@ -182,26 +203,3 @@ def _channels(measured: set[str], causality: str) -> Iterator[Channel]:
                 yield Channel(f"{name}_{axis}", axis, kinds.get(name, "MISC"), units.get(name, "N"), name)
     for name in _NUMBERS:
         yield Channel(name, "n/a", "MISC", "n/a", name)
-
-
-def _sidecar(recording: Recording, channels: tuple[Channel, ...], rate: float, task: str) -> dict[str, Any]:
-    count, times = len(recording), ("time", "period_error")
-    edges = [recording.read(0, 1, times), recording.read(count - 1, count, times)] if count else []
-    duration = float(channels[0].values(edges[1])[0] - channels[0].values(edges[0])[0]) if count else 0.0
-    device = recording.metadata["device"]
-    counts = {kind: sum(one.kind == kind for one in channels) for kind in ("LATENCY", "POS", "VEL", "MISC")}
-    return {
-        "TaskName": task,
-        "SamplingFrequency": rate,
-        "SamplingFrequencyEffective": (count - 1) / duration if duration > 0.0 else rate,
-        "RecordingType": "continuous",
-        "RecordingDuration": duration,
-        "TrackingSystemName": "handle",
-        "DeviceSerialNumber": str(device.get("identity", "n/a")),
-        "ManufacturersModelName": str(device.get("name", "n/a")),
-        "SoftwareVersions": str(recording.metadata.get("versions", {}).get("haptics", "n/a")),
-        "MotionChannelCount": len(channels),
-        "TrackedPointsCount": 1,
-        "MissingValues": "n/a",
-        **{f"{kind}ChannelCount": count for kind, count in counts.items()},
-    }

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
+import json
+import os
 import re
+import tempfile
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from apps.experiment.export.folder import write_json, write_text
-from apps.experiment.journal import (
-    COLUMNS,
-    Row,
-    SessionFolder,
-    SessionState,
-    csv_of,
-    read_journal,
-    replay,
-    require_same,
-    sessions_below,
-    text_of,
-    trial_rows,
-)
-from haptics.errors import ConfigurationError
+from apps.experiment.journal.folder import sessions_below
+from apps.experiment.journal.journal import read_journal, replay, require_same
+from apps.experiment.journal.tables import COLUMNS, Row, Session, csv_of, text_of, trial_rows
+from haptics.errors import ConfigurationError, HapticError
+from haptics.files import read_small
+from haptics.recording.tick_file import digest_of
 
 SIMULATED = (
     "The answers are those of a simulated observer: they verify method and analysis, and never stand for people."
@@ -36,31 +30,6 @@ _TYPES = {"text": "string", "number": "number", "whole": "integer", "flag": "boo
 
 Counts = dict[float, tuple[int, int]]
 """Numbers of right answers and of all answers by level."""
-
-
-@dataclass(frozen=True)
-class Session:
-    """Session for the export.
-
-    Attributes
-    ----------
-    place : SessionFolder
-        Folder of the session.
-    state : SessionState
-        State from the journal.
-    rows : list of dict
-        Table of trials.
-    fields : dict
-        Data about the participant.
-    """
-
-    place: SessionFolder
-    state: SessionState
-    rows: list[Row]
-    fields: dict[str, Any] = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "fields", dict(self.state.header["fields"]))
 
 
 def read_sessions(folders: Iterable[Path]) -> list[Session]:
@@ -92,27 +61,11 @@ def read_sessions(folders: Iterable[Path]) -> list[Session]:
 # --- description of an export ---
 
 
-@dataclass(frozen=True)
-class About:
-    """Description of an export.
-
-    Attributes
-    ----------
-    name : str
-        Names of the experiments.
-    words : str
-        Summary in one paragraph.
-    """
-
-    name: str
-    words: str
-
-
-def about(sessions: Sequence[Session]) -> About:
-    """Return the name and the summary of the exported sessions."""
-    name = ", ".join(sorted({session.state.header["experiment"] for session in sessions}))
+def about(sessions: Sequence[Session]) -> tuple[str, str]:
+    """Return the names of the experiments, and the summary of the exported sessions in one paragraph."""
+    name = ", ".join(sorted({session.header["experiment"] for session in sessions}))
     people = len({session.place.participant for session in sessions})
-    simulated = sum(session.state.header["observer"] is not None for session in sessions)
+    simulated = sum(session.header["observer"] is not None for session in sessions)
     words = f"Psychophysical experiment {name}: {len(sessions)} sessions of {people} participants."
     if simulated == len(sessions):
         words += f" {SIMULATED}"
@@ -120,17 +73,18 @@ def about(sessions: Sequence[Session]) -> About:
         words += (
             f" {simulated} of the sessions have a simulated observer (column observer), which never stands for people."
         )
-    return About(name, words)
+    return name, words
 
 
-def readme(description: About, sessions: Sequence[Session]) -> str:
+def readme(sessions: Sequence[Session]) -> str:
     """Return the README page of an export."""
-    versions = sorted({str(session.state.header["versions"].get("haptics", "?")) for session in sessions})
-    designs = sorted({session.state.header["design_sha256"] for session in sessions})
+    name, words = about(sessions)
+    versions = sorted({str(session.header["versions"].get("haptics", "?")) for session in sessions})
+    designs = sorted({session.header["design_sha256"] for session in sessions})
     lines = [
-        f"# {description.name}",
+        f"# {name}",
         "",
-        description.words,
+        words,
         "",
         f"Made from the journals of the sessions by haptics (sessions run with version {', '.join(versions)}).",
         f"SHA-256 of the experiment file: {', '.join(designs)}.",
@@ -151,12 +105,12 @@ def export_csv(folder: Path, sessions: Sequence[Session]) -> None:
     The tables are for JASP, jamovi, pandas and R. ``participants.csv`` has a row for each session: participant, design,
     device, time, end, and data about the participant.
     """
-    names = sorted({name for session in sessions for name in session.fields})
+    names = sorted({name for session in sessions for name in session.header["fields"]})
     plain = ["participant", "session", "experiment", "seed", "slot", "design_sha256", "blind"]
     own = ["observer", "device", "begun_utc", "end_reason", "trials", "repeated"]
     rows: list[list[Any]] = [[*plain, *own, *(f"field_{name}" for name in names)]]
     for session in sessions:
-        state, header = session.state, session.state.header
+        state, header = session.state, session.header
         cells = [
             None if header["observer"] is None else header["observer"].get("name", "simulated"),
             header["device"].get("name"),
@@ -165,7 +119,9 @@ def export_csv(folder: Path, sessions: Sequence[Session]) -> None:
             len(state.counted_attempts),
             state.repeated,
         ]
-        rows.append([*(header[name] for name in plain), *cells, *(session.fields.get(name) for name in names)])
+        rows.append(
+            [*(header[name] for name in plain), *cells, *(session.header["fields"].get(name) for name in names)]
+        )
     columns = [["name", "kind", "unit", "description"], *([one.name, one.kind, one.unit, one.doc] for one in COLUMNS)]
     script = resources.files("apps.experiment.export") / "read.R"
     write_text(folder, "trials.csv", csv_of(row for session in sessions for row in session.rows))
@@ -229,19 +185,104 @@ def export_psych_ds(folder: Path, sessions: Sequence[Session]) -> None:
         if column.levels:
             variable["valueReference"] = [f"{level}: {meaning}" for level, meaning in column.levels.items()]
         variables.append(variable)
-    description = about(sessions)
+    name, words = about(sessions)
     data_set = {
         "@context": "https://schema.org",
         "@type": "Dataset",
-        "name": description.name,
-        "description": description.words,
+        "name": name,
+        "description": words,
         "schemaVersion": "Psych-DS 1.5.0",
         "keywords": ["psychophysics", "haptics", "friction"],
         "variableMeasured": variables,
     }
     write_json(folder, "dataset_description.json", data_set)
-    write_text(folder, "README.md", readme(description, sessions))
+    write_text(folder, "README.md", readme(sessions))
     for session in sessions:
         place = session.place
-        name = f"study-{place.task}_participant-{place.participant}_session-{place.session:02d}_data.csv"
-        write_text(folder, f"data/{name}", csv_of(session.rows))
+        file = f"study-{place.task}_participant-{place.participant}_session-{place.session:02d}_data.csv"
+        write_text(folder, f"data/{file}", csv_of(session.rows))
+
+
+# --- folder of an export ----------------------------------------------------------------------------------------------
+
+MANIFEST = ".haptics-export.json"
+"""File with the SHA-256 of all files of an export, by which the next export recognises them."""
+
+_UNBORN = ".haptics-export-"
+
+
+@contextlib.contextmanager
+def new_export(out: Path) -> Iterator[Path]:
+    """Yield a new folder that replaces `out` at the end, unless an exception is raised.
+
+    `out` must not exist, be an empty folder, or be an export without later changes.
+
+    Raises
+    ------
+    ConfigurationError
+        If `out` is anything else or cannot be written.
+    """
+    _require_ours(out)
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=_UNBORN, dir=out.parent) as hidden:
+            unborn = Path(hidden) / "new"
+            unborn.mkdir()
+            yield unborn
+            files = {name: digest_of(unborn / name) for name in sorted(_names(unborn))}
+            manifest = json.dumps({"haptics": "export", "files": files}, indent=2) + "\n"
+            (unborn / MANIFEST).write_text(manifest, encoding="utf-8")
+            _require_ours(out)  # writing may have taken minutes
+            if os.path.lexists(out):
+                os.rename(out, Path(hidden) / "old")
+            os.rename(unborn, out)
+    except OSError as error:
+        raise ConfigurationError(f"--out {out}: cannot be written ({error.strerror or error}).") from error
+
+
+def _names(folder: Path) -> Iterator[str]:
+    """Yield the relative paths of all files and links below a folder.
+
+    Links are not followed.
+    """
+    for where, folders, files in os.walk(folder):
+        links = [name for name in folders if os.path.islink(os.path.join(where, name))]
+        for name in (*files, *links):
+            yield (Path(where) / name).relative_to(folder).as_posix()
+
+
+def _require_ours(out: Path) -> None:
+    if not os.path.lexists(out):
+        return
+    if os.path.islink(out) or not out.is_dir():
+        raise ConfigurationError(f"--out {out}: is there and is no folder; name a new one.")
+    names = sorted(_names(out))
+    if not names and not any(out.iterdir()):
+        return
+    try:
+        files = dict(json.loads(read_small(out / MANIFEST))["files"])
+    except (ValueError, LookupError, TypeError, RecursionError, HapticError) as error:
+        raise ConfigurationError(f"--out {out}: holds files that are not of an export; name a new folder.") from error
+    for name in names:
+        path = out / name
+        if name != MANIFEST and (name not in files or path.is_symlink() or digest_of(path) != files[name]):
+            raise ConfigurationError(
+                f"--out {out}: {name} was changed or added since the export; nothing was replaced. Move it away, "
+                "or name a new folder."
+            )
+
+
+def write_text(folder: Path, name: str, text: str) -> None:
+    """Write a file of an export and create its folders.
+
+    Line ends are not converted.
+    """
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "x", encoding="utf-8", newline="") as file:
+        file.write(text)
+
+
+def write_json(folder: Path, name: str, value: object) -> None:
+    """Write a JSON file of an export."""
+    write_text(folder, name, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")

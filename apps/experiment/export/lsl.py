@@ -65,16 +65,12 @@ def main(connection: Connection[Any, Any], journal: Path, causality: str, rate: 
             for record in tail.read():
                 if record["record"] in _FIELDS:
                     at = sink.tick_time(record["tick"]) if record.get("tick") is not None else None
-                    sink.mark(marker_of(record, blind=tail.blind), record["monotonic_ns"] * 1e-9 if at is None else at)
+                    names = [name for name in _FIELDS[record["record"]] if not (tail.blind and name in _BLIND)]
+                    marker = {"event": record["record"], **{name: record[name] for name in names}}
+                    sink.mark(marker, record["monotonic_ns"] * 1e-9 if at is None else at)
 
         follow(connection, sink, send_markers)
         send_markers()
-
-
-def marker_of(record: Record, *, blind: bool) -> dict[str, Any]:
-    """Return the marker of a journal record."""
-    names = [name for name in _FIELDS[record["record"]] if not (blind and name in _BLIND)]
-    return {"event": record["record"], **{name: record[name] for name in names}}
 
 
 class JournalTail:

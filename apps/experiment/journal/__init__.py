@@ -3,83 +3,8 @@
 This package needs no window, device or compiler.
 """
 
-from apps.experiment.journal.blinding import Codes, decode, make_codes, open_codes, seal_codes
-from apps.experiment.journal.folder import (
-    JournalFault,
-    SessionFolder,
-    put,
-    require_code,
-    require_impersonal,
-    reserve_slot,
-    sessions_below,
-    task_label,
-)
-from apps.experiment.journal.journal import (
-    Attempt,
-    Contents,
-    Journal,
-    SessionState,
-    apply_record,
-    parsed,
-    read_journal,
-    replay,
-    require_same,
-    write_sidecar,
-)
-from apps.experiment.journal.schema import COMMON, KINDS, OWN_FRICTION, Record
-from apps.experiment.journal.tables import (
-    COLUMNS,
-    STIMULUS_COLUMNS,
-    TRIAL_COLUMNS,
-    Column,
-    Measure,
-    Row,
-    csv_of,
-    description,
-    text_of,
-    trial_rows,
-    tsv_of,
-    write_table,
-)
+from apps.experiment.journal.folder import SessionFolder, sessions_below
+from apps.experiment.journal.journal import Journal, read_journal, replay
+from apps.experiment.journal.tables import trial_rows
 
-__all__ = [
-    "COLUMNS",
-    "COMMON",
-    "KINDS",
-    "OWN_FRICTION",
-    "STIMULUS_COLUMNS",
-    "TRIAL_COLUMNS",
-    "Attempt",
-    "Codes",
-    "Column",
-    "Contents",
-    "Journal",
-    "JournalFault",
-    "Measure",
-    "Record",
-    "Row",
-    "SessionFolder",
-    "SessionState",
-    "apply_record",
-    "csv_of",
-    "decode",
-    "description",
-    "make_codes",
-    "open_codes",
-    "parsed",
-    "put",
-    "read_journal",
-    "replay",
-    "require_code",
-    "require_impersonal",
-    "require_same",
-    "reserve_slot",
-    "seal_codes",
-    "sessions_below",
-    "task_label",
-    "text_of",
-    "trial_rows",
-    "tsv_of",
-    "write_sidecar",
-    "write_table",
-]
+__all__ = ["Journal", "SessionFolder", "read_journal", "replay", "sessions_below", "trial_rows"]

@@ -131,12 +131,11 @@ class SessionFolder:
 
     def __post_init__(self) -> None:
         stem = f"sub-{self.participant}_ses-{self.session:02d}_task-{self.task}"
+        files = {"journal": f"{stem}_journal.jsonl", "sidecar": "session.json", "codes": "codes.json"}
+        files |= {"table": f"{stem}_beh.tsv", "friction": OWN_FRICTION_FILE, "lock": ".lock"}
         object.__setattr__(self, "stem", stem)
-        names = ("session.json", "codes.json", OWN_FRICTION_FILE, ".lock")
-        for name, file in zip(("sidecar", "codes", "friction", "lock"), names, strict=True):
+        for name, file in files.items():
             object.__setattr__(self, name, self.folder / file)
-        object.__setattr__(self, "journal", self.folder / f"{stem}_journal.jsonl")
-        object.__setattr__(self, "table", self.folder / f"{stem}_beh.tsv")
 
     @classmethod
     def new(cls, out: Path, participant: str, session: int, experiment: str) -> Self:
@@ -242,6 +241,14 @@ def flush_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def write_durably(path: Path, data: bytes) -> None:
+    """Create a file and flush its contents to disk."""
+    with open(path, "xb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
 class Lock:
     """Lock of a session's folder, which permits a single writer, held until `close` or the end of the process.
 
@@ -268,7 +275,11 @@ class Lock:
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            holder = self._holder()
+            try:
+                owner = json.loads(os.pread(self._descriptor, 300, 0))
+                holder = f"process {int(owner['process'])} on {str(owner['station'])!a}"
+            except (OSError, ValueError, LookupError, TypeError, RecursionError):
+                holder = "another process"
             os.close(self._descriptor)
             if error.errno in (errno.EAGAIN, errno.EACCES):
                 raise ConfigurationError(
@@ -288,13 +299,6 @@ class Lock:
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
-
-    def _holder(self) -> str:
-        try:
-            owner = json.loads(os.pread(self._descriptor, 300, 0))
-            return f"process {int(owner['process'])} on {str(owner['station'])!a}"
-        except (OSError, ValueError, LookupError, TypeError, RecursionError):
-            return "another process"
 
 
 # --- positions in the order of arrival ---
@@ -360,10 +364,7 @@ def _claim_slot(folder: Path, code: str) -> int:
     The position is a hard link to a complete file. Its creation fails if the position is taken.
     """
     whole = folder / f".{secrets.token_hex(8)}"
-    with open(whole, "x", encoding="utf-8") as file:
-        file.write(json.dumps({"participant": code}) + "\n")
-        file.flush()
-        os.fsync(file.fileno())
+    write_durably(whole, (json.dumps({"participant": code}) + "\n").encode())
     try:
         for number in range(MOST_SLOTS):
             try:

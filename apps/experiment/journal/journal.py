@@ -15,7 +15,7 @@ import stat
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -29,6 +29,7 @@ from apps.experiment.journal.folder import (
     put,
     require_code,
     require_impersonal,
+    write_durably,
 )
 from apps.experiment.journal.schema import FORMAT, Record, checked
 from haptics.errors import ConfigurationError, RecordingError
@@ -94,8 +95,7 @@ class Journal:
         require_impersonal(header.get("fields") or {})
         fields = {**header, "format": FORMAT, "participant": place.participant, "session": place.session}
         record = _stamped("header", 0, fields)
-        lock = _locked(place)
-        try:
+        with _locking(place, "header") as lock:
             if os.path.lexists(place.journal):
                 raise ConfigurationError(
                     f"{place.folder} has a journal: resume that session, or choose another participant or session."
@@ -103,12 +103,6 @@ class Journal:
             write_sidecar(place, {**fields, **(sidecar or {})})
             _create_file(place.journal, _line(record))
             return cls(place, lock, read_journal(place.journal))
-        except OSError as error:
-            lock.close()
-            raise _refused(place.journal, "header", error) from error
-        except BaseException:
-            lock.close()
-            raise
 
     @classmethod
     def open(cls, place: SessionFolder) -> Self:
@@ -123,17 +117,10 @@ class Journal:
         JournalFault
             If the journal cannot be written.
         """
-        lock = _locked(place)
-        try:
+        with _locking(place, "the next record") as lock:
             contents = read_journal(place.journal)
             require_same(place, contents)
             return cls(place, lock, contents)
-        except OSError as error:
-            lock.close()
-            raise _refused(place.journal, "the next record", error) from error
-        except BaseException:
-            lock.close()
-            raise
 
     @staticmethod
     def read(path: Path) -> list[Record]:
@@ -215,12 +202,24 @@ def _line(record: Record) -> bytes:
     return (json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
-def _locked(place: SessionFolder) -> Lock:
+@contextlib.contextmanager
+def _locking(place: SessionFolder, kind: str) -> Iterator[Lock]:
+    """Create and lock the folder of a session, and release the lock after an exception.
+
+    `kind` is the record that is lost in this case.
+    """
     try:
         place.folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise JournalFault(f"{place.folder} cannot be made ({error.strerror}); name a folder that can be") from error
-    return Lock(place.lock)
+    lock = Lock(place.lock)
+    try:
+        yield lock
+    except BaseException as error:
+        lock.close()
+        if isinstance(error, OSError):
+            raise _refused(place.journal, kind, error) from error
+        raise
 
 
 def _create_file(path: Path, line: bytes) -> None:
@@ -232,10 +231,7 @@ def _create_file(path: Path, line: bytes) -> None:
         shutil.rmtree(left, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=_UNBORN, dir=path.parent) as hidden:
         unborn = Path(hidden) / path.name
-        with open(unborn, "xb") as file:
-            file.write(line)
-            file.flush()
-            os.fsync(file.fileno())
+        write_durably(unborn, line)
         os.rename(unborn, path)
     flush_folder(path.parent)
     flush_folder(path.parent.parent)
@@ -308,27 +304,27 @@ def read_journal(path: Path) -> Contents:
     records: list[Record] = []
     for number, line in enumerate(data[:length].split(b"\n")[:-1]):
         try:
-            records.append(_record(line, number))
+            if len(line) > LONGEST_LINE:
+                raise ValueError(f"has {len(line)} bytes; {LONGEST_LINE} at most")
+            record = parsed(line)
+            if number == 0 and isinstance(record, dict) and record.get("record") == "header":
+                found = record.get("format")
+                if type(found) is int and found > FORMAT:
+                    raise ValueError(
+                        f"is of format {str(found)[:20]}; this version reads up to {FORMAT}: use a newer one"
+                    )
+            record = checked(record)
+            if record["number"] != number:
+                raise ValueError(
+                    f"number = {record['number']}: must be {number}; lines are missing, doubled or out of order"
+                )
+            if (record["record"] == "header") != (number == 0):
+                raise ValueError(f"is a record {record['record']!r}: the header comes first, and once")
+            records.append(record)
         except (ValueError, RecursionError) as error:
             words = error if isinstance(error, ValueError) else "is nested too deeply"
             raise RecordingError(f"{path}, line {number + 1}: {words}.") from error
     return Contents(records, length, len(data) - length)
-
-
-def _record(line: bytes, number: int) -> Record:
-    if len(line) > LONGEST_LINE:
-        raise ValueError(f"has {len(line)} bytes; {LONGEST_LINE} at most")
-    record = parsed(line)
-    if number == 0 and isinstance(record, dict):
-        found = record.get("format")
-        if record.get("record") == "header" and type(found) is int and found > FORMAT:
-            raise ValueError(f"is of format {str(found)[:20]}; this version reads up to {FORMAT}: use a newer one")
-    record = checked(record)
-    if record["number"] != number:
-        raise ValueError(f"number = {record['number']}: must be {number}; lines are missing, doubled or out of order")
-    if (record["record"] == "header") != (number == 0):
-        raise ValueError(f"is a record {record['record']!r}: the header comes first, and once")
-    return record
 
 
 def parsed(data: bytes) -> Any:
@@ -564,6 +560,5 @@ def _begin_trial(state: SessionState, record: Record) -> None:
     if any(one.counts for one in state.of_trial.get(trial, ())):
         raise ValueError(f"trial {trial} has ended already and counts")
     recording = next(one["recording"] for one in reversed(state.block_starts) if one["block"] == record["block"])
-    attempt = Attempt(record, recording=recording)
-    state.attempts.append(attempt)
-    state.of_trial.setdefault(trial, []).append(attempt)
+    state.attempts.append(Attempt(record, recording=recording))
+    state.of_trial.setdefault(trial, []).append(state.attempts[-1])

@@ -152,6 +152,31 @@ def text_of(value: Any, missing: str = "") -> str:
 Row = dict[str, Any]
 """Row of a table: values by the name of their column."""
 
+
+@dataclass(frozen=True)
+class Session:
+    """Session of a participant with its table of trials.
+
+    Attributes
+    ----------
+    place : SessionFolder
+        Folder of the session.
+    state : SessionState
+        State from the journal.
+    rows : list of dict
+        Table of trials with all complete attempts.
+    """
+
+    place: SessionFolder
+    state: SessionState
+    rows: list[Row]
+
+    @property
+    def header(self) -> Record:
+        """The first record of the journal."""
+        return self.state.header
+
+
 Measure = Callable[[Path, Record], dict[str, Any]]
 """Function that returns the stimulus columns of a trial.
 
@@ -231,8 +256,7 @@ def _stimulus(state: SessionState, place: SessionFolder, attempt: Attempt, measu
         return empty | {"stimulus_missing": "not recorded" if attempt.recording is None else "not measured"}
     tried = []
     for relative in state.recordings_of(attempt):
-        folder = place.inside(relative)
-        found = {"stimulus_missing": "the recording is not there"}
+        folder, found = place.inside(relative), {"stimulus_missing": "the recording is not there"}
         if folder.is_dir():
             found = measure(folder, attempt.start)
         tried.append(empty | {name: found[name] for name in empty if name in found} | {"recording": relative})
@@ -302,8 +326,6 @@ def tsv_of(rows: Iterable[Row]) -> str:
 def csv_of(rows: Iterable[Row]) -> str:
     """Return the table as CSV according to RFC 4180, with empty cells for missing values."""
     text = io.StringIO(newline="")
-    writer = csv.writer(text)
-    writer.writerow(_NAMES)
-    for row in rows:
-        writer.writerow([text_of(one) for one in map(row.get, _NAMES)])
+    cells = ([text_of(one) for one in map(row.get, _NAMES)] for row in rows)
+    csv.writer(text).writerows([_NAMES, *cells])
     return text.getvalue()

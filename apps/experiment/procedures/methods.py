@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from numpy.random import SeedSequence
 
@@ -18,6 +18,12 @@ from apps.experiment.procedures.settings import (
     procedure_settings,
 )
 
+if TYPE_CHECKING:
+    from apps.experiment.procedures.quest import QuestPlus
+
+    Procedure: TypeAlias = "Staircase | FixedLevels | QuestPlus"
+    """Procedure, which selects the levels of a track from the answers alone."""
+
 _PER_E_FOLD = {"log": 1.0 / math.log(10.0), "dB": 20.0 / math.log(10.0)}
 """Units of a logarithmic scale for a factor of e."""
 
@@ -26,37 +32,6 @@ _ROUNDING = 1e-9
 
 A step down and up again may exceed a limit by a rounding error.
 """
-
-
-class Procedure(Protocol):
-    """Selects the levels of a track.
-
-    A procedure has no clock and no input except the answers, so that the same answers give the same levels.
-    """
-
-    @property
-    def finished(self) -> bool:
-        """Whether the procedure needs no further trials."""
-
-    def level(self) -> float:
-        """Return the level of the next trial, in units of the axis.
-
-        It is the same until `add_outcome` is called.
-        """
-
-    def add_outcome(self, level: float, correct: bool) -> None:
-        """Add the outcome of a trial.
-
-        Parameters
-        ----------
-        level : float
-            Presented level, which may differ from the requested level, or the adjusted value in an adjustment.
-        correct : bool
-            Whether the answer was correct. Ignored if answers are neither right nor wrong.
-        """
-
-    def report(self) -> dict[str, Any]:
-        """Return the current results as JSON, including the estimate and its percentage correct."""
 
 
 def make_procedure(table: Mapping[str, Any], *, guess: float, seed: SeedSequence) -> Procedure:

@@ -251,3 +251,16 @@ def possible_levels(settings: ProcedureSettings) -> tuple[float, ...]:
         case SeriesSettings():
             return (settings.level,)
     return ()
+
+
+def trial_counts(settings: ProcedureSettings) -> tuple[int, int]:
+    """Return the minimum and maximum number of trials of a track."""
+    match settings:
+        case StaircaseSettings():  # every reversal takes at least one trial
+            return min(max(settings.trials, settings.reversals), settings.most_trials), settings.most_trials
+        case QuestSettings():
+            return (settings.least_trials if settings.posterior_sd else settings.trials), settings.trials
+        case SeriesSettings():
+            return settings.trials, settings.trials
+    values = settings.starts if isinstance(settings, AdjustmentSettings) else settings.levels
+    return len(values) * settings.repeats, len(values) * settings.repeats

@@ -1,31 +1,20 @@
-"""Analysis of participants and of the group: fits for each task, true parameters of simulated observers."""
+"""Analysis of participants and of the group: fits for each task, true parameters of simulated observers, results."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
 from statistics import NormalDist
 from typing import Any
 
-from apps.experiment.journal import Row
+from apps.experiment.journal.tables import Row
 from apps.experiment.observers import make_observer
-from apps.experiment.procedures import (
-    StaircaseSettings,
-    make_procedure,
-    person_seed,
-    procedure_settings,
-    trial_seed,
-)
+from apps.experiment.procedures.methods import make_procedure
+from apps.experiment.procedures.order import person_seed, trial_seed
+from apps.experiment.procedures.settings import StaircaseSettings, procedure_settings
 from apps.experiment.report.data import Experiment, Person
-from apps.experiment.report.results import (
-    CatchResult,
-    ConditionResult,
-    Difference,
-    GroupCondition,
-    GroupResult,
-    PersonResult,
-)
 from apps.experiment.settings import AnalysisSettings
 from calibration.psychometric import (
     Detectability,
@@ -33,6 +22,7 @@ from calibration.psychometric import (
     Group,
     Magnitude,
     OrderBias,
+    PsychometricFit,
     detectability,
     fit_psychometric,
     group_estimate,
@@ -43,6 +33,224 @@ from calibration.psychometric import (
     spearman_karber,
 )
 from haptics.errors import ConfigurationError
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Just noticeable difference at a percentage of correct answers.
+
+    Attributes
+    ----------
+    percent : float
+        Percentage correct without lapses; 84.13 for the spread of adjustments.
+    jnd : Estimate
+        Difference in units of the axis.
+    weber : Estimate or None
+        Difference relative to the reference, if any.
+    true_jnd, true_weber : float or None
+        True values of a simulated observer.
+    """
+
+    percent: float
+    jnd: Estimate
+    weber: Estimate | None
+    true_jnd: float | None = None
+    true_weber: float | None = None
+
+    @property
+    def holds_truth(self) -> bool | None:
+        """Whether the interval contains the true value of a simulated observer, None for a participant."""
+        return None if self.true_jnd is None else self.jnd.low <= self.true_jnd <= self.jnd.high
+
+
+@dataclass(frozen=True)
+class ConditionResult:
+    """Results of a condition.
+
+    Attributes
+    ----------
+    name : str
+        Name of the condition.
+    reference : float
+        Reference on the axis, 0 without one.
+    rows : list of dict
+        Trials that count.
+    differences : tuple of Difference
+        Differences by percentage.
+    fit : PsychometricFit or None
+        None if the task has no psychometric function or the data are insufficient.
+    check : Estimate or None
+        Spearman-Karber mean.
+    order : OrderBias or None
+        Interval bias in tasks with two intervals.
+    detectability : dict
+        d' and criterion by level, in yes/no and same/different tasks.
+    settings : dict
+        Mean and spread of adjustments.
+    procedures : list of dict
+        Report of each track's procedure, with the name of the track.
+    notes : tuple of str
+        Notes on the result.
+    """
+
+    name: str
+    reference: float
+    rows: list[dict[str, Any]]
+    differences: tuple[Difference, ...] = ()
+    fit: PsychometricFit | None = None
+    check: Estimate | None = None
+    order: OrderBias | None = None
+    detectability: Mapping[float, Detectability] = field(default_factory=dict)
+    settings: Mapping[str, Estimate] = field(default_factory=dict)
+    procedures: tuple[dict[str, Any], ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class CatchResult:
+    """Results of the catch trials.
+
+    Attributes
+    ----------
+    easy, easy_wrong : int
+        Number of easy trials, and of wrong answers to them.
+    null, null_second : int
+        Number of trials without a difference, and of the answers ``2``, ``yes`` or ``different``.
+    lapse, preference : Estimate or None
+        Proportions, if there are such trials.
+    """
+
+    easy: int
+    easy_wrong: int
+    null: int
+    null_second: int
+    lapse: Estimate | None
+    preference: Estimate | None
+
+
+@dataclass(frozen=True)
+class PersonResult:
+    """Results of a participant.
+
+    Attributes
+    ----------
+    code : str
+        Code of the participant.
+    conditions : tuple of ConditionResult
+        Conditions in the order of their references.
+    catches : CatchResult
+        Results of the catch trials.
+    magnitude : Magnitude or None
+        Result of magnitude estimation.
+    truth : dict
+        True parameters of a simulated observer by condition, empty for a participant.
+    excluded : tuple of str
+        Reasons for an exclusion from the group.
+    repeated : dict
+        Number of repeated attempts for each reason.
+    """
+
+    code: str
+    conditions: tuple[ConditionResult, ...]
+    catches: CatchResult
+    magnitude: Magnitude | None
+    truth: Mapping[str, Mapping[str, Any]]
+    excluded: tuple[str, ...]
+    repeated: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class GroupCondition:
+    """Results over participants in a condition, at one percentage.
+
+    Attributes
+    ----------
+    name : str
+        Name of the condition.
+    reference, percent : float
+        As in `ConditionResult` and `Difference`.
+    jnd, weber : Group or None
+        Estimates over included participants, None if there are only bounds.
+    true_weber : float or None
+        Geometric mean of the true values of simulated observers.
+    held, simulated : int
+        Number of simulated observers whose interval contains the true value, and of all simulated observers.
+    """
+
+    name: str
+    reference: float
+    percent: float
+    jnd: Group | None
+    weber: Group | None
+    true_weber: float | None
+    held: int
+    simulated: int
+
+
+@dataclass(frozen=True)
+class GroupResult:
+    """Results over participants.
+
+    Attributes
+    ----------
+    counted : int
+        Number of included participants.
+    conditions : tuple of GroupCondition
+        Results by condition and percentage.
+    magnitude : Magnitude or None
+        Result of magnitude estimation.
+    """
+
+    counted: int
+    conditions: tuple[GroupCondition, ...]
+    magnitude: Magnitude | None
+
+
+_KEYS = {
+    **{"name": "condition", "rows": "trials", "check": "spearman_karber", "order": "order_bias"},
+    **{"settings": "adjustment", "weber": "weber_fraction", "true_weber": "true_weber_fraction"},
+    **{"code": "participant", "catches": "catch_trials", "counted": "participants"},
+    **{"held": "intervals_that_hold_the_truth", "simulated": "simulated_observers"},
+}
+"""JSON keys of the fields that have other names."""
+
+
+def as_json(value: Any) -> Any:
+    """Return a result of the analysis, or a part of it, for JSON."""
+    match value:
+        case Mapping():
+            return {name: as_json(one) for name, one in value.items()}
+        case list() | tuple():
+            return [as_json(one) for one in value]
+        case Estimate() | PsychometricFit():
+            return value.as_dict()
+        case OrderBias() | Detectability():
+            names = ("level", "preference") if isinstance(value, OrderBias) else ("d_prime", "criterion")
+            return {name: getattr(value, name).as_dict() for name in names}
+        case Magnitude():
+            return {
+                "exponent": value.exponent.as_dict(),
+                "factor": value.factor.as_dict(),
+                "levels": value.levels.tolist(),
+                "geometric_means": value.means.tolist(),
+                "exponents": {str(who): one for who, one in value.exponents.items()},
+            }
+        case Group():
+            cvs = {"cv": value.cv, "cv_between": value.cv_between}
+            finite = {name: one if math.isfinite(one) else None for name, one in cvs.items()}
+            return {"mean": value.mean.as_dict(), **finite, "participants": value.count, "bounds": value.bounds}
+    if not is_dataclass(value):
+        return value
+    found = {_KEYS.get(one.name, one.name): as_json(getattr(value, one.name)) for one in fields(value)}
+    if isinstance(value, Difference):
+        found["interval_holds_truth"] = value.holds_truth
+    elif isinstance(value, ConditionResult):
+        levels = [{"level": level, **as_json(one)} for level, one in value.detectability.items()]
+        found |= {"trials": len(value.rows), "detectability": levels}
+    return found
+
+
+# --- analysis ---------------------------------------------------------------------------------------------------------
 
 SPREAD_PERCENT = 84.13
 """Percentage correct at one standard deviation of the adjustments."""
@@ -69,9 +277,7 @@ def analyse(experiment: Experiment, person: Person, settings: AnalysisSettings) 
         conditions.append(_condition(experiment, person, name, reference, settings, true))
         if true:
             truth[name] = true
-    magnitude = None
-    if experiment.task_name == "estimation":
-        magnitude = _magnitude([person], None, settings)
+    magnitude = _magnitude([person], settings) if experiment.task_name == "estimation" else None
     excluded = []
     most = float(experiment.table("catch").get("most_errors", _USUAL_ERRORS))
     if catches.easy and catches.easy_wrong / catches.easy > most:
@@ -80,8 +286,14 @@ def analyse(experiment: Experiment, person: Person, settings: AnalysisSettings) 
         )
     if not tested:
         excluded.append("no trial counts")
-    repeated = repeated_trials(person)
-    return PersonResult(person.code, tuple(conditions), catches, magnitude, truth, tuple(excluded), repeated)
+    repeated: Counter[str] = Counter()  # attempts that do not count, by reason
+    for row in (row for session in person.sessions for row in session.rows):
+        if row["outcome"] != "ok":
+            repeated.update(str(row["reasons"] or row["outcome"]).split("; "))
+        elif not row["counts"]:
+            repeated["asked for by the participant"] += 1
+    sorted_reasons = dict(sorted(repeated.items()))
+    return PersonResult(person.code, tuple(conditions), catches, magnitude, truth, tuple(excluded), sorted_reasons)
 
 
 def analyse_group(experiment: Experiment, people: Sequence[PersonResult], settings: AnalysisSettings) -> GroupResult:
@@ -93,14 +305,18 @@ def analyse_group(experiment: Experiment, people: Sequence[PersonResult], settin
         own = [one for person in counted for cond in person.conditions if cond.name == name for one in cond.differences]
         for percent in sorted({one.percent for one in own}):
             at = [one for one in own if one.percent == percent]
+            jnd, weber = (
+                None if all(one.bound for one in every) else group_estimate(every, settings.probability)
+                for every in ([one.jnd for one in at], [one.weber for one in at if one.weber is not None])
+            )
             true = [one.true_weber for one in at if one.true_weber]
             found.append(
                 GroupCondition(
                     name,
                     reference,
                     percent,
-                    _mean([one.jnd for one in at], settings.probability),
-                    _mean([one.weber for one in at if one.weber is not None], settings.probability),
+                    jnd,
+                    weber,
                     math.exp(sum(map(math.log, true)) / len(true)) if true else None,
                     sum(bool(one.holds_truth) for one in at),
                     sum(one.holds_truth is not None for one in at),
@@ -110,28 +326,16 @@ def analyse_group(experiment: Experiment, people: Sequence[PersonResult], settin
     if experiment.task_name == "estimation":
         codes = {one.code for one in counted}
         included = [person for person in experiment.people if person.code in codes]
-        magnitude = _magnitude(included, [person.code for person in included], settings)
-    return GroupResult(tuple(found), magnitude, len(counted))
+        magnitude = _magnitude(included, settings, several=True)
+    return GroupResult(len(counted), tuple(found), magnitude)
 
 
-def _mean(estimates: Sequence[Estimate], probability: float) -> Group | None:
-    if all(one.bound for one in estimates):
-        return None
-    return group_estimate(estimates, probability)
-
-
-def _magnitude(people: Sequence[Person], codes: Sequence[str] | None, settings: AnalysisSettings) -> Magnitude | None:
+def _magnitude(people: Sequence[Person], settings: AnalysisSettings, *, several: bool = False) -> Magnitude | None:
     """Return the power law of magnitude estimates, or None if there are too few different stimuli."""
-    stimuli: list[float] = []
-    estimates: list[float] = []
-    who: list[str] = []
-    for person in people:
-        given = estimates_of(person)
-        stimuli += given[0]
-        estimates += given[1]
-        who += [person.code] * len(given[0])
+    given = [(person.code, *both) for person in people for both in zip(*estimates_of(person), strict=True)]
+    who, stimuli, estimates = ([one[k] for one in given] for k in range(3))
     try:
-        return magnitude_exponent(stimuli, estimates, who if codes is not None else None, settings.probability)
+        return magnitude_exponent(stimuli, estimates, who if several else None, settings.probability)
     except ConfigurationError:
         return None  # the trials are still reported
 
@@ -155,17 +359,6 @@ def catch_trials(person: Person, probability: float) -> CatchResult:
         proportion(wrong, len(easy), probability) if easy else None,
         proportion(second, len(null), probability) if null else None,
     )
-
-
-def repeated_trials(person: Person) -> dict[str, int]:
-    """Return the numbers of attempts that do not count, by reason."""
-    reasons: Counter[str] = Counter()
-    for row in (row for session in person.sessions for row in session.rows):
-        if row["outcome"] != "ok":
-            reasons.update(str(row["reasons"] or row["outcome"]).split("; "))
-        elif not row["counts"]:
-            reasons["asked for by the participant"] += 1
-    return dict(sorted(reasons.items()))
 
 
 def staircase_percent(experiment: Experiment) -> list[float]:
@@ -257,11 +450,11 @@ def _condition(
         name,
         reference,
         rows,
-        fit,
         tuple(differences),
+        fit,
         check,
         order,
-        detectability=d_primes,
+        d_primes,
         procedures=procedures,
         notes=notes,
     )
@@ -274,7 +467,7 @@ def _difference(percent: float, jnd: Estimate, reference: float, true: float | N
 
 
 def levels_of(rows: Sequence[Row], stimulus: str) -> list[float]:
-    """Return the specified, delivered or felt levels of trials.
+    """Return the specified levels of trials, or the delivered or felt differences from the reference, at least 0.
 
     Raises
     ------
@@ -283,19 +476,17 @@ def levels_of(rows: Sequence[Row], stimulus: str) -> list[float]:
     """
     if stimulus == "asked":
         return [float(row["level"]) for row in rows]
-    return [_measured(row, stimulus) for row in rows]
-
-
-def _measured(row: Row, stimulus: str) -> float:
-    """Return the delivered or felt difference between comparison and reference, at least 0."""
-    number = int(row["comparison_interval"] or 1)
-    with_level, without = row[f"{stimulus}_{number}"], row[f"{stimulus}_{3 - number}"]
-    if with_level is None:
-        raise ConfigurationError(
-            f"analysis.stimulus = {stimulus!r}: trial {row['trial']} has none "
-            f"({row['stimulus_missing'] or 'not measured'}); use analysis.stimulus = 'asked'."
-        )
-    return max(float(with_level) - float(row["reference"] or 0.0 if without is None else without), 0.0)
+    levels = []
+    for row in rows:
+        number = int(row["comparison_interval"] or 1)
+        with_level, without = row[f"{stimulus}_{number}"], row[f"{stimulus}_{3 - number}"]
+        if with_level is None:
+            raise ConfigurationError(
+                f"analysis.stimulus = {stimulus!r}: trial {row['trial']} has none "
+                f"({row['stimulus_missing'] or 'not measured'}); use analysis.stimulus = 'asked'."
+            )
+        levels.append(max(float(with_level) - float(row["reference"] or 0.0 if without is None else without), 0.0))
+    return levels
 
 
 def _order(rows: list[Row], probability: float) -> OrderBias | None:

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from apps.experiment.journal import (
-    OWN_FRICTION,
-    Measure,
-    Record,
-    Row,
-    SessionFolder,
-    SessionState,
-    decode,
-    read_journal,
-    replay,
-    sessions_below,
-    trial_rows,
-)
+from apps.experiment.journal.blinding import decode
+from apps.experiment.journal.folder import SessionFolder, sessions_below
+from apps.experiment.journal.journal import read_journal, replay
+from apps.experiment.journal.schema import OWN_FRICTION, Record
+from apps.experiment.journal.tables import Measure, Row, Session, trial_rows
 from apps.experiment.trial import TASKS, Task
 from haptics.errors import ConfigurationError, RecordingError
 from haptics.files import parse_json, read_small_text
@@ -28,43 +21,29 @@ Table = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class SessionData:
-    """Session of a participant.
+class SessionData(Session):
+    """Session for the report.
 
     Attributes
     ----------
-    place : SessionFolder
-        Folder of the session.
-    state : SessionState
-        State from the journal.
-    rows : list of dict
-        Table of trials with all complete attempts.
     certificates : list of dict
         Timing certificates with the names of their recordings.
     damaged : list of str
         Errors of unreadable recordings. Their answers are still in the journal.
-    header : dict
-        The first record of the journal.
-    friction : dict or None
-        Event of the friction measurement before the first block, or None if there was no measurement.
-    counted : list of dict
-        Attempts that count, in the order of the trials.
     """
 
-    place: SessionFolder
-    state: SessionState
-    rows: list[Row]
     certificates: list[dict[str, Any]]
     damaged: list[str]
-    header: Record = field(init=False)
-    friction: Record | None = field(init=False)
-    counted: list[Row] = field(init=False)
 
-    def __post_init__(self) -> None:
-        measured = next((one for one in self.state.events if one["name"] == OWN_FRICTION), None)
-        counted = sorted((row for row in self.rows if row["counts"]), key=lambda row: int(row["trial"]))
-        for name, value in (("header", self.state.header), ("friction", measured), ("counted", counted)):
-            object.__setattr__(self, name, value)
+    @property
+    def friction(self) -> Record | None:
+        """Event of the friction measurement before the first block, or None if there was no measurement."""
+        return next((one for one in self.state.events if one["name"] == OWN_FRICTION), None)
+
+    @functools.cached_property
+    def counted(self) -> list[Row]:
+        """Attempts that count, in the order of the trials."""
+        return sorted((row for row in self.rows if row["counts"]), key=lambda row: int(row["trial"]))
 
 
 @dataclass(frozen=True)
@@ -93,16 +72,18 @@ class Person:
         return observer
 
 
-@dataclass(frozen=True)
 class Experiment:
     """All sessions of an experiment.
 
-    Attributes
+    Parameters
     ----------
     name : str
         Name of the experiment.
-    people : tuple of Person
+    people : sequence of Person
         Participants in the order of their codes.
+
+    Attributes
+    ----------
     sessions : list of SessionData
         All sessions.
     design : dict
@@ -115,35 +96,20 @@ class Experiment:
         Whether a simulated observer answered in any session.
     """
 
-    name: str
-    people: tuple[Person, ...]
-    sessions: list[SessionData]
-    design: dict[str, Any]
-    task_name: str
-    axis: str
-    unit: str
-    simulated: bool
-
-    @classmethod
-    def of(cls, name: str, people: Sequence[Person]) -> Experiment:
-        """Return the experiment of some participants."""
-        sessions = [session for person in people for session in person.sessions]
-        design = sessions[0].header["design"]
-        first = next((session.rows[0] for session in sessions if session.rows), {})
-        return cls(
-            name,
-            tuple(people),
-            sessions,
-            design,
-            str(_table(design, "experiment").get("task", "discrimination")),
-            str(first.get("axis") or _table(design, "stimulus").get("axis", "law.force")),
-            str(first.get("axis_unit", "")),
-            any(session.header["observer"] is not None for session in sessions),
-        )
+    def __init__(self, name: str, people: Sequence[Person]) -> None:
+        self.name, self.people = name, tuple(people)
+        self.sessions = [session for person in people for session in person.sessions]
+        self.design: dict[str, Any] = self.sessions[0].header["design"]
+        self.task_name = str(self.table("experiment").get("task", "discrimination"))
+        first = next((session.rows[0] for session in self.sessions if session.rows), {})
+        self.axis = str(first.get("axis") or self.table("stimulus").get("axis", "law.force"))
+        self.unit = str(first.get("axis_unit", ""))
+        self.simulated = any(session.header["observer"] is not None for session in self.sessions)
 
     def table(self, name: str) -> Table:
         """Return a table of the experiment file, empty if missing."""
-        return _table(self.design, name)
+        found = self.design.get(name)
+        return found if isinstance(found, dict) else {}
 
     @property
     def task(self) -> Task:
@@ -157,11 +123,6 @@ class Experiment:
         if self.task_name not in TASKS:
             raise ConfigurationError(f"experiment.task = {self.task_name!r}: must be one of {', '.join(TASKS)}.")
         return TASKS[self.task_name]
-
-
-def _table(design: Table, name: str) -> Table:
-    found = design.get(name)
-    return found if isinstance(found, dict) else {}
 
 
 def read_experiment(folders: Sequence[Path], measure: Measure | None = None) -> Experiment:
@@ -191,7 +152,7 @@ def read_experiment(folders: Sequence[Path], measure: Measure | None = None) -> 
     people: dict[str, list[SessionData]] = {}
     for session in sorted(sessions, key=lambda one: one.place.session):
         people.setdefault(session.place.participant, []).append(session)
-    return Experiment.of(names[0], [Person(code, tuple(found)) for code, found in sorted(people.items())])
+    return Experiment(names[0], [Person(code, tuple(found)) for code, found in sorted(people.items())])
 
 
 def _session(place: SessionFolder, measure: Measure | None) -> SessionData:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from apps.experiment.journal.tables import Row
-from apps.experiment.report.results import ConditionResult, Difference, GroupResult, PersonResult
+from apps.experiment.report.analysis import ConditionResult, Difference, GroupResult, PersonResult
 from apps.reproduce.style import AMBER, BLUE, GREEN, INK, ORANGE, PALE, PINK, SKY, dress
 from apps.shared.html import new_figure, svg
 from calibration.psychometric import Magnitude
@@ -36,17 +36,16 @@ def bracket(unit: str) -> str:
 
 def curves_figure(conditions: Sequence[ConditionResult], axis: str, unit: str, asked: str) -> str:
     """Return the figure of psychometric functions with a panel for each condition; `asked` labels the proportion."""
-    figure, panels = panels_for(len(conditions), 2.9)
-    for panel, condition in zip(panels, conditions, strict=True):
-        dress(panel, f"level [{unit}]" if unit else f"level of {axis}", "", title_of(condition, unit))
+    figure, panels = _panels_for(len(conditions), 2.9)
+    for number, (panel, condition) in enumerate(zip(panels, conditions, strict=True)):
+        label = f"level [{unit}]" if unit else f"level of {axis}"
+        dress(panel, label, "" if number % COLUMNS else asked, title_of(condition, unit))
         if condition.fit is not None:
             _curve(panel, condition, condition.fit)
-    for panel in panels[::COLUMNS]:
-        panel.set_ylabel(asked)
     return svg(figure)
 
 
-def panels_for(count: int, height: float) -> tuple[Figure, list[Axes]]:
+def _panels_for(count: int, height: float) -> tuple[Figure, list[Axes]]:
     """Return a figure with `count` panels of `height` [inch], `COLUMNS` in a row.
 
     A single panel is narrower.
@@ -93,7 +92,15 @@ def _curve(axes: Axes, condition: ConditionResult, fit: PsychometricFit) -> None
     axes.set_xscale("log")
     axes.fill_between(curve.levels, curve.low, curve.high, color=BLUE, alpha=0.16, linewidth=0.0)
     axes.plot(curve.levels, curve.middle, color=BLUE, linewidth=1.8)
-    _answers(axes, fit, low, high)
+    answers = fit.answers.gathered()  # levels closer than 1/40 of the axis are combined
+    kept = answers.levels > 0.0
+    logs = np.log(answers.levels[kept])
+    step = np.log(high / low) / 40.0
+    bins = np.unique(np.round(logs / step), return_inverse=True)[1]
+    total, correct = np.bincount(bins, answers.total[kept]), np.bincount(bins, answers.correct[kept])
+    centre = np.exp(np.bincount(bins, logs * answers.total[kept]) / total)
+    area = np.maximum(_LARGEST_DOT * total / total.max(), _SMALLEST_DOT)
+    axes.scatter(centre, correct / total, s=area, color=INK, alpha=0.55, linewidths=0.0, zorder=3, clip_on=False)
     for one in condition.differences:
         height = one.percent / 100.0
         if not floor:
@@ -112,57 +119,36 @@ def _curve(axes: Axes, condition: ConditionResult, fit: PsychometricFit) -> None
         axes.axhline(floor, color=PALE, linewidth=0.8, linestyle=":")
 
 
-def _answers(axes: Axes, fit: PsychometricFit, low: float, high: float) -> None:
-    """Draw the answers at each level.
-
-    Levels closer than 1/40 of the axis are combined.
-    """
-    answers = fit.answers.gathered()
-    kept = answers.levels > 0.0
-    logs = np.log(answers.levels[kept])
-    step = np.log(high / low) / 40.0
-    bins = np.unique(np.round(logs / step), return_inverse=True)[1]
-    total, correct = np.bincount(bins, answers.total[kept]), np.bincount(bins, answers.correct[kept])
-    centre = np.exp(np.bincount(bins, logs * answers.total[kept]) / total)
-    area = np.maximum(_LARGEST_DOT * total / total.max(), _SMALLEST_DOT)
-    axes.scatter(centre, correct / total, s=area, color=INK, alpha=0.55, linewidths=0.0, zorder=3, clip_on=False)
-
-
 def tracks_figure(conditions: Sequence[ConditionResult], unit: str) -> str:
     """Return the figure of levels by trial with a panel for each condition."""
-    figure, panels = panels_for(len(conditions), 2.5)
-    for panel, condition in zip(panels, conditions, strict=True):
-        _tracks(panel, condition, unit)
-    for panel in panels[::COLUMNS]:
-        panel.set_ylabel(f"level{bracket(unit)}")
+    figure, panels = _panels_for(len(conditions), 2.5)
+    for panel_number, (axes, condition) in enumerate(zip(panels, conditions, strict=True)):
+        label = "" if panel_number % COLUMNS else f"level{bracket(unit)}"
+        dress(axes, "trial of the track", label, title_of(condition, unit))
+        by_track: dict[tuple[int, str], list[Row]] = {}
+        for row in condition.rows:
+            by_track.setdefault((int(row["session"]), str(row["track"])), []).append(row)
+        axes.set_yscale("log")
+        for number, (key, rows) in enumerate(sorted(by_track.items())):
+            colour = _COLOURS[number % len(_COLOURS)]
+            trials, levels = range(1, len(rows) + 1), [float(row["level"]) for row in rows]
+            axes.plot(trials, levels, color=colour, linewidth=0.9, alpha=0.7, zorder=2)
+            faces = [colour if row["correct"] else "white" for row in rows]
+            axes.scatter(trials, levels, s=15.0, c=faces, edgecolors=colour, linewidths=0.9, zorder=3)
+            for procedure in condition.procedures:
+                turns = procedure.get("reversals") if (procedure["session"], procedure["track"]) == key else None
+                if turns:
+                    places = [one["trial"] for one in turns], [one["level"] for one in turns]
+                    axes.scatter(*places, s=62.0, facecolors="none", edgecolors=ORANGE, linewidths=1.2, zorder=4)
+        for one in condition.differences[:1]:
+            if not one.jnd.bound:
+                axes.axhline(one.jnd.value, color=ORANGE, linewidth=1.1, linestyle="--", zorder=1)
+        levels = [float(row["level"]) for row in condition.rows if row["level"]]
+        if levels:
+            low, high = 0.8 * min(levels), 1.25 * max(levels)
+            axes.set_ylim(low, high)
+            log_ticks(axes, low, high, "y")
     return svg(figure)
-
-
-def _tracks(axes: Axes, condition: ConditionResult, unit: str) -> None:
-    dress(axes, "trial of the track", "", title_of(condition, unit))
-    by_track: dict[tuple[int, str], list[Row]] = {}
-    for row in condition.rows:
-        by_track.setdefault((int(row["session"]), str(row["track"])), []).append(row)
-    axes.set_yscale("log")
-    for number, (key, rows) in enumerate(sorted(by_track.items())):
-        colour = _COLOURS[number % len(_COLOURS)]
-        trials, levels = range(1, len(rows) + 1), [float(row["level"]) for row in rows]
-        axes.plot(trials, levels, color=colour, linewidth=0.9, alpha=0.7, zorder=2)
-        faces = [colour if row["correct"] else "white" for row in rows]
-        axes.scatter(trials, levels, s=15.0, c=faces, edgecolors=colour, linewidths=0.9, zorder=3)
-        for procedure in condition.procedures:
-            turns = procedure.get("reversals") if (procedure["session"], procedure["track"]) == key else None
-            if turns:
-                places = [one["trial"] for one in turns], [one["level"] for one in turns]
-                axes.scatter(*places, s=62.0, facecolors="none", edgecolors=ORANGE, linewidths=1.2, zorder=4)
-    for one in condition.differences[:1]:
-        if not one.jnd.bound:
-            axes.axhline(one.jnd.value, color=ORANGE, linewidth=1.1, linestyle="--", zorder=1)
-    levels = [float(row["level"]) for row in condition.rows if row["level"]]
-    if levels:
-        low, high = 0.8 * min(levels), 1.25 * max(levels)
-        axes.set_ylim(low, high)
-        log_ticks(axes, low, high, "y")
 
 
 def points_of(person: PersonResult, percent: float) -> list[Point]:
@@ -313,16 +299,11 @@ def adjustment_figure(conditions: Sequence[ConditionResult], unit: str) -> str:
     return svg(figure)
 
 
-def intervals_of(rows: Sequence[Row]) -> list[dict[str, float | None]]:
-    """Return the specified, delivered and felt stimuli, with intervals, of every measured presentation."""
-    names = ("asked", "delivered", "felt", "felt_low", "felt_high")
-    found = [{name: row[f"{name}_{number}"] for name in names} for row in rows for number in (1, 2)]
-    return [one for one in found if one["asked"] is not None and one["delivered"] is not None]
-
-
 def stimulus_figure(rows: Sequence[Row], unit: str) -> str | None:
     """Return the figure of the stimuli, or None if nothing was measured."""
-    found = intervals_of(rows)
+    names = ("asked", "delivered", "felt", "felt_low", "felt_high")
+    intervals = ({name: row[f"{name}_{number}"] for name in names} for row in rows for number in (1, 2))
+    found = [one for one in intervals if one["asked"] is not None and one["delivered"] is not None]
     if not found:
         return None
     figure = new_figure(11.0, 3.3)
@@ -360,49 +341,32 @@ def timing_figure(rows: Sequence[Row], certificates: Sequence[dict[str, Any]]) -
     """Return the figure of reaction times and start delays of ticks, or None if both are unknown."""
     timed = [row for row in rows if row["reaction_time_s"] is not None]
     times, correct = [float(row["reaction_time_s"]) for row in timed], [row["correct"] for row in timed]
-    histogram = delays_of(certificates)
-    if not times and histogram is None:
+    held = [one["histograms"] for one in certificates if isinstance(one.get("histograms"), dict)]
+    held = [one for one in held if one.get("edges_us") and one.get("period_error_us")]
+    if not times and not held:
         return None
     figure = new_figure(11.0, 2.9)
     first, second = figure.subplots(1, 2)
-    right = [one for one, good in zip(times, correct, strict=True) if good]
-    _reaction_times(first, times, right if any(one is not None for one in correct) else None)
-    _delays(second, histogram)
-    return svg(figure)
-
-
-def _reaction_times(axes: Axes, times: Sequence[float], right: Sequence[float] | None) -> None:
-    """Draw the histograms of all reaction times and of those with right answers."""
-    dress(axes, "reaction time [s]", "trials", "answers")
-    if not times:
-        axes.text(0.5, 0.5, "not known", transform=axes.transAxes, ha="center", color=PALE)
-        return
-    bins = np.linspace(0.0, max(float(np.quantile(times, 0.995)), 0.1), 40).tolist()
-    axes.hist(times, bins=bins, color=BLUE if right is None else ORANGE, label="wrong")
-    if right is not None:
-        axes.hist(right, bins=bins, color=BLUE, label="right")
-        axes.legend(loc="upper right", fontsize=8.5, framealpha=0.9)
-
-
-def delays_of(certificates: Sequence[dict[str, Any]]) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return the bin edges [us] and the summed counts of the start delays of all recordings, or None."""
-    held = [one["histograms"] for one in certificates if isinstance(one.get("histograms"), dict)]
-    held = [one for one in held if one.get("edges_us") and one.get("period_error_us")]
-    if not held:
-        return None
-    return np.array(held[0]["edges_us"]), np.sum([one["period_error_us"] for one in held], axis=0)
-
-
-def _delays(axes: Axes, histogram: tuple[np.ndarray, np.ndarray] | None) -> None:
-    dress(axes, "start delay of a tick [µs]", "ticks", "punctuality of the ticks")
-    if histogram is None or not histogram[1].sum():
-        axes.text(0.5, 0.5, "no recording", transform=axes.transAxes, ha="center", color=PALE)
-        return
-    edges, counts = histogram
-    if np.flatnonzero(counts)[-1] == 0:
-        axes.text(0.5, 0.5, "no clock: no tick was late", transform=axes.transAxes, ha="center", color=PALE)
-        return
-    axes.stairs(counts, np.maximum(edges, 0.05), fill=True, color=BLUE, alpha=0.85)
+    dress(first, "reaction time [s]", "trials", "answers")
+    if times:
+        graded = any(one is not None for one in correct)
+        bins = np.linspace(0.0, max(float(np.quantile(times, 0.995)), 0.1), 40).tolist()
+        first.hist(times, bins=bins, color=ORANGE if graded else BLUE, label="wrong")
+        if graded:
+            right = [one for one, good in zip(times, correct, strict=True) if good]
+            first.hist(right, bins=bins, color=BLUE, label="right")
+            first.legend(loc="upper right", fontsize=8.5, framealpha=0.9)
+    else:
+        first.text(0.5, 0.5, "not known", transform=first.transAxes, ha="center", color=PALE)
+    dress(second, "start delay of a tick [µs]", "ticks", "punctuality of the ticks")
+    counts = np.sum([one["period_error_us"] for one in held], axis=0)  # over all recordings
     used = np.flatnonzero(counts)
-    axes.set(xscale="log", yscale="log", ylim=(0.7, None))
-    axes.set_xlim(max(edges[used[0]], 0.05) / 1.5, edges[min(used[-1] + 1, len(edges) - 1)] * 1.5)
+    if not len(used) or used[-1] == 0:
+        words = "no clock: no tick was late" if len(used) else "no recording"
+        second.text(0.5, 0.5, words, transform=second.transAxes, ha="center", color=PALE)
+    else:
+        edges = np.array(held[0]["edges_us"])
+        second.stairs(counts, np.maximum(edges, 0.05), fill=True, color=BLUE, alpha=0.85)
+        second.set(xscale="log", yscale="log", ylim=(0.7, None))
+        second.set_xlim(max(edges[used[0]], 0.05) / 1.5, edges[min(used[-1] + 1, len(edges) - 1)] * 1.5)
+    return svg(figure)

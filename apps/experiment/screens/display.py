@@ -104,19 +104,18 @@ class Display:
     def park(self, plan: TrialSpec, number: int) -> None:
         """Ask the participant to move to the start box, before interval `number` (from 0)."""
         words = self._texts.park if self._design.exploration.start else ""
-        self._show(self._field("park", plan, number, words), f"start of interval {number + 1}", plan)
+        self._show(f"start of interval {number + 1}", plan, **self._field("park", plan, number), text=words)
 
     def interval(self, plan: TrialSpec, number: int) -> None:
         """Show interval `number` and mark its start with a tone."""
-        show = self._field("interval", plan, number, "")
-        keys = self._answers() if self._design.experiment.task == "adjustment" else ()
-        eyes = self._design.exploration.eyes
-        show = replace(show, tone=True, pacing=self._pacing(), dark=not eyes, keys=keys)
-        self._show(show, f"interval {number + 1} of {len(plan.values)}", plan)
+        contents = self._field("interval", plan, number)
+        contents |= {"tone": True, "pacing": self._pacing(), "dark": not self._design.exploration.eyes}
+        contents["keys"] = self._answers() if self._design.experiment.task == "adjustment" else ()
+        self._show(f"interval {number + 1} of {len(plan.values)}", plan, **contents)
 
     def gap(self, plan: TrialSpec, number: int) -> None:
         """Show that interval `number` is over."""
-        self._show(self._field("gap", plan, number, ""), f"after interval {number + 1}", plan)
+        self._show(f"after interval {number + 1}", plan, **self._field("gap", plan, number))
 
     def show_interval(self, ticks: int, late: int, gap: float, reasons: tuple[str, ...]) -> None:
         """Add an interval to the certificate on the experimenter's screen.
@@ -144,12 +143,12 @@ class Display:
 
     def prompt(self, plan: TrialSpec) -> None:
         """Ask for the answer."""
-        show = replace(self._question(None if self._design.task.responses else ""), of=len(plan.values))
-        self._show(show, "waiting for the answer", plan)
+        question = self._question(None if self._design.task.responses else "")
+        self._show("waiting for the answer", plan, **question, of=len(plan.values))
 
     def entry(self, text: str) -> None:
         """Show the digits of a number typed by the participant."""
-        self._send(self._question(text))
+        self._send(**self._question(text))
 
     def ended(
         self,
@@ -178,51 +177,48 @@ class Display:
     def feedback(self, correct: bool) -> None:
         """Show whether an answer was right."""
         words = self._texts.right if correct else self._texts.wrong
-        self._send(replace(self._base, kind="feedback", text=words, feedback="right" if correct else "wrong"))
+        self._send(kind="feedback", text=words, feedback="right" if correct else "wrong")
 
     # --- between trials ---
 
     def page(self, number: int, of: int, text: str) -> None:
         """Show a page of the instructions, `number` from 1."""
-        show = replace(self._base, kind="instructions", text=text, page=number, pages=of, keys=self._go_on())
-        self._show(show, f"instructions, page {number} of {of}")
+        contents: dict[str, Any] = {"text": text, "page": number, "pages": of, "keys": self._go_on()}
+        self._show(f"instructions, page {number} of {of}", kind="instructions", **contents)
 
     def practice(self, text: str) -> None:
         """Announce the practice."""
-        show = replace(self._base, kind="practice", title=self._texts.practice_title, text=text, keys=self._go_on())
-        self._show(show, "text before the practice")
+        title, keys = self._texts.practice_title, self._go_on()
+        self._show("text before the practice", kind="practice", title=title, text=text, keys=keys)
 
     def rest(self, until: float, text: str) -> None:
         """Show a break that lasts at least until `until` [s, monotonic]."""
         title, keys = self._texts.rest_title, self._go_on()
-        self._show(replace(self._base, kind="break", title=title, text=text, until=until, keys=keys), "break")
+        self._show("break", kind="break", title=title, text=text, until=until, keys=keys)
 
     def pause(self) -> None:
         """Show that the session is paused."""
-        show = replace(self._base, kind="pause", title=self._texts.pause_title, text=self._texts.pause)
-        self._show(show, "paused")
+        self._show("paused", kind="pause", title=self._texts.pause_title, text=self._texts.pause)
 
     def announce_motion(self, seconds: float) -> None:
         """Announce that the device will move by itself for `seconds` [s] and must be released."""
-        texts = self._texts
-        words = texts.let_go.replace("{seconds}", f"{seconds:.0f}")
-        show = replace(self._base, kind="pause", title=texts.let_go_title, text=words, keys=self._go_on())
-        self._show(show, "title before the device friction is measured")
+        title, words = self._texts.let_go_title, self._texts.let_go.replace("{seconds}", f"{seconds:.0f}")
+        phase = "title before the device friction is measured"
+        self._show(phase, kind="pause", title=title, text=words, keys=self._go_on())
 
     def measures(self, share: float) -> None:
         """Show the progress of the measurement, from 0 to 1."""
-        self._send(replace(self._base, kind="pause", title=self._texts.let_go_title, share=share))
+        self._send(kind="pause", title=self._texts.let_go_title, share=share)
 
     def measured(self, words: str) -> None:
         """Announce the end of the measurement, and send its result to the experimenter."""
         self.notice(words)
-        show = replace(self._base, kind="pause", title=self._texts.measured, keys=self._go_on())
-        self._show(show, "the device's own friction was measured")
+        phase = "the device's own friction was measured"
+        self._show(phase, kind="pause", title=self._texts.measured, keys=self._go_on())
 
     def finish(self, text: str) -> None:
         """Show that the session is over."""
-        show = replace(self._base, kind="end", title=self._texts.end_title, text=text, noise=False)
-        self._show(show, "the session is over")
+        self._show("the session is over", kind="end", title=self._texts.end_title, text=text, noise=False)
 
     def notice(self, words: str) -> None:
         """Show a notice to the experimenter."""
@@ -230,10 +226,10 @@ class Display:
 
     # --- helpers ---
 
-    def _send(self, show: Show) -> None:
+    def _send(self, **contents: Any) -> None:
         """Update the participant's screen, if any."""
         if self._participant is not None:
-            self._participant.send(show)
+            self._participant.send(replace(self._base, **contents))
 
     def _inform(self, message: Any) -> None:
         """Send a message to the experimenter's screen, if any.
@@ -243,9 +239,9 @@ class Display:
         if self._experimenter is not None:
             self._experimenter.send(hidden(message) if self._design.experiment.blind else message)
 
-    def _show(self, show: Show, phase: str, plan: TrialSpec | None = None) -> None:
+    def _show(self, phase: str, plan: TrialSpec | None = None, **contents: Any) -> None:
         """Update the participant's screen and the progress on the experimenter's screen."""
-        progress = replace(self._progress, phase=phase, paused=show.kind == "pause")
+        progress = replace(self._progress, phase=phase, paused=contents["kind"] == "pause")
         if plan is not None:
             if plan.kind == "practice":
                 self._practised.add(plan.trial)
@@ -257,27 +253,19 @@ class Display:
                 remaining = None if pace is None else max(self._expected - done, 0) * pace
                 progress = replace(progress, of=self._expected + len(self._practised), remaining=remaining)
                 self._base = replace(self._base, share=min(done / self._expected, 1.0))
-            progress = replace(
-                progress,
-                trial=plan.trial,
-                block=plan.block,
-                kind=plan.kind,
-                condition=plan.condition.name,
-                track=plan.label,
-                level=plan.level,
-            )
+            about = {name: getattr(plan, name) for name in ("trial", "block", "kind", "level")}
+            progress = replace(progress, **about, condition=plan.condition.name, track=plan.label)
         self._progress = progress
-        self._send(replace(show, share=self._base.share))
+        self._send(**contents)
         self._inform(progress)
 
-    def _question(self, entry: str | None) -> Show:
-        """Return the display that asks for an answer; `entry` is a partly typed number."""
-        task = self._design.experiment.task
+    def _question(self, entry: str | None) -> dict[str, Any]:
+        """Return the contents that ask for an answer; `entry` is a partly typed number."""
         keys = self._answers()
         if entry is not None:
             keys = (Choice("return", self._texts.answer_label("done"), self._texts.key("return")),)
-        title = self._texts.question or QUESTIONS[task]
-        return replace(self._base, kind="response", title=title, keys=keys, entry=entry)
+        title = self._texts.question or QUESTIONS[self._design.experiment.task]
+        return {"kind": "response", "title": title, "keys": keys, "entry": entry}
 
     def _answers(self) -> tuple[Choice, ...]:
         """Return the keys and buttons for the answers, with the first key of each answer."""
@@ -295,19 +283,18 @@ class Display:
         """Return the key that turns a page."""
         return (Choice(GO_ON, self._texts.go_on, self._texts.key(GO_ON)),)
 
-    def _field(self, kind: Kind, plan: TrialSpec, number: int, words: str) -> Show:
+    def _field(self, kind: Kind, plan: TrialSpec, number: int) -> dict[str, Any]:
+        """Return the contents of the workspace before, during or after interval `number` (from 0)."""
         exploration = self._design.exploration
-        return replace(
-            self._base,
-            kind=kind,
-            text=words,
-            field=True,
-            cursor=exploration.cursor or kind == "park",
-            start=StartBox(exploration.start, exploration.reach) if exploration.start else None,
-            hold=self._texts.hold if self._design.session.limits.dead_man == "key" else "",
-            interval=number + 1,
-            of=len(plan.values),
-        )
+        return {
+            "kind": kind,
+            "field": True,
+            "cursor": exploration.cursor or kind == "park",
+            "start": StartBox(exploration.start, exploration.reach) if exploration.start else None,
+            "hold": self._texts.hold if self._design.session.limits.dead_man == "key" else "",
+            "interval": number + 1,
+            "of": len(plan.values),
+        }
 
     def _pacing(self) -> Pacing | None:
         """Return the pacing between the start box and its mirror image.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 from apps.experiment.screens.messages import Pacing, Show
@@ -28,55 +27,30 @@ A text that needs smaller letters is too long.
 """
 
 
-@dataclass(frozen=True)
 class Layout:
-    """Areas of a window.
+    """Areas of a window of the given size [pixel].
 
     `unit` is a hundredth of its height [pixel].
     """
 
-    unit: float
-    window: Area
-    title: Area
-    lead: Area
-    text: Area
-    heading: Area
-    below: Area
-    field: Area
-    left: Area
-    right: Area
-    hint: Area
-    keys: Area
-    bar: Area
+    def __init__(self, width: int, height: int) -> None:
+        self.unit = unit = height / 100
+        margin = 5 * unit
+        inside = width - 2 * margin
+        side, bar = min(26 * unit, 0.2 * width), min(80 * unit, inside)
 
+        def band(bottom: float, top: float) -> Area:
+            return Area(margin, bottom * unit, inside, (top - bottom) * unit)
 
-def arrange(width: int, height: int) -> Layout:
-    """Return the layout of a window of the given size [pixel]."""
-    unit = height / 100
-    margin = 5 * unit
-    inside = width - 2 * margin
-    side = min(26 * unit, 0.2 * width)
-
-    def band(bottom: float, top: float) -> Area:
-        return Area(margin, bottom * unit, inside, (top - bottom) * unit)
-
-    rows = band(31, 79)
-    bar = min(80 * unit, inside)
-    return Layout(
-        unit=unit,
-        window=Area(0, 0, width, height),
-        title=band(88, 98),
-        lead=band(80, 88),
-        text=band(31, 87),
-        heading=band(58, 72),
-        below=band(31, 57),
-        field=Area(margin + side, rows.y, inside - 2 * side, rows.height),
-        left=Area(margin, rows.y, side, rows.height),
-        right=Area(width - margin - side, rows.y, side, rows.height),
-        hint=band(23.5, 29.5),
-        keys=band(4.5, 22),
-        bar=Area(0.5 * (width - bar), 1.4 * unit, bar, 1.4 * unit),
-    )
+        rows = band(31, 79)
+        self.window = Area(0, 0, width, height)
+        self.title, self.lead, self.text = band(88, 98), band(80, 88), band(31, 87)
+        self.heading, self.below = band(58, 72), band(31, 57)
+        self.field = Area(margin + side, rows.y, inside - 2 * side, rows.height)
+        self.left = Area(margin, rows.y, side, rows.height)
+        self.right = Area(width - margin - side, rows.y, side, rows.height)
+        self.hint, self.keys = band(23.5, 29.5), band(4.5, 22)
+        self.bar = Area(0.5 * (width - bar), 1.4 * unit, bar, 1.4 * unit)
 
 
 def in_a_row(widths: list[float], gap: float, area: Area) -> list[float]:

@@ -7,15 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from apps.experiment.screens.messages import (
-    Abort,
     Certificate,
-    GoOn,
+    Command,
     Note,
     Notice,
     Outcome,
-    Pause,
     Progress,
-    Redo,
     SessionOutline,
     hidden,
 )
@@ -44,9 +41,6 @@ FRAME_MS = 40
 
 _NOTICE_SECONDS = 30.0
 
-_REQUESTS = {"pause": Pause(), "go on": GoOn(), "redo": Redo(), "abort": Abort()}
-"""Message of each request of the buttons."""
-
 
 class ExperimenterWindow(QtWidgets.QWidget):
     """Main window of the experimenter.
@@ -73,35 +67,19 @@ class ExperimenterWindow(QtWidgets.QWidget):
         self._lay_out()
         self.head.theme_button.clicked.connect(lambda: self.apply(other(self.theme)))
         self.notes.written.connect(lambda text: link.send(Note(text)))
-        self.buttons.requested.connect(lambda request: link.send(_REQUESTS[request]))
+        self.buttons.requested.connect(lambda request: link.send(Command(request)))
         self.apply(theme)
         self._timer = QtCore.QTimer(self)
         self._timer.timeout.connect(self.frame)
         self._timer.start(FRAME_MS)
 
     def _lay_out(self) -> None:
-        left, right = QtWidgets.QVBoxLayout(), QtWidgets.QVBoxLayout()
-        below = QtWidgets.QHBoxLayout()
-        for line in (left, right, below):
-            line.setSpacing(8)
-        left.addWidget(self.track, 5)
-        left.addWidget(self.answers, 4)
-        below.addWidget(self.place, 1)
-        below.addWidget(self.certificate, 1)
-        right.addWidget(self.motion, 6)
-        right.addLayout(below, 4)
-        right.addWidget(self.notes)
-        right.addWidget(self.buttons)
-        sides = QtWidgets.QHBoxLayout()
-        sides.setSpacing(8)
-        sides.addLayout(left, 1)
-        sides.addLayout(right, 1)
-        column = QtWidgets.QVBoxLayout(self)
+        left = _filled(QtWidgets.QVBoxLayout(), (self.track, 5), (self.answers, 4))
+        below = _filled(QtWidgets.QHBoxLayout(), (self.place, 1), (self.certificate, 1))
+        right = _filled(QtWidgets.QVBoxLayout(), (self.motion, 6), (below, 4), (self.notes, 0), (self.buttons, 0))
+        sides = _filled(QtWidgets.QHBoxLayout(), (left, 1), (right, 1))
+        column = _filled(QtWidgets.QVBoxLayout(self), (self.head, 0), (self.notice, 0), (sides, 1))
         column.setContentsMargins(8, 8, 8, 8)
-        column.setSpacing(8)
-        column.addWidget(self.head)
-        column.addWidget(self.notice)
-        column.addLayout(sides, 1)
         self.setMinimumSize(1000, 640)
         fit(self, 1264, 672)
         self.setWindowTitle("haptics: experimenter")
@@ -150,7 +128,15 @@ class ExperimenterWindow(QtWidgets.QWidget):
             case Notice(words):
                 self.notice.show_notice(words, _NOTICE_SECONDS)
             case SessionStarted():
-                self._follow(message)
+                info = from_message(message)
+                self.motion.configure(info)
+                self.place.configure(info)
+                kind = BlindFeed if self._blind else LiveFeed
+                try:
+                    self._feed = kind(Path(message.trace), message.rate_hz, message.causality)
+                except ConfigurationError as error:
+                    self._feed = None
+                    self.notice.show_notice(f"The hand cannot be shown: {error}", _NOTICE_SECONDS)
             case SessionEnded():
                 self._feed = None
             case AskShown():
@@ -158,18 +144,6 @@ class ExperimenterWindow(QtWidgets.QWidget):
             case Quit():
                 self._quit = True
                 self.close()
-
-    def _follow(self, message: SessionStarted) -> None:
-        """Follow the trace of a block that begins."""
-        info = from_message(message)
-        self.motion.configure(info)
-        self.place.configure(info)
-        kind = BlindFeed if self._blind else LiveFeed
-        try:
-            self._feed = kind(Path(message.trace), message.rate_hz, message.causality)
-        except ConfigurationError as error:
-            self._feed = None
-            self.notice.show_notice(f"The hand cannot be shown: {error}", _NOTICE_SECONDS)
 
     def closeEvent(self, event: QtGui.QCloseEvent) -> None:  # noqa: N802
         """Close the window.
@@ -180,6 +154,14 @@ class ExperimenterWindow(QtWidgets.QWidget):
         if not self._quit:
             self._link.send(Close())
         event.accept()
+
+
+def _filled(line: QtWidgets.QBoxLayout, *items: tuple[Any, int]) -> QtWidgets.QBoxLayout:
+    """Add widgets and layouts with their stretch factors to a row or column, and return it."""
+    line.setSpacing(8)
+    for item, stretch in items:
+        (line.addLayout if isinstance(item, QtWidgets.QLayout) else line.addWidget)(item, stretch)
+    return line
 
 
 class BlindFeed(LiveFeed):

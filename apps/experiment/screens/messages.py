@@ -1,10 +1,10 @@
 """Messages between an experiment and its screens, in addition to `apps.front_ends.messages`.
 
-Both screens are front ends. The participant's screen receives `Show`, and sends `messages.Key`, `HoldKey` and, if the
-mouse is the hand, `HandTarget` and `HandButtons`; Esc is `Pause`. The experimenter's screen receives `SessionOutline`,
-`Progress`, `Outcome`, `Certificate` and `Notice`, and sends `Note`, `Redo`, `Pause`, `GoOn` and `Abort`. Both receive
-`messages.SessionStarted` and `SessionEnded` of every block, since they read force and position from its trace. A screen
-keeps no state of the experiment: each `Show` is complete.
+Both screens are front ends. The participant's screen receives `Show`, and sends `messages.Key`, `HoldKey`, the
+`Command` to pause (Esc) and, if the mouse is the hand, `HandTarget` and `HandButtons`. The experimenter's screen
+receives `SessionOutline`, `Progress`, `Outcome`, `Certificate` and `Notice`, and sends `Note` and `Command`. Both
+receive `messages.SessionStarted` and `SessionEnded` of every block, since they read force and position from its trace.
+A screen keeps no state of the experiment: each `Show` is complete.
 
 Values are SI; times are on the monotonic clock that all processes share [s].
 """
@@ -12,16 +12,13 @@ Values are SI; times are on the monotonic clock that all processes share [s].
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from apps.front_ends.messages import SessionStarted
 from apps.opengl.plane import Corners
 
 Kind = Literal["instructions", "practice", "park", "interval", "gap", "response", "feedback", "break", "pause", "end"]
 """Purpose of a display. `park` guides the hand to the start box, `gap` is between two intervals."""
-
-KINDS: tuple[Kind, ...] = get_args(Kind)
-"""All purposes of displays."""
 
 
 # --- to the participant's screen ---
@@ -74,7 +71,7 @@ class Show:
     Attributes
     ----------
     kind : str
-        One of `KINDS`.
+        Purpose of the display.
     title, text : str
         Title in large letters, and text below it. Empty lines separate paragraphs, long lines are wrapped.
     page, pages : int
@@ -87,8 +84,6 @@ class Show:
         ``right``, ``wrong`` or empty.
     entry : str or None
         Digits typed by the participant, if a number is requested.
-    workspace : ((x, y), (x, y)) or None
-        Outline of the workspace. None: workspace of the running block.
     field : bool
         Whether workspace, start box, target and cursor are drawn.
     cursor : bool
@@ -121,7 +116,6 @@ class Show:
     keys: tuple[Choice, ...] = ()
     feedback: Literal["", "right", "wrong"] = ""
     entry: str | None = None
-    workspace: Corners | None = None
     field: bool = False
     cursor: bool = True
     start: StartBox | None = None
@@ -243,7 +237,7 @@ class Figure:
 
     name: str
     value: str
-    verdict: Literal["", "good", "doubtful", "bad"] = ""
+    verdict: Literal["", "good", "doubtful"] = ""
 
 
 @dataclass(frozen=True)
@@ -264,26 +258,17 @@ class Notice:
 
 
 @dataclass(frozen=True)
-class Pause:
-    """Request to pause.
+class Command:
+    """Command of the experimenter; the participant can only pause.
 
-    The current trial is interrupted and repeated.
+    Attributes
+    ----------
+    name : str
+        ``pause``: interrupt the current trial, which is repeated; ``go on``: end the pause; ``redo``: discard the last
+        trial and repeat it; ``abort``: end the session, after a confirmation.
     """
 
-
-@dataclass(frozen=True)
-class GoOn:
-    """Request to end the pause."""
-
-
-@dataclass(frozen=True)
-class Redo:
-    """Request to discard the last trial and repeat it."""
-
-
-@dataclass(frozen=True)
-class Abort:
-    """Request to end the session, after a confirmation by the experimenter."""
+    name: str
 
 
 @dataclass(frozen=True)

@@ -209,7 +209,7 @@ _BELOW = 100
 """Index of the stretch row below all other rows."""
 
 _SIGNS = {True: "✓ right", False: "✗ wrong", None: ""}
-_VERDICTS = {"good": "✓", "doubtful": "?", "bad": "✗", "": ""}
+_VERDICTS = {"good": "✓", "doubtful": "?", "": ""}
 
 
 class Table(QtWidgets.QWidget):

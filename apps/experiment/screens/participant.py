@@ -10,20 +10,12 @@ from typing import Any
 
 import pyglet
 
-from apps.experiment.screens.drawing import Field, Scene, arrange, turns
-from apps.experiment.screens.messages import Cannot, Choice, Pause, Show
+from apps.experiment.screens.drawing import Field, Layout, Scene, turns
+from apps.experiment.screens.messages import Cannot, Choice, Command, Show
 from apps.experiment.screens.sound import Sound
 from apps.experiment.settings import ScreenSettings
 from apps.front_ends.front_end import Link
-from apps.front_ends.messages import (
-    AskShown,
-    Close,
-    Key,
-    Quit,
-    SessionEnded,
-    SessionStarted,
-    Shown,
-)
+from apps.front_ends.messages import AskShown, Close, Key, Quit, SessionEnded, SessionStarted, Shown
 from apps.opengl.plane import Corners, Plane
 from apps.opengl.window import KEY, DeadMansKey, Hand, Keyboard
 from apps.shared.theme import Theme, by_name
@@ -80,7 +72,12 @@ class ParticipantWindow:
         window.push_handlers(
             on_close=self._close, on_resize=lambda width, height: self._lay_out(), on_expose=self._exposed
         )
-        self._warm_up()
+        # Load fonts and compile shaders, so that the first pictures are not delayed by half a second.
+        letters = string.ascii_letters + string.digits + string.punctuation + "←→↑↓↵"
+        sample = Show("interval", letters, letters, interval=1, of=2, keys=(Choice("1", letters),), field=True)
+        layout = Layout(window.width, window.height)
+        Scene(sample, layout, self._theme, settings.text_scale).brush.draw()
+        Field(sample, Plane(layout.field, _NOWHERE), layout.unit, self._theme).brush.draw()
         self._lay_out()
 
     def run(self) -> None:
@@ -108,14 +105,6 @@ class ParticipantWindow:
             self._turns = count
         if now >= self._rest_until and not self._closed:
             self._draw(now)
-
-    def _warm_up(self) -> None:
-        """Load fonts and compile shaders, so that the first pictures are not delayed by half a second."""
-        letters = string.ascii_letters + string.digits + string.punctuation + "←→↑↓↵"
-        sample = Show("interval", letters, letters, interval=1, of=2, keys=(Choice("1", letters),), field=True)
-        layout = arrange(self._window.width, self._window.height)
-        Scene(sample, layout, self._theme, self._settings.text_scale).brush.draw()
-        Field(sample, Plane(layout.field, _NOWHERE), layout.unit, self._theme).brush.draw()
 
     # --- input ---
 
@@ -170,11 +159,10 @@ class ParticipantWindow:
             self._dead_man.press(down, at)
         if name == KEY and self._dead_man.required:
             return
-        if name == "escape":
-            if down:
-                self._link.send(Pause())
-        else:
+        if name != "escape":
             self._link.send(Key(name, down, at))
+        elif down:
+            self._link.send(Command("pause"))
 
     def _close(self) -> bool:
         self._link.send(Close())
@@ -189,8 +177,8 @@ class ParticipantWindow:
     def _lay_out(self) -> None:
         show, window = self._show, self._window
         window.switch_to()
-        layout = arrange(window.width, window.height)
-        self._plane = Plane(layout.field, show.workspace or self._workspace)
+        layout = Layout(window.width, window.height)
+        self._plane = Plane(layout.field, self._workspace)
         self._hand.place(self._plane)
         self._scene = Scene(show, layout, self._theme, self._settings.text_scale)
         drawn = show.field and not show.dark

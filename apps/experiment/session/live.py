@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from apps.experiment.design import Design
-from apps.experiment.journal import Journal
-from apps.experiment.procedures import procedure_settings
+from apps.experiment.journal.journal import Journal
+from apps.experiment.procedures.settings import StaircaseSettings, procedure_settings, trial_counts
 from apps.experiment.screens.display import Display
 from apps.experiment.screens.launch import open_experimenter, open_participant
-from apps.experiment.screens.messages import Abort, Cannot, GoOn, Note, Pause, Redo
+from apps.experiment.screens.messages import Cannot, Command, Note
 from apps.experiment.sequence import Participant, TrialSequence, TrialSpec
-from apps.experiment.session.presentation import Respondent
-from apps.experiment.session.respondents import Person
+from apps.experiment.session.presentation import Person, Respondent
 from apps.experiment.session.session import Ended, ExperimentSession
 from apps.experiment.session.stages import Followers, LiveStage
 from apps.front_ends import messages as say
@@ -119,13 +118,13 @@ class Screens(Followers):
     def execute(self, front: FrontEnd, message: Any) -> None:
         """Execute a request of a screen."""
         match message:
-            case Pause():
+            case Command("pause"):
                 self._display.paused = not self._display.paused
-            case GoOn():
+            case Command("go on"):
                 self._display.paused = False
-            case Redo():
+            case Command("redo"):
                 self._display.redo = True
-            case Abort():
+            case Command("abort"):
                 self._display.aborted = True
             case Note(text):
                 self._write(lambda experiment_session: experiment_session.add_note(text))
@@ -330,12 +329,9 @@ def require_screen(fronts: FrontEnds, participant: FrontEnd) -> None:
 
 def expected_trials(design: Design) -> int | None:
     """Return the number of trials without practice, or None if it depends on the answers."""
-    total = 0
-    for condition in design.conditions:
-        procedure: Any = procedure_settings(design.procedure_of(condition))
-        values = getattr(procedure, "levels", getattr(procedure, "starts", None))
-        if hasattr(procedure, "reversals"):
-            return None
-        total += condition.tracks * (len(values) * procedure.repeats if values else procedure.trials)
+    procedures = [(one.tracks, procedure_settings(design.procedure_of(one))) for one in design.conditions]
+    if any(isinstance(procedure, StaircaseSettings) for _, procedure in procedures):
+        return None
+    total = sum(tracks * trial_counts(procedure)[1] for tracks, procedure in procedures)
     share = design.catch.null + design.catch.easy if design.task.responses else 0.0
     return round(total / (1.0 - share))

@@ -10,20 +10,21 @@ enough. Its speed is its length divided by the time in which the hand moved.
 from __future__ import annotations
 
 import math
+from collections import Counter, deque
 from collections.abc import Generator
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.experiment.design import Design
+from apps.experiment.design import Design, keys_of
+from apps.experiment.observers import SimulatedObserver
 from apps.experiment.screens.display import Display
-from apps.experiment.sequence import TrialSpec
+from apps.experiment.sequence import TrialSequence, TrialSpec
 from apps.experiment.settings import ExplorationSettings
 from apps.experiment.trial import Answer, TrialView
-from apps.settings.config import SessionConfig
+from apps.session.record import KeyEvent
+from haptics.errors import ConfigurationError
 from haptics.jit import kernel
 from haptics.records import Rows, Status
 from haptics.rendering.envelope import UNUSABLE
@@ -34,6 +35,15 @@ _T = TypeVar("_T")
 
 Script = Generator[int, None, _T]
 """Generator that yields numbers of ticks to wait, and returns its result."""
+
+Result = tuple[Answer | None, tuple[str, ...]]
+"""Answer to a trial, if any, and the reasons for a repetition, empty if the trial counts."""
+
+if TYPE_CHECKING:
+    from apps.experiment.session.stages import LiveStage, OfflineStage
+
+    Stage = OfflineStage | LiveStage
+    """Running session of the servo."""
 
 LOOK = 20
 """Polling interval of the hand [ticks]."""
@@ -47,77 +57,6 @@ _DISTURBING = {
     "dead-man released": int(Status.RELEASED),
 }
 """Status flags after which a trial is repeated, because the rendered force was wrong."""
-
-
-class Stage(Protocol):
-    """Running session of the servo, with or without a clock (`apps.experiment.session.stages`).
-
-    Attributes
-    ----------
-    period : float
-        Sampling period [s].
-    trace : Trace
-        Trace of the servo.
-    folder : Path
-        Folder of the recording.
-    """
-
-    period: float
-    trace: Trace
-    folder: Path
-
-    def apply_parameters(self, config: SessionConfig) -> None:
-        """Apply other parameters at the next tick."""
-
-    def gate(self, closed: bool) -> None:
-        """Fade the output out or in."""
-
-    def mark(self, marker: int) -> None:
-        """Set the marker of the rows from the next tick on."""
-
-    def write_record(self, kind: str, /, **fields: Any) -> None:
-        """Write a journal record. A stage without a clock first writes all previous ticks to the recording."""
-
-    def run(self, script: Script[None]) -> None:
-        """Run a script to completion and close the recording."""
-
-
-class Respondent(Protocol):
-    """Source of the answers: a participant or a simulated observer (`apps.experiment.session.respondents`)."""
-
-    needs_rows: bool
-
-    def explore(self, stage: Stage, plan: TrialSpec) -> bool | None:
-        """Handle input during the stimulus.
-
-        Returns
-        -------
-        bool or None
-            True when the exploration is finished, False while it continues, None for the default rule (strokes and
-            time).
-        """
-
-    def reply(self, stage: Stage, plan: TrialSpec, view: TrialView, since: int) -> Script[Answer | None]:
-        """Wait for the answer to a trial whose last interval ended at tick `since`.
-
-        Return None after a time-out.
-        """
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """Result of a trial.
-
-    Attributes
-    ----------
-    answer : Answer or None
-        The answer, if any.
-    reasons : tuple of str
-        Reasons for a repetition, empty if the trial counts.
-    """
-
-    answer: Answer | None
-    reasons: tuple[str, ...] = ()
 
 
 class Presenter:
@@ -139,7 +78,7 @@ class Presenter:
     def _ticks(self, time: float) -> int:
         return max(math.ceil(time / self._stage.period - 1e-9), 1)
 
-    def present(self, plan: TrialSpec, attempt: int, respondent: Respondent) -> Script[Outcome]:
+    def present(self, plan: TrialSpec, attempt: int, respondent: Respondent) -> Script[Result]:
         """Present a trial and wait for the answer.
 
         A disturbed trial is not answered.
@@ -149,14 +88,14 @@ class Presenter:
             first = stage.trace.count
             reasons, since = yield from self._interval(plan, number, marker, respondent)
             if reasons:
-                return Outcome(None, reasons)
+                return None, reasons
             if respondent.needs_rows:
                 rows = stage.trace.since(first)
                 felt.append(rows[rows["marker"] == marker])
         view = plan.view(self._design, tuple(felt) if felt else None)
         self._display.prompt(plan)
         answer = yield from respondent.reply(stage, plan, view, since)
-        return Outcome(answer, () if answer is not None else ("no answer in time",))
+        return answer, () if answer is not None else ("no answer in time",)
 
     def _interval(
         self, plan: TrialSpec, number: int, marker: int, respondent: Respondent
@@ -252,31 +191,13 @@ _TURN = 0.2
 _STOP = 0.02
 """Time of slow motion that ends a stroke [s]."""
 
+_WHOLE = ("marker", "rows", "last_tick", "rested", "steady", "flags", "late", "begun", "moving", "slow", "strokes")
+_NUMBERS = ("period", "reach", "rest_speed", "stroke", "gap", "last_start", "far_distance", "least_speed")
 WATCH = np.dtype(
     [
-        ("period", "<f8"),
-        ("marker", "<i8"),
-        ("centre", "<f8", (2,)),
-        ("reach", "<f8"),
-        ("rest_speed", "<f8"),
-        ("stroke", "<f8"),
-        ("rows", "<i8"),
-        ("last_tick", "<i8"),
-        ("rested", "<i8"),
-        ("steady", "<i8"),
-        ("flags", "<i8"),
-        ("late", "<i8"),
-        ("gap", "<f8"),
-        ("last_start", "<f8"),
-        ("begun", "<i8"),
-        ("anchor", "<f8", (2,)),
-        ("far", "<f8", (2,)),
-        ("far_distance", "<f8"),
-        ("moving", "<i8"),
-        ("slow", "<i8"),
-        ("strokes", "<i8"),
-        ("least_speed", "<f8"),
-        ("greatest_speed", "<f8"),
+        *((name, "<i8") for name in _WHOLE),
+        *((name, "<f8") for name in (*_NUMBERS, "greatest_speed")),
+        *((name, "<f8", (2,)) for name in ("centre", "anchor", "far")),
     ]
 )
 """Settings and state of a watch.
@@ -372,3 +293,171 @@ class Watch:
         if name.startswith("_") or name not in (WATCH.names or ()):
             raise AttributeError(name)
         return self._record[name][0].item()
+
+
+# --- respondents ------------------------------------------------------------------------------------------------------
+
+_LOOK = 10
+"""Polling interval of keys and buttons [ticks]."""
+
+_FARTHEST = 4.0
+"""Upper limit of an adjustment, as a multiple of the reference or of the initial level."""
+
+
+class Simulated:
+    """Respondent that answers with a simulated observer, after the observer's reaction time.
+
+    Parameters
+    ----------
+    observer : SimulatedObserver
+        The simulated observer.
+    sequence : TrialSequence
+        Trial sequence, which supplies the random numbers of every trial.
+    time_out : float
+        Longest reaction time that counts as an answer [s]. 0: unlimited.
+    """
+
+    def __init__(self, observer: SimulatedObserver, sequence: TrialSequence, *, time_out: float = 0.0) -> None:
+        self._observer, self._sequence, self._time_out = observer, sequence, time_out
+        self.needs_rows = observer.needs_rows
+        self._missed: Counter[int] = Counter()
+
+    def explore(self, stage: Stage, plan: TrialSpec) -> bool | None:
+        """Do nothing: the answer to an adjustment is the value that would have been set."""
+        return None
+
+    def reply(self, stage: Stage, plan: TrialSpec, view: TrialView, since: int) -> Script[Answer | None]:
+        """Return the observer's answer.
+
+        Its reaction time is a whole number of ticks.
+        """
+        answer = self._observer.answer(view, self._sequence.generator(plan, self._missed[plan.trial]))
+        ticks, out = max(round(answer.reaction_time / stage.period), 2), round(self._time_out / stage.period)
+        if out and ticks > out:
+            self._missed[plan.trial] += 1
+            yield out
+            return None
+        yield ticks - 1  # the first tick has already passed at the end of the interval
+        return Answer(answer.response, round(ticks * stage.period, 9), since + ticks)
+
+
+class Person:
+    """Respondent that answers with keys and buttons.
+
+    Button presses are rising edges in the trace, exact to one tick. A key press has the tick that was due when the
+    display received it (`apps.session.record`).
+
+    Parameters
+    ----------
+    design : Design
+        Design of the experiment.
+    display : Display
+        Display of the digits that are typed.
+    """
+
+    needs_rows = False
+
+    def __init__(self, design: Design, display: Display) -> None:
+        self._design, self._display = design, display
+        self._keys = keys_of(design)
+        self._events: deque[KeyEvent] = deque()
+        self._seen, self._held = 0, 0
+        self._changed: dict[int, int] = {}
+        self._trial = 0
+        self._value, self._comparing, self._typed = 0.0, False, ""
+
+    def key(self, event: KeyEvent) -> None:
+        """Queue a key press."""
+        if event.down:
+            self._events.append(event)
+
+    def explore(self, stage: Stage, plan: TrialSpec) -> bool | None:
+        """Change the value in an adjustment task, or switch between value and reference.
+
+        Return True when the value is set, None in other tasks.
+        """
+        if self._design.experiment.task != "adjustment":
+            return None
+        if self._trial != plan.trial:
+            self._trial, self._value, self._comparing = plan.trial, plan.level, False
+            self._events.clear()
+            self._pressed(stage)
+        reference, step = plan.condition.reference, self._design.response.step
+        for answer, _, _, _ in self._inputs(stage):
+            if answer == "done":
+                return True
+            value = self._value * {"up": 1.0 + step, "down": 1.0 / (1.0 + step)}.get(answer, 1.0)
+            self._comparing = not self._comparing if answer == "compare" else False
+            try:
+                config = self._design.config(plan.condition, reference if self._comparing else value)
+            except ConfigurationError:
+                continue
+            if value <= _FARTHEST * max(reference, plan.level):
+                self._value = value
+                stage.apply_parameters(config)
+        return False
+
+    def reply(self, stage: Stage, plan: TrialSpec, view: TrialView, since: int) -> Script[Answer | None]:
+        """Wait for the answer: a response, or a number that is typed."""
+        if self._design.experiment.task == "adjustment":
+            return Answer(self._value, 0.0, since, "key") if self._trial == plan.trial else None
+        self._typed = ""
+        out = self._design.trials.time_out
+        until = stage.trace.count + round(out / stage.period) if out else 2**62
+        while stage.trace.count < until:
+            for meaning, tick, source, key in self._inputs(stage):
+                if tick <= since:
+                    continue
+                answer = meaning if self._design.task.responses else self._number(meaning)
+                if answer is not None:
+                    return Answer(answer, round((tick - since) * stage.period, 9), tick, source, key)
+            yield _LOOK
+        return None
+
+    def _number(self, key: str) -> float | None:
+        """Return the typed number completed by this key, or None if it is incomplete."""
+        if key == "return":
+            try:
+                number = float(self._typed)
+            except ValueError:
+                return None
+            return number if number > 0.0 else None
+        self._typed = self._typed[:-1] if key == "backspace" else self._typed + key
+        self._display.entry(self._typed)
+        return None
+
+    def _inputs(self, stage: Stage) -> list[tuple[str, int, str, str]]:
+        """Return the keys and buttons since the last poll, oldest first: meaning, tick, source, name."""
+        inputs = self._pressed(stage)
+        typing = self._design.experiment.task == "estimation"
+        while self._events:
+            event = self._events.popleft()
+            name, meaning = event.name, self._keys.get(event.name)
+            digit = name in {"return", "backspace", "."} or (len(name) == 1 and name.isdigit())
+            if meaning is None and typing and digit:
+                meaning = name
+            if meaning is not None:
+                inputs.append((meaning, event.tick, "key", name))
+        return sorted(inputs, key=lambda one: one[1])
+
+    def _pressed(self, stage: Stage) -> list[tuple[str, int, str, str]]:
+        """Return the buttons pressed since the last poll."""
+        count, slots = stage.trace.count, stage.trace.slots
+        size, bounce, pressed = len(slots), round(self._design.response.debounce / stage.period), []
+        for number in range(max(self._seen, count - size + 1), count):
+            held, tick = int(slots["buttons"][number % size]), int(slots["tick"][number % size])
+            changed = held ^ self._held
+            for answer, button in self._design.response.buttons.items() if changed else ():
+                if not changed >> button & 1:
+                    continue
+                steady = tick - self._changed.get(button, -(2**62)) > bounce
+                self._changed[button] = tick
+                if held >> button & 1 and steady:
+                    pressed.append((answer, tick, "button", f"button {button}"))
+            self._held = held
+        self._seen = count
+        return pressed
+
+
+Respondent = Simulated | Person
+"""Source of the answers."""

@@ -17,23 +17,16 @@ from pathlib import Path
 from typing import Any
 
 from apps.experiment.design import Design, design_of, read_design
-from apps.experiment.journal import (
-    Journal,
-    SessionFolder,
-    make_codes,
-    parsed,
-    replay,
-    reserve_slot,
-    seal_codes,
-    write_table,
-)
+from apps.experiment.journal.blinding import make_codes, seal_codes
+from apps.experiment.journal.folder import SessionFolder, reserve_slot
+from apps.experiment.journal.journal import Journal, parsed, replay
+from apps.experiment.journal.tables import write_table
 from apps.experiment.observers import make_observer
-from apps.experiment.procedures import person_seed
+from apps.experiment.procedures.order import person_seed
 from apps.experiment.screens.display import Display
 from apps.experiment.sequence import Participant, TrialSequence
 from apps.experiment.session.live import require_display, run_with_screens
-from apps.experiment.session.presentation import Respondent
-from apps.experiment.session.respondents import Simulated
+from apps.experiment.session.presentation import Respondent, Simulated
 from apps.experiment.session.session import ExperimentSession
 from apps.experiment.session.stages import Followers, LiveStage, OfflineStage
 from apps.experiment.source import Source
@@ -305,7 +298,19 @@ def reopen(folder: Path) -> tuple[Design, Journal, Participant]:
     journal = Journal.open(place)
     try:
         design = _same_design(place, journal)
-        _require_open(design, journal)
+        state, policy, most_age = replay(journal.records), design.resume.policy, design.resume.most_age
+        if state.end is not None:
+            raise ConfigurationError(f"{place.folder} has ended ({state.end['reason']}), so it cannot be resumed.")
+        if policy == "restart":
+            raise ConfigurationError(
+                f"resume.policy = 'restart': {place.folder} cannot be resumed; begin another session (--session)."
+            )
+        age = state.age()
+        if age > timedelta(seconds=most_age):
+            raise ConfigurationError(
+                f"{place.folder} was interrupted {age / timedelta(hours=1):.1f} h ago, and resume.most_age = "
+                f"{most_age:g} s: begin another session (--session)."
+            )
     except BaseException:
         journal.close()
         raise
@@ -336,19 +341,3 @@ def _same_design(place: SessionFolder, journal: Journal) -> Design:
             "another session."
         )
     return design
-
-
-def _require_open(design: Design, journal: Journal) -> None:
-    state, place = replay(journal.records), journal.place
-    if state.end is not None:
-        raise ConfigurationError(f"{place.folder} has ended ({state.end['reason']}), so it cannot be resumed.")
-    if design.resume.policy == "restart":
-        raise ConfigurationError(
-            f"resume.policy = 'restart': {place.folder} cannot be resumed; begin another session (--session)."
-        )
-    age = state.age()
-    if age > timedelta(seconds=design.resume.most_age):
-        raise ConfigurationError(
-            f"{place.folder} was interrupted {age / timedelta(hours=1):.1f} h ago, and resume.most_age = "
-            f"{design.resume.most_age:g} s: begin another session (--session)."
-        )

@@ -9,16 +9,20 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from apps.experiment.design import Design
-from apps.experiment.journal import OWN_FRICTION, Journal, apply_record, replay
+from apps.experiment.journal.journal import Journal, apply_record, replay
+from apps.experiment.journal.schema import OWN_FRICTION
 from apps.experiment.screens.display import Display
 from apps.experiment.sequence import Participant, TrialSequence, TrialSpec
-from apps.experiment.session.presentation import Outcome, Presenter, Respondent, Script, Stage
+from apps.experiment.session.presentation import Presenter, Respondent, Result, Script
 from apps.settings.config import SessionConfig
 from haptics.errors import DeviceFault, RecordingError
 from haptics.files import sha256_of
+
+if TYPE_CHECKING:
+    from apps.experiment.session.presentation import Stage
 
 LEAST_REPEATED = 5
 """Number of repeated trials below which their share is not checked."""
@@ -31,9 +35,6 @@ _WAITING = 20
 
 PAUSED, REDONE, ABORTED = "pause", "redo", "session ended"
 """Reasons for the interruption of a trial by a user."""
-
-StageMaker = Callable[[SessionConfig, Path, Callable[..., Any]], Stage]
-"""Factory of the stage of a block, given settings, recording folder and journal writer."""
 
 
 class TooManyRepeated(DeviceFault):
@@ -71,7 +72,7 @@ class ExperimentSession:
     respondent : callable
         Factory of the respondent, from the trial sequence.
     stage : callable
-        Factory of the stage of a block.
+        Factory of the stage of a block, given settings, recording folder and journal writer.
     display : Display
         Display of the session.
     again : bool
@@ -90,7 +91,7 @@ class ExperimentSession:
         journal: Journal,
         *,
         respondent: Callable[[TrialSequence], Respondent],
-        stage: StageMaker,
+        stage: Callable[[SessionConfig, Path, Callable[..., Any]], Stage],
         display: Display,
         again: bool,
         before: Callable[[ExperimentSession, TrialSpec], None] = lambda session, plan: None,
@@ -245,8 +246,7 @@ class ExperimentSession:
             axis=self.design.axis,
             markers=list(plan.markers(attempt)),
         )
-        outcome = yield from self._run_script(presenter.present(plan, attempt, self._respondent), stage)
-        answer, reasons = outcome.answer, outcome.reasons
+        answer, reasons = yield from self._run_script(presenter.present(plan, attempt, self._respondent), stage)
         correct = None if answer is None else answer.correct(plan.view(self.design))
         if answer is not None:
             stage.write_record(
@@ -272,19 +272,19 @@ class ExperimentSession:
             self.display.feedback(correct)
             yield round(FEEDBACK / stage.period)
 
-    def _run_script(self, script: Script[Outcome], stage: Stage) -> Script[Outcome]:
+    def _run_script(self, script: Script[Result], stage: Stage) -> Script[Result]:
         """Run the script of a trial until it ends or a user interrupts it."""
         display = self.display
         while True:
             try:
                 yield next(script)
             except StopIteration as end:
-                outcome: Outcome = end.value
-                return outcome
+                result: Result = end.value
+                return result
             if display.paused or display.aborted or display.redo:
                 script.close()
                 stage.gate(True)
-                return Outcome(None, (ABORTED if display.aborted else REDONE if display.redo else PAUSED,))
+                return None, (ABORTED if display.aborted else REDONE if display.redo else PAUSED,)
 
     def _handle_requests(self, stage: Stage) -> Script[None]:
         """Wait during a pause, and rebuild the trial sequence if the last answered trial should be repeated."""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
-from apps.experiment.session.presentation import Script
 from apps.front_ends import messages as say
 from apps.front_ends.front_end import FrontEnd
 from apps.session.progress import Quiet
@@ -87,7 +86,7 @@ class OfflineStage:
         self._drain()
         self._journal(kind, **fields)
 
-    def run(self, script: Script[None]) -> None:
+    def run(self, script: Generator[int, None, None]) -> None:
         """Run a script to completion, and close the recording.
 
         Raises
@@ -120,7 +119,16 @@ class OfflineStage:
             self._error = self._error or error
         finally:
             script.close()
-            self._close()
+            try:
+                self._drain()
+            except HapticError as error:
+                self._error = self._error or error
+            if self._error is not None:
+                fault = self._error
+                self._ending.fail(fault if isinstance(fault, HapticError) else DeviceFault(str(fault)))
+            self._ending.close("completed", complete=True)
+            self._ending.certify(self._config.causality, fitness=self._config.fitness)
+            self._file.close()
         if self._error is not None:
             raise self._error
 
@@ -130,18 +138,6 @@ class OfflineStage:
         except OSError as error:
             raise not_written(error, "the session was stopped") from error
         self._drained = self.trace.count
-
-    def _close(self) -> None:
-        """Close the recording, also after an error."""
-        try:
-            self._drain()
-        except HapticError as error:
-            self._error = self._error or error
-        if self._error is not None:
-            self._ending.fail(self._error if isinstance(self._error, HapticError) else DeviceFault(str(self._error)))
-        self._ending.close("completed", complete=True)
-        self._ending.certify(self._config.causality, fitness=self._config.fitness)
-        self._file.close()
 
 
 class LiveStage:
@@ -184,7 +180,7 @@ class LiveStage:
             law = {"law": config.law} if config.scene is None else {"scene": scene_table(config.scene)}
             self.session.configure({**law, "element": config.element})
 
-    def run(self, script: Script[None]) -> None:
+    def run(self, script: Generator[int, None, None]) -> None:
         """Run a script to completion.
 
         Raises
@@ -204,7 +200,7 @@ class LiveStage:
         if outcome.fault is not None:
             raise outcome.fault
 
-    def _step(self, script: Script[None]) -> None:
+    def _step(self, script: Generator[int, None, None]) -> None:
         """Serve the followers, and continue the script when its wait is over.
 
         The script runs in a separate thread, so that kernel compilation or slow disks do not delay the servo's

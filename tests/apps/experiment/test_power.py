@@ -15,9 +15,8 @@ from scipy import stats
 
 from apps.experiment import command
 from apps.experiment.observers import ROOT_2, Z75, different, phi, yes_criterion
-from apps.experiment.power.simulation import Arm, Study, noticed_at, simulate_people
-from apps.experiment.power.study import Row, enough
-from apps.experiment.power.study import plan as plan_power
+from apps.experiment.power import Arm, Row, Study, enough, noticed_at, simulate_people
+from apps.experiment.power import plan as plan_power
 from apps.experiment.settings import PowerSettings
 from haptics.errors import ConfigurationError
 from tests.processes import ROOT

@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from apps.experiment.procedures import Tracks, make_procedure
 from apps.experiment.procedures import order as order_module
-from apps.experiment.procedures.methods import Staircase
+from apps.experiment.procedures.methods import Staircase, Tracks, make_procedure
 from apps.experiment.procedures.order import (
     catch_positions,
     child,

@@ -13,7 +13,7 @@ import pytest
 
 from apps.experiment.design import read_design
 from apps.experiment.journal import read_journal, replay, sessions_below
-from apps.experiment.screens.drawing import arrange
+from apps.experiment.screens.drawing import Layout
 from apps.experiment.screens.messages import Cannot
 from apps.experiment.session.live import expected_trials, require_display, require_screen
 from apps.front_ends.front_end import FrontEnds
@@ -135,7 +135,7 @@ class Participant:
     def __init__(self, screen, file):
         self._screen = screen
         spec = read_design(file).session.spec
-        self._plane = Plane(arrange(1000, 700).field, (spec.workspace_min, spec.workspace_max))
+        self._plane = Plane(Layout(1000, 700).field, (spec.workspace_min, spec.workspace_max))
         self.window = screen.window("haptics: participant")
         self.other = screen.window("haptics: experimenter")
         screen.xdotool("windowraise", self.window, "windowfocus", "--sync", self.window)

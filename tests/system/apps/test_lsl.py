@@ -11,7 +11,8 @@ import pytest
 
 from apps.cli import main
 from apps.experiment.export.lsl import start_outlet
-from apps.experiment.journal import Journal, make_codes, seal_codes
+from apps.experiment.journal import Journal
+from apps.experiment.journal.blinding import make_codes, seal_codes
 from apps.front_ends.messages import SessionEnded
 from apps.stream import StreamAddress, open_stream, require_usable
 from haptics.errors import ConfigurationError

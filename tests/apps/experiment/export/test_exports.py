@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 from apps.cli import main
-from apps.experiment.export.folder import MANIFEST, new_export, write_text
-from apps.experiment.export.formats import counts_of
-from apps.experiment.journal import COLUMNS, Journal, make_codes, seal_codes, trial_rows
+from apps.experiment.export.formats import MANIFEST, counts_of, new_export, write_text
+from apps.experiment.journal import Journal, trial_rows
+from apps.experiment.journal.blinding import make_codes, seal_codes
+from apps.experiment.journal.tables import COLUMNS
 from apps.pack.packing import pack, unpack
 from haptics.errors import ConfigurationError, RecordingError
 from haptics.recording.recording import PACKED, TICKS

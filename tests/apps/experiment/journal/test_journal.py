@@ -14,17 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apps.experiment.journal import (
-    Journal,
-    JournalFault,
-    SessionFolder,
-    read_journal,
-    replay,
-    require_code,
-    reserve_slot,
-    sessions_below,
-    task_label,
-)
+from apps.experiment.journal import Journal, SessionFolder, read_journal, replay, sessions_below
+from apps.experiment.journal.folder import JournalFault, require_code, reserve_slot, task_label
 from haptics.errors import ConfigurationError, RecordingError
 from tests.apps.experiment.journal.records import HEADER, begin_block, place, run_trial
 from tests.processes import ROOT
@@ -318,7 +309,7 @@ def test_sessions_below_searches_every_level(tmp_path):
 _STATION = """
 import sys
 from pathlib import Path
-from apps.experiment.journal import reserve_slot
+from apps.experiment.journal.folder import reserve_slot
 
 sys.stdin.readline()
 print(*(reserve_slot(Path(sys.argv[1]), "friction", code) for code in sys.argv[2:]))

@@ -16,21 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apps.cli import main
-from apps.experiment.journal import (
-    COLUMNS,
-    Journal,
-    csv_of,
-    decode,
-    make_codes,
-    open_codes,
-    read_journal,
-    replay,
-    seal_codes,
-    trial_rows,
-    tsv_of,
-    write_table,
-)
+from apps.experiment.journal import Journal, read_journal, replay, trial_rows
 from apps.experiment.journal import journal as journal_module
+from apps.experiment.journal.blinding import decode, make_codes, open_codes, seal_codes
+from apps.experiment.journal.tables import COLUMNS, csv_of, tsv_of, write_table
 from haptics.errors import ConfigurationError, RecordingError
 from tests.apps.experiment.journal.records import HEADER, begin_block, end, place, response, run_trial, start
 

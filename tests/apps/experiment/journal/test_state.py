@@ -2,7 +2,8 @@
 
 import pytest
 
-from apps.experiment.journal import folder, reserve_slot
+from apps.experiment.journal import folder
+from apps.experiment.journal.folder import reserve_slot
 from apps.experiment.journal.journal import Attempt, SessionState
 from haptics.errors import ConfigurationError
 from tests.apps.experiment.journal.records import HEADER, start

@@ -5,7 +5,7 @@ import sys
 
 import pyglet
 
-from apps.experiment.screens.drawing import Scene, arrange
+from apps.experiment.screens.drawing import Layout, Scene
 from apps.experiment.screens.messages import Show
 from apps.shared.theme import DARK
 from tests.apps.experiment.screens.shows import INSTRUCTIONS, shows
@@ -20,7 +20,7 @@ def main():
     long = {"too long": Show("instructions", "Long", 12 * INSTRUCTIONS)}
     for width, height in SIZES:
         for name, show in (shows() | long).items():
-            scene = Scene(show, arrange(width, height), DARK, 1.0)
+            scene = Scene(show, Layout(width, height), DARK, 1.0)
             scene.refresh(0.0, held=False)
             labels = scene.brush.labels
             boxes = [(each.left, each.bottom, each.content_width, each.content_height) for each in labels]

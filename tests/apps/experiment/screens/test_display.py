@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from apps.experiment.design import read_design
 from apps.experiment.screens.display import Display
-from apps.experiment.screens.drawing import arrange, pacing_share, turns
+from apps.experiment.screens.drawing import Layout, pacing_share, turns
 from apps.experiment.screens.messages import Certificate, Outcome, Pacing, Progress, Show
 from apps.experiment.screens.sound import RATE, part_of, pink_noise, samples, tones
 from apps.experiment.sequence import Participant, TrialSequence
@@ -128,7 +128,7 @@ SIZES = st.tuples(st.integers(640, 4000), st.integers(480, 2400))
 
 @given(SIZES)
 def test_layout_areas_do_not_overlap(size):
-    layout = arrange(*size)
+    layout = Layout(*size)
     rows = [layout.bar, layout.keys, layout.hint, layout.field, layout.lead, layout.title]
     assert all(layout.window.holds(row) for row in rows)
     # Neighbours share an edge, which rounding puts in two places.

@@ -7,7 +7,7 @@ import pytest
 from apps.experiment.design import read_design
 from apps.experiment.journal import trial_rows
 from apps.experiment.report.data import read_experiment
-from apps.experiment.report.methods import methods
+from apps.experiment.report.page import methods
 from apps.experiment.session.running import Request, begin, resume_session
 from apps.experiment.settings import AnalysisSettings
 from apps.experiment.stimulus import measure

@@ -9,11 +9,10 @@ import pytest
 
 from apps.experiment.design import read_design
 from apps.experiment.screens.display import Display
-from apps.experiment.screens.messages import Abort, Cannot, GoOn, Note, Pause, Redo
+from apps.experiment.screens.messages import Cannot, Command, Note
 from apps.experiment.sequence import Participant, TrialSequence
 from apps.experiment.session.live import Screens
-from apps.experiment.session.presentation import Watch
-from apps.experiment.session.respondents import Person
+from apps.experiment.session.presentation import Person, Watch
 from apps.experiment.settings import ExplorationSettings
 from apps.experiment.trial import Answer
 from apps.session.record import KeyEvent
@@ -357,11 +356,19 @@ def test_lost_screen_is_journaled_once(screens):
 def test_screen_requests_are_executed_and_notes_journaled(screens):
     screens, display, participant, written = screens
     paused = []
-    for message in (Pause(), GoOn(), Pause(), Pause(), Redo(), Note("said aloud"), Cannot("sound", "no device")):
+    for message in (
+        Command("pause"),
+        Command("go on"),
+        Command("pause"),
+        Command("pause"),
+        Command("redo"),
+        Note("said aloud"),
+        Cannot("sound", "no device"),
+    ):
         screens.execute(participant, message)
         paused.append(display.paused)
     assert paused[:4] == [True, False, True, False]
     assert display.redo and not display.aborted
     assert (written.notes, written.events) == (["said aloud"], ["screen-cannot"])
-    screens.execute(participant, Abort())
+    screens.execute(participant, Command("abort"))
     assert display.aborted

@@ -19,8 +19,7 @@ from scipy import stats
 from apps.experiment import command
 from apps.experiment.design import read_design
 from apps.experiment.journal import SessionFolder, read_journal, replay, sessions_below, trial_rows
-from apps.experiment.power.simulation import Study, simulate_people
-from apps.experiment.power.study import plan
+from apps.experiment.power import Study, plan, simulate_people
 from apps.experiment.report.analysis import analyse
 from apps.experiment.report.data import read_experiment
 from apps.experiment.session.running import Manner, Request, run_session

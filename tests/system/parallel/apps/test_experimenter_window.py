@@ -19,16 +19,13 @@ from PySide6 import QtCore, QtWidgets
 
 from apps.experiment.screens.experimenter import ExperimenterWindow
 from apps.experiment.screens.messages import (
-    Abort,
     Certificate,
+    Command,
     Figure,
-    GoOn,
     Note,
     Notice,
     Outcome,
-    Pause,
     Progress,
-    Redo,
     SessionOutline,
 )
 from apps.experiment.screens.panels import reversals
@@ -164,12 +161,12 @@ def test_buttons_send_their_requests_and_abort_asks_for_confirmation(desk):
     assert desk.said() == []  # there is no session yet
     desk.notify(PLAN, Progress("interval 1 of 2", 1))
     buttons.pause.click()
-    assert desk.said() == [Pause()]
+    assert desk.said() == [Command("pause")]
     desk.notify(Progress("paused", 1, paused=True))
     assert buttons.pause.text() == "Go on"
     buttons.pause.click()
     buttons.redo.click()
-    assert desk.said() == [GoOn(), Redo()]
+    assert desk.said() == [Command("go on"), Command("redo")]
     buttons.abort.click()
     assert desk.said() == []
     buttons.no.click()
@@ -178,7 +175,7 @@ def test_buttons_send_their_requests_and_abort_asks_for_confirmation(desk):
     buttons.abort.click()
     assert not buttons.abort.isVisible()
     buttons.sure.click()
-    assert desk.said() == [Abort()]
+    assert desk.said() == [Command("abort")]
     buttons.redo.click()
     assert desk.said() == []
 

@@ -9,8 +9,8 @@ import time
 import numpy as np
 import pytest
 
-from apps.experiment.screens.drawing import arrange
-from apps.experiment.screens.messages import Cannot, Pause, Show
+from apps.experiment.screens.drawing import Layout
+from apps.experiment.screens.messages import Cannot, Command, Show
 from apps.front_ends.messages import Close, HandButtons, HandTarget, HoldKey, Key, SessionEnded
 from apps.opengl.plane import Area, Plane
 from haptics.records import ROW
@@ -88,7 +88,7 @@ def test_dark_screen_shows_nothing(participant):
 
 def test_esc_asks_for_a_pause(participant):
     participant.screen.xdotool("key", "Escape")
-    assert participant.until(lambda said: Pause() in said) == [Pause()]
+    assert participant.until(lambda said: Command("pause") in said) == [Command("pause")]
     participant.screen.xdotool("key", "a")
     participant.until(lambda said: Key("a", False) in said)
     assert participant.front.open
@@ -97,7 +97,7 @@ def test_esc_asks_for_a_pause(participant):
 def test_mouse_over_the_workspace_is_the_hand(participant, trace):
     participant.front.send(started(trace.path, mouse=True))
     participant.front.send(shows()["first"])
-    plane = Plane(arrange(1000, 700).field, WORKSPACE)
+    plane = Plane(Layout(1000, 700).field, WORKSPACE)
     time.sleep(0.5)
     x, y = (round(part) for part in plane.to_window(0.03, 0.02))
     participant.screen.xdotool("mousemove", str(x), str(700 - y), "mousedown", "1", "mouseup", "1")
